@@ -1,0 +1,44 @@
+# dpsynth: `make demo` shows it, `make test` proves it. Both make .venv first.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+DEMO ?= demo
+
+.PHONY: help install install-dev demo test lint bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+install: $(VENV)/.installed  ## make .venv and install dpsynth from pinned versions
+install-dev: $(VENV)/.installed-dev  ## the same, with what tests and linters need
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) torch==2.13.0
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP) --editable ".[dev,bench]"
+	@touch $@
+
+demo: install  ## simulate a cohort, fit, sample, check, and write a bundle to demo/
+	$(BIN)/dpsynth demo --output $(DEMO)
+
+test: install-dev  ## run the tests
+	$(BIN)/python -m pytest -q
+
+lint: install-dev  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: install-dev  ## speed: codec, sampler, DP-SGD (prints tables; minutes)
+	$(BIN)/python bench/codec_speed.py
+	$(BIN)/python bench/sampler_speed.py
+	$(BIN)/python bench/dpsgd_speed.py --quick
+
+clean:  ## remove .venv, caches and the demo
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,221 @@
+"""What a private step costs beside a plain one: dpsynth, Opacus ghost clipping, Opacus hooks.
+
+The network is a tabular VAE of six linear layers over 150 one-hot inputs. Each method takes whole
+steps (forward, backward, clipping, noise, Adam) on the same units; methods take turns, and the
+median step counts. Prints a markdown table.
+
+    python bench/dpsgd_speed.py [--quick] [--threads 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from dpsynth.entropy import OsEntropy, Size
+from dpsynth.events import PoissonSgd
+from dpsynth.models.dpsgd import DpSgd, PlainSgd
+from dpsynth.models.layers import Linear, Tape
+
+COLUMNS, CODES, LATENT = 15, 10, 16
+WIDTH = COLUMNS * CODES
+PARAMETERS_BY_UNITS = 1.5e9  # Opacus hooks hold one gradient per unit; beyond this, out of memory
+Step = Callable[[], None]
+
+
+class Vae(nn.Module):
+    """Six linear layers, each one made by ``linear``; the same sums for every method."""
+
+    def __init__(self, linear: Callable[[int, int], nn.Module], hidden: int) -> None:
+        super().__init__()
+        shapes = [
+            (WIDTH, hidden),
+            (hidden, hidden),
+            (hidden, 2 * LATENT),
+            (LATENT, hidden),
+            (hidden, hidden),
+            (hidden, WIDTH),
+        ]
+        self.layers = nn.ModuleList(linear(*shape) for shape in shapes)
+
+    def forward(self, codes: Tensor, *tape: Tape) -> Tensor:
+        """Return one loss per row, ``[units, rows]``."""
+        hot = functional.one_hot(codes, CODES).flatten(-2).float()
+        one, two, three, four, five, six = self.layers
+        hidden = torch.relu(two(torch.relu(one(hot, *tape)), *tape))
+        mean, log_variance = three(hidden, *tape).chunk(2, dim=-1)
+        latent = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
+        hidden = torch.relu(five(torch.relu(four(latent, *tape)), *tape))
+        logits = six(hidden, *tape)
+        normaliser = logits.unflatten(-1, (COLUMNS, CODES)).logsumexp(dim=-1).sum(dim=-1)
+        divergence = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=-1)
+        return normaliser - (logits * hot).sum(dim=-1) + divergence
+
+
+class EveryUnit(OsEntropy):
+    """The noise is real, but every unit is in every batch, so that all methods do equal work."""
+
+    def uniform(self, size: Size) -> NDArray[np.float64]:
+        """Draw zeros."""
+        return np.zeros(size)
+
+
+def own(hidden: int, codes: Tensor) -> Step:
+    """A private step of dpsynth."""
+    net = Vae(lambda i, o: Linear(i, o, generator=torch.Generator().manual_seed(0)), hidden)
+    trainer = DpSgd(
+        net,
+        event=PoissonSgd("steps", 0.5, 1_000_000, 1.0),
+        clipping_norm=1.0,
+        population=2 * len(codes),
+        learning_rate=1e-3,
+        entropy=EveryUnit(),
+        schedule="cosine",
+        optimizer="adam",
+    )
+    mask = torch.ones(codes.shape[:2])
+
+    def step() -> None:
+        trainer.sample_batch(len(codes))
+        trainer.step(net, codes, mask)
+
+    return step
+
+
+def own_plain(hidden: int, codes: Tensor) -> Step:
+    """A step of dpsynth without clipping and noise."""
+    net = Vae(lambda i, o: Linear(i, o, generator=torch.Generator().manual_seed(0)), hidden)
+    trainer = PlainSgd(
+        net, learning_rate=1e-3, steps=1_000_000, schedule="cosine", optimizer="adam"
+    )
+    mask = torch.ones(codes.shape[:2])
+    return lambda: trainer.step(net, codes, mask)
+
+
+def plain(hidden: int, codes: Tensor) -> Step:
+    """An ordinary torch training step: the unit of the table."""
+    net = Vae(nn.Linear, hidden)
+    adam = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+    def step() -> None:
+        adam.zero_grad()
+        (net(codes).sum() / len(codes)).backward()
+        adam.step()
+
+    return step
+
+
+def opacus_hooks(hidden: int, codes: Tensor) -> Step | None:
+    """Opacus as it comes: one gradient per unit, by hooks."""
+    from opacus import GradSampleModule
+    from opacus.optimizers import DPOptimizer
+
+    net = Vae(nn.Linear, hidden)
+    if sum(p.numel() for p in net.parameters()) * len(codes) > PARAMETERS_BY_UNITS:
+        return None
+    wrapped = GradSampleModule(net, loss_reduction="sum")
+    adam = DPOptimizer(
+        torch.optim.Adam(net.parameters(), lr=1e-3),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        expected_batch_size=len(codes),
+    )
+
+    def step() -> None:
+        adam.zero_grad()
+        wrapped(codes).sum().backward()
+        adam.step()
+
+    return step
+
+
+def opacus_ghost(hidden: int, codes: Tensor) -> Step:
+    """Opacus ghost clipping: norms in a first backward pass, the clipped sum in a second."""
+    from opacus.grad_sample import GradSampleModuleFastGradientClipping
+    from opacus.optimizers import DPOptimizerFastGradientClipping
+    from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
+
+    net = Vae(nn.Linear, hidden)
+    wrapped = GradSampleModuleFastGradientClipping(
+        net, loss_reduction="sum", max_grad_norm=1.0, use_ghost_clipping=True
+    )
+    adam = DPOptimizerFastGradientClipping(
+        torch.optim.Adam(net.parameters(), lr=1e-3),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        expected_batch_size=len(codes),
+        loss_reduction="sum",
+    )
+
+    def step() -> None:
+        adam.zero_grad()
+        per_unit = wrapped(codes).sum(dim=1)
+        DPTensorFastGradientClipping(wrapped, adam, per_unit, "sum").backward()
+        adam.step()
+
+    return step
+
+
+METHODS: dict[str, Callable[[int, Tensor], Step | None]] = {
+    "plain": plain,
+    "dpsynth": own,
+    "dpsynth, no clip, no noise": own_plain,
+    "Opacus ghost": opacus_ghost,
+    "Opacus hooks": opacus_hooks,
+}
+
+
+def measure(hidden: int, codes: Tensor, seconds: float) -> dict[str, float | None]:
+    """Return the median seconds of a step per method; the methods take turns."""
+    steps = {name: make(hidden, codes) for name, make in METHODS.items()}
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for name, step in steps.items():
+        if step is not None:
+            step()
+    spent = {name: 0.0 for name in steps}
+    while spent["plain"] < seconds:
+        for name, step in steps.items():
+            # a slow peer need not be timed as often: three steps tell 2x from 20x
+            if step is None or (len(times[name]) >= 3 and spent[name] > 2 * seconds):
+                continue
+            start = time.perf_counter()
+            step()
+            times[name].append(time.perf_counter() - start)
+            spent[name] += times[name][-1]
+    return {name: statistics.median(found) if found else None for name, found in times.items()}
+
+
+def main() -> None:
+    """Measure every setting and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two settings, in a few seconds")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+    settings = list(product((128, 256), (512, 4096), (1, 4, 8, 32)))
+    if arguments.quick:
+        settings = [(128, 512, 1), (128, 512, 4)]
+    others = [name for name in METHODS if name != "plain"]
+    print(f"torch {torch.__version__}, {arguments.threads} thread(s); ratio to a plain step")
+    print(f"\n| width | units | rows | plain ms | {' | '.join(others)} |")
+    print("|---|---|---|---|" + "---|" * len(others))
+    for hidden, units, rows in settings:
+        codes = torch.randint(0, CODES, (units, rows, COLUMNS))
+        found = measure(hidden, codes, seconds=1.0 if arguments.quick else 6.0)
+        base = found["plain"] or float("nan")
+        cells = [f"{t / base:.2f}" if (t := found[name]) else "no memory" for name in others]
+        print(f"| {hidden} | {units} | {rows} | {base * 1e3:.1f} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

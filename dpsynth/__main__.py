@@ -1,0 +1,5 @@
+"""``python -m dpsynth``: the command line."""
+
+from dpsynth.cli import main
+
+main()

@@ -1,0 +1,268 @@
+"""The privacy certificate: what was spent on whose protection, and what that does not cover.
+
+It is written from public facts and the ledger alone; nothing in it depends on private rows. The
+strict reader takes exactly what the writer gives, so a certificate with a key more, a key less or a
+number out of range is no certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Self
+
+from dpsynth.claims import exact_claims, floating_point_limits, not_covered
+from dpsynth.documents import (
+    check_format,
+    check_keys,
+    digest,
+    number,
+    text,
+    texts,
+    whole,
+)
+from dpsynth.errors import ArtifactError, InputError
+from dpsynth.events import Event, event_from_dict
+
+if TYPE_CHECKING:
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_entry import Entry
+    from dpsynth.plan import PrivacyPlan
+    from dpsynth.schema import Schema
+
+FORMAT, VERSION = "dpsynth-certificate", 1
+ADJACENCY = "add or remove one unit with all its rows"
+ACCOUNTANT = "dp_accounting PLD"
+
+
+@dataclass(frozen=True)
+class Charge:
+    """Where the ledger keeps a fit, and what the dataset had spent when it was certified."""
+
+    id: str
+    dataset: str
+    entry: str
+    fits: int
+    epsilon_total: float
+    delta_total: float
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Self:
+        """Read strictly what ``to_dict`` wrote."""
+        check_keys(document, place, (field.name for field in fields(cls)))
+        return cls(
+            id=text(document["id"], f"{place}.id"),
+            dataset=text(document["dataset"], f"{place}.dataset"),
+            entry=text(document["entry"], f"{place}.entry"),
+            fits=whole(document["fits"], f"{place}.fits", least=1),
+            epsilon_total=number(document["epsilon_total"], f"{place}.epsilon_total", above=0),
+            delta_total=number(document["delta_total"], f"{place}.delta_total", above=0),
+        )
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whose presence is hidden: the key column (None: each row), rows that count, which ones."""
+
+    name: str | None
+    max_rows: int
+    keep: str
+
+    @classmethod
+    def of(cls, schema: Schema) -> Self:
+        """Read the unit off a schema."""
+        return cls(schema.unit.column, schema.unit.max_rows, schema.unit.keep)
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Self:
+        """Read strictly what ``to_dict`` wrote."""
+        check_keys(document, place, (field.name for field in fields(cls)))
+        name = document["name"]
+        return cls(
+            name=None if name is None else text(name, f"{place}.name"),
+            max_rows=whole(document["max_rows"], f"{place}.max_rows", least=1),
+            keep=text(document["keep"], f"{place}.keep"),
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The claim of a fit: unit, adjacency, budget, every event, accountant, and the limits."""
+
+    model: str
+    unit: Unit
+    epsilon: float
+    delta: float
+    composed_epsilon: float
+    events: tuple[Event, ...]
+    accountant_version: str
+    exact: tuple[str, ...]
+    floating_point: tuple[str, ...]
+    not_covered: tuple[str, ...]
+    ledger: Charge | None
+    population: int
+    schema_sha256: str
+
+    @property
+    def plan_sha256(self) -> str:
+        """Digest over the budget and every event: two fits with one plan have the same."""
+        return digest(
+            {
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "events": [event.to_dict() for event in self.events],
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the document; the same certificate gives the same document."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": self.model,
+            "unit": vars(self.unit).copy(),
+            "adjacency": ADJACENCY,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "composed_epsilon": self.composed_epsilon,
+            "events": [event.to_dict() for event in self.events],
+            "plan_sha256": self.plan_sha256,
+            "accountant": {"name": ACCOUNTANT, "version": self.accountant_version},
+            "exact": list(self.exact),
+            "floating_point": list(self.floating_point),
+            "not_covered": list(self.not_covered),
+            "ledger": None if self.ledger is None else vars(self.ledger).copy(),
+            "population": self.population,
+            "schema_sha256": self.schema_sha256,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str = "certificate") -> Self:
+        """Read strictly what ``to_dict`` wrote.
+
+        Raises:
+            ArtifactError: anything is missing, unknown, of the wrong type or out of range, or the
+                digest of the plan does not fit the events.
+        """
+        check_keys(document, place, _KEYS)
+        check_format(document, place, FORMAT, VERSION)
+        _require(document["adjacency"] == ADJACENCY, f"{place}.adjacency is not '{ADJACENCY}'")
+        check_keys(document["accountant"], f"{place}.accountant", ("name", "version"))
+        _require(
+            document["accountant"]["name"] == ACCOUNTANT,
+            f"{place}.accountant.name is not '{ACCOUNTANT}'",
+        )
+        charge = document["ledger"]
+        certificate = cls(
+            model=text(document["model"], f"{place}.model"),
+            unit=Unit.from_dict(document["unit"], f"{place}.unit"),
+            epsilon=number(document["epsilon"], f"{place}.epsilon", above=0),
+            delta=number(document["delta"], f"{place}.delta", above=0),
+            composed_epsilon=number(
+                document["composed_epsilon"], f"{place}.composed_epsilon", above=-1e-300
+            ),
+            events=_events(document["events"], f"{place}.events"),
+            accountant_version=text(
+                document["accountant"]["version"], f"{place}.accountant.version"
+            ),
+            exact=texts(document["exact"], f"{place}.exact"),
+            floating_point=texts(document["floating_point"], f"{place}.floating_point"),
+            not_covered=texts(document["not_covered"], f"{place}.not_covered"),
+            ledger=None if charge is None else Charge.from_dict(charge, f"{place}.ledger"),
+            population=whole(document["population"], f"{place}.population", least=1),
+            schema_sha256=text(document["schema_sha256"], f"{place}.schema_sha256"),
+        )
+        _require(certificate.delta < 1, f"{place}.delta is not below 1")
+        _require(
+            document["plan_sha256"] == certificate.plan_sha256,
+            f"{place}.plan_sha256 does not fit the budget and the events",
+        )
+        return certificate
+
+
+_KEYS = (
+    "format",
+    "version",
+    "model",
+    "unit",
+    "adjacency",
+    "epsilon",
+    "delta",
+    "composed_epsilon",
+    "events",
+    "plan_sha256",
+    "accountant",
+    "exact",
+    "floating_point",
+    "not_covered",
+    "ledger",
+    "population",
+    "schema_sha256",
+)
+
+
+def certify(
+    schema: Schema,
+    plan: PrivacyPlan,
+    *,
+    model: str,
+    ledger: Ledger | None,
+    entry: Entry | None,
+) -> dict[str, Any]:
+    """Write the certificate of a fit from public facts and its entry in the ledger.
+
+    Args:
+        schema: the table's public facts.
+        plan: the calibrated plan; every event of the fit is in it.
+        model: the generator's name.
+        ledger: where the fit was charged; None if nowhere.
+        entry: its entry there.
+    """
+    charge = None
+    if ledger is not None and entry is not None:
+        spent = ledger.spent(entry.dataset)
+        charge = Charge(
+            id=ledger.id,
+            dataset=entry.dataset,
+            entry=entry.id,
+            fits=spent.fits,
+            epsilon_total=spent.epsilon_sum,
+            delta_total=spent.delta_sum,
+        )
+    return Certificate(
+        model=model,
+        unit=Unit.of(schema),
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        composed_epsilon=plan.epsilon,
+        events=tuple(plan.events),
+        accountant_version=_installed("dp-accounting"),
+        exact=exact_claims(plan.events),
+        floating_point=floating_point_limits(plan.events),
+        not_covered=not_covered(schema, charge),
+        ledger=charge,
+        population=schema.population.value,
+        schema_sha256=schema.hash(),
+    ).to_dict()
+
+
+def _events(value: Any, place: str) -> tuple[Event, ...]:
+    _require(isinstance(value, list) and bool(value), f"{place}: a list of events is expected")
+    try:
+        events = tuple(event_from_dict(item) for item in value)
+    except InputError as error:
+        raise ArtifactError(f"{place}: {error}") from error
+    _require(len({event.name for event in events}) == len(events), f"{place}: a name occurs twice")
+    return events
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ArtifactError(message)
+
+
+def _installed(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "unknown"

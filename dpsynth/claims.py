@@ -1,0 +1,69 @@
+"""What a certificate says in words: what is exact, what is floating point, what is not covered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpsynth.events import Event, JointHistograms, PoissonSgd
+
+if TYPE_CHECKING:
+    from dpsynth.certificate import Charge
+    from dpsynth.schema import Schema
+
+CHOICE = "the decision to publish and the choice among fits are not covered"
+
+
+def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """Say which noise is exact; no certificate may claim more than these sentences."""
+    return tuple(
+        f"event '{event.name}': whole counts plus discrete Gaussian noise from an exact sampler "
+        "(OpenDP), so no rounding touches what is released"
+        for event in events
+        if isinstance(event, JointHistograms)
+    )
+
+
+def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """Say where the proof is about real numbers and the program about floating-point ones."""
+    trained = tuple(
+        f"event '{event.name}': gradients, clipping and Gaussian noise are floating-point numbers; "
+        "the proof is about real ones, and attacks on low-order bits are outside it"
+        for event in events
+        if isinstance(event, PoissonSgd)
+    )
+    return (
+        *trained,
+        "epsilon is computed from privacy loss distributions discretised to the safe side; their "
+        "convolution is in floating point",
+    )
+
+
+def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
+    """Say what the guarantee leaves out, for this schema and this ledger."""
+    if charge is None:
+        scope = "; this fit was charged to no ledger, so the number of fits is not known"
+    else:
+        fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
+        scope = (
+            f"; when this fit was certified, the ledger held {fits} on dataset "
+            f"'{charge.dataset}', with epsilon {charge.epsilon_total:g} and delta "
+            f"{charge.delta_total:g} composed"
+        )
+    sentences = [
+        CHOICE + scope,
+        "the schema (columns, bounds, categories, population, rows, rules) is public by "
+        "declaration and not protected",
+        "what holds for the population at large can be inferred about anyone, whether or not they "
+        "are in the data; that is what the data are for",
+        "other releases from the same persons add to this one, unless the same ledger counts them",
+    ]
+    if schema.unit.column is None:
+        sentences.append("each row is a unit: a person with several rows is protected for one")
+    else:
+        sentences.append(
+            f"a unit is a value of column '{schema.unit.column}': a person with several values is "
+            "several units"
+        )
+    if schema.may_refuse:
+        sentences.append("a column may refuse a cell: whether the fit ended at all is one bit more")
+    return tuple(sentences)

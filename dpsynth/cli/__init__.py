@@ -1,0 +1,121 @@
+"""The command line. Commands import what they need when they run, so that ``--help`` is quick.
+
+Exit codes: 0 done, 1 unexpected, 2 usage or bad input, 3 a gate failed, 4 the budget or policy
+refuses, 5 verification failed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from importlib import import_module
+from types import FrameType
+from typing import Any
+
+import click
+
+from dpsynth import __version__
+from dpsynth.errors import DpsynthError
+
+_COMMANDS = {
+    "demo": ("dpsynth.cli.demo", "demo"),
+    "schema": ("dpsynth.cli.schema", "schema"),
+    "plan": ("dpsynth.cli.plan", "plan"),
+    "fit": ("dpsynth.cli.fit", "fit"),
+    "sample": ("dpsynth.cli.sample", "sample"),
+    "release": ("dpsynth.cli.release", "release"),
+    "verify": ("dpsynth.cli.release", "verify"),
+    "ledger": ("dpsynth.cli.ledger", "ledger"),
+    "completion": ("dpsynth.cli.completion", "completion"),
+}
+
+_EPILOG = """\
+\b
+The main job, in four commands:
+  dpsynth plan    diabetes130 --epsilon 3 --delta 1e-6
+  dpsynth fit     diabetes130 extract.csv --dataset diabetes --epsilon 3 --delta 1e-6 -o run/
+  dpsynth sample  run/ --rows 100000 -o synthetic.parquet
+  dpsynth release run/ -o bundle/
+
+Exit codes: 0 done, 1 unexpected, 2 bad input, 3 a gate failed, 4 the budget refuses,
+5 verification failed, 130 interrupted.
+"""
+
+
+class _Commands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module, attribute = _COMMANDS[name]
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+
+@click.group(cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpsynth")
+def commands() -> None:
+    """Private synthetic health data: from a table of patients to one that can be released.
+
+    A schema says in public what the table looks like; a fit learns from it under differential
+    privacy for patients; a sample or a release draws synthetic rows from the fit alone.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code.
+
+    An unexpected error shows where it happened, not what it says: a library's message may quote a
+    cell. Set DPSYNTH_DEBUG=1 to see it whole.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = commands.main(arguments, prog_name="dpsynth", standalone_mode=False)
+        code = code if isinstance(code, int) else 0
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except DpsynthError as error:
+        _say(str(error), error)
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort) as stop:
+        _say("interrupted", stop.__context__ if isinstance(stop, click.Abort) else stop)
+        code = 130
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment]  # nobody reads: nothing to flush at exit
+        code = 1
+    except MemoryError:
+        _say("out of memory; use a machine with more of it, or a schema with fewer columns", None)
+        code = 1
+    except Exception as error:
+        if os.environ.get("DPSYNTH_DEBUG"):
+            raise
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        _say(
+            f"unexpected {type(error).__name__} at {os.path.basename(place.filename)}:"
+            f"{place.lineno}; its message is withheld because it may quote data "
+            "(DPSYNTH_DEBUG=1 shows it)",
+            error,
+        )
+        code = 1
+    sys.exit(code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Treat a polite kill like an interrupt from the keyboard, so that the ledger is closed."""
+    raise KeyboardInterrupt
+
+
+def _say(message: str, error: Any) -> None:
+    """Write an error and its notes (such as what was charged) to stderr."""
+    click.echo(f"dpsynth: {message}", err=True)
+    for note in getattr(error, "__notes__", ()):
+        click.echo(f"dpsynth: {note}", err=True)

@@ -1,0 +1,17 @@
+"""``dpsynth completion``: a script that completes commands and options in the shell."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+
+@click.command(epilog='Example:  eval "$(dpsynth completion bash)"   (in ~/.bashrc)')
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL."""
+    from dpsynth.cli import commands
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(commands, {}, "dpsynth", "_DPSYNTH_COMPLETE").source())

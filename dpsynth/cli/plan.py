@@ -1,0 +1,88 @@
+"""``dpsynth plan``: every mechanism of a fit and its noise, before any data is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpsynth.cli.console import Console, output_options, table
+from dpsynth.cli.options import SCHEMA_HELP, budget_options
+
+if TYPE_CHECKING:
+    from dpsynth.accounting import Event
+    from dpsynth.schema import Schema
+
+
+@click.command(epilog="Example:  dpsynth plan diabetes130 --epsilon 3 --delta 1e-6 --model tvae")
+@click.argument("schema")
+@budget_options
+@output_options
+def plan(
+    schema: str, epsilon: float, delta: float, model: str, as_json: bool, quiet: bool
+) -> None:
+    """Show every mechanism that a fit would run, its share and its noise; open no data.
+
+    \b
+    """
+    from dpsynth.pipeline import prepare
+    from dpsynth.schema import Schema
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        loaded = Schema.load(schema)
+        calibrated = prepare(loaded, epsilon=epsilon, delta=delta, model=model).plan
+        total = sum(event.mu() ** 2 for event in calibrated.events)
+        rows = [
+            (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event))
+            for event in calibrated.events
+        ]
+        values = {
+            "schema": loaded.name,
+            "model": model,
+            "unit": unit_text(loaded),
+            "population": loaded.population.value,
+            "plan": calibrated.to_dict(),
+        }
+        lines = [
+            f"schema      {loaded.name}",
+            f"model       {model}",
+            f"unit        {unit_text(loaded)}",
+            f"population  {loaded.population.value} units, public",
+            f"budget      epsilon {epsilon:g}, delta {delta:g}; "
+            f"all mechanisms together cost epsilon {calibrated.epsilon:.4f}",
+            "",
+            *table(("mechanism", "share", "noise"), rows),
+        ]
+        console.result("plan", values, lines)
+
+
+def describe_event(event: Event) -> str:
+    """Say in a few words what noise an event adds."""
+    values: dict[str, Any] = event.to_dict()
+    if values["kind"] == "joint_histograms":
+        return (
+            f"{event_count(values)}, at most {values['rows_per_unit']} rows of a unit; "
+            f"discrete Gaussian, sd {values['sigma']:.4g} rows a count"
+        )
+    return (
+        f"{values['steps']} steps, sampling rate {values['sampling_rate']:g}, "
+        f"noise multiplier {values['noise_multiplier']:.4g}"
+    )
+
+
+def event_count(values: dict[str, Any]) -> str:
+    """Word the number of histograms."""
+    count = values["histograms"]
+    return "1 histogram" if count == 1 else f"{count} histograms"
+
+
+def unit_text(schema: Schema) -> str:
+    """Word the privacy unit of a schema."""
+    unit = schema.unit
+    if unit.column is None:
+        return "each row"
+    rows = "row" if unit.max_rows == 1 else "rows"
+    return f"{unit.column}, at most {unit.max_rows} {rows} each ({unit.keep})"
+
+
+plan.help = f"{plan.help}\n\n{SCHEMA_HELP}"

@@ -1,0 +1,217 @@
+"""One column to codes and back: numeric columns by cells of a lattice, others by their categories.
+
+Nothing is fitted. The code of a cell is a function of the cell and the column's declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.cells import distinct, missing_tokens, numbers, read_cells
+from dpsynth.codelists import code_list
+from dpsynth.lattice import Lattice, lattice_of
+from dpsynth.schema import MISSING, REFUSE, Column
+
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+REFUSED = -1  # stands for a cell that its column refuses
+
+
+class Coder(Protocol):
+    """Encodes and decodes one column."""
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+
+    def encode(self, cells: pd.Series[Any]) -> Codes:
+        """Return the code of each cell, `REFUSED` for one that the column refuses."""
+
+    def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
+        """Return a cell of the declared type for each code."""
+
+
+def coder_of(column: Column, decimal: str) -> Coder:
+    """Return the coder of a column; ``decimal`` is the decimal sign of its text."""
+    if column.is_categorical:
+        return CategoryCoder(column, decimal)
+    return NumericCoder(column, decimal, lattice_of(column))
+
+
+def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[Any]:
+    """Return values in the column's unit as a column of the declared type.
+
+    integer and year: int64, Int64 if nullable; number: float64; date and datetime: datetime64[s].
+    """
+    if column.type in ("integer", "year"):
+        whole = values.astype(np.int64)
+        if column.required:
+            return pd.Series(whole)
+        return pd.Series(pd.arrays.IntegerArray(whole, missing))
+    if column.type == "number":
+        return pd.Series(np.where(missing, np.nan, values))
+    unit = "datetime64[D]" if column.type == "date" else "datetime64[s]"
+    times = values.astype(np.int64).astype(unit).astype("datetime64[s]")
+    times[missing] = np.datetime64("NaT")
+    return pd.Series(times)
+
+
+@dataclass(frozen=True)
+class NumericCoder:
+    """Codes 0 .. cells - 1 are cells of the lattice; then missing, if the column is nullable."""
+
+    column: Column
+    decimal: str
+    lattice: Lattice
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return self.lattice.cells + int(self.column.nullable)
+
+    def encode(self, cells: pd.Series[Any]) -> Codes:
+        """Return the code of each cell, `REFUSED` for one that the column refuses."""
+        values, missing = read_cells(cells, self.column, self.decimal)
+        bad = ~np.isfinite(values)
+        positions = self.lattice.positions(np.where(bad, 0.0, values))
+        codes = self.lattice.cell_of(positions).astype(np.int32)
+        codes[bad] = self._bad_code
+        codes[missing] = self.lattice.cells if self.column.nullable else self._bad_code
+        return codes
+
+    def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
+        """Draw a lattice point uniformly within each cell."""
+        cells = codes.astype(np.int64)
+        missing = cells >= self.lattice.cells
+        cells[missing] = 0
+        values = self.lattice.values(self.lattice.draw(cells, rng))
+        return typed_series(values, missing, self.column)
+
+    @property
+    def _bad_code(self) -> int:
+        targets = {MISSING: self.lattice.cells, REFUSE: REFUSED, "minimum": 0}
+        return targets.get(self.column.on_bad, self.lattice.cells - 1)
+
+
+@dataclass(frozen=True)
+class CategoryCoder:
+    """One code a category, in the declared order; then other, if it can occur; then missing."""
+
+    column: Column
+    decimal: str
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return len(self.column.levels) + int(self.column.nullable)
+
+    def encode(self, cells: pd.Series[Any]) -> Codes:
+        """Return the code of each cell, `REFUSED` for one that the column refuses."""
+        of_text, texts = distinct(cells, boolean=self.column.type == "boolean")
+        codes = [self._code(text.strip()) for text in texts]
+        return np.array([*codes, self._missing_code], dtype=np.int32)[of_text]
+
+    def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
+        """Return the category of each code; strings are objects, None where missing."""
+        missing = codes >= len(self.column.levels)
+        if self.column.type == "string":
+            levels = np.array([*self.column.levels, None], dtype=object)
+            return pd.Series(levels[codes])
+        values = np.append(self._levels, 0.0)[codes]
+        if self.column.type != "boolean":
+            return typed_series(values, missing, self.column)
+        truth = values != 0
+        return pd.Series(truth if self.column.required else pd.arrays.BooleanArray(truth, missing))
+
+    def _code(self, text: str) -> int:
+        """Return the code of one trimmed text."""
+        if text in self._tokens:
+            return self._missing_code
+        if text in self._words:
+            return self._words[text]
+        if self.column.codes is not None:
+            category = code_list(self.column.codes.system, self.column.codes.rollup).roll_up(text)
+            return self._unknown_code if category is None else self._words[category]
+        if self.column.type == "string":
+            return self._unknown_code
+        value = float(numbers([text], decimal=self.decimal)[0])
+        whole = self.column.type == "number" or value == np.rint(value)
+        if not (np.isfinite(value) and whole):
+            return self._bad_code
+        if value in self._token_values:
+            return self._missing_code
+        if value in self._values:
+            return self._values[value]
+        return self._bad_code if self.column.type == "boolean" else self._unknown_code
+
+    def _target(self, policy: str) -> int:
+        """Return the code that a policy sends a cell to."""
+        if policy == REFUSE:
+            return REFUSED
+        if policy == MISSING and self.column.nullable:
+            return len(self.column.levels)
+        return self.column.levels.index(policy)
+
+    @cached_property
+    def _bad_code(self) -> int:
+        return self._target(self.column.on_bad)
+
+    @cached_property
+    def _unknown_code(self) -> int:
+        return self._target(self.column.on_unknown)
+
+    @cached_property
+    def _missing_code(self) -> int:
+        return len(self.column.levels) if self.column.nullable else self._bad_code
+
+    @cached_property
+    def _tokens(self) -> frozenset[str]:
+        return missing_tokens(self.column)
+
+    @cached_property
+    def _token_values(self) -> frozenset[float]:
+        """Tokens by value, so that 9.0 is missing where "9" is declared to be."""
+        values = numbers(sorted(self._tokens), decimal=self.decimal)
+        return frozenset(values[np.isfinite(values)].tolist())
+
+    @cached_property
+    def _words(self) -> dict[str, int]:
+        """Texts that name a category as they stand."""
+        levels = self.column.levels
+        if self.column.type == "number":  # 0.5 is written in the dialect, perhaps as 0,5
+            return {}
+        words = {level: code for code, level in enumerate(levels)}
+        if self.column.type == "boolean":
+            words |= dict.fromkeys(self.column.false_values, words["false"])
+            words |= dict.fromkeys(self.column.true_values, words["true"])
+        return words
+
+    @cached_property
+    def _levels(self) -> Floats:
+        """Categories as numbers; true is 1."""
+        return level_values(self.column)
+
+    @cached_property
+    def _values(self) -> dict[float, int]:
+        """Code by number, so that 1.0 is the category "1"; for a boolean, if 0 and 1 are words."""
+        if self.column.type == "boolean":
+            words = self.column.true_values + self.column.false_values
+            return {float(word): self._words[word] for word in words if word in ("0", "1")}
+        return {value: code for code, value in enumerate(self._levels.tolist())}
+
+
+def level_values(column: Column) -> Floats:
+    """Return the categories of a column that is not of type string as numbers; true is 1."""
+    texts: Sequence[str] = column.levels
+    if column.type == "boolean":
+        texts = [{"true": "1", "false": "0"}[text] for text in texts]
+    return numbers(texts)

@@ -1,0 +1,183 @@
+"""Rows grouped by privacy unit, at most ``max_rows`` of each, as codes.
+
+This is where one unit's influence is bounded (add or remove one unit with all its rows): whatever
+rows a unit brings, at most ``max_rows`` of them are in the cohort. Which ones depends on the unit's
+own rows and on fresh randomness, never on another unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.cells import distinct, missing_tokens, read_cells
+from dpsynth.errors import TableError
+from dpsynth.schema import Column, PrivacyUnit, Schema
+
+if TYPE_CHECKING:
+    from dpsynth.codec import Codec
+    from dpsynth.entropy import Entropy
+    from dpsynth.table import Table
+    from dpsynth.table_checks import Progress
+
+Codes = npt.NDArray[np.uint16]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Order = npt.NDArray[Any]
+
+NO_KEY = -1
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Coded rows of units.
+
+    Attributes:
+        codes: ``[units, rows, columns]`` uint16, where rows is the schema's ``max_rows``.
+        mask: ``[units, rows]``, True for a row of the unit, False for padding, which comes last
+            and has code 0.
+    """
+
+    codes: Codes
+    mask: Bools
+
+
+def read_cohort(
+    table: Table,
+    codec: Codec,
+    schema: Schema,
+    entropy: Entropy,
+    progress: Progress | None = None,
+) -> Cohort:
+    """Read a table into a cohort: keys compared as declared, rows capped, units in random order.
+
+    Raises:
+        TableError: the table is damaged, has no rows, or none of them has a key.
+        RefusedCellError: a cell broke a column that opts in to ``refuse``.
+    """
+    keys = Keys(schema)
+    ordered = schema.column(schema.order_column or "") if schema.unit.keep == "window" else None
+    codes: list[Codes] = []
+    units: list[Ints] = []
+    order: list[Order] = []
+    for chunk in table.chunks(progress):
+        codes.append(codec.encode(chunk))
+        units.append(keys.units(chunk))
+        if ordered is not None:
+            order.append(_order(chunk[ordered.name], ordered, schema.dialect.decimal))
+    ranks = _ranks(np.concatenate(order)) if ordered is not None else None
+    unit_of_row = keys.own_units(np.concatenate(units))
+    if (unit_of_row == NO_KEY).all():
+        raise TableError(
+            f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
+            "missingValues, or which column has the role unit"
+        )
+    rows, places = select(unit_of_row, schema.unit.max_rows, entropy, order=ranks)
+    return _assemble(np.concatenate(codes), unit_of_row, rows, places, schema.unit, entropy)
+
+
+class Keys:
+    """Gives each row the number of its unit, in order of first appearance, chunk by chunk."""
+
+    def __init__(self, schema: Schema) -> None:
+        """Take the rules by which keys are compared from the schema."""
+        self._unit = schema.unit
+        self._column = None if schema.unit.column is None else schema.column(schema.unit.column)
+        self._numbers: dict[str, int] = {}
+        self._rows = 0
+
+    def units(self, chunk: pd.DataFrame) -> Ints:
+        """Return the unit of each row of the next chunk, `NO_KEY` where the key is missing."""
+        if self._column is None:
+            start, self._rows = self._rows, self._rows + len(chunk)
+            return np.arange(start, self._rows, dtype=np.int64)
+        tokens = missing_tokens(self._column)
+        of_text, texts = distinct(chunk[self._column.name])
+        numbers = [
+            NO_KEY
+            if text.strip() in tokens
+            else self._numbers.setdefault(normalised(text, self._unit), len(self._numbers))
+            for text in texts
+        ]
+        return np.array([*numbers, NO_KEY], dtype=np.int64)[of_text]
+
+    def own_units(self, units: Ints) -> Ints:
+        """Make each row without a key a unit of its own, if the schema says so."""
+        if self._unit.missing_key != "own":
+            return units
+        keyless = np.flatnonzero(units == NO_KEY)
+        units = units.copy()
+        units[keyless] = len(self._numbers) + np.arange(len(keyless))
+        return units
+
+
+def normalised(key: str, unit: PrivacyUnit) -> str:
+    """Return the text by which a key is compared.
+
+    >>> normalised(" 007a ", PrivacyUnit("id", 1, None, case=True, leading_zeros=False))
+    '7a'
+    """
+    if unit.trim:
+        key = key.strip()
+    if unit.case:
+        key = key.casefold()
+    return key if unit.leading_zeros else (key.lstrip("0") or "0")
+
+
+def select(
+    units: Ints, most: int, entropy: Entropy, *, order: Ints | None = None
+) -> tuple[Ints, Ints]:
+    """Choose at most ``most`` rows of each unit.
+
+    Args:
+        units: unit of each row, `NO_KEY` for a row to leave out.
+        most: the cap.
+        entropy: source of the choice.
+        order: rank of each row in time. If given, a unit keeps consecutive rows from a uniform
+            start; otherwise a uniform subset, in random order.
+
+    Returns:
+        The chosen rows, unit by unit, and the place of each within its unit, from 0.
+    """
+    within = entropy.uniform(len(units)) if order is None else order
+    rows = np.lexsort((within, units))
+    rows = rows[units[rows] != NO_KEY]
+    _, starts, counts = np.unique(units[rows], return_index=True, return_counts=True)
+    places = np.arange(len(rows)) - np.repeat(starts, counts)
+    if order is not None:
+        spare = np.maximum(counts - most, 0)
+        first = np.floor(entropy.uniform(len(counts)) * (spare + 1)).astype(np.int64)
+        places = places - np.repeat(first, counts)
+    chosen = (places >= 0) & (places < most)
+    return rows[chosen], places[chosen]
+
+
+def _assemble(
+    codes: Codes, units: Ints, rows: Ints, places: Ints, unit: PrivacyUnit, entropy: Entropy
+) -> Cohort:
+    """Lay the chosen rows out by unit, the units in random order."""
+    names, unit_of_chosen = np.unique(units[rows], return_inverse=True)
+    seat = entropy.permutation(len(names))[unit_of_chosen]
+    laid = np.zeros((len(names), unit.max_rows, codes.shape[1]), dtype=np.uint16)
+    mask = np.zeros((len(names), unit.max_rows), dtype=bool)
+    laid[seat, places] = codes[rows]
+    mask[seat, places] = True
+    return Cohort(laid, mask)
+
+
+def _order(cells: pd.Series[Any], column: Column, decimal: str) -> Order:
+    """Return what rows are ordered by: numbers and times by value, other cells by text."""
+    if column.type in ("string", "boolean"):
+        of_text, texts = distinct(cells)
+        return np.array([*texts, ""], dtype=object)[of_text]
+    return read_cells(cells, column, decimal)[0]
+
+
+def _ranks(order: Order) -> Ints:
+    """Return the rank of each row; bad and missing cells come last, ties share a rank."""
+    ranks, _ = pd.factorize(order, sort=True)
+    return np.where(ranks < 0, len(ranks), ranks).astype(np.int64)

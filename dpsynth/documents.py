@@ -1,0 +1,188 @@
+"""JSON documents, written one way and read strictly.
+
+Written: UTF-8, keys in their given order, no NaN, a newline at the end. Read: a size limit, no NaN
+or infinity, no key twice, no key that the format does not know, a clear `ArtifactError` for
+anything else. Digests are SHA-256 over canonical text (sorted keys, no spaces): indentation is
+free.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpsynth.errors import ArtifactError
+
+LARGEST = 64 * 2**20  # bytes of one document
+HUGE = 1e300  # no number of ours comes near it
+BLOCK = 2**20
+
+
+def written(document: Mapping[str, Any]) -> bytes:
+    """Give the bytes of a document, the same for equal documents in equal order."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def digest(document: Any) -> str:
+    """Give the SHA-256 (hex) of a document's canonical text."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Give the SHA-256 (hex) of a file's bytes."""
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            total.update(block)
+    return total.hexdigest()
+
+
+def bytes_digest(content: bytes) -> str:
+    """Give the SHA-256 (hex) of bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_plain_bytes(path: Path, *, largest: int = LARGEST) -> bytes:
+    """Read a whole plain file of limited size.
+
+    Raises:
+        ArtifactError: it is missing, no plain file, too large, or cannot be read.
+    """
+    require_plain_file(path, largest=largest)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {type(error).__name__}") from error
+
+
+def require_plain_file(path: Path, *, largest: int | None = None) -> None:
+    """Refuse what is missing, no plain file (a link, a pipe, a folder), or too large.
+
+    Raises:
+        ArtifactError: with the path and the reason.
+    """
+    try:
+        status = os.lstat(path)
+    except OSError as error:
+        raise ArtifactError(f"{path} is missing or cannot be read") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise ArtifactError(f"{path} is not a plain file; links and pipes are not followed")
+    if largest is not None and status.st_size > largest:
+        raise ArtifactError(f"{path} has {status.st_size} bytes; at most {largest} are read")
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Read one JSON object from a file.
+
+    Raises:
+        ArtifactError: it is missing, no plain file, too large, or not strict JSON.
+    """
+    return parsed(read_plain_bytes(path), str(path))
+
+
+def parsed(content: bytes, place: str) -> dict[str, Any]:
+    """Parse one strict JSON object.
+
+    Raises:
+        ArtifactError: it is not UTF-8, not JSON, holds NaN, infinity or a key twice, nests too
+            deeply, or is no object.
+    """
+    try:
+        document = json.loads(
+            content.decode(),
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            object_pairs_hook=_no_key_twice,
+        )
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{place} is damaged: it is not strict JSON") from error
+    return as_object(document, place)
+
+
+def as_object(value: Any, place: str) -> dict[str, Any]:
+    """Check that a value is an object."""
+    if not isinstance(value, dict):
+        raise ArtifactError(f"{place} is damaged: an object is expected")
+    return value
+
+
+def check_keys(
+    document: Any, place: str, keys: Iterable[str], optional: Iterable[str] = ()
+) -> None:
+    """Check that a document is an object with exactly these keys.
+
+    Raises:
+        ArtifactError: it names the keys that are missing or unknown.
+    """
+    found, wanted = set(as_object(document, place)), set(keys)
+    problems = [f"'{key}' is missing" for key in sorted(wanted - found)]
+    problems += [f"'{key}' is unknown" for key in sorted(found - wanted - set(optional))]
+    if problems:
+        raise ArtifactError(f"{place}: {', '.join(problems)}")
+
+
+def check_format(document: Mapping[str, Any], place: str, name: str, version: int) -> None:
+    """Check the ``format`` and ``version`` of a document, before anything else of it is read."""
+    if document.get("format") != name:
+        raise ArtifactError(f"{place} is not a {name} document")
+    found = document.get("version")
+    if type(found) is not int or found != version:
+        raise ArtifactError(
+            f"{place} has version {found!r} of {name}; this dpsynth reads version {version}: "
+            "use the dpsynth that wrote it"
+        )
+
+
+def text(value: Any, place: str) -> str:
+    """Check that a value is text."""
+    if not isinstance(value, str):
+        raise ArtifactError(f"{place}: text is expected")
+    return value
+
+
+def texts(value: Any, place: str) -> tuple[str, ...]:
+    """Check that a value is a list of texts."""
+    if not isinstance(value, list):
+        raise ArtifactError(f"{place}: a list of texts is expected")
+    return tuple(text(item, f"{place}[{index}]") for index, item in enumerate(value))
+
+
+def whole(value: Any, place: str, *, least: int) -> int:
+    """Check that a value is a whole number, at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ArtifactError(f"{place}: a whole number of at least {least} is expected")
+    return value
+
+
+def number(value: Any, place: str, *, above: float) -> float:
+    """Check that a value is a finite number above ``above``."""
+    wrong = isinstance(value, bool) or not isinstance(value, int | float)
+    if wrong or not above < value < HUGE:
+        raise ArtifactError(f"{place}: a number above {above:g} is expected")
+    return float(value)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if not math.isfinite(value):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return document

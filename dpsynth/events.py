@@ -1,0 +1,233 @@
+"""Events: the mechanisms of a fit that read private rows, as facts that an accountant interprets.
+
+An event says what was added to what, and nothing about how the data look: every field is public.
+The adjacency is "add or remove one privacy unit with all its rows". Noise that is not decided yet
+is ``UNDECIDED`` (infinite: such an event would release nothing); ``with_mu`` decides it.
+
+``mu`` is the parameter of the Gaussian mechanism that an event resembles (Dong, Roth, Su, Gaussian
+Differential Privacy, arXiv 1905.02383). It only serves to design a plan; no claim is made from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context
+from typing import Any
+
+from dpsynth.errors import InputError
+
+UNDECIDED = math.inf
+"""The noise of an event that a plan has not calibrated yet."""
+
+SMOOTHING = 1.5
+"""Scale of the randomised rounding in the bound for units of several rows, see accounting.py."""
+
+_SMALLEST_SIGMA = 0.3  # below this a count is all but exact, and its privacy loss all but unbounded
+_SMALLEST_SIGMA_MANY_ROWS = 2 * SMOOTHING  # the bound needs sigma well above the smoothing
+_SMALLEST_NOISE_MULTIPLIER = 0.3
+_SIGNIFICANT_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class JointHistograms:
+    """Row counts of several histograms at once, each cell with discrete Gaussian noise.
+
+    Every row enters each histogram exactly once, in one cell. A unit with ``rows_per_unit`` rows
+    shifts the joint vector of counts by integers of L2 norm at most
+    ``rows_per_unit * sqrt(histograms)``, reached by identical rows.
+
+    Attributes:
+        name: the event's name within its plan.
+        histograms: how many histograms are released.
+        rows_per_unit: at most this many rows of a privacy unit are counted.
+        sigma: parameter of the noise, P(z) proportional to exp(-z^2 / (2 sigma^2)) on integers, in
+            rows; ``UNDECIDED`` in a share. With several rows per unit at least 3.
+    """
+
+    name: str
+    histograms: int
+    rows_per_unit: int
+    sigma: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a mechanism."""
+        _require_name(self.name)
+        _require_count(self.name, "histograms", self.histograms, most=1_000_000)
+        _require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
+        _require_noise(self.name, "sigma", self.sigma)
+        if self.rows_per_unit > 1 and self.sigma < _SMALLEST_SIGMA_MANY_ROWS:
+            raise InputError(
+                f"event '{self.name}': sigma must be at least {_SMALLEST_SIGMA_MANY_ROWS:g} when a"
+                f" unit has up to {self.rows_per_unit} rows; its privacy bound needs it"
+            )
+
+    @property
+    def decided(self) -> bool:
+        """Whether the noise is set."""
+        return math.isfinite(self.sigma)
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 norm of the largest shift of the counts by one unit, in rows."""
+        return self.rows_per_unit * math.sqrt(self.histograms)
+
+    def mu(self) -> float:
+        """GDP parameter: sensitivity over the scale of the (dominating) Gaussian."""
+        smoothing = SMOOTHING if self.rows_per_unit > 1 else 0.0
+        return self.sensitivity / math.sqrt(self.sigma**2 - smoothing**2)
+
+    def with_mu(self, mu: float) -> JointHistograms:
+        """Return the event with the noise that has this GDP parameter, rounded up."""
+        _require_mu(self.name, mu)
+        if self.rows_per_unit > 1:
+            sigma = math.hypot(self.sensitivity / mu, SMOOTHING)
+            return replace(self, sigma=round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS)))
+        return replace(self, sigma=round_up(max(self.sensitivity / mu, _SMALLEST_SIGMA)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON types; its noise must be decided."""
+        _require_decided(self.name, self.sigma)
+        return {
+            "kind": "joint_histograms",
+            "name": self.name,
+            "histograms": self.histograms,
+            "rows_per_unit": self.rows_per_unit,
+            "sigma": self.sigma,
+        }
+
+
+@dataclass(frozen=True)
+class PoissonSgd:
+    """Steps of DP-SGD: Poisson sampling of units, clipping of each unit, Gaussian noise on the sum.
+
+    Attributes:
+        name: the event's name within its plan.
+        sampling_rate: probability q with which each unit, with all its rows, enters a step.
+        steps: number of steps T; each counts, an empty batch too.
+        noise_multiplier: standard deviation of the noise over the clipping norm; ``UNDECIDED`` in
+            a share.
+    """
+
+    name: str
+    sampling_rate: float
+    steps: int
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a mechanism."""
+        _require_name(self.name)
+        _require_count(self.name, "steps", self.steps, most=10_000_000)
+        _require_noise(self.name, "noise_multiplier", self.noise_multiplier)
+        if not _is_number(self.sampling_rate) or not 0 < self.sampling_rate <= 1:
+            raise InputError(
+                f"event '{self.name}': sampling_rate must be above 0 and at most 1;"
+                " it is the expected batch over the public population"
+            )
+
+    @property
+    def decided(self) -> bool:
+        """Whether the noise is set."""
+        return math.isfinite(self.noise_multiplier)
+
+    def mu(self) -> float:
+        """GDP parameter: exact without sampling, else the central limit of many steps.
+
+        Source: Bu, Dong, Long, Su, Deep Learning with Gaussian Differential Privacy,
+        arXiv 1911.11607, section 3.2: q sqrt(T (exp(1/sigma^2) - 1)).
+        """
+        if self.sampling_rate == 1:
+            return math.sqrt(self.steps) / self.noise_multiplier
+        try:
+            growth = math.expm1(self.noise_multiplier**-2)
+        except OverflowError:
+            return math.inf
+        return self.sampling_rate * math.sqrt(self.steps * growth)
+
+    def with_mu(self, mu: float) -> PoissonSgd:
+        """Return the event with the noise that has this GDP parameter, rounded up."""
+        _require_mu(self.name, mu)
+        if self.sampling_rate == 1:
+            noise = math.sqrt(self.steps) / mu
+        else:
+            noise = math.log1p((mu / self.sampling_rate) ** 2 / self.steps) ** -0.5
+        return replace(self, noise_multiplier=round_up(max(noise, _SMALLEST_NOISE_MULTIPLIER)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON types; its noise must be decided."""
+        _require_decided(self.name, self.noise_multiplier)
+        return {
+            "kind": "poisson_sgd",
+            "name": self.name,
+            "sampling_rate": self.sampling_rate,
+            "steps": self.steps,
+            "noise_multiplier": self.noise_multiplier,
+        }
+
+
+Event = JointHistograms | PoissonSgd
+
+_KINDS: dict[str, type[JointHistograms] | type[PoissonSgd]] = {
+    "joint_histograms": JointHistograms,
+    "poisson_sgd": PoissonSgd,
+}
+
+
+def event_from_dict(document: Mapping[str, Any]) -> Event:
+    """Read an event back from ``to_dict``; anything missing, extra or of a wrong type is refused.
+
+    Raises:
+        InputError: if the document is not exactly one event with decided noise.
+    """
+    if not isinstance(document, Mapping):
+        raise InputError("an event must be an object with a 'kind'")
+    kind = document.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise InputError(f"event kind must be one of {', '.join(_KINDS)}")
+    made = _KINDS[kind]
+    fields = set(made.__dataclass_fields__)
+    if set(document) != fields | {"kind"}:
+        raise InputError(f"an event of kind {kind} has exactly the keys kind, {', '.join(fields)}")
+    event = made(**{field: document[field] for field in fields})
+    if not event.decided:
+        raise InputError(f"event '{event.name}' has no noise: infinite noise is not a mechanism")
+    return event
+
+
+def round_up(value: float) -> float:
+    """Round to six significant digits, never downwards.
+
+    >>> round_up(3.14159265), round_up(0.5), round_up(1234567.0)
+    (3.1416, 0.5, 1234570.0)
+    """
+    return float(Context(_SIGNIFICANT_DIGITS, ROUND_CEILING).create_decimal_from_float(value))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _require_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise InputError("an event must have a name, a text that is not empty")
+
+
+def _require_count(event: str, field: str, value: object, *, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise InputError(f"event '{event}': {field} must be a whole number from 1 to {most}")
+
+
+def _require_noise(event: str, field: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        raise InputError(f"event '{event}': {field} must be a number above 0")
+
+
+def _require_mu(event: str, mu: float) -> None:
+    if not (mu > 0 and math.isfinite(mu)):
+        raise InputError(f"event '{event}': mu must be a finite number above 0")
+
+
+def _require_decided(event: str, noise: float) -> None:
+    if not math.isfinite(noise):
+        raise InputError(f"event '{event}': its noise is not decided; calibrate a plan first")

@@ -1,0 +1,187 @@
+"""Numeric columns as integer lattices: declared bounds and resolution, cells of lattice points.
+
+A column's values are ``minimum + i * step`` for ``i = 0 .. points - 1``. Everything is kept in
+ticks, whole multiples of ``10 ** -decimals`` of the column's unit (the number itself, days since
+1970-01-01 for a date, seconds since then for a datetime), so that a value is one correctly rounded
+division away and prints as it was declared: 0.3, never 0.30000000000000004.
+
+>>> lattice = lattice_of_bounds(30.0, 45.0, step=0.1)
+>>> lattice.points, lattice.cells, lattice.decimals
+(151, 151, 1)
+>>> lattice.values(lattice.positions(np.array([36.649, 99.0])))
+array([36.6, 45. ])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.errors import Problem, SchemaError
+
+if TYPE_CHECKING:
+    from dpsynth.schema import Column
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+SINGLE_POINTS = 256  # up to so many lattice points have a cell each
+CELLS = 128  # a longer lattice is cut into so many cells of equal width
+LEAST_POINTS = 1_000  # a number without a declared step gets at least so many points
+LARGEST_TICK = 2**53  # a float64 holds every integer up to here
+MINUTE = 60  # seconds
+EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The points ``(first + i * stride) / 10 ** decimals``, ``i = 0 .. points - 1``.
+
+    A *position* is the index i of a point, a *cell* is a run of neighbouring positions.
+    """
+
+    first: int
+    stride: int
+    points: int
+    decimals: int
+
+    def __post_init__(self) -> None:
+        """Refuse what the arithmetic of the class cannot hold exactly."""
+        if self.stride < 1 or self.points < 1 or self.decimals < 0:
+            raise ValueError("a lattice needs stride >= 1, points >= 1 and decimals >= 0")
+        last = self.first + (self.points - 1) * self.stride
+        if max(abs(self.first), abs(last)) > LARGEST_TICK:
+            raise ValueError("a lattice must stay within 2**53 ticks of zero")
+
+    @property
+    def cells(self) -> int:
+        """Number of cells: one a point up to 256 points, else 128."""
+        return self.points if self.points <= SINGLE_POINTS else CELLS
+
+    @cached_property
+    def edges(self) -> Ints:
+        """First position of each cell, and ``points`` at the end: ``[cells + 1]``, increasing."""
+        cells = self.cells
+        return np.array([cell * self.points // cells for cell in range(cells + 1)], dtype=np.int64)
+
+    def positions(self, values: Floats) -> Ints:
+        """Return the position of the nearest point; values outside the bounds are clipped to them.
+
+        Args:
+            values: finite or infinite numbers in the column's unit; NaN is not allowed.
+        """
+        with np.errstate(over="ignore"):
+            steps = (values * float(10**self.decimals) - self.first) / self.stride
+        return np.rint(np.clip(steps, 0, self.points - 1)).astype(np.int64)
+
+    def on_lattice(self, values: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which values are a point of the lattice, up to the rounding of a float64."""
+        nearest = self.values(self.positions(values))
+        return np.asarray(np.isclose(values, nearest, rtol=1e-12, atol=0.0))
+
+    def cell_of(self, positions: Ints) -> Ints:
+        """Return the cell that holds each position."""
+        if self.points <= SINGLE_POINTS:
+            return positions
+        return np.searchsorted(self.edges, positions, side="right") - 1
+
+    def draw(self, cells: Ints, rng: np.random.Generator) -> Ints:
+        """Draw a position uniformly within each cell."""
+        if self.points <= SINGLE_POINTS:
+            return cells
+        return rng.integers(self.edges[cells], self.edges[cells + 1])
+
+    def ticks(self, positions: Ints) -> Ints:
+        """Return the points as whole multiples of ``10 ** -decimals``."""
+        return self.first + positions * self.stride
+
+    def values(self, positions: Ints) -> Floats:
+        """Return the points in the column's unit, each the float64 nearest to its decimal text."""
+        return self.ticks(positions) / float(10**self.decimals)
+
+
+def lattice_of(column: Column) -> Lattice:
+    """Return the lattice of a numeric column: integer, number, date, datetime or year.
+
+    Raises:
+        SchemaError: the column's bounds and step do not make a lattice.
+    """
+    try:
+        if column.minimum is None or column.maximum is None:
+            raise ValueError("minimum or maximum is missing; declare both")
+        low, high = in_units(column.minimum), in_units(column.maximum)
+        if column.type == "number":
+            return lattice_of_bounds(low, high, step=column.step)
+        step = MINUTE if column.type == "datetime" else 1
+        if column.step is not None:
+            step = int(column.step)
+            if step != column.step:
+                raise ValueError(f"step must be a whole number for type {column.type}")
+        return lattice_of_bounds(low, high, step=step)
+    except (ValueError, OverflowError) as error:
+        raise SchemaError(column.name, [Problem(f"column '{column.name}'", str(error))]) from None
+
+
+def lattice_of_bounds(
+    minimum: float | Fraction, maximum: float | Fraction, *, step: float | Fraction | None = None
+) -> Lattice:
+    """Return the lattice from ``minimum`` up to at most ``maximum``.
+
+    Without a step, it is the power of ten ``10 ** -d`` with the smallest d >= 0 that gives at
+    least 1000 points, or, if that is finer, the last digit of the declared bounds.
+
+    Raises:
+        ValueError: the step is not positive, the bounds are in the wrong order, or they lie so far
+            apart that a float64 cannot tell all points.
+    """
+    low, high = Fraction(str(minimum)), Fraction(str(maximum))
+    if low > high:
+        raise ValueError("minimum lies above maximum")
+    width = _default_step(low, high) if step is None else Fraction(str(step))
+    if width <= 0:
+        raise ValueError("step must be positive")
+    decimals = max(_decimals(low), _decimals(width))
+    points = int((high - low) // width) + 1
+    try:
+        return Lattice(int(low * 10**decimals), int(width * 10**decimals), points, decimals)
+    except ValueError:
+        raise ValueError(
+            "the bounds are too wide for the resolution: more than 2**53 units of "
+            f"1e-{decimals} from zero; declare a coarser `step`, or bounds with fewer digits"
+        ) from None
+
+
+def in_units(value: float | date) -> Fraction:
+    """Return a bound in the unit of its lattice: itself, days or seconds since 1970-01-01."""
+    if isinstance(value, datetime):
+        elapsed = value.replace(tzinfo=None) - EPOCH
+        seconds = elapsed.days * 86_400 + elapsed.seconds
+        return seconds + Fraction(elapsed.microseconds, 1_000_000)
+    if isinstance(value, date):
+        return Fraction(value.toordinal() - EPOCH.toordinal())
+    return Fraction(str(value))
+
+
+def _default_step(low: Fraction, high: Fraction) -> Fraction:
+    """Return the resolution of a number that declares none."""
+    digits = max(_decimals(low), _decimals(high))
+    if high > low:
+        fewest = 0
+        while (high - low) * 10**fewest < LEAST_POINTS - 1:
+            fewest += 1
+        digits = max(digits, fewest)
+    return Fraction(1, 10**digits)
+
+
+def _decimals(value: Fraction) -> int:
+    """Return how many decimals a finite decimal fraction has."""
+    digits = 0
+    while (value * 10**digits).denominator != 1:
+        digits += 1
+    return digits

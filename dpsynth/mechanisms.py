@@ -1,0 +1,90 @@
+"""Mechanisms on counts: noisy histograms of a cohort, with exact discrete noise.
+
+Inputs are checked before any noise is drawn, and every value that leaves this module carries noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth.entropy import Entropy
+from dpsynth.errors import InputError
+from dpsynth.events import JointHistograms
+
+
+class CodedRows(Protocol):
+    """Rows as codes, grouped by privacy unit; rows beyond a unit's own are masked."""
+
+    @property
+    def codes(self) -> NDArray[Any]:
+        """Codes, shape [units, rows, columns]."""
+        ...
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """Which rows are real, shape [units, rows]."""
+        ...
+
+
+def joint_histograms(
+    cohort: CodedRows, sizes: Sequence[int], event: JointHistograms, entropy: Entropy
+) -> list[NDArray[np.int64]]:
+    """Noisy row counts of every column at once.
+
+    Each real row adds 1 to one cell of each column's histogram, so a unit moves the counts by at
+    most ``event.rows_per_unit`` in each histogram. Each cell gets its own discrete Gaussian noise
+    of parameter ``event.sigma``; counts may come out negative. Masked rows never count, whatever
+    their codes hold.
+
+    Args:
+        cohort: codes [units, rows, columns] and mask [units, rows].
+        sizes: number of codes of each column.
+        event: what the plan paid for; one histogram per column.
+        entropy: where the noise comes from.
+
+    Returns:
+        One int64 array of shape [size] per column.
+
+    Raises:
+        InputError: if the cohort is not what the event accounts for; no noise has been drawn then.
+    """
+    counts = _count(cohort, sizes, event)
+    noise = entropy.discrete_gaussian(event.sigma, sum(sizes))
+    ends = np.cumsum(sizes)[:-1]
+    return [count + part for count, part in zip(counts, np.split(noise, ends), strict=True)]
+
+
+def _count(
+    cohort: CodedRows, sizes: Sequence[int], event: JointHistograms
+) -> list[NDArray[np.int64]]:
+    """Exact counts, after all checks. They must not leave this module."""
+    codes, mask = cohort.codes, cohort.mask
+    if not event.decided:
+        raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan first")
+    if codes.ndim != 3 or mask.shape != codes.shape[:2]:
+        raise InputError("a cohort has codes [units, rows, columns] and a mask [units, rows]")
+    if mask.dtype != np.bool_ or codes.dtype.kind not in "iu":
+        raise InputError("the codes of a cohort are integers and its mask is boolean")
+    if codes.shape[1] > event.rows_per_unit:
+        raise InputError(
+            f"event '{event.name}' accounts for {event.rows_per_unit} rows per unit, but the cohort"
+            " keeps more; read it again with the schema's max_rows"
+        )
+    if not len(sizes) == codes.shape[2] == event.histograms:
+        raise InputError(
+            f"event '{event.name}' accounts for {event.histograms} histograms;"
+            f" there are {codes.shape[2]} columns and {len(sizes)} sizes"
+        )
+    if any(size < 1 for size in sizes):
+        raise InputError("every column needs at least one code")
+    rows = codes[mask]
+    if rows.size and ((rows < 0).any() or (rows.max(axis=0) >= np.asarray(sizes)).any()):
+        raise InputError("the cohort holds a code outside its column; encode it with its schema")
+    return [
+        np.bincount(rows[:, column].astype(np.intp), minlength=size).astype(np.int64)
+        for column, size in enumerate(sizes)
+    ]

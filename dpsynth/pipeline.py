@@ -1,0 +1,165 @@
+"""The verbs of dpsynth, end to end: plan, fit, sample.
+
+The only module that sees every room but the bundle's. The order inside `fit` is the privacy argument: the plan is
+calibrated from public facts, the file's header is checked, the ledger is charged, and only then is
+the first row read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from dpsynth.certificate import certify
+from dpsynth.codec import Codec
+from dpsynth.cohort import read_cohort
+from dpsynth.entropy import Entropy, OsEntropy
+from dpsynth.errors import InputError, RefusedCellError
+from dpsynth.ledger import Entry, Ledger
+from dpsynth.models.base import Domain, Generator, Progress, silent
+from dpsynth.models.registry import DEFAULT, generator_class
+from dpsynth.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.run import Run
+from dpsynth.sampler import Sampler, default_rows, fresh_seed
+from dpsynth.schema import Schema
+from dpsynth.table import open_table
+
+Source = str | Path | pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before any data is opened: the codec, the unfitted generator, the plan."""
+
+    codec: Codec
+    generator: Generator
+    plan: PrivacyPlan
+
+
+def prepare(schema: Schema, *, epsilon: float, delta: float, model: str = DEFAULT) -> Prepared:
+    """Calibrate the plan of a fit from public facts alone.
+
+    Raises:
+        InputError: the schema is a draft, the model is unknown, or the budget cannot be met.
+    """
+    schema.require_complete()
+    budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    codec = Codec(schema)
+    generator = generator_class(model)(Domain.of(schema, codec))
+    return Prepared(codec, generator, PrivacyPlan.calibrate(budget, generator.shares(budget)))
+
+
+def fit(
+    data: Source,
+    schema: Schema | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    dataset: str,
+    model: str = DEFAULT,
+    purpose: str = "",
+    ledger: Ledger | None = None,
+    without_ledger: bool = False,
+    output: str | Path | None = None,
+    entropy: Entropy | None = None,
+    progress: Progress = silent,
+) -> Run:
+    """Learn a generator from private rows, under differential privacy for the schema's unit.
+
+    Args:
+        data: a CSV or Parquet file, or a DataFrame.
+        schema: a `Schema`, the path of one, or the name of a shipped one.
+        epsilon: privacy budget; there is no default.
+        delta: the probability that the guarantee of epsilon may miss; there is no default.
+        dataset: the name under which the ledger counts what these patients have spent.
+        model: a generator's name.
+        purpose: a few words for the ledger.
+        ledger: where to charge; the default ledger if None.
+        without_ledger: charge nowhere; the run is stamped, and release refuses it.
+        output: folder to save the run in; refused at once, before any charge, if it exists.
+        entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The run: all that was learned, and the certificate.
+
+    Raises:
+        InputError: schema, table, budget or output are wrong. If rows had been read by then, the
+            ledger counts the fit as spent.
+        BudgetError: the ledger refuses.
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
+    table = open_table(data, schema)
+    if output is not None and Path(output).exists():
+        raise InputError(f"{output} exists; choose another folder, so that no run is lost")
+    entropy = entropy or OsEntropy()
+    stamps = [] if entropy.releasable else ["seeded-entropy"]
+    if without_ledger:
+        stamps.append("no-ledger")
+        book = None
+    else:
+        book = ledger or Ledger()
+
+    with _charged(book, prepared.plan, schema, dataset, model, purpose) as entry:
+        cohort = read_cohort(
+            table, prepared.codec, schema, entropy, lambda part: progress("reading", part)
+        )
+        generator = prepared.generator.fit(cohort, prepared.plan, entropy, progress)
+        run = Run(
+            schema=schema,
+            model=model,
+            config=generator.config(),
+            arrays=generator.arrays(),
+            certificate=certify(schema, prepared.plan, model=model, ledger=book, entry=entry),
+            stamps=tuple(stamps),
+        )
+        if output is not None:
+            run.save(output)
+    return run
+
+
+@contextmanager
+def _charged(
+    ledger: Ledger | None,
+    plan: PrivacyPlan,
+    schema: Schema,
+    dataset: str,
+    model: str,
+    purpose: str,
+) -> Iterator[Entry | None]:
+    """Reserve the budget before the first private read; close the entry whatever happens."""
+    if ledger is None:
+        yield None
+        return
+    entry = ledger.reserve(
+        dataset,
+        purpose=purpose,
+        plan=plan.to_dict(),
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        model=model,
+        schema_hash=schema.hash(),
+        allow_refuse=schema.may_refuse,
+    )
+    try:
+        yield entry
+    except BaseException as error:
+        refused = isinstance(error, RefusedCellError)
+        ledger.fail(entry.id, "refused a cell" if refused else type(error).__name__)
+        raise
+    ledger.charge(entry.id, "")
+
+
+def sample(run: Run, rows: int | None = None, *, seed: int | None = None) -> pd.DataFrame:
+    """Draw a synthetic table in memory; see `dpsynth.sampler.Sampler` to stream one."""
+    frames = Sampler.of(run).frames(
+        default_rows(run) if rows is None else rows,
+        seed=fresh_seed() if seed is None else seed,
+    )
+    return pd.concat(frames, ignore_index=True)
+

@@ -1,0 +1,124 @@
+"""Release: from a run to a bundle that may leave the office.
+
+Nothing but the run is read, and a table drawn from it if one is named. The bundle is built under
+a temporary name, verified there, and only then gets its own: a bundle on disk is a verified one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from dpsynth.atomic import atomic_folder, check_vacant
+from dpsynth.bundle import (
+    CSV,
+    MANIFEST,
+    MOST_CSV_ROWS,
+    PARQUET,
+    PRIVACY,
+    SCHEMA,
+    Drawing,
+    manifest,
+)
+from dpsynth.bundle_tables import typed_frames
+from dpsynth.documents import file_digest, written
+from dpsynth.errors import GateError, InputError
+from dpsynth.run import Run, run_digest
+from dpsynth.samples import Sample, read_samples
+from dpsynth.table import write_table
+from dpsynth.table_checks import check_file, table_kind
+from dpsynth.verify import verify
+
+
+def release(
+    run_folder: str | Path,
+    bundle: str | Path,
+    *,
+    table: str | Path | None = None,
+    rows: int | None = None,
+    seed: int | None = None,
+) -> Path:
+    """Write a bundle: the synthetic table, its schema, the certificate, the manifest.
+
+    Args:
+        run_folder: the run.
+        bundle: the folder to make; it must not exist.
+        table: release this table, drawn from the run and recorded there; else one is drawn.
+        rows: rows to draw; default: the schema's public number.
+        seed: seed of the sampling; default: a fresh one. Either way it is public, and recorded.
+
+    Returns:
+        The bundle's folder. The same run, seed and versions give the same bytes.
+
+    Raises:
+        ArtifactError: the run is damaged.
+        GateError: the run is stamped as one that may not be released, or the table is not one that
+            was drawn from it.
+        InputError: the bundle exists or cannot be written, or rows or seed are out of range.
+    """
+    check_vacant(bundle)
+    run_folder = Path(run_folder)
+    run = Run.load(run_folder)
+    _refuse_stamped(run)
+    if table is not None and (rows is not None or seed is not None):
+        raise InputError("a table is released as it is: give either a table, or rows and seed")
+    with atomic_folder(bundle) as temporary:
+        (temporary / "data").mkdir()
+        if table is None:
+            drawn = _draw(run, temporary / PARQUET, rows, seed)
+        else:
+            drawn = _take(run, run_folder, Path(table), temporary)
+        if drawn.rows <= MOST_CSV_ROWS and not (temporary / CSV).exists():
+            write_table(typed_frames(temporary / PARQUET, run.schema), temporary / CSV, run.schema)
+        (temporary / SCHEMA).write_bytes(written(run.schema.to_dict()))
+        (temporary / PRIVACY).write_bytes(written(run.certificate))
+        drawing = Drawing(
+            run.model, run_digest(run_folder), drawn.rows, drawn.seed, drawn.condition
+        )
+        description = manifest(temporary, run.schema, drawing)
+        (temporary / MANIFEST).write_bytes(written(description))
+        verify(temporary)
+    return Path(bundle)
+
+
+def _refuse_stamped(run: Run) -> None:
+    """Refuse a run whose guarantee does not hold for the outside."""
+    stamps = list(run.stamps)
+    if run.certificate["ledger"] is None and "no-ledger" not in stamps:
+        stamps.append("no-ledger")
+    if stamps:
+        raise GateError(
+            f"the run is stamped {', '.join(stamps)} and may not be released; fit again with a "
+            "ledger and the operating system's randomness"
+        )
+
+
+def _draw(run: Run, path: Path, rows: int | None, seed: int | None) -> Sample:
+    """Draw a table from the run into a Parquet file."""
+    from dpsynth.sampler import check_seed, default_rows, fresh_seed, sample_frames
+
+    wanted = default_rows(run) if rows is None else rows
+    chosen = fresh_seed() if seed is None else seed
+    check_seed(chosen)
+    write_table(sample_frames(run, wanted, chosen), path, run.schema)
+    return Sample(path.name, file_digest(path), wanted, chosen, None)
+
+
+def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
+    """Copy a table that was drawn earlier; write it as Parquet too if it is text."""
+    kind = table_kind(table)
+    check_file(table)
+    copy = folder / {".parquet": PARQUET, ".csv": CSV}.get(kind, f"data/copy{kind}")
+    shutil.copyfile(table, copy)
+    sha256 = file_digest(copy)  # of the copy: the original may change meanwhile
+    recorded = [sample for sample in read_samples(run_folder) if sample.sha256 == sha256]
+    if not recorded:
+        raise GateError(
+            f"{table} is not recorded in {run_folder}/samples.json as drawn from this run, or was "
+            "changed since; draw it again by `dpsynth sample`"
+        )
+    if kind != ".parquet":
+        write_table(typed_frames(copy, run.schema), folder / PARQUET, run.schema)
+        if kind != ".csv" or recorded[-1].rows > MOST_CSV_ROWS:
+            copy.unlink()
+    return recorded[-1]

@@ -1,0 +1,210 @@
+"""From the text of a rule to its tree: a small recursive-descent parser, nothing is evaluated.
+
+Grammar, loosest first; ``implies`` groups to the right::
+
+    rule        = either [ "implies" rule ]
+    either      = both { "or" both }
+    both        = negation { "and" negation }
+    negation    = "not" negation | "(" rule ")" | comparison
+    comparison  = operand sign operand { sign operand }
+    sign        = "<" | "<=" | ">" | ">=" | "==" | "=" | "!="
+    operand     = name | `name with any characters` | number | 'text' | "text" | true | false
+
+A chain ``0 <= a <= b`` means that each link holds.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from dpsynth.errors import InputError
+
+LONGEST = 2_000
+DEEPEST = 40
+
+
+@dataclass(frozen=True)
+class Name:
+    """A column."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A value written in the rule."""
+
+    value: float | str | bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two operands and the sign between them: ``< <= > >= == !=``."""
+
+    left: Name | Literal
+    sign: str
+    right: Name | Literal
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Parts joined by ``and``, ``or``, ``implies`` (two parts) or ``not`` (one)."""
+
+    word: str
+    parts: tuple[Tree, ...]
+
+
+Tree = Comparison | Joined
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
+    | (?P<word>[^\W\d]\w*)
+    | `(?P<quoted>[^`]+)`
+    | '(?P<single>[^']*)'
+    | "(?P<double>[^"]*)"
+    | (?P<sign><=|>=|==|!=|<|>|=)
+    | (?P<bracket>[()])
+    )""",
+    re.VERBOSE,
+)
+_WORDS = frozenset({"and", "or", "not", "implies"})
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    place: int
+
+
+def parse(text: str) -> Tree:
+    """Parse a rule.
+
+    Raises:
+        InputError: it is empty, too long, nested too deeply, or not a rule; says where and why.
+    """
+    if len(text) > LONGEST:
+        raise InputError(f"a rule has at most {LONGEST} characters; split it into several rules")
+    return _Parser(text).whole()
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens, place = [], 0
+    while text[place:].strip():
+        match = _TOKEN.match(text, place)
+        if match is None or match.lastgroup is None:
+            place += len(text[place:]) - len(text[place:].lstrip())
+            raise _mistake(text, place, "nothing that a rule can hold begins here")
+        kind = match.lastgroup
+        start = match.start(kind)
+        if kind == "word" and match[kind] in _WORDS:
+            kind = "keyword"
+        tokens.append(_Token(kind, match[match.lastgroup], start))
+        place = match.end()
+    return [*tokens, _Token("end", "", len(text))]
+
+
+def _mistake(text: str, place: int, what: str) -> InputError:
+    return InputError(f"rule {text!r}, character {place + 1}: {what}")
+
+
+class _Parser:
+    """Where in the tokens the parser stands, and how deep in brackets."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = _tokens(text)
+        self.index = 0
+        self.depth = 0
+
+    def whole(self) -> Tree:
+        tree = self.rule()
+        if self.next.kind != "end":
+            raise self.mistake("the rule should end here; join conditions with and, or, implies")
+        return tree
+
+    def rule(self) -> Tree:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.mistake(f"brackets nest deeper than {DEEPEST}")
+        tree = self.either()
+        if self.took("keyword", "implies"):
+            tree = Joined("implies", (tree, self.rule()))
+        self.depth -= 1
+        return tree
+
+    def either(self) -> Tree:
+        parts = [self.both()]
+        while self.took("keyword", "or"):
+            parts.append(self.both())
+        return parts[0] if len(parts) == 1 else Joined("or", tuple(parts))
+
+    def both(self) -> Tree:
+        parts = [self.negation()]
+        while self.took("keyword", "and"):
+            parts.append(self.negation())
+        return parts[0] if len(parts) == 1 else Joined("and", tuple(parts))
+
+    def negation(self) -> Tree:
+        negated = False
+        while self.took("keyword", "not"):
+            negated = not negated
+        if self.took("bracket", "("):
+            tree = self.rule()
+            if not self.took("bracket", ")"):
+                raise self.mistake("a closing bracket is missing")
+        else:
+            tree = self.comparison()
+        return Joined("not", (tree,)) if negated else tree
+
+    def comparison(self) -> Tree:
+        left = self.operand()
+        links: list[Tree] = []
+        while self.next.kind == "sign":
+            sign = self.take().text
+            place = self.next.place
+            right = self.operand()
+            if isinstance(left, Literal) and isinstance(right, Literal):
+                raise _mistake(self.text, place, "compare a column with something, not two values")
+            links.append(Comparison(left, "==" if sign == "=" else sign, right))
+            left = right
+        if not links:
+            raise self.mistake("a comparison is expected: < <= > >= == or != and a value")
+        return links[0] if len(links) == 1 else Joined("and", tuple(links))
+
+    def operand(self) -> Name | Literal:
+        token = self.next
+        if token.kind in ("end", "keyword", "sign", "bracket"):
+            raise self.mistake("a column or a value is expected")
+        self.take()
+        if token.kind == "number":
+            value = float(token.text)
+            if not math.isfinite(value):
+                raise _mistake(self.text, token.place, "the number is too large")
+            return Literal(value)
+        if token.kind in ("single", "double"):
+            return Literal(token.text)
+        if token.kind == "word" and token.text in ("true", "false"):
+            return Literal(token.text == "true")
+        return Name(token.text)
+
+    @property
+    def next(self) -> _Token:
+        return self.tokens[self.index]
+
+    def take(self) -> _Token:
+        token = self.next
+        self.index += 1
+        return token
+
+    def took(self, kind: str, text: str) -> bool:
+        if (self.next.kind, self.next.text) != (kind, text):
+            return False
+        self.index += 1
+        return True
+
+    def mistake(self, what: str) -> InputError:
+        return _mistake(self.text, self.next.place, what)

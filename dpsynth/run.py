@@ -1,0 +1,196 @@
+"""A run: all that a fit learned, on disk as JSON and plain arrays.
+
+A run folder holds ``run.json`` (schema, model, configuration, certificate, stamps, and the digest
+of itself and of the arrays) and ``state.safetensors`` (the arrays). Nothing in it can execute, and
+nothing in it is a row, a time, a machine or the state of a random generator. Drawing a table adds
+``samples.json`` (see `samples`).
+
+The digests catch damage, not malice: whoever edits a run can renew them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.atomic import atomic_folder
+from dpsynth.certificate import Certificate
+from dpsynth.documents import (
+    as_object,
+    bytes_digest,
+    check_format,
+    check_keys,
+    digest,
+    read_document,
+    read_plain_bytes,
+    text,
+    texts,
+    whole,
+    written,
+)
+from dpsynth.errors import ArtifactError, InputError, SchemaError
+from dpsynth.schema import Schema
+
+FORMAT, VERSION = "dpsynth-run", 1
+DOCUMENT, STATE = "run.json", "state.safetensors"
+LARGEST_STATE = 4 * 2**30  # bytes
+DTYPES = frozenset(
+    {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
+    | {"float16", "float32", "float64"}
+)
+
+_KEYS = (
+    "format",
+    "version",
+    "model",
+    "schema",
+    "config",
+    "certificate",
+    "stamps",
+    "state",
+    "sha256",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The artifact of a fit.
+
+    Attributes:
+        schema: the public facts that the generator was built from.
+        model: the generator's name.
+        config: the generator's own description, plain JSON values.
+        arrays: what it learned, by name.
+        certificate: the privacy certificate's document.
+        stamps: reasons why this run may not be released, such as ``no-ledger``.
+    """
+
+    schema: Schema
+    model: str
+    config: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+    certificate: dict[str, Any]
+    stamps: tuple[str, ...] = ()
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the run into a new folder, whole or not at all.
+
+        Raises:
+            InputError: the folder exists or cannot be written, or an array is not plain numbers.
+        """
+        from safetensors.numpy import save
+
+        for name, array in self.arrays.items():
+            if array.dtype.name not in DTYPES:
+                raise InputError(f"array '{name}' has type {array.dtype}; a run keeps numbers only")
+        state = save({name: np.asarray(a, order="C") for name, a in sorted(self.arrays.items())})
+        with atomic_folder(folder) as temporary:
+            (temporary / STATE).write_bytes(state)
+            (temporary / DOCUMENT).write_bytes(written(self._document(state)))
+        return Path(folder)
+
+    def _document(self, state: bytes) -> dict[str, Any]:
+        """Describe the run; the last key is the digest of all others."""
+        tensors = {
+            name: {"dtype": array.dtype.name, "shape": list(array.shape)}
+            for name, array in sorted(self.arrays.items())
+        }
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": self.model,
+            "schema": self.schema.to_dict(),
+            "config": self.config,
+            "certificate": self.certificate,
+            "stamps": list(self.stamps),
+            "state": {"file": STATE, "sha256": bytes_digest(state), "tensors": tensors},
+        }
+        return document | {"sha256": digest(document)}
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a run; nothing in it is executed.
+
+        Raises:
+            ArtifactError: a file is missing, damaged, foreign, or of another version.
+        """
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise ArtifactError(f"{folder} is no run: there is no such folder")
+        place = str(folder / DOCUMENT)
+        document = read_document(folder / DOCUMENT)
+        check_format(document, place, FORMAT, VERSION)
+        check_keys(document, place, _KEYS)
+        claimed = document.pop("sha256")
+        if claimed != digest(document):
+            raise ArtifactError(f"{place} is damaged: its content does not fit its SHA-256")
+        certificate = Certificate.from_dict(document["certificate"], f"{place}: certificate")
+        schema = _schema(document["schema"], place)
+        model = text(document["model"], f"{place}: model")
+        if (certificate.schema_sha256, certificate.model) != (schema.hash(), model):
+            raise ArtifactError(f"{place}: the certificate is about another schema or model")
+        return cls(
+            schema=schema,
+            model=model,
+            config=as_object(document["config"], f"{place}: config"),
+            arrays=_read_arrays(folder, document["state"], f"{place}: state"),
+            certificate=certificate.to_dict(),
+            stamps=texts(document["stamps"], f"{place}: stamps"),
+        )
+
+
+def run_digest(folder: Path) -> str:
+    """Give the digest by which a run is known: that of its ``run.json``, state included."""
+    return text(read_document(folder / DOCUMENT).get("sha256"), str(folder / DOCUMENT))
+
+
+def _schema(document: Any, place: str) -> Schema:
+    try:
+        return Schema.from_dict(as_object(document, f"{place}: schema"), source=place)
+    except SchemaError as error:
+        raise ArtifactError(f"{place} is damaged: {error}") from error
+
+
+def _read_arrays(folder: Path, described: Any, place: str) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays that ``run.json`` describes, and only if they are exactly those."""
+    check_keys(described, place, ("file", "sha256", "tensors"))
+    if described["file"] != STATE:
+        raise ArtifactError(f"{place}.file is not '{STATE}'")
+    tensors = _described_tensors(described["tensors"], f"{place}.tensors")
+    path = folder / STATE
+    content = read_plain_bytes(path, largest=LARGEST_STATE)
+    if bytes_digest(content) != described["sha256"]:
+        raise ArtifactError(f"{path} is damaged: its content does not fit its SHA-256 in run.json")
+    arrays = _parsed_arrays(content, path)
+    found = {name: (array.dtype.name, array.shape) for name, array in arrays.items()}
+    if found != tensors:
+        raise ArtifactError(f"{path} does not hold the arrays that run.json describes")
+    return arrays
+
+
+def _described_tensors(value: Any, place: str) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Read the names, types and shapes of the arrays."""
+    tensors = {}
+    for name, tensor in as_object(value, place).items():
+        check_keys(tensor, f"{place}.{name}", ("dtype", "shape"))
+        dtype = text(tensor["dtype"], f"{place}.{name}.dtype")
+        if dtype not in DTYPES or not isinstance(tensor["shape"], list):
+            raise ArtifactError(f"{place}.{name} is not a plain array of numbers")
+        shape = tuple(whole(n, f"{place}.{name}.shape", least=0) for n in tensor["shape"])
+        tensors[name] = (dtype, shape)
+    return tensors
+
+
+def _parsed_arrays(content: bytes, path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Parse safetensors: a length, a JSON header, raw numbers; there is no code in the format."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        return dict(load(content))
+    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        raise ArtifactError(f"{path} is no safetensors file; nothing of it was read") from error

@@ -1,0 +1,120 @@
+"""Synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules.
+
+The sampler gets a run and nothing else; there is no way to hand it private rows. Rows are drawn in
+blocks of a fixed size, each with a random stream of its own, so a table depends on the run, the
+seed and the number of rows only, not on how it is written.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpsynth.codec import Codec
+from dpsynth.errors import InputError
+from dpsynth.models.base import Domain, Generator
+from dpsynth.models.registry import generator_class
+from dpsynth.rules import Rule
+from dpsynth.run import Run
+
+BLOCK = 65_536
+SPARSEST = 1_000  # give up when fewer than one drawn row in so many satisfies the rules
+SEEDS = 2**63
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A fitted generator with the codec that decodes what it draws."""
+
+    generator: Generator
+    codec: Codec
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, run: Run, *, where: str | None = None) -> Sampler:
+        """Rebuild the generator of a run.
+
+        Args:
+            run: the artifact of a fit.
+            where: an optional condition in the schema's rule language; only rows that satisfy it
+                are kept.
+
+        Raises:
+            InputError: the condition cannot be read or names a column that does not exist.
+        """
+        codec = Codec(run.schema)
+        domain = Domain.of(run.schema, codec)
+        generator = generator_class(run.model).restore(domain, run.config, run.arrays)
+        rules = run.schema.rules + ((_condition(where, run),) if where else ())
+        return cls(generator, codec, rules)
+
+    def frames(
+        self, rows: int, *, seed: int, progress: Callable[[float], None] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Yield exactly ``rows`` synthetic rows, in frames of at most `BLOCK` rows.
+
+        Raises:
+            InputError: rows or seed are out of range, or the rules leave (almost) nothing.
+        """
+        check_seed(seed)
+        if rows < 1:
+            raise InputError(f"rows must be at least 1, not {rows}")
+        for block, start in enumerate(range(0, rows, BLOCK)):
+            rng = np.random.default_rng([seed, block])
+            yield self._block(min(BLOCK, rows - start), rng)
+            if progress is not None:
+                progress(min(1.0, (start + BLOCK) / rows))
+
+    def _block(self, rows: int, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw one block; rows that break a rule are drawn again."""
+        kept: list[pd.DataFrame] = []
+        wanted, drawn = rows, 0
+        while wanted > 0:
+            codes = self.generator.sample(rows, rng)
+            frame = self.codec.decode(codes, rng)
+            drawn += rows
+            for rule in self.rules:
+                frame = frame[rule.holds(frame)]
+            kept.append(frame.iloc[:wanted])
+            wanted -= len(kept[-1])
+            if wanted > 0 and drawn >= 20 * rows and (rows - wanted) * SPARSEST < drawn:
+                raise InputError(
+                    f"fewer than one drawn row in {SPARSEST} satisfies the rules "
+                    f"({'; '.join(rule.text for rule in self.rules)}); loosen the condition"
+                )
+        return kept[0] if len(kept) == 1 else pd.concat(kept, ignore_index=True)
+
+
+def _condition(text: str, run: Run) -> Rule:
+    """Read a ``where`` condition and check its columns."""
+    rule = Rule.parse(text)
+    known = {column.name for column in run.schema.modelled}
+    unknown = sorted(set(rule.columns) - known)
+    if unknown:
+        raise InputError(f"condition names no column of the table: {', '.join(unknown)}")
+    return rule
+
+
+def default_rows(run: Run) -> int:
+    """Return the number of rows to draw when nobody says: the schema's public ``rows``."""
+    return run.schema.rows.value
+
+
+def fresh_seed() -> int:
+    """Return a public seed for a table whose user gave none; it is recorded with the table."""
+    return secrets.randbelow(SEEDS)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed outside 0 to 2^63 - 1."""
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"seed must lie between 0 and {SEEDS - 1}, not {seed}")
+
+
+def sample_frames(run: Run, rows: int, seed: int) -> Iterator[pd.DataFrame]:
+    """Yield ``rows`` synthetic rows of a run; see `Sampler.frames`."""
+    return Sampler.of(run).frames(rows, seed=seed)

@@ -1,0 +1,95 @@
+"""The tables that were drawn from a run: file name, SHA-256, rows, seed, condition.
+
+``samples.json`` beside ``run.json`` is how a release knows that a table came from the run, so that
+the table which was evaluated is the table which is released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from dpsynth.atomic import write_atomically
+from dpsynth.documents import (
+    check_format,
+    check_keys,
+    file_digest,
+    read_document,
+    require_plain_file,
+    text,
+    whole,
+    written,
+)
+from dpsynth.errors import ArtifactError
+
+FORMAT, VERSION = "dpsynth-samples", 1
+DOCUMENT = "samples.json"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One table drawn from a run. ``file`` is a name without its folder: runs may be shared."""
+
+    file: str
+    sha256: str
+    rows: int
+    seed: int
+    condition: str | None
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Self:
+        """Read strictly one record."""
+        check_keys(document, place, (field.name for field in fields(cls)))
+        condition = document["condition"]
+        return cls(
+            file=text(document["file"], f"{place}.file"),
+            sha256=text(document["sha256"], f"{place}.sha256"),
+            rows=whole(document["rows"], f"{place}.rows", least=1),
+            seed=whole(document["seed"], f"{place}.seed", least=0),
+            condition=None if condition is None else text(condition, f"{place}.condition"),
+        )
+
+
+def record_sample(
+    folder: str | Path, table: str | Path, *, rows: int, seed: int, condition: str | None = None
+) -> str:
+    """Record a table that was just drawn from the run in ``folder``.
+
+    Returns:
+        The table's SHA-256 (hex).
+
+    Raises:
+        ArtifactError: the table is missing, or an earlier ``samples.json`` is damaged.
+        InputError: the run folder cannot be written to.
+    """
+    folder, table = Path(folder), Path(table)
+    require_plain_file(table)
+    drawn = Sample(table.name, file_digest(table), rows, seed, condition)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "samples": [asdict(sample) for sample in (*read_samples(folder), drawn)],
+    }
+    write_atomically(folder / DOCUMENT, written(document))
+    return drawn.sha256
+
+
+def read_samples(folder: str | Path) -> tuple[Sample, ...]:
+    """List the tables drawn from a run, oldest first.
+
+    Raises:
+        ArtifactError: ``samples.json`` is damaged or of another version.
+    """
+    path = Path(folder) / DOCUMENT
+    if not path.exists():
+        return ()
+    document = read_document(path)
+    check_format(document, str(path), FORMAT, VERSION)
+    check_keys(document, str(path), ("format", "version", "samples"))
+    if not isinstance(document["samples"], list):
+        raise ArtifactError(f"{path}: samples: a list is expected")
+    return tuple(
+        Sample.from_dict(item, f"{path}: samples[{index}]")
+        for index, item in enumerate(document["samples"])
+    )

@@ -1,0 +1,222 @@
+"""Schema files: found by name or path, read without running anything in them, written whole.
+
+A document is data. YAML is read by the safe loader's rules without tags; aliases are allowed, so
+that columns can share a list, but their expansion is counted before anything is built ("billion
+laughs"); a key that occurs twice is a mistake, in YAML as in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dpsynth.atomic import write_atomically
+from dpsynth.errors import InputError, Problem, SchemaError
+from dpsynth.schema_wording import did_you_mean, listed, shown
+
+LARGEST_FILE = 4 * 2**20
+MOST_NODES = 200_000
+DEEPEST = 60
+SUFFIXES = (".yaml", ".yml", ".json")
+_SHIPPED = ".schema.yaml"
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def shipped_names() -> list[str]:
+    """List the names of the shipped schemas."""
+    files = resources.files("dpsynth.data_schemas").iterdir()
+    return sorted(f.name.removesuffix(_SHIPPED) for f in files if f.name.endswith(_SHIPPED))
+
+
+def read_document(name_or_path: str | Path) -> tuple[Any, str, str]:
+    """Read a document by shipped name or path.
+
+    Returns:
+        The document, what to call it in messages, and the name of a schema that states none.
+
+    Raises:
+        InputError: there is no such name or file, or it cannot be read.
+        SchemaError: it is not YAML or JSON, or more than a schema may be.
+    """
+    path = Path(name_or_path)
+    if isinstance(name_or_path, str) and not path.suffix and path.name == name_or_path:
+        names = shipped_names()
+        if name_or_path not in names:
+            meant = did_you_mean(name_or_path, names)
+            raise InputError(
+                f"no shipped schema is called {shown(name_or_path)}{meant}; shipped: "
+                f"{listed(names) or 'none'}. A schema of your own is given by its path (.yaml)"
+            )
+        file = resources.files("dpsynth.data_schemas").joinpath(name_or_path + _SHIPPED)
+        return parse_yaml(file.read_bytes(), name_or_path), name_or_path, name_or_path
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path} is no schema file; its name ends in {listed(SUFFIXES)}")
+    content = _content(path)
+    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
+    return parse(content, str(path)), str(path), _stem(path)
+
+
+def write_document(document: dict[str, Any], path: str | Path) -> None:
+    """Write a document as YAML or JSON, by suffix, in one step.
+
+    Raises:
+        InputError: the suffix is neither, or the place cannot be written to.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"{path}: a schema file ends in {listed(SUFFIXES)}")
+    if suffix == ".json":
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+    write_atomically(path, text.encode())
+
+
+def parse_yaml(content: bytes, source: str) -> Any:
+    """Parse one YAML document of plain values.
+
+    Raises:
+        SchemaError: with the line, for what is not plain YAML.
+    """
+    text = _text(content, source)
+    try:
+        _check_events(text, source)
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                raise SchemaError(source, [Problem("document", "the file is empty")])
+            problems: list[Problem] = []
+            _weigh(node, {}, problems, source)
+            if problems:
+                raise SchemaError(source, problems)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = f"this is not YAML: {error.problem or error.context}"
+        raise _at(source, mark, what) from None
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        what = " ".join(str(error).split())[:200]
+        raise SchemaError(source, [Problem("document", f"this is not YAML: {what}")]) from None
+
+
+def parse_json(content: bytes, source: str) -> Any:
+    """Parse one JSON document, strictly: no key twice, no NaN.
+
+    Raises:
+        SchemaError: it is not JSON.
+    """
+    problems: list[Problem] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            problems.append(Problem("document", f"key {shown(twice[0])} occurs twice; keep one"))
+        return values
+
+    def no_constant(name: str) -> float:
+        raise ValueError(f"{name} is not JSON; write a finite number")
+
+    try:
+        document = json.loads(
+            _text(content, source), object_pairs_hook=once, parse_constant=no_constant
+        )
+    except json.JSONDecodeError as error:
+        what = f"this is not JSON: {error.msg}"
+        raise SchemaError(source, [Problem(f"line {error.lineno}", what)]) from None
+    except (ValueError, RecursionError) as error:
+        what = "it nests too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise SchemaError(source, [Problem("document", f"this is not JSON: {what}")]) from None
+    if problems:
+        raise SchemaError(source, problems)
+    return document
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if not path.exists():
+            stem = _stem(path)
+            hint = f"; the shipped schema is called {stem!r}" if stem in shipped_names() else ""
+            raise InputError(f"schema file {path} does not exist{hint}")
+        if not path.is_file():
+            raise InputError(f"{path} is not a plain file; give the path of a schema file")
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"schema file {path} cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"schema file {path} is larger than 4 MB; a schema is not")
+    return content
+
+
+def _stem(path: Path) -> str:
+    """Give the name before the first dot, in the characters that a schema's name may have."""
+    stem = path.name.split(".")[0]
+    return re.sub(r"[^A-Za-z0-9_-]", "-", stem) or "table"
+
+
+def _text(content: bytes, source: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        what = "the file is not UTF-8; save it as UTF-8"
+        raise SchemaError(source, [Problem(f"line {line}", what)]) from None
+
+
+def _at(source: str, mark: Any, what: str) -> SchemaError:
+    place = "document" if mark is None else f"line {mark.line + 1}"
+    return SchemaError(source, [Problem(place, what)])
+
+
+def _check_events(text: str, source: str) -> None:
+    """Refuse tags and deep nesting in the stream, before a loader recurses or builds anything."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if getattr(event, "tag", None) is not None:
+            what = f"tags are not read, {shown(event.tag)} is one; write plain values"
+            raise _at(source, event.start_mark, what)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise _at(source, event.start_mark, f"the document nests deeper than {DEEPEST}")
+
+
+def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: str) -> int:
+    """Count the values that a node stands for with its aliases expanded; note repeated keys."""
+    if id(node) in known:
+        if known[id(node)] < 0:
+            raise _at(source, node.start_mark, "an alias contains itself; write the values out")
+        return known[id(node)]
+    known[id(node)] = -1
+    weight = 1
+    children = [] if isinstance(node, yaml.ScalarNode) else node.value
+    if isinstance(node, yaml.MappingNode):
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _at(source, key.start_mark, "a key is plain text")
+            if key.value in lines and key.tag != "tag:yaml.org,2002:merge":
+                first = f"line {lines[key.value]} has it already; keep one"
+                place = f"line {key.start_mark.line + 1}"
+                problems.append(Problem(place, f"key {shown(key.value)} occurs twice: {first}"))
+            lines.setdefault(key.value, key.start_mark.line + 1)
+        children = [child for pair in node.value for child in pair]
+    for child in children:
+        weight += _weigh(child, known, problems, source)
+        if weight > MOST_NODES:
+            what = f"the document stands for more than {MOST_NODES} values; a schema does not"
+            raise _at(source, node.start_mark, what)
+    known[id(node)] = weight
+    return weight

@@ -1,0 +1,71 @@
+"""What every table must be, whatever its format: a file with the needed columns, and with rows.
+
+Messages quote declared names only, never the file's: a file without a header has cells there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dpsynth.errors import TableError
+
+CHUNK = 65_536  # rows
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
+
+Progress = Callable[[float], None]
+
+
+def table_kind(path: Path) -> str:
+    """Return the suffix that says how a table is written.
+
+    Raises:
+        TableError: it is none of those that dpsynth reads and writes.
+    """
+    for suffix in SUFFIXES:
+        if path.name.lower().endswith(suffix):
+            return suffix
+    raise TableError(f"{path}: unknown kind of table; use {', '.join(SUFFIXES)}")
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is no readable file, or an empty one.
+
+    Raises:
+        TableError: with the reason.
+    """
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; name a file that ends in {', '.join(SUFFIXES)}")
+    if not path.exists():
+        raise TableError(f"{path}: there is no such file")
+    try:
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise TableError(f"{path} is empty")
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def check_names(found: Sequence[str], needed: Sequence[str], place: str, hint: str = "") -> None:
+    """Refuse a header that lacks needed columns, or has one of them twice.
+
+    Raises:
+        TableError: all such columns are named.
+    """
+    absent = [name for name in needed if name not in found]
+    if absent:
+        columns = "a column" if len(absent) == 1 else f"{len(absent)} columns"
+        raise TableError(
+            f"{place} lacks {columns} of the schema: {', '.join(absent)} "
+            f"(its header has {len(found)} names{hint})"
+        )
+    doubled = [name for name in needed if list(found).count(name) > 1]
+    if doubled:
+        raise TableError(
+            f"{place} has more than one column called {', '.join(doubled)}; rename or remove one"
+        )
+
+
+def no_rows(place: str) -> TableError:
+    """Word the error for a table that is nothing but a header."""
+    return TableError(f"{place} has a header and no rows")

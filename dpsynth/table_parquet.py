@@ -1,0 +1,127 @@
+"""Parquet files: flat columns of any type that a schema can mean, as typed frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dpsynth.errors import TableError
+from dpsynth.table_checks import CHUNK, Progress, check_names, no_rows
+
+# Integers with missing cells stay integers: as float64, long keys would fall together.
+NULLABLE = {
+    pa.int8(): pd.Int8Dtype(),
+    pa.int16(): pd.Int16Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+    pa.uint16(): pd.UInt16Dtype(),
+    pa.uint32(): pd.UInt32Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """A Parquet file whose columns have been checked."""
+
+    path: Path
+    columns: tuple[str, ...]
+
+    @classmethod
+    def open(cls, path: Path, needed: tuple[str, ...]) -> ParquetTable:
+        """Read the file's footer and check names and types.
+
+        Raises:
+            TableError: not a Parquet file, columns are missing or of a type no schema knows.
+        """
+        with _file(path) as file:
+            schema = file.schema_arrow
+        check_names(schema.names, needed, str(path))
+        for name in needed:
+            kind = schema.field(name).type
+            if not _is_readable(kind):
+                raise TableError(
+                    f"{path}: column '{name}' is {_family(kind)}; a cell must hold one number, "
+                    "text, truth value, date or date and time"
+                )
+        return cls(path, needed)
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
+        """Yield typed frames; integers and truth values are nullable dtypes, dates datetime64."""
+        with _file(self.path) as file:
+            rows = file.metadata.num_rows
+            if rows == 0:
+                raise no_rows(str(self.path))
+            done = 0
+            batches = file.iter_batches(batch_size=CHUNK, columns=list(self.columns))
+            while True:
+                try:
+                    batch = next(batches, None)
+                except (pa.ArrowException, OSError):  # its message may quote the page it choked on
+                    raise TableError(f"{self.path}, after row {done}: damaged") from None
+                if batch is None:
+                    return
+                yield pd.DataFrame({name: _series(batch.column(name)) for name in self.columns})
+                done += batch.num_rows
+                if progress is not None:
+                    progress(done / rows)
+
+
+def _file(path: Path) -> Any:
+    """Open a Parquet file."""
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError):
+        raise TableError(f"{path} is not a Parquet file, or it is damaged") from None
+
+
+def _is_readable(kind: Any) -> bool:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _is_readable(kind.value_type)
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+        or types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+        or types.is_date(kind)
+        or types.is_timestamp(kind)
+        or types.is_null(kind)
+    )
+
+
+def _family(kind: Any) -> str:
+    """Name the family of a type; the whole type would quote the names of a struct's fields."""
+    return "nested" if pa.types.is_nested(kind) else f"of Parquet type {kind}"
+
+
+def _series(cells: Any) -> pd.Series[Any]:
+    """Return one column of a batch as a series that the codec reads."""
+    types = pa.types
+    kind = cells.type
+    if types.is_dictionary(kind):
+        return _series(cells.dictionary_decode())
+    if types.is_decimal(kind):
+        # Whole numbers stay exact as text, which matters for keys.
+        cells = cells.cast(pa.string() if kind.scale <= 0 else pa.float64())
+    elif types.is_date(kind):
+        cells = cells.cast(pa.date32()).cast(pa.timestamp("s"))
+    elif types.is_timestamp(kind):
+        local = pc.local_timestamp(cells) if kind.tz is not None else cells
+        cells = local.cast(pa.timestamp("us"), safe=False)
+    if types.is_timestamp(cells.type):
+        return pd.Series(cells.to_numpy(zero_copy_only=False))
+    series: pd.Series[Any] = cells.to_pandas(types_mapper=NULLABLE.get)
+    return series

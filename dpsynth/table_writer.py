@@ -1,0 +1,152 @@
+"""Synthetic tables to CSV and Parquet: streamed, whole or not at all, repeatable to the byte."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.atomic import atomic_file, check_vacant
+from dpsynth.cells import distinct
+from dpsynth.lattice import lattice_of
+from dpsynth.schema import Column, Schema
+from dpsynth.table_checks import CHUNK, table_kind
+
+
+def write_table(
+    frames: Iterable[pd.DataFrame], path: str | Path, schema: Schema, *, overwrite: bool = False
+) -> None:
+    """Write decoded frames as one table, by the suffix .csv, .csv.gz or .parquet.
+
+    CSV follows RFC 4180 but for line ends of one byte (LF), whatever the dialect of the source: a
+    missing cell is empty, numbers have the decimals of their lattice, dates are ISO 8601, truth
+    values are true and false. Parquet holds int64, double, bool, string, date32 and timestamp[us].
+    Bytes depend on the rows alone, not on how they were cut into frames.
+
+    Raises:
+        TableError: the suffix is unknown; checked before the first frame is asked for.
+        InputError: the file exists and ``overwrite`` is False, or cannot be written.
+        ValueError: a frame lacks a column.
+    """
+    target = Path(path)
+    check_output(target, overwrite=overwrite)
+    with atomic_file(target) as temporary:
+        blocks = _blocks(frames, [column.name for column in schema.modelled])
+        if table_kind(target) == ".parquet":
+            _write_parquet(blocks, temporary, schema)
+        else:
+            _write_csv(blocks, temporary, schema, zipped=target.name.lower().endswith(".gz"))
+        if not overwrite:
+            check_vacant(target)
+
+
+def check_output(path: str | Path, *, overwrite: bool = False) -> None:
+    """Refuse a destination that `write_table` would refuse; worth calling before long work.
+
+    Raises:
+        TableError: the suffix is unknown.
+        InputError: it exists and ``overwrite`` is False, or nothing can be written there.
+    """
+    table_kind(Path(path))
+    if not (overwrite and Path(path).is_file()):
+        check_vacant(path)
+
+
+def _blocks(frames: Iterable[pd.DataFrame], names: list[str]) -> Iterator[pd.DataFrame]:
+    """Cut the rows of all frames into blocks of `CHUNK` rows, with the named columns."""
+    held: list[pd.DataFrame] = []
+    rows = 0
+    for frame in frames:
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
+            raise ValueError(f"a frame lacks the columns {', '.join(absent)}")
+        held.append(frame[names])
+        rows += len(frame)
+        while rows >= CHUNK:
+            joined = pd.concat(held, ignore_index=True) if len(held) > 1 else held[0]
+            yield joined.iloc[:CHUNK]
+            held, rows = [joined.iloc[CHUNK:]], rows - CHUNK
+    if rows:
+        yield pd.concat(held, ignore_index=True)
+
+
+def _write_csv(blocks: Iterator[pd.DataFrame], path: Path, schema: Schema, *, zipped: bool) -> None:
+    spell = [_Spelling(column) for column in schema.modelled]
+    with _text_file(path, zipped) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([column.name for column in schema.modelled])
+        for block in blocks:
+            columns = [one.texts(block[one.column.name]) for one in spell]
+            writer.writerows(zip(*columns, strict=True))
+
+
+@contextmanager
+def _text_file(path: Path, zipped: bool) -> Iterator[TextIO]:
+    """Open a UTF-8 text file; a gzipped one records neither its name nor the time."""
+    with path.open("wb") as raw:
+        if not zipped:
+            with io.TextIOWrapper(raw, encoding="utf-8", newline="") as text:
+                yield text
+            return
+        with (
+            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed,
+            io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+        ):
+            yield text
+
+
+class _Spelling:
+    """How the cells of one column are written as text."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        numeric = column.type == "number" and not column.is_categorical
+        self._decimals = lattice_of(column).decimals if numeric else None
+
+    def texts(self, cells: pd.Series[Any]) -> npt.NDArray[np.object_]:
+        """Return the texts of a block of cells, empty where missing; spells each value once."""
+        of_text, texts = distinct(cells, boolean=True)
+        return np.array([*map(self._spell, texts), ""], dtype=object)[of_text]
+
+    def _spell(self, text: str) -> str:
+        if self._decimals is not None:
+            return f"{float(text):.{self._decimals}f}"
+        return text[:10] if self.column.type == "date" else text
+
+
+def _write_parquet(blocks: Iterator[pd.DataFrame], path: Path, schema: Schema) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {
+        "integer": pa.int64(),
+        "year": pa.int64(),
+        "number": pa.float64(),
+        "boolean": pa.bool_(),
+        "string": pa.string(),
+        "date": pa.date32(),
+        "datetime": pa.timestamp("us"),
+    }
+    columns = schema.modelled
+    layout = pa.schema([pa.field(c.name, kinds[c.type], nullable=c.nullable) for c in columns])
+    with pq.ParquetWriter(path, layout, compression="zstd") as writer:
+        for block in blocks:
+            cells = [_arrow(block[field.name], field.type) for field in layout]
+            writer.write_table(pa.Table.from_arrays(cells, schema=layout), row_group_size=CHUNK)
+
+
+def _arrow(cells: pd.Series[Any], kind: Any) -> Any:
+    """Return a decoded column as an Arrow array, null where missing."""
+    import pyarrow as pa
+
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return pa.array(cells.to_numpy(), from_pandas=True).cast(kind)
+    return pa.array(cells, type=kind, from_pandas=True)

@@ -1,0 +1,1 @@
+"""Evaluation: fidelity, usefulness and attacks. A sibling of the models, which it never imports."""

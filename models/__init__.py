@@ -1,0 +1,1 @@
+"""Generators: they learn from codes under a privacy plan, and emit codes."""

@@ -1,0 +1,104 @@
+"""What a generator is: it names its events in public, learns from codes once, and emits codes.
+
+A generator never sees a table. It is built from public facts (`Domain`), says which mechanisms it
+will run on private rows (`shares`), gets the calibrated plan and the cohort in `fit`, and keeps
+only what those mechanisms released (`config` and `arrays`, all post-processing of the plan).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from dpsynth.codec import Codec
+    from dpsynth.cohort import Cohort
+    from dpsynth.entropy import Entropy
+    from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+    from dpsynth.schema import Schema
+
+Codes = npt.NDArray[np.uint16]
+Progress = Callable[[str, float], None]
+
+
+def silent(stage: str, fraction: float) -> None:
+    """Show no progress."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One modelled column as codes: ``cells`` ordered codes first, then unordered ones.
+
+    A numeric column of m cells has ``cells = m``; its missing code, if any, comes after them. A
+    categorical column has ``cells = 0``: none of its codes has a neighbour.
+    """
+
+    name: str
+    size: int
+    cells: int
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The public facts that a generator may use before it sees any row."""
+
+    features: tuple[Feature, ...]
+    population: int
+    max_rows: int
+
+    @classmethod
+    def of(cls, schema: Schema, codec: Codec) -> Self:
+        """Read the domain off a schema and its codec; no data is involved."""
+        features = []
+        for column, size in zip(schema.modelled, codec.sizes, strict=True):
+            cells = 0 if column.is_categorical else size - int(column.nullable)
+            features.append(Feature(column.name, size, cells))
+        return cls(tuple(features), schema.population.value, schema.unit.max_rows)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Codes per column, in schema order."""
+        return tuple(feature.size for feature in self.features)
+
+
+class Generator(Protocol):
+    """Learns the distribution of coded rows under a plan; emits coded rows."""
+
+    name: ClassVar[str]
+    neural: ClassVar[bool]
+
+    def __init__(self, domain: Domain) -> None:
+        """Build an unfitted generator from public facts."""
+
+    def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
+        """Name every mechanism that ``fit`` will run, a public function of domain and budget."""
+        ...
+
+    def fit(
+        self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress = silent
+    ) -> Self:
+        """Run the plan's events on the cohort, each exactly once, and learn from what they gave."""
+        ...
+
+    def sample(self, rows: int, rng: np.random.Generator) -> Codes:
+        """Draw ``[rows, columns]`` codes from what was learned; reads nothing else."""
+        ...
+
+    def config(self) -> dict[str, Any]:
+        """Describe the fitted generator in plain JSON values."""
+        ...
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give the learned arrays by name."""
+        ...
+
+    @classmethod
+    def restore(
+        cls, domain: Domain, config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Self:
+        """Rebuild a fitted generator from its ``config`` and ``arrays``."""
+        ...

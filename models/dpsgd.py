@@ -1,0 +1,277 @@
+"""DP-SGD with exact clipping by unit: the only way in which private rows change a network.
+
+One step: draw the units by Poisson sampling, clip the gradient of each to norm C, sum, add Gaussian
+noise of standard deviation (noise multiplier) * C, divide by the public expected batch size, and
+let a plain optimizer do the rest (Abadi et al. 2016, algorithm 1). Neighbouring data sets differ by
+one unit with all its rows. Everything but the sum is a function of public facts.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from dpsynth.errors import BudgetError, DpsynthError, InputError
+from dpsynth.models.flat import Flat, FlatOptimizer, Optimizer, Schedule, layers_of
+from dpsynth.models.layers import Layer
+from dpsynth.models.unit_gradients import (
+    Loss,
+    Pack,
+    UnitGradients,
+    check_units_apart,
+    unit_norms,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dpsynth.accounting import PoissonSgd
+    from dpsynth.entropy import Entropy
+
+__all__ = ["DpSgd", "Loss", "PlainSgd", "clipping_norm_from", "unit_norms"]
+
+CHUNK = 2_048  # rows of one forward pass: fits the cache, bounds memory, changes no result
+
+
+class DpSgd:
+    """Trains a network on private rows, as the event of the plan says and no further."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        *,
+        event: PoissonSgd,
+        clipping_norm: float,
+        population: int,
+        learning_rate: float,
+        entropy: Entropy,
+        schedule: Schedule,
+        optimizer: Optimizer,
+        anchor_weight: float = 0.0,
+    ) -> None:
+        """Take the network over: its parameters become views of one private buffer.
+
+        Args:
+            network: layers of `dpsynth.models.layers` and stateless modules.
+            event: sampling rate, number of steps and noise multiplier, as accounted for.
+            clipping_norm: bound C on the norm of one unit's gradient; public or post-processing.
+            population: public number of units; with the sampling rate it is the divisor.
+            learning_rate: of the first step.
+            entropy: source of sampling and noise.
+            schedule: ``constant``, or ``cosine`` down to zero over the event's steps.
+            optimizer: ``adam`` or ``sgd``.
+            anchor_weight: weight of the gradient on public rows beside the private one.
+
+        Raises:
+            InputError: the network holds what cannot be clipped by unit, or a setting is out of
+                range, or the event's noise is not decided.
+        """
+        if not 0.0 < event.sampling_rate <= 1.0 or event.steps < 1 or population < 1:
+            raise InputError(
+                "sampling rate must lie in (0, 1], steps and population must be at least 1"
+            )
+        if not (math.isfinite(event.noise_multiplier) and event.noise_multiplier > 0):
+            raise InputError("the event's noise is not decided; calibrate the plan first")
+        if not (math.isfinite(clipping_norm) and clipping_norm > 0):
+            raise InputError(f"clipping norm must be positive and finite, not {clipping_norm}")
+        if not (math.isfinite(anchor_weight) and anchor_weight >= 0):
+            raise InputError(f"anchor weight must be at least 0, not {anchor_weight}")
+        self.event, self.entropy = event, entropy
+        self.clipping_norm, self.anchor_weight = clipping_norm, anchor_weight
+        self.expected_units = event.sampling_rate * population
+        self.flat = Flat(network)
+        self.optimizer = FlatOptimizer(
+            self.flat.values,
+            kind=optimizer,
+            learning_rate=learning_rate,
+            schedule=schedule,
+            steps=event.steps,
+        )
+        self.steps_taken = 0
+        self._drawn: int | None = None
+        self._drawer = ThreadPoolExecutor(max_workers=1)
+
+    def sample_batch(self, units: int) -> npt.NDArray[np.int64]:
+        """Draw the units of the next step: each is in with the sampling rate, on its own.
+
+        Args:
+            units: number of units of the cohort.
+
+        Returns:
+            Their indices, ascending; possibly none.
+        """
+        chosen = np.flatnonzero(self.entropy.uniform(units) < self.event.sampling_rate)
+        self._drawn = len(chosen)
+        return chosen
+
+    def step(self, loss: Loss, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
+        """Take one private step. An empty batch takes it too: noise and count do not depend on it.
+
+        Args:
+            loss: maps rows and a tape to one loss per row; called on the batch without its padding,
+                ``[units, k, ...]`` or ``[rows, 1, ...]``. A row's loss reads that row only.
+            batch: the units drawn by `sample_batch`, ``[units, k, ...]``, or a tuple of tensors.
+            mask: ``[units, k]``; False or 0 is padding, another number weighs the row's loss.
+            anchor: a public batch ``[units, k, ...]`` without padding; needed with an anchor
+                weight.
+
+        Raises:
+            BudgetError: the event's steps are used up.
+            InputError: the batch is not the one that was drawn for this step.
+        """
+        if self.steps_taken >= self.event.steps:
+            raise BudgetError(
+                f"all {self.event.steps} steps of the event are taken; more need a new plan"
+            )
+        if self._drawn is None or self._drawn != len(mask):
+            raise InputError(
+                "a step takes the units that sample_batch drew for it: draw once per step, and "
+                "pass all that were drawn"
+            )
+        if (anchor is None) != (self.anchor_weight == 0):
+            raise InputError("an anchor batch goes with a positive anchor weight, and only with it")
+        self._drawn = None
+        self.steps_taken += 1
+        self.flat.check()
+        # drawn beside the passes: from the operating system it takes as long as a small batch
+        drawing = self._drawer.submit(self.entropy.normal, self.flat.values.numel(), np.float32)
+        gradient = self.clipped_sum(loss, batch, mask)
+        noise = torch.from_numpy(drawing.result()).to(gradient)
+        gradient.add_(noise, alpha=self.event.noise_multiplier * self.clipping_norm)
+        gradient /= self.expected_units
+        if anchor is not None:
+            gradient += self.anchor_weight * _mean_gradient(self.flat, loss, anchor)
+            gradient /= 1.0 + self.anchor_weight
+        self.optimizer.step(gradient)
+        _check_finite(self.flat.values, self.steps_taken)
+
+    def clipped_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
+        """Return the sum of the units' gradients, each clipped to norm C: not private yet.
+
+        Adding or removing one unit moves it by at most C, whatever the unit holds: a unit whose
+        gradient is not finite counts as zero.
+        """
+        return _sum_gradient(self.flat, loss, batch, mask, self.clipping_norm)
+
+
+class PlainSgd:
+    """Trains a network without clipping and noise: on synthetic rows, or as a reference.
+
+    Never private. Optimizer state is its own: a `DpSgd` that takes the network over later starts
+    afresh.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        *,
+        learning_rate: float,
+        steps: int,
+        schedule: Schedule,
+        optimizer: Optimizer,
+    ) -> None:
+        """Take the network over; settings as in `DpSgd`."""
+        self.flat = Flat(network)
+        self.optimizer = FlatOptimizer(
+            self.flat.values,
+            kind=optimizer,
+            learning_rate=learning_rate,
+            schedule=schedule,
+            steps=steps,
+        )
+
+    def step(self, loss: Loss, batch: Any, mask: Tensor, *, divisor: float | None = None) -> None:
+        """Take one step along the summed gradient over ``divisor``, by default the units."""
+        self.flat.check()
+        gradient = _sum_gradient(self.flat, loss, batch, mask, None)
+        gradient /= max(1, len(mask)) if divisor is None else divisor
+        self.optimizer.step(gradient)
+        _check_finite(self.flat.values, self.optimizer.taken)
+
+
+def clipping_norm_from(
+    network: nn.Module, loss: Loss, batch: Any, mask: Tensor, quantile: float = 0.95
+) -> float:
+    """Return a quantile of the units' gradient norms on rows that cost no privacy.
+
+    The rows must be public, or drawn from what the plan's events released; from private rows the
+    result would be a leak. Where units have several rows, build them from repeated rows: those of
+    independent rows have smaller norms than those of one person.
+
+    Raises:
+        InputError: as `layers_of` and `check_units_apart`, or there is no finite positive norm.
+    """
+    layers_of(network)
+    norms: list[Tensor] = []
+    for part, part_mask in _chunks(batch, mask):
+        pack = Pack.of(part, part_mask)
+        if not pack.rows:
+            continue
+        if not norms:
+            check_units_apart(loss, pack)
+        norms.append(UnitGradients.of(loss, pack).norms()[pack.order])
+    found = torch.cat(norms) if norms else torch.zeros(0)
+    found = found[torch.isfinite(found)]
+    norm = float(torch.quantile(found.double(), quantile)) if len(found) else 0.0
+    if not norm > 0:
+        raise InputError(
+            "no unit has a finite, positive gradient norm to take a clipping norm from"
+        )
+    return norm
+
+
+def _chunks(batch: Any, mask: Tensor) -> Iterator[tuple[Any, Tensor]]:
+    """Split a batch into units of at most `CHUNK` rows together."""
+    size = max(1, CHUNK // max(1, mask.shape[1]))
+    for start in range(0, len(mask), size):
+        part = slice(start, start + size)
+        cut = tuple(t[part] for t in batch) if isinstance(batch, tuple) else batch[part]
+        yield cut, mask[part]
+
+
+def _sum_gradient(
+    flat: Flat, loss: Loss, batch: Any, mask: Tensor, clipping_norm: float | None
+) -> Tensor:
+    """Return the flat sum of unit gradients, clipped unless ``clipping_norm`` is None."""
+    flat.sum.zero_()
+    for part, part_mask in _chunks(batch, mask):
+        pack = Pack.of(part, part_mask)
+        if not pack.rows:
+            continue
+        found = UnitGradients.of(loss, pack)
+        _check_all(flat, found.layers)
+        factors = None if clipping_norm is None else found.factors(clipping_norm)
+        found.add_to(flat.views, factors)
+    return flat.sum
+
+
+def _mean_gradient(flat: Flat, loss: Loss, batch: Any) -> Tensor:
+    """Return the flat mean gradient over the units of a public batch without padding."""
+    kept = flat.sum.clone()
+    first = batch[0] if isinstance(batch, tuple) else batch
+    ones = torch.ones(first.shape[:2], device=kept.device)
+    mean = _sum_gradient(flat, loss, batch, ones, None) / len(ones)
+    flat.sum.copy_(kept)
+    return mean
+
+
+def _check_all(flat: Flat, used: list[Layer] | Any) -> None:
+    """Refuse a loss that leaves a layer out, or uses one that is not under this optimizer."""
+    for layer in used:
+        if layer not in flat.views:
+            raise InputError(f"{layer} is not part of the network that this trainer trains")
+    for name, layer in flat.layers.items():
+        if not any(layer is other for other in used):
+            raise InputError(f"layer {name} did not record its use: pass it the tape")
+
+
+def _check_finite(values: Tensor, step: int) -> None:
+    """Stop when parameters, which are private already, are no numbers any more."""
+    if not bool(torch.isfinite(values).all()):
+        raise DpsynthError(f"training diverged at step {step}: lower the learning rate")

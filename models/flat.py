@@ -1,0 +1,171 @@
+"""A network's parameters as one flat buffer, and the optimizer that moves it.
+
+Noise, optimizer state and update are then a handful of vector operations, and "every parameter is
+private" is a statement about one buffer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+
+from dpsynth.errors import InputError
+from dpsynth.models.layers import Layer
+
+Schedule = Literal["constant", "cosine"]
+Optimizer = Literal["adam", "sgd"]
+
+
+def layers_of(network: nn.Module) -> dict[str, Layer]:
+    """Return the network's layers by name, in the order of its modules.
+
+    Raises:
+        InputError: the network holds something whose per-unit gradient is not known here: another
+            kind of layer with parameters or state, batch statistics, a parameter in two places,
+            or one that asks for a gradient of its own.
+    """
+    layers: dict[str, Layer] = {}
+    for name, module in network.named_modules():
+        place = name or "the network itself"
+        if isinstance(module, Layer):
+            layers[name] = module
+        elif isinstance(module, _NormBase) and (
+            not module.__class__.__name__.startswith("Instance") or module.track_running_stats
+        ):
+            raise InputError(
+                f"{place} ({type(module).__name__}) mixes the units of a batch, so clipping a "
+                "unit's gradient bounds nothing; remove it"
+            )
+        elif next(module.parameters(recurse=False), None) is not None:
+            raise InputError(
+                f"{place} ({type(module).__name__}) has parameters of its own; per-unit gradients "
+                "are known for Linear, MaskedLinear and Embedding of dpsynth.models.layers only"
+            )
+        elif next(module.buffers(recurse=False), None) is not None:
+            raise InputError(
+                f"{place} ({type(module).__name__}) has a buffer, which private rows could change "
+                "without noise; keep constants as plain attributes"
+            )
+    _check_parameters(network, layers)
+    return layers
+
+
+def _check_parameters(network: nn.Module, layers: Mapping[str, Layer]) -> None:
+    if not layers:
+        raise InputError("the network has no layer of dpsynth.models.layers: nothing to train")
+    storages: dict[int, str] = {}
+    for name, parameter in network.named_parameters(remove_duplicate=False):
+        if parameter.requires_grad:
+            raise InputError(
+                f"parameter {name} requires a gradient; an optimizer outside the private one could "
+                "train it on private rows. Call requires_grad_(False)"
+            )
+        if parameter.dtype != torch.float32:
+            raise InputError(f"parameter {name} is {parameter.dtype}; dpsynth trains in float32")
+        if parameter.numel() == 0:
+            continue
+        # views of one flat buffer have storages in common but addresses of their own
+        other = storages.setdefault(parameter.data_ptr(), name)
+        if other != name:
+            raise InputError(
+                f"parameters {other} and {name} share memory; a gradient norm that counts them "
+                "apart is wrong. Give each layer its own"
+            )
+
+
+class Flat:
+    """All parameters of a network in one buffer, and a gradient buffer of the same shape."""
+
+    def __init__(self, network: nn.Module) -> None:
+        """Move the parameters of ``network`` into one buffer; its layers keep views of it.
+
+        Raises:
+            InputError: as `layers_of`.
+        """
+        self.layers = layers_of(network)
+        parameters = [p for layer in self.layers.values() for p in layer.parameters(recurse=False)]
+        self.values = torch.cat([parameter.data.flatten() for parameter in parameters])
+        self.sum = torch.zeros_like(self.values)
+        self.views: dict[Layer, tuple[Tensor, ...]] = {}
+        self._homes: list[tuple[nn.Parameter, int]] = []
+        start = 0
+        for layer in self.layers.values():
+            views = []
+            for parameter in layer.parameters(recurse=False):
+                part = slice(start, start + parameter.numel())
+                start = part.stop
+                parameter.data = self.values[part].view(parameter.shape)
+                views.append(self.sum[part].view(parameter.shape))
+                self._homes.append((parameter, parameter.data_ptr()))
+            self.views[layer] = tuple(views)
+
+    def check(self) -> None:
+        """Refuse a network whose parameters no longer lie in this buffer.
+
+        Raises:
+            InputError: another trainer took the network, or a weight was replaced.
+        """
+        for parameter, home in self._homes:
+            if parameter.data_ptr() != home or parameter.requires_grad:
+                raise InputError(
+                    "a parameter of the network was replaced, moved or made trainable after this "
+                    "trainer was built; build a new trainer"
+                )
+
+
+class FlatOptimizer:
+    """Adam or plain gradient descent on a flat buffer, with a schedule fixed beforehand.
+
+    Adam is Kingma and Ba 2015, algorithm 1, with its default constants.
+    """
+
+    BETAS = (0.9, 0.999)
+    EPS = 1e-8
+
+    def __init__(
+        self,
+        values: Tensor,
+        *,
+        kind: Optimizer,
+        learning_rate: float,
+        schedule: Schedule,
+        steps: int,
+    ) -> None:
+        """Take the buffer to move and the public settings; ``steps`` is what the cosine spans."""
+        if kind not in ("adam", "sgd"):
+            raise InputError(f"optimizer must be adam or sgd, not {kind!r}")
+        if schedule not in ("constant", "cosine"):
+            raise InputError(f"schedule must be constant or cosine, not {schedule!r}")
+        if not (math.isfinite(learning_rate) and learning_rate > 0):
+            raise InputError(f"learning rate must be positive, not {learning_rate}")
+        self.values, self.kind, self.schedule, self.steps = values, kind, schedule, steps
+        self.learning_rate = learning_rate
+        self.taken = 0
+        self.moments: Sequence[Tensor] = (
+            (torch.zeros_like(values), torch.zeros_like(values)) if kind == "adam" else ()
+        )
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step, counted from 0: public."""
+        if self.schedule == "constant":
+            return self.learning_rate
+        return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
+
+    def step(self, gradient: Tensor) -> None:
+        """Move the buffer against ``gradient``."""
+        rate = self.rate(self.taken)
+        self.taken += 1
+        if self.kind == "sgd":
+            self.values.add_(gradient, alpha=-rate)
+            return
+        first, second = self.moments
+        fast, slow = self.BETAS
+        first.lerp_(gradient, 1.0 - fast)
+        second.mul_(slow).addcmul_(gradient, gradient, value=1.0 - slow)
+        scale = second.sqrt().div_(math.sqrt(1.0 - slow**self.taken)).add_(self.EPS)
+        self.values.addcdiv_(first, scale, value=-rate / (1.0 - fast**self.taken))

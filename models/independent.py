@@ -1,0 +1,88 @@
+"""`independent`: every column on its own, from joint noisy one-way histograms.
+
+The baseline that any other generator must beat: it keeps each column's distribution, heaping and
+missingness, and no relation between columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.events import UNDECIDED, JointHistograms
+from dpsynth.mechanisms import joint_histograms
+from dpsynth.models.base import Codes, Domain, Progress, silent
+from dpsynth.models.marginals import noisy_total, project
+from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+
+if TYPE_CHECKING:
+    from dpsynth.cohort import Cohort
+    from dpsynth.entropy import Entropy
+
+EVENT = "one-way histograms"
+
+
+class Independent:
+    """Product of the columns' noisy distributions."""
+
+    name: ClassVar[str] = "independent"
+    neural: ClassVar[bool] = False
+
+    def __init__(self, domain: Domain) -> None:
+        """Build an unfitted generator from public facts."""
+        self.domain = domain
+        self.shares_: tuple[npt.NDArray[np.float64], ...] = ()
+
+    def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
+        """Spend the whole budget on one event: the joint one-way histograms."""
+        return (Share(histograms_event(self.domain), 1.0),)
+
+    def fit(
+        self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress = silent
+    ) -> Self:
+        """Release the histograms and keep their projections onto the simplex."""
+        event = plan.event(EVENT)
+        assert isinstance(event, JointHistograms)
+        progress("histograms", 0.0)
+        noisy = joint_histograms(cohort, self.domain.sizes, event, entropy)
+        total = noisy_total(noisy)
+        self.shares_ = tuple(project(histogram, total) for histogram in noisy)
+        progress("histograms", 1.0)
+        return self
+
+    def sample(self, rows: int, rng: np.random.Generator) -> Codes:
+        """Draw ``[rows, columns]`` codes, each column on its own."""
+        columns = []
+        for shares in self.shares_:
+            ends = np.cumsum(shares)
+            drawn = np.searchsorted(ends, rng.random(rows) * ends[-1], side="right")
+            columns.append(np.minimum(drawn, len(shares) - 1).astype(np.uint16))
+        return np.column_stack(columns)
+
+    def config(self) -> dict[str, Any]:
+        """Nothing but the arrays is learned."""
+        return {}
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Shares of all columns' codes, end to end: ``[sum of sizes]``."""
+        return {"shares": np.concatenate(self.shares_)}
+
+    @classmethod
+    def restore(
+        cls, domain: Domain, config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Self:
+        """Cut the shares back into columns."""
+        fitted = cls(domain)
+        ends = np.cumsum(domain.sizes)[:-1]
+        fitted.shares_ = tuple(np.split(arrays["shares"].astype(np.float64), ends))
+        return fitted
+
+
+def histograms_event(domain: Domain) -> JointHistograms:
+    """Return the joint one-way histograms of a domain, before their noise is set."""
+    return JointHistograms(
+        name=EVENT, histograms=len(domain.features), rows_per_unit=domain.max_rows, sigma=UNDECIDED
+    )

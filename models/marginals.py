@@ -1,0 +1,150 @@
+"""Noisy one-way histograms, and what follows from them for free: distributions and bins.
+
+Everything here but the histograms themselves is post-processing: it reads the released noisy
+counts and public facts, never a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models.base import Codes, Domain, Feature
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def noisy_total(histograms: Sequence[Ints]) -> float:
+    """Estimate the number of rows from joint histograms of the same rows.
+
+    Each histogram's sum carries a variance that grows with its number of cells, so the sums are
+    averaged with weights 1 / cells. At least 1.
+    """
+    sums = np.array([histogram.sum() for histogram in histograms], dtype=np.float64)
+    weights = np.array([1.0 / len(histogram) for histogram in histograms])
+    return float(max(1.0, (sums * weights).sum() / weights.sum()))
+
+
+def project(histogram: npt.ArrayLike, total: float) -> Floats:
+    """Return the closest (L2) non-negative counts with the given total, as shares that sum to 1.
+
+    Clipping at zero alone would leave the positive half of the noise of every empty cell, and a
+    wide column has many; the projection onto the simplex lowers all cells by one threshold first
+    (Duchi et al. 2008, "Efficient projections onto the l1-ball", section 3).
+    """
+    counts = np.asarray(histogram, dtype=np.float64)
+    falling = np.sort(counts)[::-1]
+    surplus = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
+    kept = int(np.flatnonzero(falling > surplus)[-1])
+    shares = np.maximum(counts - surplus[kept], 0.0)
+    shares = shares / shares.sum()
+    return np.asarray(shares, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A coarser coding of one column, and the way back.
+
+    ``bin_of[c]`` is the bin of code c; ``shares[c]`` is the share of code c in the column, used to
+    choose a code within a bin.
+    """
+
+    bin_of: npt.NDArray[np.uint16]
+    shares: Floats
+
+    @property
+    def count(self) -> int:
+        """Number of bins."""
+        return int(self.bin_of.max()) + 1
+
+    @property
+    def bin_shares(self) -> Floats:
+        """Share of each bin in the column; sums to 1."""
+        return np.bincount(self.bin_of, weights=self.shares, minlength=self.count)
+
+    def coarsen(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint16]:
+        """Map codes to bins."""
+        return self.bin_of[codes]
+
+    def refine(self, bins: npt.NDArray[np.integer], rng: np.random.Generator) -> Codes:
+        """Draw a code within each bin, in proportion to ``shares``.
+
+        One cumulative table serves all bins: the codes are laid out bin after bin, and a uniform
+        draw inside a bin's stretch of the table finds its code by bisection.
+        """
+        order = np.argsort(self.bin_of, kind="stable")
+        mass = self.shares[order] + 1e-12  # a bin without mass is refined uniformly
+        ends = np.cumsum(mass)
+        last = np.searchsorted(self.bin_of[order], np.arange(self.count), side="right") - 1
+        high = ends[last]
+        low = np.concatenate([[0.0], high[:-1]])
+        drawn = low[bins] + rng.random(len(bins)) * (high - low)[bins]
+        first = np.concatenate([[0], last[:-1] + 1])
+        place = np.clip(np.searchsorted(ends, drawn, side="right"), first[bins], last[bins])
+        return order[place].astype(np.uint16)
+
+
+def merge(
+    feature: Feature, histogram: Ints, *, total: float, sigma: float, most: int, pool: float = 0.004
+) -> Bins:
+    """Merge a column's codes into bins that each stand well above the noise.
+
+    Neighbouring cells of a numeric column are merged until a bin holds at least
+    max(total / most, 4 sigma) rows, so that a heaped value keeps a bin of its own; unordered codes
+    below max(3 sigma, pool * total) rows share one bin. Reads the noisy counts only.
+
+    Args:
+        feature: the column.
+        histogram: its noisy counts, ``[feature.size]``.
+        total: the noisy number of rows.
+        sigma: standard deviation of the noise of one count.
+        most: number of bins that a smooth numeric column is cut into, about.
+        pool: share of the rows below which an unordered code is pooled.
+    """
+    shares = project(histogram, total)
+    counts = shares * total
+    bin_of = np.zeros(feature.size, dtype=np.uint16)
+    bins = _merge_cells(counts[: feature.cells], max(total / most, 4 * sigma), bin_of)
+    rare = max(3 * sigma, pool * total)
+    loose = np.arange(feature.cells, feature.size)
+    common = loose[counts[loose] >= rare]
+    bin_of[common] = bins + np.arange(len(common))
+    bins += len(common)
+    pooled = loose[counts[loose] < rare]
+    bin_of[pooled] = bins if len(pooled) else 0
+    return Bins(bin_of, shares)
+
+
+def _merge_cells(counts: Floats, least: float, bin_of: npt.NDArray[np.uint16]) -> int:
+    """Number ordered cells by bins of at least ``least`` rows; returns how many bins there are."""
+    if len(counts) == 0:
+        return 0
+    current, mass = 0, 0.0
+    for cell, count in enumerate(counts):
+        if count >= least and 0 < mass:  # a heap stands alone: close what came before it
+            if mass >= least / 2 or current == 0:
+                current += 1
+            mass = 0.0
+        bin_of[cell] = current
+        mass += count
+        if mass >= least:
+            current, mass = current + 1, 0.0
+    if current and 0 < mass < least / 2:  # a thin tail joins its neighbour
+        bin_of[: len(counts)][bin_of[: len(counts)] == current] = current - 1
+    used, bin_of[: len(counts)] = np.unique(bin_of[: len(counts)], return_inverse=True)
+    return len(used)
+
+
+def merge_all(
+    domain: Domain, histograms: Sequence[Ints], *, sigma: float, most: int
+) -> tuple[Bins, ...]:
+    """Merge every column of the domain; see `merge`."""
+    total = noisy_total(histograms)
+    return tuple(
+        merge(feature, histogram, total=total, sigma=sigma, most=most)
+        for feature, histogram in zip(domain.features, histograms, strict=True)
+    )
