@@ -4,6 +4,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# extra pip options for torch alone, such as the index of its CPU builds
+PIP_TORCH ?=
 DEMO ?= demo
 
 .PHONY: help install install-dev demo test lint bench clean
@@ -16,7 +18,7 @@ install-dev: $(VENV)/.installed-dev  ## the same, with what tests and linters ne
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) torch==2.13.0
+	$(PIP) $(PIP_TORCH) torch==2.13.0
 	$(PIP) --editable .
 	@touch $@
 

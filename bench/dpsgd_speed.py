@@ -2,7 +2,8 @@
 
 The network is a tabular VAE of six linear layers over 150 one-hot inputs. Each method takes whole
 steps (forward, backward, clipping, noise, Adam) on the same units; methods take turns, and the
-median step counts. Prints a markdown table.
+median step counts. With one thread the clock is that of the process, which other programs on the
+machine disturb less. Prints a markdown table.
 
     python bench/dpsgd_speed.py [--quick] [--threads 1]
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+import warnings
 from collections.abc import Callable
 from itertools import product
 
@@ -28,7 +30,7 @@ from dpsynth.models.layers import Linear, Tape
 
 COLUMNS, CODES, LATENT = 15, 10, 16
 WIDTH = COLUMNS * CODES
-PARAMETERS_BY_UNITS = 1.5e9  # Opacus hooks hold one gradient per unit; beyond this, out of memory
+MOST_MEMORY = 1.5e9  # floats; Opacus hooks hold one gradient per unit and are left out beyond
 Step = Callable[[], None]
 
 
@@ -36,6 +38,7 @@ class Vae(nn.Module):
     """Six linear layers, each one made by ``linear``; the same sums for every method."""
 
     def __init__(self, linear: Callable[[int, int], nn.Module], hidden: int) -> None:
+        """Make the layers."""
         super().__init__()
         shapes = [
             (WIDTH, hidden),
@@ -58,7 +61,8 @@ class Vae(nn.Module):
         logits = six(hidden, *tape)
         normaliser = logits.unflatten(-1, (COLUMNS, CODES)).logsumexp(dim=-1).sum(dim=-1)
         divergence = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=-1)
-        return normaliser - (logits * hot).sum(dim=-1) + divergence
+        losses: Tensor = normaliser - (logits * hot).sum(dim=-1) + divergence
+        return losses
 
 
 class EveryUnit(OsEntropy):
@@ -120,7 +124,7 @@ def opacus_hooks(hidden: int, codes: Tensor) -> Step | None:
     from opacus.optimizers import DPOptimizer
 
     net = Vae(nn.Linear, hidden)
-    if sum(p.numel() for p in net.parameters()) * len(codes) > PARAMETERS_BY_UNITS:
+    if sum(p.numel() for p in net.parameters()) * len(codes) > MOST_MEMORY:
         return None
     wrapped = GradSampleModule(net, loss_reduction="sum")
     adam = DPOptimizer(
@@ -174,22 +178,23 @@ METHODS: dict[str, Callable[[int, Tensor], Step | None]] = {
 }
 
 
-def measure(hidden: int, codes: Tensor, seconds: float) -> dict[str, float | None]:
+def measure(
+    hidden: int, codes: Tensor, seconds: float, clock: Callable[[], float]
+) -> dict[str, float | None]:
     """Return the median seconds of a step per method; the methods take turns."""
     steps = {name: make(hidden, codes) for name, make in METHODS.items()}
     times: dict[str, list[float]] = {name: [] for name in steps}
-    for name, step in steps.items():
-        if step is not None:
-            step()
+    for warm_up in filter(None, steps.values()):
+        warm_up()
     spent = {name: 0.0 for name in steps}
     while spent["plain"] < seconds:
         for name, step in steps.items():
             # a slow peer need not be timed as often: three steps tell 2x from 20x
             if step is None or (len(times[name]) >= 3 and spent[name] > 2 * seconds):
                 continue
-            start = time.perf_counter()
+            start = clock()
             step()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(clock() - start)
             spent[name] += times[name][-1]
     return {name: statistics.median(found) if found else None for name, found in times.items()}
 
@@ -200,8 +205,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two settings, in a few seconds")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
+    warnings.filterwarnings("ignore", module="torch")
+    warnings.filterwarnings("ignore", message="Full backward hook|Using a non-full backward")
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
+    clock = time.process_time if arguments.threads == 1 else time.perf_counter
     settings = list(product((128, 256), (512, 4096), (1, 4, 8, 32)))
     if arguments.quick:
         settings = [(128, 512, 1), (128, 512, 4)]
@@ -211,10 +219,12 @@ def main() -> None:
     print("|---|---|---|---|" + "---|" * len(others))
     for hidden, units, rows in settings:
         codes = torch.randint(0, CODES, (units, rows, COLUMNS))
-        found = measure(hidden, codes, seconds=1.0 if arguments.quick else 6.0)
+        found = measure(hidden, codes, 1.0 if arguments.quick else 6.0, clock)
         base = found["plain"] or float("nan")
-        cells = [f"{t / base:.2f}" if (t := found[name]) else "no memory" for name in others]
-        print(f"| {hidden} | {units} | {rows} | {base * 1e3:.1f} | {' | '.join(cells)} |", flush=True)
+        cells = [f"{t / base:.2f}" if (t := found[name]) else "left out" for name in others]
+        print(
+            f"| {hidden} | {units} | {rows} | {base * 1e3:.1f} | {' | '.join(cells)} |", flush=True
+        )
 
 
 if __name__ == "__main__":

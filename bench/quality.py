@@ -28,7 +28,9 @@ def prepared(work: Path) -> Path:
     if not (out / "diabetes130" / "schema.json").exists():
         data = os.environ.get("DPSYNTH_DATA")
         if not data:
-            sys.exit("DPSYNTH_DATA is not set: name the folder of the real tables (bench/README.md)")
+            sys.exit(
+                "DPSYNTH_DATA is not set: name the folder of the real tables (bench/README.md)"
+            )
         command = [sys.executable, "prepare.py", "--data", data, "--out", str(out.resolve())]
         subprocess.run(command, cwd=HERE / "scorer", check=True)
     return out

@@ -1,4 +1,4 @@
-"""Print synthetic rows per second of each generator, on the demo cohort and on a cardio-like one."""
+"""Print synthetic rows per second of each generator, on the demo cohort, on one core."""
 
 from __future__ import annotations
 

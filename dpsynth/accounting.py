@@ -14,8 +14,10 @@ So the pair is *exactly* the `histograms`-fold product of (N_Z(0, s^2), N_Z(1, s
 the `histograms`-fold self-composition of `from_discrete_gaussian_mechanism` at shift 1. The pair
 is its own mirror image (z -> 1 - z), so add and remove have the same PLD.
 
-**Joint histograms, k > 1 rows per unit.** The shift is an integer vector D with |D| <= k sqrt(h) =:
-S, with at most m = k h cells that move, and which D is worst is not obvious. All of them are
+**Joint histograms, mass M > 1 per unit** (its k rows counted 1 each, M = k, or floor(M / r) for
+each of r rows). In one histogram a unit adds non-negative integers with sum at most M, so their L2
+norm is at most M. The shift is an integer vector D with |D| <= M sqrt(h) =: S over h histograms,
+with at most m = k h cells that move, and which D is worst is not obvious. All of them are
 dominated by one continuous Gaussian (Peikert, An Efficient and Parallel Gaussian Sampler for
 Lattices, CRYPTO 2010, Theorem 3.1):
 
@@ -38,8 +40,17 @@ Lattices, CRYPTO 2010, Theorem 3.1):
    same density ratio enters once. For 1e5 moving cells 4K = 8.4e-14; for 5 rows and 48 histograms
    2e-16.
 
+Giving up s^2 of the variance is needed: at sigma = 3, two rows in one cell and epsilon 5.7, a
+continuous Gaussian of the same sigma would claim 24 % too little delta (tests).
+
 The same bound serves one row per unit once sigma is above 1000, where it costs 1.1e-6 of epsilon
 and the table of the discrete Gaussian would be needlessly long.
+
+**Chosen histograms.** The same bound with scales sigma_i of their own, t_i^2 = sigma_i^2 - s^2:
+scaled by t_i, the shift has norm sqrt(sum M^2 / t_i^2), which the event bounds by
+1 / noise_multiplier. Choosing histograms and scales by earlier releases changes nothing: given
+those, the pair is dominated by (N(0, 1), N(1 / noise_multiplier, 1)), whatever they were, and so is
+the composition (adaptive composition, as for any event of a plan).
 
 **Floating point.** Transforms leave an error of at most about 1e-17 per composition in delta (seen
 against the analytic Gaussian, tests); 1e-16 * (100 + compositions) is added to delta, and deltas
@@ -53,13 +64,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpsynth.errors import InputError
-from dpsynth.events import SMOOTHING, Event, JointHistograms, PoissonSgd, event_from_dict
+from dpsynth.events import (
+    SMOOTHING,
+    ChosenHistograms,
+    Event,
+    JointHistograms,
+    PoissonSgd,
+    event_from_dict,
+)
 from dpsynth.gaussian import gaussian_mu
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 __all__ = [
+    "ChosenHistograms",
     "Event",
     "JointHistograms",
     "PoissonSgd",
@@ -140,6 +159,8 @@ def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
     for event in events:
         if isinstance(event, JointHistograms):
             accountant.compose(dp_event.GaussianDpEvent(event.sigma / event.sensitivity))
+        elif isinstance(event, ChosenHistograms):
+            accountant.compose(dp_event.GaussianDpEvent(event.noise_multiplier))
         else:
             step = dp_event.GaussianDpEvent(event.noise_multiplier)
             sampled = dp_event.PoissonSampledDpEvent(event.sampling_rate, step)
@@ -166,6 +187,8 @@ def _loss_distribution(event: Event, grid: float) -> PrivacyLossDistribution:
         one = pld.from_gaussian_mechanism(
             event.noise_multiplier, sampling_prob=event.sampling_rate, **settings
         )
+    elif isinstance(event, ChosenHistograms):
+        one = pld.from_gaussian_mechanism(event.noise_multiplier, **settings)
     elif _dominated_by_gaussian(event):
         smooth = math.sqrt(event.sigma**2 - SMOOTHING**2)
         one = pld.from_gaussian_mechanism(smooth / event.sensitivity, **settings)
@@ -175,16 +198,22 @@ def _loss_distribution(event: Event, grid: float) -> PrivacyLossDistribution:
     return one if times == 1 else one.self_compose(times)
 
 
-def _dominated_by_gaussian(event: JointHistograms) -> bool:
+def _dominated_by_gaussian(event: JointHistograms | ChosenHistograms) -> bool:
     """Whether the event is accounted by the bound of the module's docstring."""
-    return event.rows_per_unit > 1 or event.sigma > _LONGEST_TABLE_SIGMA
+    if isinstance(event, ChosenHistograms):
+        return True
+    return event.mass > 1 or event.sigma > _LONGEST_TABLE_SIGMA
 
 
 def _compositions(event: Event) -> int:
     """How many discretised losses are added up for the event."""
     if isinstance(event, PoissonSgd):
         return event.steps
-    return 1 if _dominated_by_gaussian(event) else event.histograms
+    return 1 if _dominated_by_gaussian(event) else _most_histograms(event)
+
+
+def _most_histograms(event: JointHistograms | ChosenHistograms) -> int:
+    return event.histograms if isinstance(event, JointHistograms) else event.most
 
 
 def _slack(events: Sequence[Event]) -> float:
@@ -192,8 +221,8 @@ def _slack(events: Sequence[Event]) -> float:
     slack = 1e-16 * (100 + sum(_compositions(event) for event in events))
     ratio = 4.01 * math.exp(-2 * (math.pi * SMOOTHING) ** 2)
     for event in events:
-        if isinstance(event, JointHistograms) and _dominated_by_gaussian(event):
-            slack += 4 * ratio * event.rows_per_unit * event.histograms
+        if not isinstance(event, PoissonSgd) and _dominated_by_gaussian(event):
+            slack += 4 * ratio * event.rows_per_unit * _most_histograms(event)
     return slack
 
 
@@ -253,7 +282,7 @@ def _widest_loss(event: Event) -> float:
         if plain > 30:
             return plain + math.log(event.sampling_rate)
         return math.log1p(event.sampling_rate * math.expm1(plain))
-    if _dominated_by_gaussian(event):
+    if isinstance(event, ChosenHistograms) or _dominated_by_gaussian(event):
         mu = event.mu()
         return 10.3 * mu + mu**2 / 2
     return 11.6 / event.sigma + 0.5 / event.sigma**2

@@ -6,16 +6,14 @@ from dpsynth.accounting import epsilon as composed
 from dpsynth.bundle import Drawing
 from dpsynth.certificate import Certificate, Unit
 from dpsynth.claims import exact_claims, floating_point_limits, not_covered
+from dpsynth.codec import Codec
 from dpsynth.errors import DpsynthError, Problem
-from dpsynth.events import Event, JointHistograms, PoissonSgd
+from dpsynth.models.base import Domain
+from dpsynth.models.presets import shares_of
+from dpsynth.models.registry import NAMES
+from dpsynth.plan import PrivacyBudget
 from dpsynth.schema import Schema
 
-# What each model must have paid for. An event that is missing from a certificate would make the
-# claim smaller than the truth, and nothing else in the bundle would show it.
-EVENTS: dict[str, dict[str, type[Event]]] = {
-    "independent": {"one-way histograms": JointHistograms},
-    "tvae": {"one-way histograms": JointHistograms, "DP-SGD steps": PoissonSgd},
-}
 _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
 
 
@@ -49,25 +47,32 @@ def _against_schema(certificate: Certificate, schema: Schema) -> list[str]:
 
 
 def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
-    """Look for events that are missing, unknown, or about a smaller table or unit."""
-    if certificate.model not in EVENTS:
-        return [f"model is none of {', '.join(EVENTS)}; this dpsynth cannot tell what it must pay"]
-    needed = EVENTS[certificate.model]
+    """Compare the events with those that the model runs on such a table, noise aside.
+
+    An event that is missing from a certificate, or smaller than the one that was run, would make
+    the claim smaller than the truth, and nothing else in the bundle would show it.
+    """
+    if certificate.model not in NAMES:
+        return [f"model is none of {', '.join(NAMES)}; this dpsynth cannot tell what it must pay"]
+    budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
+    domain = Domain.of(schema, Codec(schema))
+    needed = {
+        share.event.name: share.event for share in shares_of(certificate.model, domain, budget)
+    }
     found = {event.name: event for event in certificate.events}
-    messages = []
-    for name, kind in needed.items():
-        if not isinstance(found.get(name), kind):
-            messages.append(f"event '{name}', which model {certificate.model} runs, is missing")
+    messages = [
+        f"event '{name}', which model {certificate.model} runs, is missing"
+        for name in needed
+        if name not in found
+    ]
     unknown = len(set(found) - set(needed))
     if unknown:
         messages.append(f"{unknown} events are none that model {certificate.model} runs")
-    for event in certificate.events:
-        if isinstance(event, JointHistograms):
-            if event.rows_per_unit != schema.unit.max_rows:
-                messages.append(f"event '{event.name}' counts other rows per unit than the schema")
-            if event.histograms != len(schema.modelled):
-                messages.append(f"event '{event.name}' has other histograms than the schema")
-    return messages
+    return messages + [
+        f"event '{name}' is not the one that model {certificate.model} runs on such a table"
+        for name in needed
+        if name in found and found[name].undecided() != needed[name]
+    ]
 
 
 def _accounted(certificate: Certificate) -> list[str]:

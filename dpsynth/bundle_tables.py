@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.cells import dates, datetimes, distinct, is_typed, numbers, typed_values
 from dpsynth.codec import Codec
-from dpsynth.coders import typed_series
 from dpsynth.errors import DpsynthError, Problem, TableError
 from dpsynth.schema import Column, Schema
 from dpsynth.table import open_synthetic
@@ -35,6 +35,7 @@ _ARROW_TYPES = {
     "date": "date32[day]",
     "datetime": "timestamp[us]",
 }
+_EPOCH = datetime(1970, 1, 1)
 _MOST_PROBLEMS = 20  # of one table; a reader needs no more to see that it is another one
 
 
@@ -60,7 +61,7 @@ def check_table(path: Path, schema: Schema) -> tuple[Content | None, list[Proble
             rows += len(frame)
             problems |= dict.fromkeys(_faults(frame, schema, codec))
             for total, column in zip(totals, schema.modelled, strict=True):
-                total.update(_canonical(cell_values(frame[column.name], column), column))
+                total.update(_canonical(cell_values(frame[column.name], column)))
     except DpsynthError as error:
         return None, [*problems, Problem("table", str(error))][:_MOST_PROBLEMS]
     joined = "".join(total.hexdigest() for total in totals)
@@ -79,53 +80,72 @@ def typed_frames(path: Path, schema: Schema) -> Iterator[pd.DataFrame]:
         problems = codec.conforms(frame)
         if problems:
             raise TableError(f"{path}: {problems[0]}; it is no table of this run")
-        yield _typed_frame(frame, schema)
+        yield pd.DataFrame({c.name: _typed(frame[c.name], c) for c in schema.modelled})
 
 
 def cell_values(cells: pd.Series[Any], column: Column) -> Floats:
-    """Read the cells of a synthetic column, text or typed, as numbers; NaN where missing."""
-    if is_typed(cells) and column.type not in ("string", "boolean"):
-        values = typed_values(cells, column.type)
-        return np.full(len(cells), np.nan) if values is None else values
-    of_text, texts = distinct(cells, boolean=column.type == "boolean")
-    return np.append(_read(texts, column), np.nan)[of_text]
+    """Read the cells of a synthetic column, text or typed, as numbers; NaN where missing.
+
+    Numbers as they are; false and true as 0 and 1; strings as the place of the category; dates in
+    days since year 1, dates and times in microseconds since 1970.
+    """
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        days = column.type == "date"
+        times = cells.to_numpy().astype("datetime64[D]" if days else "datetime64[us]")
+        elapsed = times.astype(np.int64) + (_EPOCH.toordinal() if days else 0)
+        return np.where(np.isnat(times), np.nan, elapsed.astype(np.float64))
+    if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_bool_dtype(cells.dtype):
+        return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    of_text, texts = pd.factorize(cells.to_numpy(dtype=object))
+    levels = {text: float(place) for place, text in enumerate(column.levels)}
+    values = [_value(str(text), column, levels) for text in texts]
+    return np.array([*values, np.nan])[of_text]
 
 
-def _read(texts: Sequence[str], column: Column) -> Floats:
-    if column.type in ("string", "boolean"):
-        if column.type == "string":
-            known = {text: float(place) for place, text in enumerate(column.levels)}
-        else:
-            known = dict.fromkeys(column.false_values, 0.0) | {"false": 0.0}
-            known |= dict.fromkeys(column.true_values, 1.0) | {"true": 1.0}
-        return np.array([known.get(text, np.nan) for text in texts], dtype=np.float64)
-    readers: dict[str, Callable[[Sequence[str]], Floats]] = {"date": dates, "datetime": datetimes}
-    values = readers.get(column.type, numbers)(texts)
-    values[[text in column.missing_values for text in texts]] = np.nan
-    return values
-
-
-def _typed_frame(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    return pd.DataFrame({c.name: _typed(frame[c.name], c) for c in schema.modelled})
+def _value(text: str, column: Column, levels: Mapping[str, float]) -> float:
+    """Read one text as `write_table` writes it; NaN if it is missing or no value of the column."""
+    if text == "" or text in column.missing_values:
+        return math.nan
+    try:
+        match column.type:
+            case "string":
+                return levels.get(text, math.nan)
+            case "boolean":
+                return float(text in column.true_values or text == "true")
+            case "date":
+                return float(date.fromisoformat(text).toordinal())
+            case "datetime":
+                return float((datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1))
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _typed(cells: pd.Series[Any], column: Column) -> pd.Series[Any]:
     """Give a conforming column its declared type."""
     values = cell_values(cells, column)
     missing = np.isnan(values)
-    known = np.where(missing, 0.0, values)
-    if column.type == "string":
-        levels = np.array([*column.levels, None], dtype=object)
-        return pd.Series(levels[np.where(missing, len(column.levels), known).astype(np.int64)])
-    if column.type == "boolean":
-        return pd.Series(pd.arrays.BooleanArray(known != 0, missing))
-    return typed_series(known, missing, column, decimals=6)
+    whole = np.where(missing, 0.0, values).astype(np.int64)
+    match column.type:
+        case "string":
+            levels = np.array([*column.levels, None], dtype=object)
+            return pd.Series(levels[np.where(missing, len(column.levels), whole)])
+        case "boolean":
+            return pd.Series(pd.arrays.BooleanArray(whole != 0, missing))
+        case "integer" | "year":
+            return pd.Series(pd.arrays.IntegerArray(whole, missing))
+        case "date":
+            times = (whole - _EPOCH.toordinal()).astype("datetime64[D]").astype("datetime64[s]")
+        case "datetime":
+            times = whole.astype("datetime64[us]")
+        case _:
+            return pd.Series(values)
+    times[missing] = np.datetime64("NaT")
+    return pd.Series(times)
 
 
-def _canonical(values: Floats, column: Column) -> bytes:
-    """Give bytes that are equal for equal values: one NaN, one zero, whole microseconds."""
-    if column.type == "datetime":
-        values = np.rint(values * 1e6)
+def _canonical(values: Floats) -> bytes:
+    """Give bytes that are equal for equal values: one NaN, one zero."""
     return np.where(np.isnan(values), np.nan, values + 0.0).tobytes()
 
 
@@ -148,12 +168,14 @@ def _parquet_problems(path: Path, schema: Schema) -> list[Problem]:
     with pq.ParquetFile(path) as file:
         found = [(field.name, str(field.type)) for field in file.schema_arrow]
         notes = set(file.metadata.metadata or {}) | set(file.schema_arrow.metadata or {})
+        for column in file.schema_arrow:
+            notes |= set(column.metadata or {})
     problems = []
     if [name for name, _ in found] != [column.name for column in schema.modelled]:
         problems.append(_other_columns())
     elif found != [(column.name, _ARROW_TYPES[column.type]) for column in schema.modelled]:
         problems.append(Problem("table", "a column has another type than the schema gives it"))
-    if notes - {b"ARROW:schema"}:
+    if notes - {b"ARROW:schema", b"PARQUET:field_id"}:
         problems.append(Problem("table", "the file holds notes beside its columns"))
     return problems
 
@@ -167,7 +189,8 @@ def _faults(frame: pd.DataFrame, schema: Schema, codec: Codec) -> list[Problem]:
     problems = codec.conforms(frame)
     if problems or not schema.rules:
         return problems
-    typed = _typed_frame(frame, schema)
+    named = {name for rule in schema.rules for name in rule.columns}
+    typed = pd.DataFrame({name: _typed(frame[name], schema.column(name)) for name in named})
     return [
         Problem(f"rule '{rule.text}'", "some rows break it")
         for rule in schema.rules

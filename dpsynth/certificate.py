@@ -232,9 +232,9 @@ def certify(
     return Certificate(
         model=model,
         unit=Unit.of(schema),
-        epsilon=plan.budget.epsilon,
-        delta=plan.budget.delta,
-        composed_epsilon=plan.epsilon,
+        epsilon=float(plan.budget.epsilon),  # 3 and 3.0 are one budget, but two texts
+        delta=float(plan.budget.delta),
+        composed_epsilon=float(plan.epsilon),
         events=tuple(plan.events),
         accountant_version=_installed("dp-accounting"),
         exact=exact_claims(plan.events),

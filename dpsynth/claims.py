@@ -1,10 +1,14 @@
-"""What a certificate says in words: what is exact, what is floating point, what is not covered."""
+"""What a certificate says in words: what is exact, what is floating point, what is not covered.
+
+The sentences are part of the certificate's format: verification compares them word for word, so a
+change of wording is a change of the format's version.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpsynth.events import Event, JointHistograms, PoissonSgd
+from dpsynth.events import Event, PoissonSgd
 
 if TYPE_CHECKING:
     from dpsynth.certificate import Charge
@@ -17,9 +21,9 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
     """Say which noise is exact; no certificate may claim more than these sentences."""
     return tuple(
         f"event '{event.name}': whole counts plus discrete Gaussian noise from an exact sampler "
-        "(OpenDP), so no rounding touches what is released"
+        "(OpenDP); no floating-point number is drawn"
         for event in events
-        if isinstance(event, JointHistograms)
+        if not isinstance(event, PoissonSgd)
     )
 
 

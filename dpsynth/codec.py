@@ -67,8 +67,9 @@ class Codec:
         absent = [name for name in self.names if name not in frame.columns]
         if absent:
             raise TableError(f"the table lacks columns of the schema: {', '.join(absent)}")
-        if not frame.columns.is_unique:
-            raise TableError("the table has two columns of one name")
+        doubled = set(frame.columns[frame.columns.duplicated()]) & set(self.names)
+        if doubled:
+            raise TableError(f"the table has two columns called {', '.join(sorted(doubled))}")
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
             encoded = coder.encode(frame[name])

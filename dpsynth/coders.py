@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,16 +15,28 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.cells import distinct, missing_tokens, numbers, read_cells
+from dpsynth.cells import missing_tokens, numbers, read_cells
 from dpsynth.codelists import code_list
-from dpsynth.lattice import Lattice, lattice_of
-from dpsynth.schema import MISSING, REFUSE, Column
+from dpsynth.lattice import Lattice, in_units, lattice_of
+from dpsynth.schema import MISSING, REFUSE, Bound, Column
+from dpsynth.texts import array_of, distinct, texts_of, trimmed
 
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Kinds = npt.NDArray[np.uint8]
 
 REFUSED = -1  # stands for a cell that its column refuses
+
+
+class Kind(IntEnum):
+    """How a coder takes a cell: as it stands, or by which of the column's policies."""
+
+    VALID = 0
+    MISSING = 1
+    CLIPPED = 2
+    UNKNOWN = 3
+    BAD = 4
 
 
 class Coder(Protocol):
@@ -35,6 +48,9 @@ class Coder(Protocol):
 
     def encode(self, cells: pd.Series[Any]) -> Codes:
         """Return the code of each cell, `REFUSED` for one that the column refuses."""
+
+    def kinds(self, cells: pd.Series[Any]) -> Kinds:
+        """Return the `Kind` of each cell: why `encode` gives it the code that it gives."""
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Return a cell of the declared type for each code."""
@@ -88,6 +104,17 @@ class NumericCoder:
         codes[missing] = self.lattice.cells if self.column.nullable else self._bad_code
         return codes
 
+    def kinds(self, cells: pd.Series[Any]) -> Kinds:
+        """Return the `Kind` of each cell; clipped is what lies outside the declared bounds."""
+        values, missing = read_cells(cells, self.column, self.decimal)
+        low, high = (float(in_units(bound)) for bound in self._bounds)
+        slack = 1e-9 * self.lattice.stride / 10**self.lattice.decimals  # 0.1 + 0.2 is 0.3
+        kinds = np.full(len(values), Kind.VALID, dtype=np.uint8)
+        kinds[(values < low - slack) | (values > high + slack)] = Kind.CLIPPED
+        kinds[~np.isfinite(values)] = Kind.BAD
+        kinds[missing] = Kind.MISSING
+        return kinds
+
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Draw a lattice point uniformly within each cell."""
         cells = codes.astype(np.int64)
@@ -95,6 +122,12 @@ class NumericCoder:
         cells[missing] = 0
         values = self.lattice.values(self.lattice.draw(cells, rng))
         return typed_series(values, missing, self.column)
+
+    @property
+    def _bounds(self) -> tuple[Bound, Bound]:
+        low, high = self.column.minimum, self.column.maximum
+        assert low is not None and high is not None  # or there would be no lattice
+        return low, high
 
     @property
     def _bad_code(self) -> int:
@@ -116,9 +149,15 @@ class CategoryCoder:
 
     def encode(self, cells: pd.Series[Any]) -> Codes:
         """Return the code of each cell, `REFUSED` for one that the column refuses."""
-        of_text, texts = distinct(cells, boolean=self.column.type == "boolean")
-        codes = [self._code(text.strip()) for text in texts]
+        of_text, texts = self._distinct(cells)
+        codes = [self._read(text)[0] for text in texts]
         return np.array([*codes, self._missing_code], dtype=np.int32)[of_text]
+
+    def kinds(self, cells: pd.Series[Any]) -> Kinds:
+        """Return the `Kind` of each cell; unknown is a category that is not declared."""
+        of_text, texts = self._distinct(cells)
+        kinds = [self._read(text)[1] for text in texts]
+        return np.array([*kinds, Kind.MISSING], dtype=np.uint8)[of_text]
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Return the category of each code; strings are objects, None where missing."""
@@ -132,26 +171,34 @@ class CategoryCoder:
         truth = values != 0
         return pd.Series(truth if self.column.required else pd.arrays.BooleanArray(truth, missing))
 
-    def _code(self, text: str) -> int:
-        """Return the code of one trimmed text."""
+    def _distinct(self, cells: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
+        """Factorise a column into its distinct trimmed texts; -1 is a missing cell."""
+        boolean = self.column.type == "boolean"
+        return distinct(trimmed(texts_of(cells, decimal=self.decimal, boolean=boolean)))
+
+    def _read(self, text: str) -> tuple[int, Kind]:
+        """Return the code of one trimmed text, and why."""
+        missing = self._missing_code, Kind.MISSING
+        unknown = self._unknown_code, Kind.UNKNOWN
+        bad = self._bad_code, Kind.BAD
         if text in self._tokens:
-            return self._missing_code
+            return missing
         if text in self._words:
-            return self._words[text]
+            return self._words[text], Kind.VALID
         if self.column.codes is not None:
             category = code_list(self.column.codes.system, self.column.codes.rollup).roll_up(text)
-            return self._unknown_code if category is None else self._words[category]
+            return unknown if category is None else (self._words[category], Kind.VALID)
         if self.column.type == "string":
-            return self._unknown_code
-        value = float(numbers([text], decimal=self.decimal)[0])
+            return unknown
+        value = float(numbers(array_of([text]), decimal=self.decimal)[0])
         whole = self.column.type == "number" or value == np.rint(value)
         if not (np.isfinite(value) and whole):
-            return self._bad_code
+            return bad
         if value in self._token_values:
-            return self._missing_code
+            return missing
         if value in self._values:
-            return self._values[value]
-        return self._bad_code if self.column.type == "boolean" else self._unknown_code
+            return self._values[value], Kind.VALID
+        return bad if self.column.type == "boolean" else unknown
 
     def _target(self, policy: str) -> int:
         """Return the code that a policy sends a cell to."""
@@ -180,7 +227,7 @@ class CategoryCoder:
     @cached_property
     def _token_values(self) -> frozenset[float]:
         """Tokens by value, so that 9.0 is missing where "9" is declared to be."""
-        values = numbers(sorted(self._tokens), decimal=self.decimal)
+        values = numbers(array_of(sorted(self._tokens)), decimal=self.decimal)
         return frozenset(values[np.isfinite(values)].tolist())
 
     @cached_property
@@ -214,4 +261,4 @@ def level_values(column: Column) -> Floats:
     texts: Sequence[str] = column.levels
     if column.type == "boolean":
         texts = [{"true": "1", "false": "0"}[text] for text in texts]
-    return numbers(texts)
+    return numbers(array_of(texts))

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.cells import distinct, missing_tokens, read_cells
+from dpsynth.cells import missing_tokens, read_cells
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, PrivacyUnit, Schema
+from dpsynth.texts import distinct, texts_of
 
 if TYPE_CHECKING:
     from dpsynth.codec import Codec
@@ -96,7 +97,7 @@ class Keys:
             start, self._rows = self._rows, self._rows + len(chunk)
             return np.arange(start, self._rows, dtype=np.int64)
         tokens = missing_tokens(self._column)
-        of_text, texts = distinct(chunk[self._column.name])
+        of_text, texts = distinct(texts_of(chunk[self._column.name]))
         numbers = [
             NO_KEY
             if text.strip() in tokens
@@ -172,7 +173,7 @@ def _assemble(
 def _order(cells: pd.Series[Any], column: Column, decimal: str) -> Order:
     """Return what rows are ordered by: numbers and times by value, other cells by text."""
     if column.type in ("string", "boolean"):
-        of_text, texts = distinct(cells)
+        of_text, texts = distinct(texts_of(cells))
         return np.array([*texts, ""], dtype=object)[of_text]
     return read_cells(cells, column, decimal)[0]
 

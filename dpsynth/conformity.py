@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.cells import distinct, is_typed, read_texts, typed_values
+from dpsynth.cells import read_texts, typed_values
 from dpsynth.coders import level_values
 from dpsynth.errors import Problem
 from dpsynth.lattice import Lattice, in_units
 from dpsynth.schema import Column
+from dpsynth.texts import array_of, distinct, is_typed, texts_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -107,7 +108,7 @@ def _read(cells: pd.Series[Any], column: Column) -> tuple[Floats, Bools, Ints]:
         missing = cells.isna().to_numpy(dtype=bool)
         values = _typed(cells, column, kind)
         return values, missing, np.ones(len(cells), dtype=np.int64)
-    of_text, texts = distinct(cells, boolean=True)
+    of_text, texts = distinct(texts_of(cells, boolean=True))
     texts.append("")  # the text of None
     counts = np.bincount(of_text % len(texts), minlength=len(texts))
     missing = np.array([text == "" for text in texts])
@@ -123,9 +124,7 @@ def _typed(cells: pd.Series[Any], column: Column, kind: str) -> Floats:
         truth = cells.astype("boolean").to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(truth, dtype=np.float64)
     values = typed_values(cells, column.type)
-    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        if column.type == "year":
-            return nothing
+    if cells.dtype.kind == "M":
         if column.type == "date":  # a time that is not midnight is no date
             values = np.where(values == typed_values(cells, "datetime") / 86_400, values, np.nan)
     if column.type in ("integer", "year"):
@@ -143,5 +142,5 @@ def _strict(texts: Sequence[str], column: Column) -> Floats:
         return np.array([truth.get(text, np.nan) for text in texts], dtype=np.float64)
     spelling = _SPELLING[column.type]
     spelled = [text if spelling.fullmatch(text) else "x" for text in texts]
-    values = read_texts(spelled, replace(column, format=None), ".")
+    values = read_texts(array_of(spelled), replace(column, format=None), ".")
     return np.where(np.isfinite(values), values, np.nan)

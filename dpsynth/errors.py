@@ -35,7 +35,7 @@ class InputError(DpsynthError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake in a document: its place (a path such as ``fields[3].constraints``) and remedy."""
+    """One mistake in a document: its place (such as ``fields[3].constraints``) and remedy."""
 
     place: str
     message: str

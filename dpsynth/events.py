@@ -11,7 +11,7 @@ Differential Privacy, arXiv 1905.02383). It only serves to design a plan; no cla
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
@@ -43,13 +43,17 @@ class JointHistograms:
         histograms: how many histograms are released.
         rows_per_unit: at most this many rows of a privacy unit are counted.
         sigma: parameter of the noise, P(z) proportional to exp(-z^2 / (2 sigma^2)) on integers, in
-            rows; ``UNDECIDED`` in a share. With several rows per unit at least 3.
+            counts; ``UNDECIDED`` in a share. With a mass above 1 at least 3.
+        unit_mass: None if each row counts 1. Otherwise each of a unit's r rows counts
+            floor(unit_mass / r), so that a unit adds at most ``unit_mass`` to each histogram,
+            however many rows it has.
     """
 
     name: str
     histograms: int
     rows_per_unit: int
     sigma: float
+    unit_mass: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is not a mechanism."""
@@ -57,7 +61,8 @@ class JointHistograms:
         _require_count(self.name, "histograms", self.histograms, most=1_000_000)
         _require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
         _require_noise(self.name, "sigma", self.sigma)
-        if self.rows_per_unit > 1 and self.sigma < _SMALLEST_SIGMA_MANY_ROWS:
+        _require_mass(self.name, self.unit_mass, self.rows_per_unit)
+        if self.mass > 1 and self.sigma < _SMALLEST_SIGMA_MANY_ROWS:
             raise InputError(
                 f"event '{self.name}': sigma must be at least {_SMALLEST_SIGMA_MANY_ROWS:g} when a"
                 f" unit has up to {self.rows_per_unit} rows; its privacy bound needs it"
@@ -69,22 +74,31 @@ class JointHistograms:
         return math.isfinite(self.sigma)
 
     @property
+    def mass(self) -> int:
+        """Largest sum of what a unit adds to one histogram; its L1 and its L2 bound."""
+        return self.rows_per_unit if self.unit_mass is None else self.unit_mass
+
+    @property
     def sensitivity(self) -> float:
-        """L2 norm of the largest shift of the counts by one unit, in rows."""
-        return self.rows_per_unit * math.sqrt(self.histograms)
+        """L2 norm of the largest shift of the counts by one unit."""
+        return self.mass * math.sqrt(self.histograms)
 
     def mu(self) -> float:
         """GDP parameter: sensitivity over the scale of the (dominating) Gaussian."""
-        smoothing = SMOOTHING if self.rows_per_unit > 1 else 0.0
+        smoothing = SMOOTHING if self.mass > 1 else 0.0
         return self.sensitivity / math.sqrt(self.sigma**2 - smoothing**2)
 
     def with_mu(self, mu: float) -> JointHistograms:
         """Return the event with the noise that has this GDP parameter, rounded up."""
         _require_mu(self.name, mu)
-        if self.rows_per_unit > 1:
+        if self.mass > 1:
             sigma = math.hypot(self.sensitivity / mu, SMOOTHING)
             return replace(self, sigma=round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS)))
         return replace(self, sigma=round_up(max(self.sensitivity / mu, _SMALLEST_SIGMA)))
+
+    def undecided(self) -> JointHistograms:
+        """Return the event without its noise, as in a share of a plan."""
+        return replace(self, sigma=UNDECIDED)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the event as JSON types; its noise must be decided."""
@@ -95,6 +109,93 @@ class JointHistograms:
             "histograms": self.histograms,
             "rows_per_unit": self.rows_per_unit,
             "sigma": self.sigma,
+            "unit_mass": self.unit_mass,
+        }
+
+
+@dataclass(frozen=True)
+class ChosenHistograms:
+    """Counts of histograms that are chosen after earlier releases, under one bound for them all.
+
+    Which histograms, and the scale of each one's discrete Gaussian noise, may depend on anything
+    that earlier events released. With scales sigma_i and s = SMOOTHING, the bound is
+    sum_i mass^2 / (sigma_i^2 - s^2) <= 1 / noise_multiplier^2: by the argument of accounting.py
+    every histogram is dominated by a continuous Gaussian of scale sqrt(sigma_i^2 - s^2), and all of
+    them together by one whose sensitivity over scale is at most 1 / noise_multiplier.
+
+    Attributes:
+        name: the event's name within its plan.
+        most: at most this many histograms are released.
+        rows_per_unit: at most this many rows of a privacy unit are counted.
+        noise_multiplier: scale of the joint noise over the sensitivity; ``UNDECIDED`` in a share.
+        unit_mass: as in `JointHistograms`.
+    """
+
+    name: str
+    most: int
+    rows_per_unit: int
+    noise_multiplier: float
+    unit_mass: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a mechanism."""
+        _require_name(self.name)
+        _require_count(self.name, "most", self.most, most=1_000_000)
+        _require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
+        _require_noise(self.name, "noise_multiplier", self.noise_multiplier)
+        _require_mass(self.name, self.unit_mass, self.rows_per_unit)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the noise is set."""
+        return math.isfinite(self.noise_multiplier)
+
+    @property
+    def mass(self) -> int:
+        """Largest sum of what a unit adds to one histogram."""
+        return self.rows_per_unit if self.unit_mass is None else self.unit_mass
+
+    def mu(self) -> float:
+        """GDP parameter of all histograms together."""
+        return 1 / self.noise_multiplier
+
+    def with_mu(self, mu: float) -> ChosenHistograms:
+        """Return the event with the noise that has this GDP parameter, rounded up."""
+        _require_mu(self.name, mu)
+        noise = max(1 / mu, _SMALLEST_NOISE_MULTIPLIER)
+        return replace(self, noise_multiplier=round_up(noise))
+
+    def sigma_for(self, part: float) -> float:
+        """Return the scale of one histogram's noise; the squares of all parts add up to 1 at most.
+
+        Rounded up, so that the parts' scales keep the event's bound.
+        """
+        if not 0 < part <= 1:
+            raise InputError(f"event '{self.name}': a part must be above 0 and at most 1")
+        sigma = math.hypot(self.mass * self.noise_multiplier / part, SMOOTHING)
+        return round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS))
+
+    def covers(self, sigmas: Sequence[float]) -> bool:
+        """Whether histograms with these scales of noise are within the event."""
+        if not 0 < len(sigmas) <= self.most or min(sigmas) < _SMALLEST_SIGMA_MANY_ROWS:
+            return False
+        precision = math.fsum(self.mass**2 / (sigma**2 - SMOOTHING**2) for sigma in sigmas)
+        return precision <= self.noise_multiplier**-2 * (1 + 1e-12)
+
+    def undecided(self) -> ChosenHistograms:
+        """Return the event without its noise, as in a share of a plan."""
+        return replace(self, noise_multiplier=UNDECIDED)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON types; its noise must be decided."""
+        _require_decided(self.name, self.noise_multiplier)
+        return {
+            "kind": "chosen_histograms",
+            "name": self.name,
+            "most": self.most,
+            "rows_per_unit": self.rows_per_unit,
+            "noise_multiplier": self.noise_multiplier,
+            "unit_mass": self.unit_mass,
         }
 
 
@@ -154,6 +255,10 @@ class PoissonSgd:
             noise = math.log1p((mu / self.sampling_rate) ** 2 / self.steps) ** -0.5
         return replace(self, noise_multiplier=round_up(max(noise, _SMALLEST_NOISE_MULTIPLIER)))
 
+    def undecided(self) -> PoissonSgd:
+        """Return the event without its noise, as in a share of a plan."""
+        return replace(self, noise_multiplier=UNDECIDED)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the event as JSON types; its noise must be decided."""
         _require_decided(self.name, self.noise_multiplier)
@@ -166,10 +271,11 @@ class PoissonSgd:
         }
 
 
-Event = JointHistograms | PoissonSgd
+Event = JointHistograms | ChosenHistograms | PoissonSgd
 
-_KINDS: dict[str, type[JointHistograms] | type[PoissonSgd]] = {
+_KINDS: dict[str, type[Event]] = {
     "joint_histograms": JointHistograms,
+    "chosen_histograms": ChosenHistograms,
     "poisson_sgd": PoissonSgd,
 }
 
@@ -216,6 +322,17 @@ def _require_name(name: object) -> None:
 def _require_count(event: str, field: str, value: object, *, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise InputError(f"event '{event}': {field} must be a whole number from 1 to {most}")
+
+
+def _require_mass(event: str, mass: object, rows: int) -> None:
+    if mass is None:
+        return
+    _require_count(event, "unit_mass", mass, most=1_000_000)
+    assert isinstance(mass, int)
+    if mass < rows:
+        raise InputError(
+            f"event '{event}': unit_mass must be at least rows_per_unit, or a row counts nothing"
+        )
 
 
 def _require_noise(event: str, field: str, value: object) -> None:

@@ -34,7 +34,8 @@ Ints = npt.NDArray[np.int64]
 SINGLE_POINTS = 256  # up to so many lattice points have a cell each
 CELLS = 128  # a longer lattice is cut into so many cells of equal width
 LEAST_POINTS = 1_000  # a number without a declared step gets at least so many points
-LARGEST_TICK = 2**53  # a float64 holds every integer up to here
+LARGEST_WHOLE = 2**53  # a float64 holds every integer up to here
+LARGEST_TICK = 2**50  # decimals up to here come back exactly from a float64 and two roundings
 MINUTE = 60  # seconds
 EPOCH = datetime(1970, 1, 1)
 
@@ -56,8 +57,9 @@ class Lattice:
         if self.stride < 1 or self.points < 1 or self.decimals < 0:
             raise ValueError("a lattice needs stride >= 1, points >= 1 and decimals >= 0")
         last = self.first + (self.points - 1) * self.stride
-        if max(abs(self.first), abs(last)) > LARGEST_TICK:
-            raise ValueError("a lattice must stay within 2**53 ticks of zero")
+        largest = LARGEST_TICK if self.decimals else LARGEST_WHOLE
+        if max(abs(self.first), abs(last)) > largest:
+            raise ValueError(f"a lattice must stay within {largest} ticks of zero")
 
     @property
     def cells(self) -> int:
@@ -152,8 +154,8 @@ def lattice_of_bounds(
         return Lattice(int(low * 10**decimals), int(width * 10**decimals), points, decimals)
     except ValueError:
         raise ValueError(
-            "the bounds are too wide for the resolution: more than 2**53 units of "
-            f"1e-{decimals} from zero; declare a coarser `step`, or bounds with fewer digits"
+            f"the bounds lie too far from zero for a resolution of 1e-{decimals}; declare a "
+            "coarser `step`, or bounds with fewer digits"
         ) from None
 
 

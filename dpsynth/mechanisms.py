@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpsynth.entropy import Entropy
 from dpsynth.errors import InputError
-from dpsynth.events import JointHistograms
+from dpsynth.events import ChosenHistograms, JointHistograms
 
 
 class CodedRows(Protocol):
@@ -58,10 +58,62 @@ def joint_histograms(
     return [count + part for count, part in zip(counts, np.split(noise, ends), strict=True)]
 
 
+def chosen_histograms(
+    cohort: CodedRows,
+    sizes: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    sigmas: Sequence[float],
+    event: ChosenHistograms,
+    entropy: Entropy,
+) -> list[NDArray[np.int64]]:
+    """Noisy joint counts of chosen pairs of columns.
+
+    Args:
+        cohort: codes [units, rows, columns] and mask [units, rows].
+        sizes: number of codes of each column.
+        pairs: the columns of each histogram; chosen without looking at the cohort.
+        sigmas: the scale of each histogram's noise.
+        event: what the plan paid for.
+        entropy: where the noise comes from.
+
+    Returns:
+        One int64 array of shape [size of the first, size of the second] per pair.
+
+    Raises:
+        InputError: if the cohort, the pairs or the scales are not what the event accounts for; no
+            noise has been drawn then.
+    """
+    rows, weights = _checked_rows(cohort, sizes, event)
+    if len(pairs) != len(sigmas) or (pairs and not event.covers(sigmas)):
+        raise InputError(
+            f"event '{event.name}' does not pay for these histograms: too many, or too little noise"
+        )
+    tables = []
+    for (i, j), sigma in zip(pairs, sigmas, strict=True):
+        cells = rows[:, i].astype(np.int64) * sizes[j] + rows[:, j]
+        counts = _weighted_counts(cells, weights, sizes[i] * sizes[j])
+        counts += entropy.discrete_gaussian(sigma, counts.size)
+        tables.append(counts.reshape(sizes[i], sizes[j]))
+    return tables
+
+
 def _count(
     cohort: CodedRows, sizes: Sequence[int], event: JointHistograms
 ) -> list[NDArray[np.int64]]:
     """Exact counts, after all checks. They must not leave this module."""
+    rows, weights = _checked_rows(cohort, sizes, event)
+    if not len(sizes) == event.histograms:
+        raise InputError(
+            f"event '{event.name}' accounts for {event.histograms} histograms;"
+            f" there are {rows.shape[1]} columns and {len(sizes)} sizes"
+        )
+    return [_weighted_counts(rows[:, column], weights, size) for column, size in enumerate(sizes)]
+
+
+def _checked_rows(
+    cohort: CodedRows, sizes: Sequence[int], event: JointHistograms | ChosenHistograms
+) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+    """Real rows [rows, columns] and what each counts (None: 1), after all checks."""
     codes, mask = cohort.codes, cohort.mask
     if not event.decided:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan first")
@@ -74,17 +126,25 @@ def _count(
             f"event '{event.name}' accounts for {event.rows_per_unit} rows per unit, but the cohort"
             " keeps more; read it again with the schema's max_rows"
         )
-    if not len(sizes) == codes.shape[2] == event.histograms:
+    if len(sizes) != codes.shape[2]:
         raise InputError(
-            f"event '{event.name}' accounts for {event.histograms} histograms;"
-            f" there are {codes.shape[2]} columns and {len(sizes)} sizes"
+            f"event '{event.name}': there are {codes.shape[2]} columns and {len(sizes)} sizes"
         )
     if any(size < 1 for size in sizes):
         raise InputError("every column needs at least one code")
     rows = codes[mask]
     if rows.size and ((rows < 0).any() or (rows.max(axis=0) >= np.asarray(sizes)).any()):
         raise InputError("the cohort holds a code outside its column; encode it with its schema")
-    return [
-        np.bincount(rows[:, column].astype(np.intp), minlength=size).astype(np.int64)
-        for column, size in enumerate(sizes)
-    ]
+    if event.unit_mass is None:
+        return rows, None
+    own = mask.sum(axis=1, dtype=np.int64)
+    share = event.unit_mass // np.maximum(own, 1)
+    return rows, np.broadcast_to(share[:, None], mask.shape)[mask]
+
+
+def _weighted_counts(
+    codes: NDArray[Any], weights: NDArray[np.int64] | None, size: int
+) -> NDArray[np.int64]:
+    """Exact counts of codes; sums of integers below 2^53 are exact in the floats of bincount."""
+    counts = np.bincount(codes.astype(np.intp), weights=weights, minlength=size)
+    return counts.astype(np.int64)

@@ -1,8 +1,8 @@
 """The verbs of dpsynth, end to end: plan, fit, sample.
 
-The only module that sees every room but the bundle's. The order inside `fit` is the privacy argument: the plan is
-calibrated from public facts, the file's header is checked, the ledger is charged, and only then is
-the first row read.
+The only module that sees every room but the bundle's. The order inside `fit` is the privacy
+argument: the plan is calibrated from public facts, the file's header is checked, the ledger is
+charged, and only then is the first row read.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpsynth.atomic import check_vacant
 from dpsynth.certificate import certify
 from dpsynth.codec import Codec
 from dpsynth.cohort import read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.errors import InputError, RefusedCellError
+from dpsynth.errors import RefusedCellError
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.models.base import Domain, Generator, Progress, silent
 from dpsynth.models.registry import DEFAULT, generator_class
@@ -95,8 +96,8 @@ def fit(
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
     table = open_table(data, schema)
-    if output is not None and Path(output).exists():
-        raise InputError(f"{output} exists; choose another folder, so that no run is lost")
+    if output is not None:
+        check_vacant(output)
     entropy = entropy or OsEntropy()
     stamps = [] if entropy.releasable else ["seeded-entropy"]
     if without_ledger:
@@ -151,6 +152,10 @@ def _charged(
     except BaseException as error:
         refused = isinstance(error, RefusedCellError)
         ledger.fail(entry.id, "refused a cell" if refused else type(error).__name__)
+        error.add_note(
+            f"rows had been read: the ledger counts epsilon {plan.budget.epsilon:g} as spent on "
+            f"dataset '{dataset}'"
+        )
         raise
     ledger.charge(entry.id, "")
 
@@ -162,4 +167,3 @@ def sample(run: Run, rows: int | None = None, *, seed: int | None = None) -> pd.
         seed=fresh_seed() if seed is None else seed,
     )
     return pd.concat(frames, ignore_index=True)
-

@@ -18,6 +18,7 @@ from dpsynth.events import Event, JointHistograms, event_from_dict, round_up
 from dpsynth.gaussian import gaussian_mu
 
 _AIM = 0.9992  # of epsilon: the search aims a little below the target, so that it lands below
+_MARGIN = 1.0001  # stated over computed: rounding on another machine must not contradict a claim
 _CLOSE = 6e-4  # relative distance to the aim at which the search ends
 _MOST_TRIALS = 60
 _MOST_NOISE = 1e8  # rows, or clipping norms: nothing is learned beyond
@@ -76,7 +77,7 @@ class PrivacyPlan:
     Attributes:
         budget: what was allowed.
         events: with their noise; names are distinct.
-        epsilon: composed epsilon of all events at ``budget.delta``, rounded up to six digits; never
+        epsilon: composed epsilon of all events at ``budget.delta``, a little rounded up; never
             above ``budget.epsilon``.
     """
 
@@ -188,7 +189,7 @@ def _search(
     def cost(mu: float) -> float:
         nonlocal best
         tried = _tried(events, mu, budget)
-        value = round_up(epsilon(tried, budget.delta))
+        value = round_up(_MARGIN * epsilon(tried, budget.delta))
         if value <= budget.epsilon and (best is None or value > best[1]):
             best = tried, value
         return value

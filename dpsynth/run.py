@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ from dpsynth.documents import (
 )
 from dpsynth.errors import ArtifactError, InputError, SchemaError
 from dpsynth.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT, VERSION = "dpsynth-run", 1
 DOCUMENT, STATE = "run.json", "state.safetensors"
@@ -92,6 +95,16 @@ class Run:
             (temporary / STATE).write_bytes(state)
             (temporary / DOCUMENT).write_bytes(written(self._document(state)))
         return Path(folder)
+
+    def sample(self, rows: int | None = None, *, seed: int | None = None) -> pd.DataFrame:
+        """Draw a synthetic table in memory; by default as many rows as the schema declares.
+
+        Raises:
+            InputError: rows or seed are out of range.
+        """
+        from dpsynth.pipeline import sample
+
+        return sample(self, rows, seed=seed)
 
     def _document(self, state: bytes) -> dict[str, Any]:
         """Describe the run; the last key is the digest of all others."""

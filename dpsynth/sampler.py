@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.codec import Codec
-from dpsynth.errors import InputError
+from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models.base import Domain, Generator
 from dpsynth.models.registry import generator_class
 from dpsynth.rules import Rule
@@ -23,6 +23,7 @@ from dpsynth.run import Run
 
 BLOCK = 65_536
 SPARSEST = 1_000  # give up when fewer than one drawn row in so many satisfies the rules
+LEAST_BATCH = 4_096  # rows drawn at a time where some may be dropped
 SEEDS = 2**63
 
 
@@ -33,6 +34,7 @@ class Sampler:
     generator: Generator
     codec: Codec
     rules: tuple[Rule, ...]
+    where: Rule | None = None
 
     @classmethod
     def of(cls, run: Run, *, where: str | None = None) -> Sampler:
@@ -44,13 +46,20 @@ class Sampler:
                 are kept.
 
         Raises:
+            ArtifactError: the run's state does not fit its model.
             InputError: the condition cannot be read or names a column that does not exist.
         """
         codec = Codec(run.schema)
         domain = Domain.of(run.schema, codec)
-        generator = generator_class(run.model).restore(domain, run.config, run.arrays)
-        rules = run.schema.rules + ((_condition(where, run),) if where else ())
-        return cls(generator, codec, rules)
+        try:
+            generator = generator_class(run.model).restore(domain, run.config, run.arrays)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
+            raise ArtifactError(
+                f"the run's state is not that of model '{run.model}' on this schema; it was "
+                "damaged, or written by another version of dpsynth"
+            ) from error
+        condition = None if where is None else _condition(where, run)
+        return cls(generator, codec, run.schema.rules, condition)
 
     def frames(
         self, rows: int, *, seed: int, progress: Callable[[float], None] | None = None
@@ -71,31 +80,33 @@ class Sampler:
 
     def _block(self, rows: int, rng: np.random.Generator) -> pd.DataFrame:
         """Draw one block; rows that break a rule are drawn again."""
+        conditions = [*self.rules, *([self.where] if self.where else [])]
+        batch = max(rows, LEAST_BATCH) if conditions else rows
         kept: list[pd.DataFrame] = []
-        wanted, drawn = rows, 0
+        wanted, drawn, satisfied = rows, 0, 0
         while wanted > 0:
-            codes = self.generator.sample(rows, rng)
-            frame = self.codec.decode(codes, rng)
-            drawn += rows
-            for rule in self.rules:
+            frame = self.codec.decode(self.generator.sample(batch, rng), rng)
+            for rule in self.rules:  # a rule about a missing value is not broken
                 frame = frame[rule.holds(frame)]
+            if self.where is not None:  # a condition on a missing value is not met
+                frame = frame[self.where.holds(frame, missing=False)]
+            drawn, satisfied = drawn + batch, satisfied + len(frame)
             kept.append(frame.iloc[:wanted])
             wanted -= len(kept[-1])
-            if wanted > 0 and drawn >= 20 * rows and (rows - wanted) * SPARSEST < drawn:
+            if wanted > 0 and drawn >= 20 * SPARSEST and satisfied * SPARSEST < drawn:
                 raise InputError(
-                    f"fewer than one drawn row in {SPARSEST} satisfies the rules "
-                    f"({'; '.join(rule.text for rule in self.rules)}); loosen the condition"
+                    f"fewer than one drawn row in {SPARSEST} satisfies "
+                    f"{'; '.join(rule.text for rule in conditions)}; loosen the condition"
                 )
-        return kept[0] if len(kept) == 1 else pd.concat(kept, ignore_index=True)
+        return pd.concat(kept, ignore_index=True) if conditions else kept[0]
 
 
 def _condition(text: str, run: Run) -> Rule:
     """Read a ``where`` condition and check its columns."""
     rule = Rule.parse(text)
-    known = {column.name for column in run.schema.modelled}
-    unknown = sorted(set(rule.columns) - known)
-    if unknown:
-        raise InputError(f"condition names no column of the table: {', '.join(unknown)}")
+    problems = rule.problems(run.schema.modelled)
+    if problems:
+        raise InputError(f"condition {text!r}: {'; '.join(problems)}")
     return rule
 
 

@@ -159,8 +159,8 @@ def _read_booleans(field: Part, column: Column) -> Column:
     )
     for key, own, others in (
         ("trueValues", column.true_values, column.false_values),
-        ("falseValues", column.false_values, column.missing_values),
-        ("trueValues", column.true_values, column.missing_values),
+        ("falseValues", column.false_values, ("", *column.missing_values)),
+        ("trueValues", column.true_values, ("", *column.missing_values)),
     ):
         if not own:
             field.mistake(key, "the list is empty; name at least one text")

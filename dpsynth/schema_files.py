@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -118,9 +119,8 @@ def parse_json(content: bytes, source: str) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = sorted({name for name in names if names.count(name) > 1})
-            problems.append(Problem("document", f"key {shown(twice[0])} occurs twice; keep one"))
+            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            problems.append(Problem("document", f"key {shown(twice)} occurs twice; keep one"))
         return values
 
     def no_constant(name: str) -> float:
@@ -182,8 +182,9 @@ def _check_events(text: str, source: str) -> None:
     """Refuse tags and deep nesting in the stream, before a loader recurses or builds anything."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
-        if getattr(event, "tag", None) is not None:
-            what = f"tags are not read, {shown(event.tag)} is one; write plain values"
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            what = f"tags are not read, {shown(tag)} is one; write plain values"
             raise _at(source, event.start_mark, what)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1

@@ -114,7 +114,8 @@ def _read_columns(top: Part, facts: TableFacts) -> tuple[Column, ...]:
             if name in first:
                 top.mistake(place, f"repeats the name of fields[{first[name]}]; remove one")
             first.setdefault(name, index)
-        column = read_column(Part(value, place, top.findings), facts)
+        field = Part(value, place, top.findings)
+        column = read_column(field, facts) if isinstance(value, Mapping) else None
         if column is not None:
             columns.append(column)
     for role in ("unit", "order"):
@@ -135,7 +136,9 @@ def _read_dialect(part: Part) -> Dialect:
         value = part.values.get(key)
         if value is None:
             continue
-        if not isinstance(value, str) or len(value) != 1 or value in "\r\n\0":
+        if key == "quote" and value == "":  # no cell is quoted
+            signs[key] = ""
+        elif not isinstance(value, str) or len(value) != 1 or value in "\r\n\0":
             part.mistake(key, f'one character is expected, like ";" or "\\t", not {shown(value)}')
         else:
             signs[key] = value

@@ -15,7 +15,7 @@ from typing import Protocol
 import pandas as pd
 
 from dpsynth.schema import Dialect, PrivacyUnit, Schema
-from dpsynth.table_checks import CHUNK, Progress, check_file, check_names, no_rows, table_kind
+from dpsynth.table_checks import Progress, check_file, check_names, chunk_rows, no_rows, table_kind
 from dpsynth.table_writer import check_output, write_table
 
 __all__ = ["Table", "check_output", "open_synthetic", "open_table", "write_table"]
@@ -93,8 +93,8 @@ class FrameTable:
         rows = len(self.frame)
         if rows == 0:
             raise no_rows("the DataFrame")
-        needed = list(self.columns)
-        for start in range(0, rows, CHUNK):
-            yield self.frame.iloc[start : start + CHUNK][needed]
+        needed, step = list(self.columns), chunk_rows(len(self.columns))
+        for start in range(0, rows, step):
+            yield self.frame.iloc[start : start + step][needed]
             if progress is not None:
-                progress(min(1.0, (start + CHUNK) / rows))
+                progress(min(1.0, (start + step) / rows))

@@ -11,6 +11,7 @@ from pathlib import Path
 from dpsynth.errors import TableError
 
 CHUNK = 65_536  # rows
+CHUNK_CELLS = 2**22  # fewer rows where columns are many, to keep within a few hundred MB
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
 Progress = Callable[[float], None]
@@ -26,6 +27,11 @@ def table_kind(path: Path) -> str:
         if path.name.lower().endswith(suffix):
             return suffix
     raise TableError(f"{path}: unknown kind of table; use {', '.join(SUFFIXES)}")
+
+
+def chunk_rows(columns: int) -> int:
+    """Return how many rows of a table of so many columns are read at a time."""
+    return min(CHUNK, max(1, CHUNK_CELLS // columns))
 
 
 def check_file(path: Path) -> None:

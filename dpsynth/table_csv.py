@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.errors import TableError
 from dpsynth.schema import Dialect
-from dpsynth.table_checks import CHUNK, Progress, check_names, no_rows
+from dpsynth.table_checks import Progress, check_names, chunk_rows, no_rows
 
+BLOCK = 512  # rows
 LONGEST_LINE = 2**24  # characters; keeps a file without line ends from filling the memory
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -60,19 +62,28 @@ class CsvTable:
             rows = _rows(self.path, raw, self.dialect)
             header = _header(rows, self.path)
             places = [header.index(name) for name in self.columns]
-            empty = True
-            while block := list(islice(rows, CHUNK)):
-                empty = False
-                cells = {
-                    name: np.array([row[place] for row in block], dtype=object)
-                    for name, place in zip(self.columns, places, strict=True)
-                }
-                del block
-                yield pd.DataFrame(cells)
-                if progress is not None:
-                    progress(min(1.0, raw.tell() / size))
-        if empty:
-            raise no_rows(str(self.path))
+            cells = _chunk(rows, places)
+            if not cells.size:
+                raise no_rows(str(self.path))
+            while cells.size:
+                yield pd.DataFrame(cells.T, columns=list(self.columns), copy=False)
+                del cells  # before the next chunk is made
+                if progress is not None:  # the end of the rows closes the file
+                    progress(1.0 if raw.closed else min(1.0, raw.tell() / size))
+                cells = _chunk(rows, places)
+
+
+def _chunk(rows: Iterator[Row], places: Sequence[int]) -> npt.NDArray[np.object_]:
+    """Return the next rows, ``[columns, rows]``; they are turned in blocks that fit a cache."""
+    most = chunk_rows(len(places))
+    cells = np.empty((len(places), most), dtype=object)
+    count = 0
+    while count < most and (block := list(islice(rows, min(BLOCK, most - count)))):
+        columns = list(zip(*block, strict=True))
+        for row, place in zip(cells, places, strict=True):
+            row[count : count + len(block)] = columns[place]
+        count += len(block)
+    return cells[:, :count]
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -103,14 +114,14 @@ def _rows(path: Path, raw: BinaryIO, dialect: Dialect) -> Iterator[Row]:
         quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
         strict=True,
     )
-    width = 0
+    width = -1  # not known before the header
     try:
         for row in reader:
             if len(row) == width:
                 yield row
             elif not row:
                 continue
-            elif width == 0:
+            elif width < 0:
                 width = len(row)
                 yield row
             elif len(row) < width:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpsynth.errors import TableError
-from dpsynth.table_checks import CHUNK, Progress, check_names, no_rows
+from dpsynth.table_checks import Progress, check_names, chunk_rows, no_rows
 
 # Integers with missing cells stay integers: as float64, long keys would fall together.
 NULLABLE = {
@@ -62,15 +62,17 @@ class ParquetTable:
             if rows == 0:
                 raise no_rows(str(self.path))
             done = 0
-            batches = file.iter_batches(batch_size=CHUNK, columns=list(self.columns))
+            step = chunk_rows(len(self.columns))
+            batches = file.iter_batches(batch_size=step, columns=list(self.columns))
             while True:
                 try:
                     batch = next(batches, None)
-                except (pa.ArrowException, OSError):  # its message may quote the page it choked on
+                    if batch is None:
+                        return
+                    cells = {name: _series(batch.column(name)) for name in self.columns}
+                except (pa.ArrowException, OSError):  # their messages may quote cells
                     raise TableError(f"{self.path}, after row {done}: damaged") from None
-                if batch is None:
-                    return
-                yield pd.DataFrame({name: _series(batch.column(name)) for name in self.columns})
+                yield pd.DataFrame(cells)
                 done += batch.num_rows
                 if progress is not None:
                     progress(done / rows)

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.atomic import atomic_file, check_vacant
-from dpsynth.cells import distinct
 from dpsynth.lattice import lattice_of
 from dpsynth.schema import Column, Schema
 from dpsynth.table_checks import CHUNK, table_kind
+from dpsynth.texts import distinct, texts_of
 
 
 def write_table(
@@ -113,13 +113,18 @@ class _Spelling:
 
     def texts(self, cells: pd.Series[Any]) -> npt.NDArray[np.object_]:
         """Return the texts of a block of cells, empty where missing; spells each value once."""
-        of_text, texts = distinct(cells, boolean=True)
-        return np.array([*map(self._spell, texts), ""], dtype=object)[of_text]
+        if self._decimals is not None:
+            of_text, values = pd.factorize(cells.to_numpy(dtype=np.float64))
+            spelled = map(f"%.{self._decimals}f".__mod__, values.tolist())
+        else:
+            of_text, texts = distinct(texts_of(cells, boolean=True))
+            spelled = map(self._spell, texts)
+        return np.array([*spelled, ""], dtype=object)[of_text]
 
     def _spell(self, text: str) -> str:
-        if self._decimals is not None:
-            return f"{float(text):.{self._decimals}f}"
-        return text[:10] if self.column.type == "date" else text
+        if self.column.type == "date":
+            return text[:10]
+        return text.zfill(4) if self.column.type == "year" else text
 
 
 def _write_parquet(blocks: Iterator[pd.DataFrame], path: Path, schema: Schema) -> None:
@@ -147,6 +152,6 @@ def _arrow(cells: pd.Series[Any], kind: Any) -> Any:
     """Return a decoded column as an Arrow array, null where missing."""
     import pyarrow as pa
 
-    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+    if cells.dtype.kind == "M":
         return pa.array(cells.to_numpy(), from_pandas=True).cast(kind)
     return pa.array(cells, type=kind, from_pandas=True)

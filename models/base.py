@@ -8,7 +8,7 @@ only what those mechanisms released (`config` and `arrays`, all post-processing 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dpsynth.schema import Schema
 
 Codes = npt.NDArray[np.uint16]
+VISITS = " rows of the unit"  # starts with a blank, as no column's name does
+
 Progress = Callable[[str, float], None]
 
 
@@ -58,6 +60,13 @@ class Domain:
             cells = 0 if column.is_categorical else size - int(column.nullable)
             features.append(Feature(column.name, size, cells))
         return cls(tuple(features), schema.population.value, schema.unit.max_rows)
+
+    def with_visits(self) -> Self:
+        """Put a hidden column first, a unit's number of rows, where units may have several."""
+        if self.max_rows == 1 or self.features[0].name == VISITS:
+            return self
+        visits = Feature(VISITS, self.max_rows, self.max_rows)
+        return replace(self, features=(visits, *self.features))
 
     @property
     def sizes(self) -> tuple[int, ...]:

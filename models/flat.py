@@ -12,10 +12,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from dpsynth.errors import InputError
-from dpsynth.models.layers import Layer
+from dpsynth.models.layers import Layer, MaskedLinear
 
 Schedule = Literal["constant", "cosine"]
 Optimizer = Literal["adam", "sgd"]
@@ -34,9 +34,7 @@ def layers_of(network: nn.Module) -> dict[str, Layer]:
         place = name or "the network itself"
         if isinstance(module, Layer):
             layers[name] = module
-        elif isinstance(module, _NormBase) and (
-            not module.__class__.__name__.startswith("Instance") or module.track_running_stats
-        ):
+        elif isinstance(module, _BatchNorm):
             raise InputError(
                 f"{place} ({type(module).__name__}) mixes the units of a batch, so clipping a "
                 "unit's gradient bounds nothing; remove it"
@@ -79,30 +77,47 @@ def _check_parameters(network: nn.Module, layers: Mapping[str, Layer]) -> None:
 
 
 class Flat:
-    """All parameters of a network in one buffer, and a gradient buffer of the same shape."""
+    """All parameters of a network in one buffer.
+
+    Attributes:
+        layers: the layers by name.
+        values: the buffer; the layers' parameters are views of it.
+        free: indices of the entries that no mask keeps at zero; None where there is no mask.
+    """
 
     def __init__(self, network: nn.Module) -> None:
-        """Move the parameters of ``network`` into one buffer; its layers keep views of it.
+        """Move the parameters of ``network`` into one buffer.
 
         Raises:
             InputError: as `layers_of`.
         """
         self.layers = layers_of(network)
-        parameters = [p for layer in self.layers.values() for p in layer.parameters(recurse=False)]
+        self._parameters = {
+            layer: list(layer.parameters(recurse=False)) for layer in self.layers.values()
+        }
+        parameters = [parameter for some in self._parameters.values() for parameter in some]
         self.values = torch.cat([parameter.data.flatten() for parameter in parameters])
-        self.sum = torch.zeros_like(self.values)
-        self.views: dict[Layer, tuple[Tensor, ...]] = {}
-        self._homes: list[tuple[nn.Parameter, int]] = []
-        start = 0
-        for layer in self.layers.values():
-            views = []
-            for parameter in layer.parameters(recurse=False):
-                part = slice(start, start + parameter.numel())
-                start = part.stop
-                parameter.data = self.values[part].view(parameter.shape)
-                views.append(self.sum[part].view(parameter.shape))
-                self._homes.append((parameter, parameter.data_ptr()))
-            self.views[layer] = tuple(views)
+        for layer, views in self.views(self.values).items():
+            for parameter, view in zip(self._parameters[layer], views, strict=True):
+                parameter.data = view
+        self._homes = [parameter.data_ptr() for parameter in parameters]
+        self.free = self._free()
+
+    def views(self, buffer: Tensor) -> dict[Layer, tuple[Tensor, ...]]:
+        """Cut a buffer like ``values`` into the shapes of each layer's parameters."""
+        sizes = [p.numel() for some in self._parameters.values() for p in some]
+        parts = iter(torch.split(buffer, sizes))
+        return {
+            layer: tuple(next(parts).view(parameter.shape) for parameter in some)
+            for layer, some in self._parameters.items()
+        }
+
+    def _free(self) -> Tensor | None:
+        free = torch.ones_like(self.values, dtype=torch.bool)
+        for layer, views in self.views(free).items():
+            if isinstance(layer, MaskedLinear):
+                views[0].copy_(layer.mask > 0)
+        return None if bool(free.all()) else free.nonzero()[:, 0]
 
     def check(self) -> None:
         """Refuse a network whose parameters no longer lie in this buffer.
@@ -110,7 +125,8 @@ class Flat:
         Raises:
             InputError: another trainer took the network, or a weight was replaced.
         """
-        for parameter, home in self._homes:
+        parameters = [parameter for some in self._parameters.values() for parameter in some]
+        for parameter, home in zip(parameters, self._homes, strict=True):
             if parameter.data_ptr() != home or parameter.requires_grad:
                 raise InputError(
                     "a parameter of the network was replaced, moved or made trainable after this "

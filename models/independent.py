@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.events import UNDECIDED, JointHistograms
+from dpsynth.events import JointHistograms
 from dpsynth.mechanisms import joint_histograms
 from dpsynth.models.base import Codes, Domain, Progress, silent
 from dpsynth.models.marginals import noisy_total, project
+from dpsynth.models.presets import ONE_WAY, shares_of
 from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
 
 if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
     from dpsynth.entropy import Entropy
-
-EVENT = "one-way histograms"
 
 
 class Independent:
@@ -38,13 +37,13 @@ class Independent:
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Spend the whole budget on one event: the joint one-way histograms."""
-        return (Share(histograms_event(self.domain), 1.0),)
+        return shares_of(self.name, self.domain, budget)
 
     def fit(
         self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress = silent
     ) -> Self:
         """Release the histograms and keep their projections onto the simplex."""
-        event = plan.event(EVENT)
+        event = plan.event(ONE_WAY)
         assert isinstance(event, JointHistograms)
         progress("histograms", 0.0)
         noisy = joint_histograms(cohort, self.domain.sizes, event, entropy)
@@ -79,10 +78,3 @@ class Independent:
         ends = np.cumsum(domain.sizes)[:-1]
         fitted.shares_ = tuple(np.split(arrays["shares"].astype(np.float64), ends))
         return fitted
-
-
-def histograms_event(domain: Domain) -> JointHistograms:
-    """Return the joint one-way histograms of a domain, before their noise is set."""
-    return JointHistograms(
-        name=EVENT, histograms=len(domain.features), rows_per_unit=domain.max_rows, sigma=UNDECIDED
-    )

@@ -1,18 +1,10 @@
-"""Layers that keep what a unit's gradient needs: their input, and the gradient at their output.
-
-The gradient of a layer's weight is b a^T summed over rows, with a the layer's input and b the
-gradient of the loss at its output. So weights never require gradients here; a forward pass with a
-`Tape` records (layer, input, output), one backward pass to the outputs gives every b, and both
-the norm of each unit's gradient and the clipped sum follow from a and b alone (Goodfellow 2015,
-"Efficient per-example gradient computations", arXiv 1510.01799, for one row; Li et al. 2022,
-arXiv 2110.05679, section 4, for several).
-"""
+"""Layers with book-keeping: affine, masked affine, and embedding; see `dpsynth.models.tape`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,90 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dpsynth.errors import InputError
+from dpsynth.models.tape import Layer, Tape
 
+__all__ = ["Embedding", "Layer", "Linear", "MaskedLinear", "Tape"]
 
-class Record(NamedTuple):
-    """One use of a layer: input ``[rows, ...]`` and output ``[rows, ...]``."""
-
-    layer: Layer
-    inputs: Tensor
-    output: Tensor
-    versions: tuple[int, int]
-
-
-class Tape:
-    """What a forward pass went through: each layer once."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self.records: list[Record] = []
-
-    def add(self, layer: Layer, inputs: Tensor, output: Tensor) -> None:
-        """Record one use.
-
-        Raises:
-            InputError: the layer was already used in this pass. Its gradient would be a sum over
-                uses, whose norm does not follow from one input and one output.
-        """
-        if any(record.layer is layer for record in self.records):
-            raise InputError(
-                f"{layer} is used twice in one pass; its per-unit gradient norm would be wrong. "
-                "Use a second layer, or put both uses into rows of one call"
-            )
-        versions = (inputs._version, output._version)
-        self.records.append(Record(layer, inputs.detach(), output, versions))
-
-    def check(self) -> None:
-        """Refuse a tape whose tensors were changed in place since they were recorded.
-
-        Raises:
-            InputError: an in-place operation, such as ``relu_``, overwrote an input or an output.
-        """
-        for record in self.records:
-            if (record.inputs._version, record.output._version) != record.versions:
-                raise InputError(
-                    f"an input or output of {record.layer} was changed in place after the layer "
-                    "recorded it; use the operation that returns a new tensor"
-                )
-
-
-class Layer(nn.Module):
-    """A layer whose per-unit gradients are read off its inputs and output gradients."""
-
-    def _parameter(self, name: str, value: Tensor) -> None:
-        # no requires_grad: autograd must never build a weight gradient, private or not
-        self.register_parameter(name, nn.Parameter(value, requires_grad=False))
-
-    def _recorded(self, inputs: Tensor, output: Tensor, tape: Tape | None) -> Tensor:
-        if tape is not None:
-            if not output.requires_grad:
-                output.requires_grad_()
-            tape.add(self, inputs, output)
-        return output
-
-    def rows(self, tensor: Tensor, count: int) -> Tensor:
-        """View a recorded input, or the gradient at an output, as ``[count, ...]``.
-
-        Raises:
-            InputError: the layer was not used exactly once per row of the batch.
-        """
-        raise NotImplementedError
-
-    def gram(self, inputs: Tensor, grads: Tensor) -> Tensor:
-        """Return the inner products of the rows' gradients, ``[units, k, k]``.
-
-        Their sum over a unit's k x k entries is the squared norm of the unit's gradient; their
-        diagonal holds the squared norms of its rows.
-
-        Args:
-            inputs: ``[units, k, ...]``, as recorded.
-            grads: ``[units, k, ...]``, the gradient at the output.
-        """
-        raise NotImplementedError
-
-    def accumulate(self, inputs: Tensor, grads: Tensor, into: Sequence[Tensor]) -> None:
-        """Add the gradient summed over rows to ``into``, one tensor per parameter, in order."""
-        raise NotImplementedError
+FEW_ROWS = 5  # up to here, products of row pairs are faster than a loop over column groups
 
 
 def _products(rows: Tensor) -> Tensor:
@@ -124,11 +37,12 @@ class Linear(Layer):
     def __init__(self, inputs: int, outputs: int, *, generator: torch.Generator) -> None:
         """Draw weights uniformly within 1 / sqrt(inputs) of zero."""
         super().__init__()
+        self.width = outputs
         bound = 1.0 / math.sqrt(max(inputs, 1))
-        self._parameter(
+        self.declare(
             "weight", torch.empty(outputs, inputs).uniform_(-bound, bound, generator=generator)
         )
-        self._parameter("bias", torch.empty(outputs).uniform_(-bound, bound, generator=generator))
+        self.declare("bias", torch.empty(outputs).uniform_(-bound, bound, generator=generator))
 
     def extra_repr(self) -> str:
         """Show the widths."""
@@ -141,11 +55,11 @@ class Linear(Layer):
     def forward(self, x: Tensor, tape: Tape | None = None) -> Tensor:
         """Map ``[..., inputs]`` to ``[..., outputs]``; with a tape, record the use."""
         z = functional.linear(x, self.effective_weight(), self.bias)
-        return self._recorded(x, z, tape)
+        return self.recorded(x, z, tape)
 
     def rows(self, tensor: Tensor, count: int) -> Tensor:
         """View ``[..., width]`` as ``[count, width]``."""
-        flat = tensor.reshape(-1, tensor.shape[-1])
+        flat = tensor.flatten(0, -2)
         if len(flat) != count:
             raise InputError(
                 f"{self} was used on {len(flat)} rows of a batch of {count}; "
@@ -211,11 +125,9 @@ class MaskedLinear(Linear):
 
         The plain form over all inputs is wrong here: it counts weights that the mask removes.
         """
-        if inputs.shape[1] == 1:
-            seen = inputs.square() @ self._tensor("_sees")
-            own = grads.square() @ self._tensor("_own")
-            return seen.add_(1.0).mul_(own).sum(dim=2, keepdim=True)
         units, k, _ = inputs.shape
+        if k <= FEW_ROWS:
+            return self._gram_by_pairs(inputs, grads)
         visible = inputs.new_ones(units, k, k)
         total = inputs.new_zeros(units, k, k)
         for outputs, fresh in self._steps:
@@ -224,6 +136,16 @@ class MaskedLinear(Linear):
                 visible += _products(newly)
             total.addcmul_(visible, _products(grads[:, :, outputs]))
         return total
+
+    def _gram_by_pairs(self, inputs: Tensor, grads: Tensor) -> Tensor:
+        """Do the same pair of rows by pair of rows, all groups at once by one matrix product."""
+        units, k, _ = inputs.shape
+        gram = inputs.new_empty(units, k, k)
+        for s in range(k):
+            seen = (inputs[:, s : s + 1] * inputs[:, s:]) @ self._tensor("_sees")
+            own = (grads[:, s : s + 1] * grads[:, s:]) @ self._tensor("_own")
+            gram[:, s, s:] = gram[:, s:, s] = seen.add_(1.0).mul_(own).sum(dim=2)
+        return gram
 
     def _tensor(self, name: str) -> Tensor:
         tensor: Any = getattr(self, name)
@@ -256,7 +178,8 @@ class Embedding(Layer):
     def __init__(self, codes: int, width: int, *, generator: torch.Generator) -> None:
         """Draw the vectors from a standard normal distribution."""
         super().__init__()
-        self._parameter("weight", torch.empty(codes, width).normal_(generator=generator))
+        self.width = width
+        self.declare("weight", torch.empty(codes, width).normal_(generator=generator))
 
     def extra_repr(self) -> str:
         """Show the sizes."""
@@ -264,7 +187,7 @@ class Embedding(Layer):
 
     def forward(self, codes: Tensor, tape: Tape | None = None) -> Tensor:
         """Map codes ``[rows]`` or ``[rows, m]``, int64, to ``[rows, (m,) width]``."""
-        return self._recorded(codes, functional.embedding(codes, self.weight), tape)
+        return self.recorded(codes, functional.embedding(codes, self.weight), tape)
 
     def rows(self, tensor: Tensor, count: int) -> Tensor:
         """View codes as ``[count, m]``, a gradient as ``[count, m * width]``."""
@@ -276,8 +199,7 @@ class Embedding(Layer):
         """Return b_s . b_t where the codes are equal, else 0, summed over a row's m codes."""
         units, k = inputs.shape[:2]
         codes = inputs.reshape(units, -1)
-        width = self.weight.shape[1]
-        slots = _products(grads.reshape(units, codes.shape[1], width))
+        slots = _products(grads.reshape(units, codes.shape[1], self.width))
         slots = slots * (codes[:, :, None] == codes[:, None, :])
         m = codes.shape[1] // k
         return slots.reshape(units, k, m, k, m).sum(dim=(2, 4))

@@ -6,8 +6,9 @@ counts and public facts, never a row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,21 @@ def project(histogram: npt.ArrayLike, total: float) -> Floats:
     return np.asarray(shares, dtype=np.float64)
 
 
+GOLDEN = (5**0.5 - 1) / 2
+
+
+def even_points(keys: Sequence[npt.NDArray[Any]], rng: np.random.Generator) -> Floats:
+    """Return points in [0, 1), low in discrepancy along the order of the keys (last key first).
+
+    Ties have to be broken at random for each column afresh: a shared order of ties would lock the
+    draws of several columns together.
+    """
+    count = len(keys[0])
+    points = np.empty(count)
+    points[np.lexsort(tuple(keys))] = (rng.random() + np.arange(count) * GOLDEN) % 1.0
+    return points
+
+
 @dataclass(frozen=True)
 class Bins:
     """A coarser coding of one column, and the way back.
@@ -64,17 +80,22 @@ class Bins:
     @property
     def bin_shares(self) -> Floats:
         """Share of each bin in the column; sums to 1."""
-        return np.bincount(self.bin_of, weights=self.shares, minlength=self.count)
+        shares = np.bincount(self.bin_of, weights=self.shares, minlength=self.count)
+        return shares.astype(np.float64)
 
     def coarsen(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint16]:
         """Map codes to bins."""
-        return self.bin_of[codes]
+        bins: npt.NDArray[np.uint16] = self.bin_of[codes]
+        return bins
 
-    def refine(self, bins: npt.NDArray[np.integer], rng: np.random.Generator) -> Codes:
+    def refine(
+        self, bins: npt.NDArray[np.integer], rng: np.random.Generator, *, even: bool = False
+    ) -> Codes:
         """Draw a code within each bin, in proportion to ``shares``.
 
         One cumulative table serves all bins: the codes are laid out bin after bin, and a uniform
-        draw inside a bin's stretch of the table finds its code by bisection.
+        draw inside a bin's stretch of the table finds its code by bisection. With ``even``, the
+        draws within a bin are spread more evenly than chance.
         """
         order = np.argsort(self.bin_of, kind="stable")
         mass = self.shares[order] + 1e-12  # a bin without mass is refined uniformly
@@ -82,10 +103,12 @@ class Bins:
         last = np.searchsorted(self.bin_of[order], np.arange(self.count), side="right") - 1
         high = ends[last]
         low = np.concatenate([[0.0], high[:-1]])
-        drawn = low[bins] + rng.random(len(bins)) * (high - low)[bins]
+        points = even_points([rng.random(len(bins)), bins], rng) if even else rng.random(len(bins))
+        drawn = low[bins] + points * (high - low)[bins]
         first = np.concatenate([[0], last[:-1] + 1])
         place = np.clip(np.searchsorted(ends, drawn, side="right"), first[bins], last[bins])
-        return order[place].astype(np.uint16)
+        codes: Codes = order[place].astype(np.uint16)
+        return codes
 
 
 def merge(
@@ -148,3 +171,33 @@ def merge_all(
         merge(feature, histogram, total=total, sigma=sigma, most=most)
         for feature, histogram in zip(domain.features, histograms, strict=True)
     )
+
+
+def refined(
+    drawn: npt.NDArray[np.integer],
+    bins: Sequence[Bins],
+    rng: np.random.Generator,
+    *,
+    skip: int,
+    even: bool,
+) -> Codes:
+    """Turn binned rows into codes, leaving the first ``skip`` columns out."""
+    columns = [
+        column.refine(drawn[:, j], rng, even=even) for j, column in enumerate(bins) if j >= skip
+    ]
+    return np.column_stack(columns)
+
+
+def bin_arrays(bins: Sequence[Bins]) -> dict[str, npt.NDArray[Any]]:
+    """Lay the bins of all columns end to end, as arrays of a run."""
+    return {
+        "bin_of": np.concatenate([column.bin_of for column in bins]),
+        "shares": np.concatenate([column.shares for column in bins]),
+    }
+
+
+def bins_from(domain: Domain, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Bins, ...]:
+    """Cut what `bin_arrays` laid end to end back into columns."""
+    ends = np.cumsum(domain.sizes)[:-1]
+    parts = zip(np.split(arrays["bin_of"], ends), np.split(arrays["shares"], ends), strict=True)
+    return tuple(Bins(bin_of, shares) for bin_of, shares in parts)

@@ -1,11 +1,14 @@
 """The network of `tvae`: a variational autoencoder whose decoder sees the columns before its own.
 
-A row of d binned columns enters one-hot, ``[rows, codes]``. The encoder gives a Gaussian over a
-latent vector; the decoder adds two paths to the logits of each column: one from the latent vector,
-one, masked, from the row's earlier columns in schema order (an autoregressive skip, as in MADE,
-Germain et al. 2015, section 3). With the skip, a relation between two columns does not have to
-pass through the latent vector; without the latent path, what is left is a linear autoregressive
-model. No layer mixes rows of a batch.
+A row of d binned columns enters one-hot, ``[rows, codes]``. The logits of a column are the sum of
+
+- an autoregressive path: a masked linear map of the row's earlier columns, in schema order, and a
+  masked hidden layer (MADE, Germain et al. 2015, section 3);
+- a latent path: a decoder of a Gaussian latent vector, which an encoder of the whole row infers
+  (Kingma and Welling 2014, section 2.3).
+
+With the first, a relation between two columns does not have to pass through the latent vector;
+each path can be left out by width 0. No layer mixes rows of a batch.
 """
 
 from __future__ import annotations
@@ -19,15 +22,25 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.models.layers import Linear, MaskedLinear, Tape
+from dpsynth.models.marginals import even_points
 
-ELBO_FLOOR = -6.0  # log-variances outside [floor, -floor] carry no information and lose precision
+LOG_VARIANCE = 6.0  # log-variances beyond +-6 carry no information and lose precision
+DRAW_ROWS = 16_384  # rows whose logits are held at a time
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Public sizes of the network: bins per column, width of hidden layers and latent vector."""
+    """Public sizes of the network.
+
+    Attributes:
+        bins: of each column.
+        masked: width of the autoregressive hidden layer; 0 leaves the linear map alone.
+        hidden: width of the encoder's and decoder's hidden layers.
+        latent: width of the latent vector; 0 leaves the latent path out.
+    """
 
     bins: tuple[int, ...]
+    masked: int
     hidden: int
     latent: int
 
@@ -38,36 +51,49 @@ class Shape:
 
 
 class Network(nn.Module):
-    """Encoder, latent decoder and autoregressive skip over one-hot rows."""
+    """Autoregressive and latent paths to the logits of one-hot rows."""
 
     def __init__(self, shape: Shape, *, generator: torch.Generator) -> None:
         """Draw initial weights from ``generator``; output layers start at zero."""
         super().__init__()
         self.shape = shape
         self.generator = generator
-        width = shape.codes
-        self.encode_in = Linear(width, shape.hidden, generator=generator)
-        self.encode_out = Linear(shape.hidden, 2 * shape.latent, generator=generator)
-        self.decode_in = Linear(shape.latent, shape.hidden, generator=generator)
-        self.decode_out = Linear(shape.hidden, width, generator=generator)
-        groups = np.repeat(np.arange(len(shape.bins)), shape.bins)
-        self.skip = MaskedLinear(groups, groups, generator=generator)
-        offsets = np.concatenate([[0], np.cumsum(shape.bins)[:-1]])
-        self.offsets = torch.from_numpy(offsets.astype(np.int64))
-
-    def start_at(self, log_shares: Sequence[npt.NDArray[np.float64]]) -> None:
-        """Set the biases to the columns' own distributions and every output weight to zero."""
+        columns = np.repeat(np.arange(len(shape.bins)), shape.bins)
+        self.skip = MaskedLinear(columns, columns, generator=generator)
+        outputs: list[Linear] = [self.skip]
+        if shape.masked:
+            # A hidden unit of group g sees columns before g; column j sees units of groups up to j.
+            units = 1 + np.arange(shape.masked) % max(1, len(shape.bins) - 1)
+            self.units = np.sort(units)
+            self.masked_in = MaskedLinear(columns, self.units, generator=generator)
+            self.masked_out = MaskedLinear(self.units, columns + 1, generator=generator)
+            outputs.append(self.masked_out)
+        if shape.latent:
+            self.encode_in = Linear(shape.codes, shape.hidden, generator=generator)
+            self.encode_out = Linear(shape.hidden, 2 * shape.latent, generator=generator)
+            self.decode_in = Linear(shape.latent, shape.hidden, generator=generator)
+            self.decode_out = Linear(shape.hidden, shape.codes, generator=generator)
+            outputs.append(self.decode_out)
         with torch.no_grad():
-            self.decode_out.weight.zero_()
-            self.skip.weight.zero_()
-            self.decode_out.bias.zero_()
-            bias = np.concatenate(list(log_shares)).astype(np.float32)
-            self.skip.bias.copy_(torch.from_numpy(bias))
+            for layer in outputs:
+                layer.weight.zero_()
+                layer.bias.zero_()
+        self.fed = torch.from_numpy(columns > 0).float()
+        offsets = np.concatenate([[0], np.cumsum(shape.bins)])
+        self.offsets = [int(offset) for offset in offsets]
+
+    def start_at(self, shares: Sequence[npt.NDArray[np.float64]]) -> None:
+        """Set the biases to the columns' own distributions."""
+        logs = np.log(np.concatenate(list(shares)) + 1e-6).astype(np.float32)
+        with torch.no_grad():
+            self.skip.bias.copy_(torch.from_numpy(logs))
 
     def one_hot(self, rows: Tensor) -> Tensor:
         """Turn binned rows ``[n, columns]`` into ``[n, codes]`` float32."""
         hot = torch.zeros(len(rows), self.shape.codes)
-        return hot.scatter_(1, rows + self.offsets, 1.0)
+        places = rows + torch.tensor(self.offsets[:-1])
+        hot.scatter_(1, places, 1.0)
+        return hot
 
     def loss(self, rows: Tensor, tape: Tape | None) -> Tensor:
         """Return the negative evidence lower bound of each row, ``[units, k]``, in nats.
@@ -77,40 +103,103 @@ class Network(nn.Module):
             tape: records the layers for per-unit gradients; None for plain evaluation.
         """
         units, k, columns = rows.shape
-        flat = rows.reshape(units * k, columns)
-        hot = self.one_hot(flat)
-        hidden = torch.relu(self.encode_in(hot, tape))
-        mean, log_variance = self.encode_out(hidden, tape).chunk(2, dim=1)
-        log_variance = log_variance.clamp(ELBO_FLOOR, -ELBO_FLOOR)
-        noise = torch.randn(mean.shape, generator=self.generator)
-        latent = mean + torch.exp(0.5 * log_variance) * noise
-        logits = self.latent_logits(latent, tape) + self.skip(hot, tape)
-        divergence = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
-        fit = (logits * hot).sum(dim=1)
+        hot = self.one_hot(rows.reshape(units * k, columns))
+        logits = self.skip(hot, tape)
+        if self.shape.masked:
+            logits = logits + self.masked_out(torch.tanh(self.masked_in(hot, tape)), tape)
+        cost = torch.zeros(units * k)
+        if self.shape.latent:
+            hidden = torch.tanh(self.encode_in(hot, tape))
+            mean, log_variance = self.encode_out(hidden, tape).chunk(2, dim=1)
+            log_variance = log_variance.clamp(-LOG_VARIANCE, LOG_VARIANCE)
+            noise = torch.randn(mean.shape, generator=self.generator)
+            latent = mean + torch.exp(0.5 * log_variance) * noise
+            logits = logits + self.latent_logits(latent, tape)
+            cost = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
+        cost = cost - (logits * hot).sum(dim=1)
         for block in logits.split(self.shape.bins, dim=1):
-            fit = fit - block.logsumexp(dim=1)
-        return (divergence - fit).reshape(units, k)
+            cost = cost + block.logsumexp(dim=1)
+        return cost.reshape(units, k)
 
     def latent_logits(self, latent: Tensor, tape: Tape | None = None) -> Tensor:
-        """Return what the latent vector adds to all logits, ``[n, codes]``."""
-        return self.decode_out(torch.relu(self.decode_in(latent, tape)), tape)
+        """Return what the latent vector adds to all logits, ``[n, codes]``.
+
+        Nothing to those of the first column, so that rows can be weighed by it exactly.
+        """
+        logits: Tensor = self.decode_out(torch.tanh(self.decode_in(latent, tape)), tape)
+        return logits * self.fed
 
     @torch.no_grad()
-    def draw(self, rows: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Draw binned rows ``[rows, columns]``: a latent vector, then column after column."""
-        latent = rng.standard_normal((rows, self.shape.latent), dtype=np.float32)
-        logits = self.latent_logits(torch.from_numpy(latent)) + self.skip.bias
-        weight = self.skip.effective_weight().T.contiguous()
+    def draw(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        leaders: Sequence[Sequence[int]],
+        first: npt.NDArray[np.float64] | None = None,
+        even: bool = True,
+    ) -> npt.NDArray[np.int64]:
+        """Draw binned rows ``[rows, columns]``: a latent vector, then column after column.
+
+        Args:
+            rows: how many.
+            rng: of the draw.
+            leaders: for each column, the earlier ones along which draws are spread evenly.
+            first: factors that weigh the bins of the first column; None for no weights.
+            even: spread the draws more evenly than chance; see `products.Products.draw`.
+        """
+        paths = _Paths(self, rows, rng)
         drawn = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
-        start = 0
-        for column, bins in enumerate(self.shape.bins):
-            block = logits[:, start : start + bins]
-            ends = torch.softmax(block, dim=1).cumsum(dim=1)
-            uniform = torch.from_numpy(rng.random((rows, 1), dtype=np.float32))
-            code = (ends < uniform * ends[:, -1:]).sum(dim=1).clamp_(max=bins - 1)
-            drawn[:, column] = code.numpy()
-            if start + bins < self.shape.codes:
-                after = slice(start + bins, None)
-                logits[:, after] += weight[start + code][:, after]
-            start += bins
-        return drawn
+        for j in range(len(self.shape.bins)):
+            logits = paths.logits(j)
+            if j == 0 and first is not None:
+                logits = logits + torch.from_numpy(np.log(first)).float()
+            ends = torch.softmax(logits, dim=1).cumsum(dim=1)
+            if even:
+                keys = [rng.random(rows), -ends.sum(dim=1).numpy()]
+                keys += [drawn[:, i] for i in reversed(leaders[j])]
+                points = even_points(keys, rng)
+            else:
+                points = rng.random(rows)
+            found = ends < torch.from_numpy(points.astype(np.float32))[:, None] * ends[:, -1:]
+            drawn[:, j] = found.sum(dim=1).clamp_(max=self.shape.bins[j] - 1).numpy()
+            paths.take(j, torch.from_numpy(drawn[:, j]))
+        return rng.permutation(drawn) if even else drawn
+
+
+class _Paths:
+    """The logits of rows under construction: what each drawn column adds to the later ones."""
+
+    def __init__(self, network: Network, rows: int, rng: np.random.Generator) -> None:
+        self.network, self.shape = network, network.shape
+        self.logits_ = network.skip.bias.expand(rows, -1).clone()
+        self.skip = network.skip.effective_weight().T.contiguous()
+        if self.shape.latent:
+            latent = rng.standard_normal((rows, self.shape.latent), dtype=np.float32)
+            self.logits_ += network.latent_logits(torch.from_numpy(latent))
+        if self.shape.masked:
+            self.logits_ += network.masked_out.bias
+            self.units = network.masked_in.bias.expand(rows, -1).clone()
+            self.into = network.masked_in.effective_weight().T.contiguous()
+            self.out = network.masked_out.effective_weight()
+
+    def logits(self, j: int) -> Tensor:
+        """Return the logits of column j; all columns before it have been taken."""
+        start, end = self.network.offsets[j : j + 2]
+        if self.shape.masked:
+            ready = np.flatnonzero(self.network.units == j)
+            if len(ready):
+                part = slice(int(ready[0]), int(ready[-1]) + 1)
+                value = torch.tanh(self.units[:, part])
+                self.logits_[:, start:] += value @ self.out[start:, part].T
+        return self.logits_[:, start:end]
+
+    def take(self, j: int, code: Tensor) -> None:
+        """Add what the drawn column j gives to the columns after it."""
+        start, end = self.network.offsets[j : j + 2]
+        if end == self.shape.codes:
+            return
+        self.logits_[:, end:] += self.skip[start:end, end:][code]
+        if self.shape.masked:
+            later = int(np.searchsorted(self.network.units, j + 1))
+            self.units[:, later:] += self.into[start:end, later:][code]

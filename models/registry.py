@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "independent": ("dpsynth.models.independent", "Independent"),
+    "mixture": ("dpsynth.models.mixture", "Mixture"),
     "tvae": ("dpsynth.models.tvae", "Tvae"),
 }
 

@@ -1,62 +1,44 @@
-"""`tvae`: a tabular variational autoencoder, trained by DP-SGD.
+"""`tvae`: a tabular variational autoencoder with an autoregressive skip, trained by DP-SGD.
 
-Two events of the plan touch private rows: joint noisy one-way histograms, which give the bins and
-the starting point, and the steps of DP-SGD on binned rows. Everything else (merging, the clipping
-norm, the schedule) follows from public facts and from what those events released.
+Three events of the plan touch private rows: noisy one-way histograms, noisy pairs, and the steps of
+DP-SGD. A mixture fitted to the histograms (as in the model `mixture`) gives rows that cost nothing
+more; the network is first trained on those, the clipping norm is read off them, and each private
+step is anchored by a gradient on them. The private steps then add what pairs do not show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from dpsynth.events import UNDECIDED, JointHistograms, PoissonSgd
-from dpsynth.mechanisms import joint_histograms
+from dpsynth.events import PoissonSgd
 from dpsynth.models.base import Codes, Domain, Progress, silent
-from dpsynth.models.dpsgd import DpSgd, clipping_norm_from
-from dpsynth.models.independent import EVENT, histograms_event
-from dpsynth.models.marginals import Bins, merge_all
+from dpsynth.models.dpsgd import DpSgd, PlainSgd, clipping_norm_from
+from dpsynth.models.marginals import bin_arrays, bins_from, refined
+from dpsynth.models.measure import (
+    binned_codes,
+    cohort_with_visits,
+    measure,
+    row_factors,
+)
 from dpsynth.models.network import Network, Shape
-from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.models.presets import STEPS, Preset, shares_of
+from dpsynth.models.products import fit_products
 
 if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
     from dpsynth.entropy import Entropy
+    from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
 
-STEPS_EVENT = "DP-SGD steps"
-REHEARSAL = 2_000  # synthetic units on which the clipping norm is read off
-
-
-@dataclass(frozen=True)
-class Preset:
-    """Settings of a fit, a public function of domain and budget; never of data."""
-
-    hidden: int
-    latent: int
-    bins: int
-    sampling_rate: float
-    steps: int
-    learning_rate: float
-    histogram_share: float
-
-    @classmethod
-    def of(cls, domain: Domain, budget: PrivacyBudget) -> Preset:
-        """Choose the preset by public size and epsilon."""
-        small = domain.population < 20_000
-        return cls(
-            hidden=128,
-            latent=16,
-            bins=8 if small and budget.epsilon <= 3 else 16,
-            sampling_rate=0.1 if domain.max_rows == 1 else 0.05,
-            steps=200 if budget.epsilon <= 1 else 300,
-            learning_rate=0.01 if budget.epsilon <= 1 else 0.005,
-            histogram_share=0.15,
-        )
+WARM_BATCH = 4_000
+WARM_RATE = 0.01
+REHEARSAL = 4_000  # units of mixture rows on which the clipping norm is read off
+QUANTILE = 0.95
 
 
 class Tvae:
@@ -67,48 +49,72 @@ class Tvae:
 
     def __init__(self, domain: Domain) -> None:
         """Build an unfitted generator from public facts."""
-        self.domain = domain
+        self.domain = domain.with_visits()
+        self.hidden = len(self.domain.features) - len(domain.features)
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
-        """Split the budget between the one-way histograms and the training steps."""
-        preset = Preset.of(self.domain, budget)
-        steps = PoissonSgd(STEPS_EVENT, preset.sampling_rate, preset.steps, noise_multiplier=UNDECIDED)
-        return (
-            Share(histograms_event(self.domain), preset.histogram_share),
-            Share(steps, 1.0 - preset.histogram_share),
-        )
+        """Split the budget between histograms, pairs and training steps."""
+        return shares_of(self.name, self.domain, budget)
 
     def fit(
         self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress = silent
     ) -> Self:
-        """Release the histograms, merge bins by them, then train by DP-SGD."""
-        self.preset_ = Preset.of(self.domain, plan.budget)
-        event = plan.event(EVENT)
-        assert isinstance(event, JointHistograms)
+        """Release the histograms, fit the mixture, warm the network up, then train by DP-SGD."""
+        self.preset_ = Preset.of(self.name, self.domain, plan.budget)
+        cohort = cohort_with_visits(cohort)
         progress("histograms", 0.0)
-        noisy = joint_histograms(cohort, self.domain.sizes, event, entropy)
-        self.bins_ = merge_all(self.domain, noisy, sigma=event.sigma, most=self.preset_.bins)
-        progress("histograms", 1.0)
-        self.network_ = self._network(int(entropy.generator().integers(2**62)))
-        self.network_.start_at([np.log(bins.bin_shares + 1e-6) for bins in self.bins_])
-        self._train(cohort, plan, entropy, progress)
+        measured = measure(cohort, self.domain, plan, entropy, most_bins=self.preset_.bins)
+        self.bins_ = measured.bins
+        rng = entropy.generator()
+        products = fit_products(
+            measured.target,
+            components=self.preset_.components,
+            steps=self.preset_.mixture_steps,
+            rng=rng,
+            progress=progress,
+        )
+        self.leaders_ = products.leaders
+        self.network_ = self._network(int(rng.integers(2**62)))
+        self.network_.start_at([column.bin_shares for column in self.bins_])
+        rows = torch.from_numpy(products.draw(5 * min(self.domain.population, 60_000), rng))
+        self._warm_up(rows, progress)
+        self._train(cohort, rows, plan, entropy, progress)
         return self
 
     def _network(self, seed: int) -> Network:
-        shape = Shape(
-            tuple(bins.count for bins in self.bins_), self.preset_.hidden, self.preset_.latent
-        )
+        preset = self.preset_
+        bins = tuple(column.count for column in self.bins_)
+        shape = Shape(bins, preset.masked, preset.hidden, preset.latent)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
 
+    def _warm_up(self, rows: torch.Tensor, progress: Progress) -> None:
+        """Train on rows of the mixture: post-processing."""
+        trainer = PlainSgd(
+            self.network_,
+            learning_rate=WARM_RATE,
+            steps=self.preset_.warm_steps,
+            schedule="cosine",
+            optimizer="adam",
+        )
+        ones = torch.ones(WARM_BATCH, 1)
+        for step in range(self.preset_.warm_steps):
+            trainer.step(self.network_.loss, _batch(rows, step, WARM_BATCH), ones)
+            progress("warming up", (step + 1) / self.preset_.warm_steps)
+
     def _train(
-        self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress
+        self,
+        cohort: Cohort,
+        rows: torch.Tensor,
+        plan: PrivacyPlan,
+        entropy: Entropy,
+        progress: Progress,
     ) -> None:
         """Run every step of the plan; their number and schedule are fixed beforehand."""
-        event = plan.event(STEPS_EVENT)
+        event = plan.event(STEPS)
         assert isinstance(event, PoissonSgd)
-        rehearsal = torch.from_numpy(self._rehearsal_units(entropy.generator()))
+        rehearsal = rows[:REHEARSAL, None]
         self.clipping_norm_ = clipping_norm_from(
-            self.network_, self.network_.loss, rehearsal, torch.ones(rehearsal.shape[:2])
+            self.network_, self.network_.loss, rehearsal, torch.ones(len(rehearsal), 1), QUANTILE
         )
         trainer = DpSgd(
             self.network_,
@@ -119,36 +125,31 @@ class Tvae:
             entropy=entropy,
             schedule="cosine",
             optimizer="adam",
+            anchor_weight=self.preset_.anchor,
         )
-        binned = self._binned(cohort.codes)
+        binned = binned_codes(cohort, self.bins_)
+        weights = cohort.mask / np.maximum(cohort.mask.sum(axis=1, keepdims=True), 1)
         for step in range(event.steps):
             chosen = trainer.sample_batch(len(binned))
-            rows = torch.from_numpy(binned[chosen].astype(np.int64))
-            trainer.step(self.network_.loss, rows, torch.from_numpy(cohort.mask[chosen]))
+            batch = torch.from_numpy(binned[chosen].astype(np.int64))
+            mask = torch.from_numpy(weights[chosen].astype(np.float32))
+            anchor = _batch(rows, step, WARM_BATCH) if self.preset_.anchor else None
+            trainer.step(self.network_.loss, batch, mask, anchor=anchor)
             progress("training", (step + 1) / event.steps)
 
-    def _binned(self, codes: Codes) -> npt.NDArray[np.uint16]:
-        """Map codes ``[units, rows, columns]`` to bins."""
-        columns = [bins.coarsen(codes[..., j]) for j, bins in enumerate(self.bins_)]
-        return np.stack(columns, axis=-1)
-
-    def _rehearsal_units(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Draw units from the noisy one-way histograms: post-processing, free of charge."""
-        columns = [
-            rng.choice(bins.count, size=REHEARSAL, p=bins.bin_shares / bins.bin_shares.sum())
-            for bins in self.bins_
-        ]
-        return np.stack(columns, axis=-1)[:, None, :].astype(np.int64)
-
-    def sample(self, rows: int, rng: np.random.Generator) -> Codes:
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes: bins from the network, codes within bins by histogram."""
-        drawn = self.network_.draw(rows, rng)
-        refined = [bins.refine(drawn[:, j], rng) for j, bins in enumerate(self.bins_)]
-        return np.column_stack(refined)
+        first = row_factors(self.bins_[0]) if self.hidden else None
+        drawn = self.network_.draw(rows, rng, leaders=self.leaders_, first=first, even=even)
+        return refined(drawn, self.bins_, rng, skip=self.hidden, even=even)
 
     def config(self) -> dict[str, Any]:
-        """Give the preset and the clipping norm; all public or post-processing."""
-        return {"preset": asdict(self.preset_), "clipping_norm": self.clipping_norm_}
+        """Give the preset, the clipping norm and the leading columns: public or post-processing."""
+        return {
+            "preset": asdict(self.preset_),
+            "clipping_norm": self.clipping_norm_,
+            "leaders": [list(columns) for columns in self.leaders_],
+        }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give the network's weights and the columns' bins."""
@@ -156,10 +157,7 @@ class Tvae:
             f"network.{name}": tensor.detach().numpy().copy()
             for name, tensor in self.network_.state_dict().items()
         }
-        return weights | {
-            "bin_of": np.concatenate([bins.bin_of for bins in self.bins_]),
-            "shares": np.concatenate([bins.shares for bins in self.bins_]),
-        }
+        return weights | bin_arrays(self.bins_)
 
     @classmethod
     def restore(
@@ -169,13 +167,8 @@ class Tvae:
         fitted = cls(domain)
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
-        ends = np.cumsum(domain.sizes)[:-1]
-        fitted.bins_ = tuple(
-            Bins(bin_of, shares)
-            for bin_of, shares in zip(
-                np.split(arrays["bin_of"], ends), np.split(arrays["shares"], ends), strict=True
-            )
-        )
+        fitted.leaders_ = tuple(tuple(columns) for columns in config["leaders"])
+        fitted.bins_ = bins_from(fitted.domain, arrays)
         fitted.network_ = fitted._network(seed=0)
         prefix = "network."
         fitted.network_.load_state_dict(
@@ -186,3 +179,9 @@ class Tvae:
             }
         )
         return fitted
+
+
+def _batch(rows: torch.Tensor, step: int, size: int) -> torch.Tensor:
+    """Take the next rows in turn, ``[size, 1, columns]``; rows are in random order."""
+    start = step * size
+    return rows[torch.arange(start, start + size) % len(rows), None]

@@ -51,7 +51,9 @@ def test_package_list_matches_the_disk() -> None:
 
 def test_rooms_are_flat() -> None:
     for folder in (ROOMS["models"], ROOMS["eval"]):
-        assert not [p for p in folder.iterdir() if p.is_dir() and p.name not in ("__pycache__", "templates")]
+        assert not [
+            p for p in folder.iterdir() if p.is_dir() and p.name not in ("__pycache__", "templates")
+        ]
 
 
 def test_models_and_eval_never_import_each_other() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import FrozenInstanceError
 from datetime import date, datetime
 from typing import Any
 
 import frictionless
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema import Codes, Column, Declared, Dialect, PrivacyUnit, Schema, shipped_schemas
@@ -122,7 +121,8 @@ POLICIES = [
         ("false", "false"),
         False,
     ),
-    ({"name": "b", "type": "boolean", "dpsynth": {"on_bad": True}}, ("true", "missing"), False),
+    (coded(enum=[False, True], type="boolean", dpsynth={"on_bad": True}),)
+    + (("true", "missing"), False),
     (measured("n", "integer", 0, 9), ("missing", "missing"), False),
     (
         measured("n", "integer", 0, 9, constraints={"required": True}),
@@ -150,6 +150,12 @@ def test_numbers_in_an_enum_have_one_text() -> None:
     assert only(coded(enum=[0.50, -1, 1e3], type="number")).categories == ("0.5", "-1", "1000")
 
 
+def test_the_default_format_is_none() -> None:
+    assert only(coded(format="email")).format == "email"
+    assert only(coded(format="default")).format is None
+    assert only(measured("d", "date", "2000-01-01", "2000-01-02", format="default")).format is None
+
+
 def test_each_row_is_a_unit_unless_one_is_named() -> None:
     schema = Schema.from_dict(document(coded()))
     assert schema.unit == PrivacyUnit(None, 1, None)
@@ -160,7 +166,6 @@ def test_each_row_is_a_unit_unless_one_is_named() -> None:
 @pytest.mark.parametrize(
     ("value", "basis"),
     [
-        (70000, "office"),
         (72, "office"),
         (100000, "office"),
         (71518, "Strack et al. 2014"),
@@ -204,8 +209,7 @@ def test_a_draft_loads_but_is_not_complete() -> None:
 
 def test_hash_depends_on_every_fact_and_on_no_spelling() -> None:
     base = Schema.from_dict(hospital())
-    assert base.hash() == Schema.from_dict(base.to_dict()).hash()
-    assert len(base.hash()) == 64
+    assert base.hash() == Schema.from_dict(base.to_dict()).hash() and len(base.hash()) == 64
     spelt = hospital()
     spelt["fields"][4]["constraints"]["minimum"] = 20.0
     spelt["fields"][5]["constraints"]["minimum"] = date(1900, 12, 31)
@@ -223,6 +227,17 @@ def test_hash_depends_on_every_fact_and_on_no_spelling() -> None:
             part = part[key]
         part[path[-1]] = value
         assert Schema.from_dict(changed).hash() != base.hash(), path
+
+
+def test_facts_are_frozen() -> None:
+    schema = Schema.from_dict(hospital())
+    column = schema.column("diagnosis")
+    facts: list[Any] = [schema, schema.unit, schema.rows, schema.dialect, column, column.codes]
+    for fact in [*facts, schema.rules[0], schema.rules[0].tree]:
+        with pytest.raises(FrozenInstanceError):
+            setattr(fact, next(iter(vars(fact))), None)
+    assert hash(schema) == hash(Schema.from_dict(hospital()))
+    assert Column("n", "integer").nullable and Column("n", "integer").modelled
 
 
 def test_reading_does_not_change_the_document() -> None:
@@ -283,68 +298,3 @@ def test_shipped_schemas_are_complete_and_round() -> None:
         assert schema.name == name
         descriptor_schema(schema.to_dict())
         descriptor_schema(schema.to_table_schema())
-
-
-words = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1)
-texts = words.filter(lambda text: text not in ("TODO", "?"))
-
-
-@st.composite
-def fields(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    """A valid field of any modelled kind."""
-    kind = draw(st.sampled_from(["integer", "number", "date", "datetime", "year", "boolean"] * 2))
-    kind = draw(st.sampled_from([kind, "string", "codes", "coded integer"]))
-    required = draw(st.booleans())
-    field: dict[str, Any] = {"name": name, "type": kind, "constraints": {"required": required}}
-    own: dict[str, Any] = {"bounds_basis": draw(texts)}
-    bad = ["refuse", *([] if required else ["missing"])]
-    if kind in ("string", "coded integer"):
-        values: Any = draw(st.lists(texts if kind == "string" else st.integers(-50, 50))) or None
-        values = list(dict.fromkeys(values or (["a"] if kind == "string" else [0])))
-        field |= {"type": "string" if kind == "string" else "integer"}
-        field["constraints"]["enum"] = values
-        field["categories"] = [{"value": v, "label": draw(texts)} for v in values]
-        bad += [*values, *(["other"] if kind == "string" else [])]
-        own |= draw(st.fixed_dictionaries({}, optional={"on_unknown": st.sampled_from(bad)}))
-    elif kind == "codes":
-        field["type"] = "string"
-        own["codes"] = {"system": "ICD-9-CM", "rollup": "chapter-diabetes"}
-    elif kind != "boolean":
-        bad += ["minimum", "maximum"]
-        source: dict[str, st.SearchStrategy[Any]] = {
-            "integer": st.integers(-(2**53), 2**53),
-            "number": st.floats(-1e300, 1e300),
-            "date": st.dates().map(str),
-            "datetime": st.datetimes().map(lambda t: t.replace(microsecond=0).isoformat()),
-            "year": st.integers(1, 9999),
-        }
-        low, high = sorted([draw(source[kind]), draw(source[kind])])
-        field["constraints"] |= {"minimum": low, "maximum": high}
-        if kind != "number" and draw(st.booleans()):
-            own["step"] = draw(st.integers(1, 100))
-    own |= draw(st.fixed_dictionaries({}, optional={"on_bad": st.sampled_from(bad)}))
-    own |= draw(st.fixed_dictionaries({}, optional={"ucum": texts, "role": st.just("sensitive")}))
-    field |= draw(st.fixed_dictionaries({}, optional={"title": texts, "description": texts}))
-    return field | {"dpsynth": own}
-
-
-@st.composite
-def documents(draw: st.DrawFn) -> dict[str, Any]:
-    names = draw(st.lists(texts, min_size=1, max_size=4, unique=True))
-    declared = st.fixed_dictionaries({"value": st.integers(1, 99), "basis": texts})
-    own = {"population": draw(declared), "rows": draw(declared)}
-    if draw(st.booleans()):
-        own |= {"draft": True, "source": draw(texts)}
-    written = document(*[draw(fields(name)) for name in names], **own)
-    return written | {"missingValues": ["", "?"]}
-
-
-@settings(max_examples=150, deadline=None)
-@given(documents())
-def test_round_trip(document_: dict[str, Any]) -> None:
-    schema = Schema.from_dict(document_)
-    written = schema.to_dict()
-    assert Schema.from_dict(written) == schema
-    assert Schema.from_dict(written).to_dict() == written
-    descriptor_schema(written)
-    descriptor_schema(schema.to_table_schema())

@@ -58,7 +58,9 @@ class _Commands(click.Group):
         return command
 
 
-@click.group(cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="dpsynth")
 def commands() -> None:
     """Private synthetic health data: from a table of patients to one that can be released.
@@ -90,7 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
         _say("interrupted", stop.__context__ if isinstance(stop, click.Abort) else stop)
         code = 130
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # nobody reads: nothing to flush at exit
+        sys.stdout = None  # nobody reads: nothing to flush at exit
         code = 1
     except MemoryError:
         _say("out of memory; use a machine with more of it, or a schema with fewer columns", None)

@@ -15,7 +15,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def output_options(command: Command) -> Command:
     """Add ``--json`` and ``--quiet`` to a command."""
-    command = click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")(command)
+    command = click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")(
+        command
+    )
     return click.option("--quiet", "-q", is_flag=True, help="Show no progress, no advice.")(command)
 
 

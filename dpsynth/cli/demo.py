@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dpsynth.cli.console import Console, output_options
 from dpsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpsynth.eval.overview import Score
 
 MARKER = ".dpsynth-demo"
 EPSILON, DELTA, PATIENTS, SEED = 3.0, 1e-6, 5_000, 1
@@ -63,7 +67,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
             "delta": DELTA,
             "composed_epsilon": composed,
             "checks": checks,
-            "scores": scores,
+            "scores": {name: vars(score) for name, score in scores.items()},
         }
         lines = [
             f"A cohort of {PATIENTS} simulated patients: {folder}/cohort.csv",
@@ -81,10 +85,11 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
         console.advice(f"\nNext: look into {bundle}, then README.md shows a real table.")
 
 
-def scores_lines(scores: dict[str, dict[str, float]]) -> list[str]:
-    """Word the scores, each with its reference in brackets."""
+def scores_lines(scores: dict[str, Score]) -> list[str]:
+    """Word the scores, each with its references in brackets."""
     return [
-        f"{name:<28} {score['value']:.3f}  [{score['reference']:.3f} for columns drawn on their own]"
+        f"{name:<20} total variation distance {score.value:.3f}  [{score.floor:.3f} by chance"
+        + (f", {score.ceiling:.3f} if columns were drawn on their own]" if score.ceiling else "]")
         for name, score in scores.items()
     ]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING
 
 import click
 
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import SCHEMA_HELP, budget_options
+from dpsynth.events import ChosenHistograms, PoissonSgd
 
 if TYPE_CHECKING:
-    from dpsynth.accounting import Event
+    from dpsynth.events import Event
     from dpsynth.schema import Schema
 
 
@@ -18,13 +20,8 @@ if TYPE_CHECKING:
 @click.argument("schema")
 @budget_options
 @output_options
-def plan(
-    schema: str, epsilon: float, delta: float, model: str, as_json: bool, quiet: bool
-) -> None:
-    """Show every mechanism that a fit would run, its share and its noise; open no data.
-
-    \b
-    """
+def plan(schema: str, epsilon: float, delta: float, model: str, as_json: bool, quiet: bool) -> None:
+    """Show every mechanism that a fit would run, its share and its noise; open no data."""
     from dpsynth.pipeline import prepare
     from dpsynth.schema import Schema
 
@@ -58,22 +55,17 @@ def plan(
 
 def describe_event(event: Event) -> str:
     """Say in a few words what noise an event adds."""
-    values: dict[str, Any] = event.to_dict()
-    if values["kind"] == "joint_histograms":
+    if isinstance(event, PoissonSgd):
         return (
-            f"{event_count(values)}, at most {values['rows_per_unit']} rows of a unit; "
-            f"discrete Gaussian, sd {values['sigma']:.4g} rows a count"
+            f"{event.steps} steps, sampling rate {event.sampling_rate:g}, "
+            f"noise multiplier {event.noise_multiplier:.4g}"
         )
-    return (
-        f"{values['steps']} steps, sampling rate {values['sampling_rate']:g}, "
-        f"noise multiplier {values['noise_multiplier']:.4g}"
-    )
-
-
-def event_count(values: dict[str, Any]) -> str:
-    """Word the number of histograms."""
-    count = values["histograms"]
-    return "1 histogram" if count == 1 else f"{count} histograms"
+    counted = "counts of rows" if event.unit_mass is None else "counts of units, shared by rows"
+    if isinstance(event, ChosenHistograms):
+        sd = event.noise_multiplier * math.sqrt(event.most) * event.mass / (event.unit_mass or 1)
+        return f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all"
+    sd = event.sigma / (event.unit_mass or 1)
+    return f"{event.histograms} histograms, {counted}; discrete Gaussian, sd {sd:.4g}"
 
 
 def unit_text(schema: Schema) -> str:

@@ -51,9 +51,7 @@ def sample(
             wanted, seed=chosen, progress=lambda part: console.progress("sampling", part)
         )
         write_table(frames, Path(output), loaded.schema, overwrite=force)
-        digest = record_sample(
-            Path(run), Path(output), rows=wanted, seed=chosen, condition=where
-        )
+        digest = record_sample(Path(run), Path(output), rows=wanted, seed=chosen, condition=where)
         values = {"table": output, "rows": wanted, "seed": chosen, "sha256": digest}
         lines = [
             f"table       {output}: {wanted} synthetic rows",

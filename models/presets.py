@@ -1,0 +1,149 @@
+"""Settings of the generators: a public function of (population, columns, codes, epsilon).
+
+Nothing here reads data, and nothing here imports a heavy library: a plan is made, and a certificate
+checked, without torch. The figures behind each number are in docs/benchmarks.md; they were found on
+simulated cohorts and on rows drawn from noisy histograms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpsynth.events import UNDECIDED, ChosenHistograms, JointHistograms, PoissonSgd
+from dpsynth.gaussian import gaussian_mu
+from dpsynth.models.base import Domain
+from dpsynth.plan import PrivacyBudget, Share
+
+ONE_WAY = "one-way histograms"
+PAIRS = "two-way histograms"
+STEPS = "DP-SGD steps"
+
+LARGEST_MASS = 5040
+MOST_PAIRS = 1500
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings of one fit.
+
+    Attributes:
+        bins: that a smooth numeric column is cut into, about.
+        one_way: share of the budget for the one-way histograms.
+        training: share for DP-SGD; the rest goes to the pairs.
+        components: of the mixture.
+        mixture_steps: of its fit.
+        masked: width of the network's autoregressive hidden layer; 0 leaves a linear map.
+        hidden: width of the encoder's and decoder's hidden layers.
+        latent: width of its latent vector; 0 leaves the autoregressive path alone.
+        warm_steps: of training on rows of the mixture, free of charge.
+        sampling_rate: of units, in each private step.
+        steps: private steps.
+        learning_rate: of the first private step.
+        anchor: weight of the gradient on rows of the mixture beside the private one.
+    """
+
+    bins: int
+    one_way: float
+    training: float
+    components: int
+    mixture_steps: int
+    masked: int = 0
+    hidden: int = 0
+    latent: int = 0
+    warm_steps: int = 0
+    sampling_rate: float = 0.1
+    steps: int = 0
+    learning_rate: float = 0.0
+    anchor: float = 0.0
+
+    @classmethod
+    def of(cls, model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
+        """Choose the settings of a model from public facts."""
+        epsilon, units = budget.epsilon, domain.population
+        mu = gaussian_mu(epsilon, budget.delta)
+        large = units >= 20_000
+        bins = 16 if large or epsilon > 6 else (8 if epsilon <= 4 else 12)
+        noise = math.sqrt(len(domain.features)) * bins / (units * mu)
+        one_way = min(0.25, max(0.1, 0.1 + 8 * (noise - 0.005)))
+        level = 0 if epsilon <= 2 else (1 if epsilon <= 6 else 2)
+        settings = cls(
+            bins=bins,
+            one_way=one_way,
+            training=0.0,
+            components=(500, 500, 1000)[level],
+            mixture_steps=(300, 800, 1500)[level] if large else (100, 150, 400)[level],
+        )
+        if model == "tvae":
+            settings = replace(settings, **_training(level, large))
+        return settings
+
+
+def _training(level: int, large: bool) -> dict[str, Any]:
+    """Return the settings of the network and its training, by level of epsilon."""
+    return {
+        "training": (0.25, 0.4, 0.5)[level],
+        "masked": (0, 64, 128)[level],
+        "hidden": 128,
+        "latent": (0, 0, 8)[level],
+        "warm_steps": 500,
+        "steps": (200, 300, 400)[level],
+        "learning_rate": (0.01, 0.005, 0.003)[level],
+        "anchor": (1.0, 0.5, 0.1)[level],
+    }
+
+
+def mass_of(max_rows: int) -> int | None:
+    """Return the integer mass that a unit spreads over its rows; None where it has one row.
+
+    The least common multiple of 1 .. max_rows, so that every share is whole; capped, and shares
+    rounded down, where that grows large.
+    """
+    if max_rows == 1:
+        return None
+    return min(math.lcm(*range(1, max_rows + 1)), LARGEST_MASS)
+
+
+def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share, ...]:
+    """Name every mechanism that a fit of the model runs, with its share of the budget.
+
+    Args:
+        model: the generator's name.
+        domain: public facts; the hidden column is added where the model uses it.
+        budget: the whole fit's budget.
+    """
+    if model == "independent":
+        return (Share(one_way_event(domain, weighted=False), 1.0),)
+    domain = domain.with_visits()
+    preset = Preset.of(model, domain, budget)
+    shares = [
+        Share(one_way_event(domain, weighted=True), preset.one_way),
+        Share(_pairs_event(domain), 1.0 - preset.one_way - preset.training),
+    ]
+    if preset.training > 0:
+        steps = PoissonSgd(STEPS, preset.sampling_rate, preset.steps, UNDECIDED)
+        shares.append(Share(steps, preset.training))
+    return tuple(shares)
+
+
+def one_way_event(domain: Domain, *, weighted: bool) -> JointHistograms:
+    """Return the joint one-way histograms of a domain, before their noise is set."""
+    return JointHistograms(
+        ONE_WAY,
+        histograms=len(domain.features),
+        rows_per_unit=domain.max_rows,
+        sigma=UNDECIDED,
+        unit_mass=mass_of(domain.max_rows) if weighted else None,
+    )
+
+
+def _pairs_event(domain: Domain) -> ChosenHistograms:
+    columns = len(domain.features)
+    return ChosenHistograms(
+        PAIRS,
+        most=max(1, min(columns * (columns - 1) // 2, MOST_PAIRS)),
+        rows_per_unit=domain.max_rows,
+        noise_multiplier=UNDECIDED,
+        unit_mass=mass_of(domain.max_rows),
+    )

@@ -1,0 +1,219 @@
+"""Fixtures that several test files share: a small schema of every type, and a run made from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsynth.certificate import certify
+from dpsynth.codec import Codec
+from dpsynth.errors import VerificationError
+from dpsynth.ledger import Ledger
+from dpsynth.models.base import Domain
+from dpsynth.models.independent import Independent
+from dpsynth.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.run import Run
+from dpsynth.schema import Schema
+from dpsynth.verify import verify
+
+BASIS = "protocol of the study"
+
+EVERY_TYPE: dict[str, Any] = {
+    "name": "every-type",
+    "title": "A table with every type",
+    "missingValues": ["", "NA"],
+    "fields": [
+        {"name": "key", "type": "string", "dpsynth": {"role": "unit"}},
+        {
+            "name": "age",
+            "type": "integer",
+            "constraints": {"minimum": 18, "maximum": 99, "required": True},
+            "dpsynth": {"bounds_basis": BASIS},
+        },
+        {
+            "name": "weight",
+            "type": "number",
+            "constraints": {"minimum": 30, "maximum": 200},
+            "dpsynth": {"bounds_basis": BASIS, "step": 0.1},
+        },
+        {
+            "name": "grade",
+            "type": "integer",
+            "constraints": {"enum": [1, 2, 3]},
+            "dpsynth": {"bounds_basis": BASIS},
+        },
+        {
+            "name": "sex",
+            "type": "string",
+            "constraints": {"enum": ["F", "M, or other"]},
+            "dpsynth": {"bounds_basis": BASIS},
+        },
+        {"name": "smoker", "type": "boolean"},
+        {
+            "name": "admitted",
+            "type": "date",
+            "constraints": {"minimum": "2015-01-01", "maximum": "2020-12-31"},
+            "dpsynth": {"bounds_basis": BASIS},
+        },
+        {
+            "name": "discharged",
+            "type": "date",
+            "constraints": {"minimum": "2015-01-01", "maximum": "2020-12-31", "required": True},
+            "dpsynth": {"bounds_basis": BASIS},
+        },
+        {
+            "name": "measured",
+            "type": "datetime",
+            "constraints": {"minimum": "2015-01-01T00:00:00", "maximum": "2015-02-01T00:00:00"},
+            "dpsynth": {"bounds_basis": BASIS},
+        },
+        {
+            "name": "born",
+            "type": "year",
+            "constraints": {"minimum": 1900, "maximum": 2000},
+            "dpsynth": {"bounds_basis": BASIS},
+        },
+    ],
+    "dpsynth": {
+        "version": 1,
+        "max_rows": {"value": 2, "basis": "choice: two visits"},
+        "population": {"value": 500, "basis": "published cohort"},
+        "rows": {"value": 700, "basis": "published cohort"},
+        "rules": ["admitted <= discharged"],
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def every_type() -> Schema:
+    """A schema with a column of every type, missing cells, and a rule."""
+    return Schema.from_dict(EVERY_TYPE)
+
+
+@pytest.fixture(scope="session")
+def made_run(every_type: Schema, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of the model `independent` with flat histograms, charged to a ledger; no data read."""
+    codec = Codec(every_type)
+    generator = Independent(Domain.of(every_type, codec))
+    budget = PrivacyBudget(epsilon=3.0, delta=1e-6)
+    plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
+    ledger = Ledger(tmp_path_factory.mktemp("state") / "ledger.sqlite")
+    entry = ledger.reserve(
+        "cohort",
+        purpose="",
+        plan=plan.to_dict(),
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        model="independent",
+        schema_hash=every_type.hash(),
+        allow_refuse=False,
+    )
+    ledger.charge(entry.id)
+    flat = np.concatenate([np.full(size, 1 / size) for size in codec.sizes])
+    return Run(
+        schema=every_type,
+        model="independent",
+        config={},
+        arrays={"shares": flat},
+        certificate=certify(every_type, plan, model="independent", ledger=ledger, entry=entry),
+    )
+
+
+@pytest.fixture(scope="session")
+def _saved(made_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_run.save(tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture
+def run_folder(_saved: Path, tmp_path: Path) -> Path:
+    """A saved run of the test's own."""
+    return Path(shutil.copytree(_saved, tmp_path / "run"))
+
+
+@pytest.fixture(scope="session")
+def _released(_saved: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from dpsynth.release import release
+
+    return release(_saved, tmp_path_factory.mktemp("bundles") / "bundle", rows=300, seed=7)
+
+
+@pytest.fixture
+def bundle(_released: Path, tmp_path: Path) -> Path:
+    """A verified bundle of the test's own, 300 rows."""
+    return Path(shutil.copytree(_released, tmp_path / "bundle"))
+
+
+class Forger:
+    """Edits a bundle as somebody would who knows the format and renews what would give it away."""
+
+    def __init__(self, bundle: Path) -> None:
+        self.bundle = bundle
+
+    def read(self, file: str) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads((self.bundle / file).read_text())
+        return document
+
+    def relist(self) -> None:
+        """Renew the sizes and hashes of the manifest."""
+        manifest = self.read("datapackage.json")
+        for item in manifest["resources"]:
+            path = self.bundle / item["path"]
+            if path.is_file():
+                content = path.read_bytes()
+                item["bytes"] = len(content)
+                item["hash"] = "sha256:" + hashlib.sha256(content).hexdigest()
+        (self.bundle / "datapackage.json").write_text(json.dumps(manifest))
+
+    def edit(self, file: str, change: Callable[[dict[str, Any]], Any]) -> None:
+        document = self.read(file)
+        change(document)
+        (self.bundle / file).write_text(json.dumps(document))
+        self.relist()
+
+    def recertify(self, change: Callable[[dict[str, Any]], Any]) -> None:
+        """Edit the certificate and renew the digest of its plan."""
+
+        def consistently(document: dict[str, Any]) -> None:
+            change(document)
+            plan = {key: document[key] for key in ("epsilon", "delta", "events")}
+            text = json.dumps(plan, sort_keys=True, separators=(",", ":"))
+            document["plan_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+
+        self.edit("privacy.json", consistently)
+
+    def rewrite_text(self, change: Callable[[list[str]], list[str]]) -> None:
+        """Edit the lines of the CSV table."""
+        path = self.bundle / "data/synthetic.csv"
+        path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
+        self.relist()
+
+    def findings(self) -> str:
+        """Verify, expecting a refusal; give its words."""
+        with pytest.raises(VerificationError) as caught:
+            verify(self.bundle)
+        assert caught.value.exit_code == 5
+        return str(caught.value)
+
+
+@pytest.fixture
+def forger(bundle: Path) -> Forger:
+    """Someone who edits the test's own bundle."""
+    return Forger(bundle)
+
+
+@pytest.fixture
+def files_of() -> Callable[[Path], dict[str, bytes]]:
+    """Read all files below a folder, by relative path."""
+
+    def read(folder: Path) -> dict[str, bytes]:
+        paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+    return read
