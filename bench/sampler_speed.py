@@ -21,7 +21,7 @@ def main() -> None:
     cohort = simulate(5_000, seed=1)
     columns = len(schema.modelled)
     print(f"| generator | rows/s ({columns} columns, one core) |\n|---|---|")
-    for model in ("independent", "tvae"):
+    for model in ("independent", "mixture", "tvae"):
         run = pipeline.fit(
             cohort,
             schema,

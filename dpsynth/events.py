@@ -13,21 +13,38 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from dpsynth.errors import InputError
+from dpsynth.event_checks import (
+    SMALLEST_NOISE_MULTIPLIER,
+    UNDECIDED,
+    require_count,
+    require_decided,
+    require_mass,
+    require_mu,
+    require_name,
+    require_noise,
+    round_up,
+)
+from dpsynth.sgd_event import PoissonSgd
 
-UNDECIDED = math.inf
-"""The noise of an event that a plan has not calibrated yet."""
+__all__ = [
+    "SMOOTHING",
+    "UNDECIDED",
+    "ChosenHistograms",
+    "Event",
+    "JointHistograms",
+    "PoissonSgd",
+    "event_from_dict",
+    "round_up",
+]
 
 SMOOTHING = 1.5
 """Scale of the randomised rounding in the bound for units of several rows, see accounting.py."""
 
 _SMALLEST_SIGMA = 0.3  # below this a count is all but exact, and its privacy loss all but unbounded
 _SMALLEST_SIGMA_MANY_ROWS = 2 * SMOOTHING  # the bound needs sigma well above the smoothing
-_SMALLEST_NOISE_MULTIPLIER = 0.3
-_SIGNIFICANT_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -57,11 +74,11 @@ class JointHistograms:
 
     def __post_init__(self) -> None:
         """Refuse what is not a mechanism."""
-        _require_name(self.name)
-        _require_count(self.name, "histograms", self.histograms, most=1_000_000)
-        _require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
-        _require_noise(self.name, "sigma", self.sigma)
-        _require_mass(self.name, self.unit_mass, self.rows_per_unit)
+        require_name(self.name)
+        require_count(self.name, "histograms", self.histograms, most=1_000_000)
+        require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
+        require_noise(self.name, "sigma", self.sigma)
+        require_mass(self.name, self.unit_mass, self.rows_per_unit)
         if self.mass > 1 and self.sigma < _SMALLEST_SIGMA_MANY_ROWS:
             raise InputError(
                 f"event '{self.name}': sigma must be at least {_SMALLEST_SIGMA_MANY_ROWS:g} when a"
@@ -90,7 +107,7 @@ class JointHistograms:
 
     def with_mu(self, mu: float) -> JointHistograms:
         """Return the event with the noise that has this GDP parameter, rounded up."""
-        _require_mu(self.name, mu)
+        require_mu(self.name, mu)
         if self.mass > 1:
             sigma = math.hypot(self.sensitivity / mu, SMOOTHING)
             return replace(self, sigma=round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS)))
@@ -102,7 +119,7 @@ class JointHistograms:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the event as JSON types; its noise must be decided."""
-        _require_decided(self.name, self.sigma)
+        require_decided(self.name, self.sigma)
         return {
             "kind": "joint_histograms",
             "name": self.name,
@@ -139,11 +156,11 @@ class ChosenHistograms:
 
     def __post_init__(self) -> None:
         """Refuse what is not a mechanism."""
-        _require_name(self.name)
-        _require_count(self.name, "most", self.most, most=1_000_000)
-        _require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
-        _require_noise(self.name, "noise_multiplier", self.noise_multiplier)
-        _require_mass(self.name, self.unit_mass, self.rows_per_unit)
+        require_name(self.name)
+        require_count(self.name, "most", self.most, most=1_000_000)
+        require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
+        require_noise(self.name, "noise_multiplier", self.noise_multiplier)
+        require_mass(self.name, self.unit_mass, self.rows_per_unit)
 
     @property
     def decided(self) -> bool:
@@ -161,8 +178,8 @@ class ChosenHistograms:
 
     def with_mu(self, mu: float) -> ChosenHistograms:
         """Return the event with the noise that has this GDP parameter, rounded up."""
-        _require_mu(self.name, mu)
-        noise = max(1 / mu, _SMALLEST_NOISE_MULTIPLIER)
+        require_mu(self.name, mu)
+        noise = max(1 / mu, SMALLEST_NOISE_MULTIPLIER)
         return replace(self, noise_multiplier=round_up(noise))
 
     def sigma_for(self, part: float) -> float:
@@ -188,7 +205,7 @@ class ChosenHistograms:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the event as JSON types; its noise must be decided."""
-        _require_decided(self.name, self.noise_multiplier)
+        require_decided(self.name, self.noise_multiplier)
         return {
             "kind": "chosen_histograms",
             "name": self.name,
@@ -196,78 +213,6 @@ class ChosenHistograms:
             "rows_per_unit": self.rows_per_unit,
             "noise_multiplier": self.noise_multiplier,
             "unit_mass": self.unit_mass,
-        }
-
-
-@dataclass(frozen=True)
-class PoissonSgd:
-    """Steps of DP-SGD: Poisson sampling of units, clipping of each unit, Gaussian noise on the sum.
-
-    Attributes:
-        name: the event's name within its plan.
-        sampling_rate: probability q with which each unit, with all its rows, enters a step.
-        steps: number of steps T; each counts, an empty batch too.
-        noise_multiplier: standard deviation of the noise over the clipping norm; ``UNDECIDED`` in
-            a share.
-    """
-
-    name: str
-    sampling_rate: float
-    steps: int
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        """Refuse what is not a mechanism."""
-        _require_name(self.name)
-        _require_count(self.name, "steps", self.steps, most=10_000_000)
-        _require_noise(self.name, "noise_multiplier", self.noise_multiplier)
-        if not _is_number(self.sampling_rate) or not 0 < self.sampling_rate <= 1:
-            raise InputError(
-                f"event '{self.name}': sampling_rate must be above 0 and at most 1;"
-                " it is the expected batch over the public population"
-            )
-
-    @property
-    def decided(self) -> bool:
-        """Whether the noise is set."""
-        return math.isfinite(self.noise_multiplier)
-
-    def mu(self) -> float:
-        """GDP parameter: exact without sampling, else the central limit of many steps.
-
-        Source: Bu, Dong, Long, Su, Deep Learning with Gaussian Differential Privacy,
-        arXiv 1911.11607, section 3.2: q sqrt(T (exp(1/sigma^2) - 1)).
-        """
-        if self.sampling_rate == 1:
-            return math.sqrt(self.steps) / self.noise_multiplier
-        try:
-            growth = math.expm1(self.noise_multiplier**-2)
-        except OverflowError:
-            return math.inf
-        return self.sampling_rate * math.sqrt(self.steps * growth)
-
-    def with_mu(self, mu: float) -> PoissonSgd:
-        """Return the event with the noise that has this GDP parameter, rounded up."""
-        _require_mu(self.name, mu)
-        if self.sampling_rate == 1:
-            noise = math.sqrt(self.steps) / mu
-        else:
-            noise = math.log1p((mu / self.sampling_rate) ** 2 / self.steps) ** -0.5
-        return replace(self, noise_multiplier=round_up(max(noise, _SMALLEST_NOISE_MULTIPLIER)))
-
-    def undecided(self) -> PoissonSgd:
-        """Return the event without its noise, as in a share of a plan."""
-        return replace(self, noise_multiplier=UNDECIDED)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the event as JSON types; its noise must be decided."""
-        _require_decided(self.name, self.noise_multiplier)
-        return {
-            "kind": "poisson_sgd",
-            "name": self.name,
-            "sampling_rate": self.sampling_rate,
-            "steps": self.steps,
-            "noise_multiplier": self.noise_multiplier,
         }
 
 
@@ -299,52 +244,3 @@ def event_from_dict(document: Mapping[str, Any]) -> Event:
     if not event.decided:
         raise InputError(f"event '{event.name}' has no noise: infinite noise is not a mechanism")
     return event
-
-
-def round_up(value: float) -> float:
-    """Round to six significant digits, never downwards.
-
-    >>> round_up(3.14159265), round_up(0.5), round_up(1234567.0)
-    (3.1416, 0.5, 1234570.0)
-    """
-    return float(Context(_SIGNIFICANT_DIGITS, ROUND_CEILING).create_decimal_from_float(value))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _require_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise InputError("an event must have a name, a text that is not empty")
-
-
-def _require_count(event: str, field: str, value: object, *, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise InputError(f"event '{event}': {field} must be a whole number from 1 to {most}")
-
-
-def _require_mass(event: str, mass: object, rows: int) -> None:
-    if mass is None:
-        return
-    _require_count(event, "unit_mass", mass, most=1_000_000)
-    assert isinstance(mass, int)
-    if mass < rows:
-        raise InputError(
-            f"event '{event}': unit_mass must be at least rows_per_unit, or a row counts nothing"
-        )
-
-
-def _require_noise(event: str, field: str, value: object) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
-        raise InputError(f"event '{event}': {field} must be a number above 0")
-
-
-def _require_mu(event: str, mu: float) -> None:
-    if not (mu > 0 and math.isfinite(mu)):
-        raise InputError(f"event '{event}': mu must be a finite number above 0")
-
-
-def _require_decided(event: str, noise: float) -> None:
-    if not math.isfinite(noise):
-        raise InputError(f"event '{event}': its noise is not decided; calibrate a plan first")

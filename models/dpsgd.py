@@ -9,6 +9,7 @@ one unit with all its rows. Everything but the sum is a function of public facts
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,8 @@ from dpsynth.models.unit_gradients import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dpsynth.accounting import PoissonSgd
     from dpsynth.entropy import Entropy
+    from dpsynth.events import PoissonSgd
 
 __all__ = ["DpSgd", "Loss", "PlainSgd", "clipping_norm_from", "unit_norms"]
 
@@ -62,7 +63,7 @@ class DpSgd:
             clipping_norm: bound C on the norm of one unit's gradient; public or post-processing.
             population: public number of units; with the sampling rate it is the divisor.
             learning_rate: of the first step.
-            entropy: source of sampling and noise.
+            entropy: source of sampling and noise; losses must not draw from it.
             schedule: ``constant``, or ``cosine`` down to zero over the event's steps.
             optimizer: ``adam`` or ``sgd``.
             anchor_weight: weight of the gradient on public rows beside the private one.
@@ -94,6 +95,8 @@ class DpSgd:
         )
         self.steps_taken = 0
         self._drawn: int | None = None
+        # noise from the operating system takes as long as a small batch: drawn beside the passes
+        self._beside = ThreadPoolExecutor(max_workers=1)
 
     def sample_batch(self, units: int) -> npt.NDArray[np.int64]:
         """Draw the units of the next step: each is in with the sampling rate, on its own.
@@ -143,8 +146,12 @@ class DpSgd:
         self._drawn = None
         self.steps_taken += 1
         self.flat.check()
+        noise = self._beside.submit(self._noise)
         gradient = self.clipped_sum(loss, batch, mask)
-        self._add_noise(gradient)
+        if self.flat.free is None:
+            gradient += noise.result()
+        else:
+            gradient.index_add_(0, self.flat.free, noise.result())
         gradient /= self.expected_units
         if anchor is not None:
             mean = _mean_gradient(self.flat, loss, anchor)
@@ -152,16 +159,12 @@ class DpSgd:
         self.optimizer.step(gradient)
         _check_finite(self.flat.values, self.steps_taken)
 
-    def _add_noise(self, gradient: Tensor) -> None:
-        """Add the event's noise to every entry but those that are zero whatever the data are."""
+    def _noise(self) -> Tensor:
+        """Draw the event's noise for every entry but those that are zero whatever the data are."""
         free = self.flat.free
-        size = len(gradient) if free is None else len(free)
-        noise = torch.from_numpy(self.entropy.normal(size, np.float32)).to(gradient)
-        noise *= self.event.noise_multiplier * self.clipping_norm
-        if free is None:
-            gradient += noise
-        else:
-            gradient.index_add_(0, free, noise)
+        size = self.flat.values.numel() if free is None else len(free)
+        noise = torch.from_numpy(self.entropy.normal(size, np.float32)).to(self.flat.values)
+        return noise.mul_(self.event.noise_multiplier * self.clipping_norm)
 
     def clipped_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
         """Return the sum of the units' gradients, each clipped to norm C: not private yet.

@@ -156,7 +156,7 @@ def _merge_cells(counts: Floats, least: float, bin_of: npt.NDArray[np.uint16]) -
         mass += count
         if mass >= least:
             current, mass = current + 1, 0.0
-    if current and 0 < mass < least / 2:  # a thin tail joins its neighbour
+    if current and mass < least / 2:  # a thin tail joins its neighbour
         bin_of[: len(counts)][bin_of[: len(counts)] == current] = current - 1
     used, bin_of[: len(counts)] = np.unique(bin_of[: len(counts)], return_inverse=True)
     return len(used)

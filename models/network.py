@@ -107,7 +107,7 @@ class Network(nn.Module):
         logits = self.skip(hot, tape)
         if self.shape.masked:
             logits = logits + self.masked_out(torch.tanh(self.masked_in(hot, tape)), tape)
-        cost = torch.zeros(units * k)
+        cost: Tensor = torch.zeros(units * k)
         if self.shape.latent:
             hidden = torch.tanh(self.encode_in(hot, tape))
             mean, log_variance = self.encode_out(hidden, tape).chunk(2, dim=1)
@@ -117,7 +117,7 @@ class Network(nn.Module):
             logits = logits + self.latent_logits(latent, tape)
             cost = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
         cost = cost - (logits * hot).sum(dim=1)
-        for block in logits.split(self.shape.bins, dim=1):
+        for block in torch.split(logits, list(self.shape.bins), 1):
             cost = cost + block.logsumexp(dim=1)
         return cost.reshape(units, k)
 

@@ -189,4 +189,6 @@ def _softmax(logits: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Normalise each column's part of the logits ``[K, D]``."""
     import torch
 
-    return torch.cat([torch.softmax(block, dim=1) for block in torch.split(logits, list(sizes), 1)], 1)
+    return torch.cat(
+        [torch.softmax(block, dim=1) for block in torch.split(logits, list(sizes), 1)], 1
+    )

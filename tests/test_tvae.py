@@ -188,7 +188,7 @@ def test_units_of_several_rows_are_learned_from(monkeypatch: pytest.MonkeyPatch)
 
     Units of three rows are in group 1, others in group 0; of the rows, 3/4 belong to group 1.
     """
-    settle_for(monkeypatch, masked=0, latent=0, warm_steps=200, steps=100)
+    settle_for(monkeypatch, masked=0, latent=0, warm_steps=600, steps=100)
     domain = replace(TOY, max_rows=3, population=600)
     many = np.arange(600) % 2 == 1
     codes = np.zeros((600, 3, 3), dtype=np.uint16)

@@ -18,6 +18,7 @@ import click
 
 from dpsynth import __version__
 from dpsynth.errors import DpsynthError
+from dpsynth.schema_wording import did_you_mean
 
 _COMMANDS = {
     "demo": ("dpsynth.cli.demo", "demo"),
@@ -56,6 +57,14 @@ class _Commands(click.Group):
         module, attribute = _COMMANDS[name]
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise click.UsageError(error.message + did_you_mean(args[0], _COMMANDS), ctx) from None
 
 
 @click.group(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from dpsynth.cli.console import Console, output_options
-from dpsynth.cli.options import SCHEMA_HELP, budget_options
+from dpsynth.cli.console import Console, counted, output_options
+from dpsynth.cli.options import budget_options, takes_schema
 
 
 @click.command(
@@ -27,6 +27,7 @@ from dpsynth.cli.options import SCHEMA_HELP, budget_options
     "--no-ledger", is_flag=True, help="Charge nowhere: the run is stamped and never released."
 )
 @output_options
+@takes_schema
 def fit(
     schema: str,
     data: str,
@@ -78,13 +79,10 @@ def fit(
         ]
         if ledger:
             lines.append(
-                f"ledger      dataset {ledger['dataset']}: {ledger['fits']} fits, "
+                f"ledger      dataset {ledger['dataset']}: {counted(ledger['fits'], 'fit')}, "
                 f"epsilon {ledger['epsilon_total']:g} in all"
             )
         if run.stamps:
             lines.append(f"stamped     {', '.join(run.stamps)}: this run cannot be released")
         console.result("fit", values, lines)
         console.advice(f"Next: dpsynth sample {output} -o synthetic.parquet")
-
-
-fit.help = f"{fit.help}\n\n{SCHEMA_HELP}"

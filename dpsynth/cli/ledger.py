@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dpsynth.cli.console import Console, output_options, table
+from dpsynth.cli.console import Console, counted, output_options, table
 
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
@@ -57,7 +57,7 @@ def show(dataset: str | None, as_json: bool, quiet: bool) -> None:
         lines += [
             "",
             *[
-                f"{name}: {spent.fits} {'fit' if spent.fits == 1 else 'fits'}, epsilon "
+                f"{name}: {counted(spent.fits, 'fit')}, epsilon "
                 f"{spent.epsilon_sum:g} and delta {spent.delta_sum:g} in all"
                 for name, spent in totals.items()
             ],

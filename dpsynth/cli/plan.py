@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import SCHEMA_HELP, budget_options
+from dpsynth.cli.options import budget_options, takes_schema
 from dpsynth.events import ChosenHistograms, PoissonSgd
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.argument("schema")
 @budget_options
 @output_options
+@takes_schema
 def plan(schema: str, epsilon: float, delta: float, model: str, as_json: bool, quiet: bool) -> None:
     """Show every mechanism that a fit would run, its share and its noise; open no data."""
     from dpsynth.pipeline import prepare
@@ -75,6 +76,3 @@ def unit_text(schema: Schema) -> str:
         return "each row"
     rows = "row" if unit.max_rows == 1 else "rows"
     return f"{unit.column}, at most {unit.max_rows} {rows} each ({unit.keep})"
-
-
-plan.help = f"{plan.help}\n\n{SCHEMA_HELP}"

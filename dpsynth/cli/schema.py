@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import SCHEMA_HELP
+from dpsynth.cli.console import Console, counted, output_options, table
+from dpsynth.cli.options import takes_schema
 
 
 @click.group(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
@@ -45,6 +45,7 @@ def show(name: str) -> None:
 @click.argument("schema")
 @click.argument("data", required=False, type=click.Path())
 @output_options
+@takes_schema
 def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
     """Check SCHEMA, and how DATA fits it.
 
@@ -52,7 +53,7 @@ def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
     unknown and unreadable cells of each column are shown: internal figures, exact and not
     private, which are never released.
     """
-    from dpsynth.review import review
+    from dpsynth.review import review_table
     from dpsynth.schema import Schema
 
     with Console(as_json=as_json, quiet=quiet) as console:
@@ -62,8 +63,12 @@ def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
         lines = [f"schema {loaded.name}: {len(loaded.modelled)} columns, unit {unit}: no mistakes"]
         values: dict[str, object] = {"schema": loaded.name, "columns": len(loaded.modelled)}
         if data is not None:
-            found = review(data, loaded, lambda part: console.progress("reading", part))
-            values |= {"internal": True, "cells": {name: vars(row) for name, row in found.items()}}
+            found = review_table(data, loaded, lambda part: console.progress("reading", part))
+            values |= {
+                "internal": True,
+                "cells": {name: vars(row) for name, row in found.cells.items()},
+                "units": vars(found.units) if found.units else None,
+            }
             rows = [
                 (
                     name,
@@ -72,11 +77,15 @@ def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
                     f"{row.unknown:.2%}",
                     f"{row.bad:.2%}",
                 )
-                for name, row in found.items()
+                for name, row in found.cells.items()
             ]
             lines += ["", "INTERNAL: exact shares of cells; do not release", ""]
             lines += table(("column", "missing", "clipped", "unknown", "unreadable"), rows)
+            if found.units:
+                lines += [
+                    "",
+                    f"{counted(found.units.keyless_rows, 'row')} without a key; "
+                    f"{found.units.over_max_rows:.2%} of the units have more than "
+                    f"{counted(loaded.unit.max_rows, 'row')}",
+                ]
         console.result("schema.check", values, lines)
-
-
-check.help = f"{check.help}\n\n{SCHEMA_HELP}"

@@ -1,0 +1,70 @@
+"""What events share: noise that is not decided, and checks that name the event and the field."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, Context
+
+from dpsynth.errors import InputError
+
+UNDECIDED = math.inf
+"""The noise of an event that a plan has not calibrated yet."""
+
+SMALLEST_NOISE_MULTIPLIER = 0.3
+_SIGNIFICANT_DIGITS = 6
+
+
+def round_up(value: float) -> float:
+    """Round to six significant digits, never downwards.
+
+    >>> round_up(3.14159265), round_up(0.5), round_up(1234567.0)
+    (3.1416, 0.5, 1234570.0)
+    """
+    return float(Context(_SIGNIFICANT_DIGITS, ROUND_CEILING).create_decimal_from_float(value))
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def require_name(name: object) -> None:
+    """Refuse a name that is no text."""
+    if not isinstance(name, str) or not name:
+        raise InputError("an event must have a name, a text that is not empty")
+
+
+def require_count(event: str, field: str, value: object, *, most: int) -> None:
+    """Refuse a field that is no whole number from 1 to ``most``."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise InputError(f"event '{event}': {field} must be a whole number from 1 to {most}")
+
+
+def require_mass(event: str, mass: object, rows: int) -> None:
+    """Refuse a unit mass that would leave a row without weight."""
+    if mass is None:
+        return
+    require_count(event, "unit_mass", mass, most=1_000_000)
+    assert isinstance(mass, int)
+    if mass < rows:
+        raise InputError(
+            f"event '{event}': unit_mass must be at least rows_per_unit, or a row counts nothing"
+        )
+
+
+def require_noise(event: str, field: str, value: object) -> None:
+    """Refuse a field that is no number above 0."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        raise InputError(f"event '{event}': {field} must be a number above 0")
+
+
+def require_mu(event: str, mu: float) -> None:
+    """Refuse a GDP parameter that is not finite and positive."""
+    if not (mu > 0 and math.isfinite(mu)):
+        raise InputError(f"event '{event}': mu must be a finite number above 0")
+
+
+def require_decided(event: str, noise: float) -> None:
+    """Refuse an event whose noise is not set."""
+    if not math.isfinite(noise):
+        raise InputError(f"event '{event}': its noise is not decided; calibrate a plan first")
