@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dpsynth.bundle_privacy import EVENTS
+from dpsynth.bundle_privacy import check_certificate
 from dpsynth.certificate import Certificate, certify
 from dpsynth.codec import Codec
-from dpsynth.events import JointHistograms
+from dpsynth.events import JointHistograms, event_from_dict
 from dpsynth.models.base import Domain
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
@@ -33,7 +34,7 @@ CERTIFICATE_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
         "above the claim of 1",
     ),
     "a lowered delta": (lambda d: d.update(delta=1e-9), "above the claim of 3"),
-    "a delta nothing is proven for": (lambda d: d.update(delta=1e-12), "cannot be accounted for"),
+    "a delta nothing is proven for": (lambda d: d.update(delta=1e-12), "delta must be at least"),
     "less noise": (lower_noise, "above the claim of 3"),
     "more noise, the old epsilon": (
         lambda d: d["events"][0].update(sigma=100.0),
@@ -44,8 +45,11 @@ CERTIFICATE_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "an event's name": (lambda d: d["events"][0].update(name="x"), "which model independent runs"),
     "an unknown model": (lambda d: d.update(model="gan"), "model is none of"),
     "an event twice": (lambda d: d["events"].append(d["events"][0]), "a name occurs twice"),
-    "fewer histograms": (lambda d: d["events"][0].update(histograms=2), "other histograms"),
-    "fewer rows": (lambda d: d["events"][0].update(rows_per_unit=1), "other rows per unit"),
+    "fewer histograms": (
+        lambda d: d["events"][0].update(histograms=2),
+        "is not the one that model",
+    ),
+    "fewer rows": (lambda d: d["events"][0].update(rows_per_unit=1), "is not the one that model"),
     "an unknown event": (lambda d: d["events"][0].update(kind="magic"), "event kind must be"),
     "noise that is no number": (lambda d: d["events"][0].update(sigma="10"), "sigma"),
     "rows as units": (lambda d: d["unit"].update(name=None, max_rows=1), "unit is not that of"),
@@ -98,7 +102,21 @@ def test_a_changed_schema_is_found(forger: Forger) -> None:
 def test_the_events_a_model_must_pay_for_are_those_it_plans(model: str, every_type: Schema) -> None:
     generator = generator_class(model)(Domain.of(every_type, Codec(every_type)))
     shares = generator.shares(PrivacyBudget(epsilon=3.0, delta=1e-6))
-    assert {share.event.name: type(share.event) for share in shares} == EVENTS[model]
+    budget = PrivacyBudget(epsilon=3.0, delta=1e-6)
+    plan = PrivacyPlan.calibrate(budget, shares)
+    document = certify(every_type, plan, model=model, ledger=None, entry=None)
+
+    def complaints(events: list[Document]) -> list[str]:
+        read = tuple(event_from_dict(event) for event in events)
+        certificate = replace(Certificate.from_dict(document), events=read)
+        return [problem.message for problem in check_certificate(certificate, every_type, None)]
+
+    assert not any("event" in text for text in complaints(document["events"]))
+    for place in range(1, len(document["events"])):
+        fewer = document["events"][:place] + document["events"][place + 1 :]
+        assert any("is missing" in text for text in complaints(fewer))
+    renamed = [document["events"][0] | {"rows_per_unit": 1, "unit_mass": 1}]
+    assert any("is not the one" in text for text in complaints(renamed + document["events"][1:]))
 
 
 def test_a_certificate_survives_its_document(forger: Forger) -> None:

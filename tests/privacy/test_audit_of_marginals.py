@@ -153,10 +153,7 @@ def guesses(
     released = np.array([flat(office.release(cohort, entropy)) for _ in range(runs)])
     without, within = (flat(tables) for tables in known)
     spread = np.concatenate(
-        [
-            np.full(table.size, sigma)
-            for table, sigma in zip(known[0], office.sigmas, strict=True)
-        ]
+        [np.full(table.size, sigma) for table, sigma in zip(known[0], office.sigmas, strict=True)]
     )
     nearer = (released - (without + within) / 2) * (within - without) / spread**2
     return np.asarray(nearer.sum(axis=1) > 0)

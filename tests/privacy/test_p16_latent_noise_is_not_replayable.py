@@ -1,15 +1,17 @@
-"""P16: the latent noise of a private step, drawn from the stream that drew the released weights.
+"""P16: the latent noise of a private step, drawn from a stream that 32 bits give away.
 
 A unit's gradient depends on the latent noise of its rows. While nobody knows that noise, taking the
 unit away moves the sum by at most C: the others' noise has the same law as before. But if the noise
 comes from one seeded stream, in the order of the batch, whoever can replay the stream sees the
-noise of all later rows shift, and the sum move by more. torch seeds a generator with 32 bits, and
-the first draws of the stream are the initial weights, which released weights still resemble. So no
-stream that drew weights may feed a private step.
+noise of all later rows shift, and the sum move by more. torch seeds a generator with 32 bits, which
+can be tried out one by one: against initial weights from the same stream, which released weights
+still resemble, or against the steps themselves, for a wrong stream moves a large batch by much more
+than the noise does. So no stream of torch may feed a private step; the source of all noise may.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -83,34 +85,40 @@ def test_a_replayed_stream_breaks_the_bound() -> None:
     assert max(shifts) > 1.5 * C
 
 
-def draws_on_the_stream_of_weights(
-    loss_of: Callable[[Network], Any] | None,
+DRAWS = ("randn", "rand", "normal", "randn_like", "rand_like", "randint", "bernoulli")
+METHODS = ("normal_", "uniform_", "bernoulli_")
+
+
+def draws_by_torch(
+    loss: Callable[[Network, Tensor, Tape | None], Tensor] | None,
     schema: Schema,
     frame: pd.DataFrame,
     patch: pytest.MonkeyPatch,
 ) -> bool:
-    """Fit `tvae`; does any private step take from a generator that drew initial weights?"""
-    generators: list[torch.Generator] = []
-    moved: list[bool] = []
-    make, clipped_sum = Network.__init__, DpSgd.clipped_sum
+    """Fit `tvae`, perhaps with another loss; does any private step draw from a stream of torch?"""
+    drawn: list[str] = []
+    steps: list[int] = []
+    clipped_sum = DpSgd.clipped_sum
 
-    def making(self: Network, *arguments: Any, generator: torch.Generator, **rest: Any) -> None:
-        make(self, *arguments, generator=generator, **rest)
-        generators.append(generator)
-        if loss_of is not None:
-            self.loss = loss_of(self)  # type: ignore[method-assign]
+    def noting(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
+        def drawing(*arguments: Any, **options: Any) -> Any:
+            drawn.append(name)
+            return draw(*arguments, **options)
 
-    def summing(self: DpSgd, loss: Any, batch: Any, mask: Tensor) -> Tensor:
-        before = [generator.get_state() for generator in generators]
-        before.append(torch.get_rng_state())
-        found = clipped_sum(self, loss, batch, mask)
-        after = [generator.get_state() for generator in generators] + [torch.get_rng_state()]
-        moved.append(any(not torch.equal(a, b) for a, b in zip(before, after, strict=True)))
-        return found
+        return drawing
+
+    def summing(self: DpSgd, *arguments: Any) -> Tensor:
+        steps.append(self.steps_taken)
+        with patch.context() as watched:
+            for owner, names in ((torch, DRAWS), (Tensor, METHODS)):
+                for name in names:
+                    watched.setattr(owner, name, noting(name, getattr(owner, name)))
+            return clipped_sum(self, *arguments)
 
     with patch.context() as patched:
-        patched.setattr(Network, "__init__", making)
         patched.setattr(DpSgd, "clipped_sum", summing)
+        if loss is not None:
+            patched.setattr(Network, "loss", loss)
         pipeline.fit(
             frame,
             schema,
@@ -120,24 +128,34 @@ def draws_on_the_stream_of_weights(
             model="tvae",
             without_ledger=True,
         )
-    assert len(moved) == 5 and len(generators) == 1
-    return any(moved)
+    assert steps == [1, 2, 3, 4, 5]
+    return bool(drawn)
 
 
-def sharing(network: Network) -> Any:
-    """Broken twin: each call of the loss draws from the network's first generator, or torch's."""
-    loss = type(network).loss
+real_loss = Network.loss
 
-    def drawing(rows: Tensor, tape: Tape | None) -> Tensor:
-        torch.randn(1)
-        return loss(network, rows, tape)
 
-    return drawing
+def from_the_weights_stream(network: Network, rows: Tensor, tape: Tape | None) -> Tensor:
+    """Broken twin: the network keeps the generator of its weights for later."""
+    return real_loss(network, rows, tape) + 0 * torch.randn(1, generator=torch.Generator())
+
+
+def from_a_fresh_stream(network: Network, rows: Tensor, tape: Tape | None) -> Tensor:
+    """Broken twin: a seed of 62 fresh bits, of which torch takes 32."""
+    fresh = torch.Generator().manual_seed(secrets.randbits(62))
+    return real_loss(network, rows, tape) + 0 * torch.empty(1).normal_(generator=fresh)
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-def test_a_private_step_does_not_draw_on_the_stream_of_weights(
+@pytest.mark.parametrize("twin", [from_the_weights_stream, from_a_fresh_stream])
+def test_latent_noise_from_a_stream_of_torch_is_caught(
+    twin: Any, clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert draws_by_torch(twin, clinic, visits(60), monkeypatch)
+
+
+@pytest.mark.usefixtures("few_steps", "quick_plans")
+def test_a_private_step_draws_on_no_stream_of_torch(
     clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert draws_on_the_stream_of_weights(sharing, clinic, visits(60), monkeypatch)
-    assert not draws_on_the_stream_of_weights(None, clinic, visits(60), monkeypatch)
+    assert not draws_by_torch(None, clinic, visits(60), monkeypatch)

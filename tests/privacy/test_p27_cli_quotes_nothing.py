@@ -226,10 +226,10 @@ def is_clear(said: Any) -> bool:
     return said.code in (0, 2) and "Traceback" not in said.err and "Warning" not in said.err
 
 
-def ways(folder: Path, suffix: str, number: int) -> list[object]:
+def ways(suffix: str, number: int) -> list[object]:
     """One of the commands that read a private table."""
     table = f"table{suffix}"
-    if number % 3 == 0:
+    if (number + number // len(BREAKERS)) % 3 == 0:
         return ["schema", "check", "clinic.schema.yaml", table, *["--json"][: number % 2]]
     return [
         "fit", "clinic.schema.yaml", table, "--dataset", "clinic", "--epsilon", 2, "--delta",
@@ -242,7 +242,7 @@ def tell(shell: Shell, tmp_path: Path, quick_plans: None) -> Callable[[Case, int
     def of(case: Case, number: int) -> Any:
         (tmp_path / "clinic.schema.yaml").write_text(yaml.safe_dump(case.schema))
         (tmp_path / f"table{case.suffix}").write_bytes(case.content)
-        return shell(tmp_path, *ways(tmp_path, case.suffix, number))
+        return shell(tmp_path, *ways(case.suffix, number))
 
     return of
 
