@@ -8,11 +8,11 @@ names, so that nothing can travel along unseen.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from dpsynth.documents import check_format, check_keys, file_digest, text, whole
+from dpsynth.documents import check_format, check_keys, file_digest, text, truth, whole
 from dpsynth.errors import ArtifactError
 from dpsynth.schema import Schema
 
@@ -57,6 +57,7 @@ class Drawing:
         rows: number of rows.
         seed: seed of the sampling; public, and apart from the noise of the fit.
         condition: the rows were kept to this condition, if any.
+        plain: the rows are independent draws, not spread evenly.
     """
 
     model: str
@@ -64,6 +65,7 @@ class Drawing:
     rows: int
     seed: int
     condition: str | None = None
+    plain: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Write the document that the manifest holds under ``dpsynth``."""
@@ -76,8 +78,7 @@ class Drawing:
         Raises:
             ArtifactError: a key is missing, unknown or of the wrong type.
         """
-        keys = ("format", "version", "model", "run_sha256", "rows", "seed", "condition")
-        check_keys(document, place, keys)
+        check_keys(document, place, ("format", "version", *(field.name for field in fields(cls))))
         check_format(document, place, FORMAT, VERSION)
         condition = document["condition"]
         return cls(
@@ -86,6 +87,7 @@ class Drawing:
             rows=whole(document["rows"], f"{place}.rows", least=1),
             seed=whole(document["seed"], f"{place}.seed", least=0),
             condition=None if condition is None else text(condition, f"{place}.condition"),
+            plain=truth(document["plain"], f"{place}.plain"),
         )
 
 

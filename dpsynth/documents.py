@@ -162,6 +162,13 @@ def whole(value: Any, place: str, *, least: int) -> int:
     return value
 
 
+def truth(value: Any, place: str) -> bool:
+    """Check that a value is true or false."""
+    if not isinstance(value, bool):
+        raise ArtifactError(f"{place}: true or false is expected")
+    return value
+
+
 def number(value: Any, place: str, *, above: float) -> float:
     """Check that a value is a finite number above ``above``."""
     wrong = isinstance(value, bool) or not isinstance(value, int | float)

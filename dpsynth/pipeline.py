@@ -22,7 +22,8 @@ from dpsynth.entropy import Entropy, OsEntropy
 from dpsynth.errors import RefusedCellError
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.models.base import Domain, Generator, Progress, silent
-from dpsynth.models.registry import DEFAULT, generator_class
+from dpsynth.models.presets import choose
+from dpsynth.models.registry import AUTO, DEFAULT, generator_class
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.run import Run
 from dpsynth.sampler import Sampler, default_rows, fresh_seed
@@ -34,11 +35,15 @@ Source = str | Path | pd.DataFrame
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before any data is opened: the codec, the unfitted generator, the plan."""
+    """What is known before any data is opened: the codec, the unfitted generator, the plan.
+
+    ``reason`` says why the model is the one it is.
+    """
 
     codec: Codec
     generator: Generator
     plan: PrivacyPlan
+    reason: str
 
 
 def prepare(schema: Schema, *, epsilon: float, delta: float, model: str = DEFAULT) -> Prepared:
@@ -50,8 +55,13 @@ def prepare(schema: Schema, *, epsilon: float, delta: float, model: str = DEFAUL
     schema.require_complete()
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     codec = Codec(schema)
-    generator = generator_class(model)(Domain.of(schema, codec))
-    return Prepared(codec, generator, PrivacyPlan.calibrate(budget, generator.shares(budget)))
+    domain = Domain.of(schema, codec)
+    reason = "asked for"
+    if model == AUTO:
+        model, reason = choose(domain, budget)
+    generator = generator_class(model)(domain)
+    plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
+    return Prepared(codec, generator, plan, reason)
 
 
 def fit(
@@ -77,7 +87,7 @@ def fit(
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
         dataset: the name under which the ledger counts what these patients have spent.
-        model: a generator's name.
+        model: a generator's name, or ``auto``: the one that suits the public size.
         purpose: a few words for the ledger.
         ledger: where to charge; the default ledger if None.
         without_ledger: charge nowhere; the run is stamped, and release refuses it.
@@ -95,6 +105,7 @@ def fit(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
+    model = prepared.generator.name
     table = open_table(data, schema)
     if output is not None:
         check_vacant(output)
@@ -160,9 +171,11 @@ def _charged(
     ledger.charge(entry.id, "")
 
 
-def sample(run: Run, rows: int | None = None, *, seed: int | None = None) -> pd.DataFrame:
+def sample(
+    run: Run, rows: int | None = None, *, seed: int | None = None, plain: bool = False
+) -> pd.DataFrame:
     """Draw a synthetic table in memory; see `dpsynth.sampler.Sampler` to stream one."""
-    frames = Sampler.of(run).frames(
+    frames = Sampler.of(run, plain=plain).frames(
         default_rows(run) if rows is None else rows,
         seed=fresh_seed() if seed is None else seed,
     )

@@ -73,7 +73,12 @@ def release(
         (temporary / SCHEMA).write_bytes(written(run.schema.to_dict()))
         (temporary / PRIVACY).write_bytes(written(run.certificate))
         drawing = Drawing(
-            run.model, run_digest(run_folder), drawn.rows, drawn.seed, drawn.condition
+            run.model,
+            run_digest(run_folder),
+            rows=drawn.rows,
+            seed=drawn.seed,
+            condition=drawn.condition,
+            plain=drawn.plain,
         )
         description = manifest(temporary, run.schema, drawing)
         (temporary / MANIFEST).write_bytes(written(description))
@@ -101,7 +106,7 @@ def _draw(run: Run, path: Path, rows: int | None, seed: int | None) -> Sample:
     chosen = fresh_seed() if seed is None else seed
     check_seed(chosen)
     write_table(sample_frames(run, wanted, chosen), path, run.schema)
-    return Sample(path.name, file_digest(path), wanted, chosen, None)
+    return Sample(path.name, file_digest(path), wanted, chosen, condition=None, plain=False)
 
 
 def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:

@@ -96,15 +96,19 @@ class Run:
             (temporary / DOCUMENT).write_bytes(written(self._document(state)))
         return Path(folder)
 
-    def sample(self, rows: int | None = None, *, seed: int | None = None) -> pd.DataFrame:
+    def sample(
+        self, rows: int | None = None, *, seed: int | None = None, plain: bool = False
+    ) -> pd.DataFrame:
         """Draw a synthetic table in memory; by default as many rows as the schema declares.
+
+        Rows are spread more evenly than chance unless ``plain``: then they are independent.
 
         Raises:
             InputError: rows or seed are out of range.
         """
         from dpsynth.pipeline import sample
 
-        return sample(self, rows, seed=seed)
+        return sample(self, rows, seed=seed, plain=plain)
 
     def _document(self, state: bytes) -> dict[str, Any]:
         """Describe the run; the last key is the digest of all others."""

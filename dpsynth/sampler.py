@@ -35,15 +35,18 @@ class Sampler:
     codec: Codec
     rules: tuple[Rule, ...]
     where: Rule | None = None
+    plain: bool = False
 
     @classmethod
-    def of(cls, run: Run, *, where: str | None = None) -> Sampler:
+    def of(cls, run: Run, *, where: str | None = None, plain: bool = False) -> Sampler:
         """Rebuild the generator of a run.
 
         Args:
             run: the artifact of a fit.
             where: an optional condition in the schema's rule language; only rows that satisfy it
                 are kept.
+            plain: draw independent rows. Otherwise rows are spread more evenly than chance, which
+                brings a table closer to what was learned, and makes its rows dependent.
 
         Raises:
             ArtifactError: the run's state does not fit its model.
@@ -59,7 +62,7 @@ class Sampler:
                 "damaged, or written by another version of dpsynth"
             ) from error
         condition = None if where is None else _condition(where, run)
-        return cls(generator, codec, run.schema.rules, condition)
+        return cls(generator, codec, run.schema.rules, condition, plain)
 
     def frames(
         self, rows: int, *, seed: int, progress: Callable[[float], None] | None = None
@@ -85,7 +88,8 @@ class Sampler:
         kept: list[pd.DataFrame] = []
         wanted, drawn, satisfied = rows, 0, 0
         while wanted > 0:
-            frame = self.codec.decode(self.generator.sample(batch, rng), rng)
+            codes = self.generator.sample(batch, rng, even=not self.plain)
+            frame = self.codec.decode(codes, rng)
             for rule in self.rules:  # a rule about a missing value is not broken
                 frame = frame[rule.holds(frame)]
             if self.where is not None:  # a condition on a missing value is not met

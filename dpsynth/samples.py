@@ -1,4 +1,4 @@
-"""The tables that were drawn from a run: file name, SHA-256, rows, seed, condition.
+"""The tables that were drawn from a run: file name, SHA-256, rows, seed, condition, plainness.
 
 ``samples.json`` beside ``run.json`` is how a release knows that a table came from the run, so that
 the table which was evaluated is the table which is released.
@@ -18,6 +18,7 @@ from dpsynth.documents import (
     read_document,
     require_plain_file,
     text,
+    truth,
     whole,
     written,
 )
@@ -36,6 +37,7 @@ class Sample:
     rows: int
     seed: int
     condition: str | None
+    plain: bool
 
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:
@@ -48,11 +50,18 @@ class Sample:
             rows=whole(document["rows"], f"{place}.rows", least=1),
             seed=whole(document["seed"], f"{place}.seed", least=0),
             condition=None if condition is None else text(condition, f"{place}.condition"),
+            plain=truth(document["plain"], f"{place}.plain"),
         )
 
 
 def record_sample(
-    folder: str | Path, table: str | Path, *, rows: int, seed: int, condition: str | None = None
+    folder: str | Path,
+    table: str | Path,
+    *,
+    rows: int,
+    seed: int,
+    condition: str | None = None,
+    plain: bool = False,
 ) -> str:
     """Record a table that was just drawn from the run in ``folder``.
 
@@ -65,7 +74,7 @@ def record_sample(
     """
     folder, table = Path(folder), Path(table)
     require_plain_file(table)
-    drawn = Sample(table.name, file_digest(table), rows, seed, condition)
+    drawn = Sample(table.name, file_digest(table), rows, seed, condition, plain)
     document = {
         "format": FORMAT,
         "version": VERSION,

@@ -93,8 +93,12 @@ class Generator(Protocol):
         """Run the plan's events on the cohort, each exactly once, and learn from what they gave."""
         ...
 
-    def sample(self, rows: int, rng: np.random.Generator) -> Codes:
-        """Draw ``[rows, columns]`` codes from what was learned; reads nothing else."""
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
+        """Draw ``[rows, columns]`` codes from what was learned; reads nothing else.
+
+        With ``even``, rows are spread more evenly than chance: every row has the law that was
+        learned, but rows are not independent of each other. Without it they are.
+        """
         ...
 
     def config(self) -> dict[str, Any]:

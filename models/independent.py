@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpsynth.events import JointHistograms
 from dpsynth.mechanisms import joint_histograms
 from dpsynth.models.base import Codes, Domain, Progress, silent
-from dpsynth.models.marginals import noisy_total, project
+from dpsynth.models.marginals import even_points, noisy_total, project
 from dpsynth.models.presets import ONE_WAY, shares_of
 from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
 
@@ -52,12 +52,13 @@ class Independent:
         progress("histograms", 1.0)
         return self
 
-    def sample(self, rows: int, rng: np.random.Generator) -> Codes:
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes, each column on its own."""
         columns = []
         for shares in self.shares_:
             ends = np.cumsum(shares)
-            drawn = np.searchsorted(ends, rng.random(rows) * ends[-1], side="right")
+            points = even_points([rng.random(rows)], rng) if even else rng.random(rows)
+            drawn = np.searchsorted(ends, points * ends[-1], side="right")
             columns.append(np.minimum(drawn, len(shares) - 1).astype(np.uint16))
         return np.column_stack(columns)
 

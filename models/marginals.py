@@ -117,8 +117,9 @@ def merge(
     """Merge a column's codes into bins that each stand well above the noise.
 
     Neighbouring cells of a numeric column are merged until a bin holds at least
-    max(total / most, 4 sigma) rows, so that a heaped value keeps a bin of its own; unordered codes
-    below max(3 sigma, pool * total) rows share one bin. Reads the noisy counts only.
+    max(total / most, 4 sigma) rows, so that a heaped value makes up most of its bin (a few thin
+    cells before it may join it, and are told apart again by ``shares``); unordered codes below
+    max(3 sigma, pool * total) rows share one bin. Reads the noisy counts only.
 
     Args:
         feature: the column.

@@ -22,6 +22,7 @@ STEPS = "DP-SGD steps"
 
 LARGEST_MASS = 5040
 MOST_PAIRS = 1500
+LEAST_UNITS = 20_000
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Preset:
         """Choose the settings of a model from public facts."""
         epsilon, units = budget.epsilon, domain.population
         mu = gaussian_mu(epsilon, budget.delta)
-        large = units >= 20_000
+        large = units >= LEAST_UNITS
         bins = 16 if large or epsilon > 6 else (8 if epsilon <= 4 else 12)
         noise = math.sqrt(len(domain.features)) * bins / (units * mu)
         one_way = min(0.25, max(0.1, 0.1 + 8 * (noise - 0.005)))
@@ -83,15 +84,28 @@ class Preset:
 def _training(level: int, large: bool) -> dict[str, Any]:
     """Return the settings of the network and its training, by level of epsilon."""
     return {
-        "training": (0.25, 0.4, 0.5)[level],
+        "training": (0.25, 0.25, 0.4)[level],
         "masked": (0, 64, 128)[level],
         "hidden": 128,
-        "latent": (0, 0, 8)[level],
+        "latent": 0,
         "warm_steps": 500,
         "steps": (200, 300, 400)[level],
         "learning_rate": (0.01, 0.005, 0.003)[level],
-        "anchor": (1.0, 0.5, 0.1)[level],
+        "anchor": 1.0,
     }
+
+
+def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
+    """Choose a generator from public facts; returns its name and the reason.
+
+    Private steps pay from some number of units on: below it their noise undoes what the mixture
+    has learned, and the budget is better spent on the histograms.
+    """
+    if domain.population < LEAST_UNITS:
+        return "mixture", (
+            f"below {LEAST_UNITS} units the noise of DP-SGD costs more than it teaches"
+        )
+    return "tvae", f"from {LEAST_UNITS} units on, DP-SGD adds what pairs of columns do not show"
 
 
 def mass_of(max_rows: int) -> int | None:

@@ -70,9 +70,8 @@ class Products:
         """Return the components' distributions of column j, ``[K, bins]``."""
         return self.tables[:, self.offsets[j] : self.offsets[j + 1]]
 
-    @cached_property
-    def leaders(self) -> tuple[tuple[int, ...], ...]:
-        """For each column, the earlier columns that it depends on most, strongest first."""
+    def leaders(self, most: int) -> tuple[tuple[int, ...], ...]:
+        """Give, for each column, the earlier ones it depends on most, strongest first."""
         weighted = self.tables * self.weights[:, None].astype(np.float32)
         joint = weighted.T @ self.tables
         one = weighted.sum(axis=0)
@@ -81,7 +80,7 @@ class Products:
             np.add.reduceat(gaps, self.offsets[:-1], 0), self.offsets[:-1], 1
         )
         return tuple(
-            tuple(sorted(range(j), key=lambda i: -by_column[i, j])[:LEADERS])
+            tuple(sorted(range(j), key=lambda i: -by_column[i, j])[:most])
             for j in range(len(self.sizes))
         )
 
@@ -103,13 +102,14 @@ class Products:
         lie side by side. Every row still has the law of the mixture, but rows are not independent.
         """
         component = self._components(rows, rng, even)
+        leaders = self.leaders(LEADERS) if even else ()
         drawn = np.empty((rows, len(self.sizes)), dtype=np.int64)
         for j, size in enumerate(self.sizes):
             tables = self.column(j)
             ends = np.cumsum(tables, axis=1, dtype=np.float64)
             if even:
                 mean = (tables @ np.arange(size, dtype=np.float32))[component]
-                keys = [rng.random(rows), mean, *(drawn[:, i] for i in reversed(self.leaders[j]))]
+                keys = [rng.random(rows), mean, *(drawn[:, i] for i in reversed(leaders[j]))]
                 points = even_points(keys, rng)
             else:
                 points = rng.random(rows)

@@ -18,6 +18,8 @@ _HOMES = {
 
 NAMES = tuple(_HOMES)
 DEFAULT = "tvae"
+AUTO = "auto"
+"""Stands for the generator that `presets.choose` picks from public facts."""
 
 
 def generator_class(name: str) -> type[Generator]:

@@ -39,6 +39,7 @@ WARM_BATCH = 4_000
 WARM_RATE = 0.01
 REHEARSAL = 4_000  # units of mixture rows on which the clipping norm is read off
 QUANTILE = 0.95
+LEADERS = 4  # columns along which draws are spread evenly
 
 
 class Tvae:
@@ -73,7 +74,7 @@ class Tvae:
             rng=rng,
             progress=progress,
         )
-        self.leaders_ = products.leaders
+        self.leaders_ = products.leaders(LEADERS)
         self.network_ = self._network(int(rng.integers(2**62)))
         self.network_.start_at([column.bin_shares for column in self.bins_])
         rows = torch.from_numpy(products.draw(5 * min(self.domain.population, 60_000), rng))

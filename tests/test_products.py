@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpsynth.models.products import LEADERS, Products, Target, fit_products, inverse
+from dpsynth.models.products import Products, Target, fit_products, inverse
 
 Floats = npt.NDArray[np.float64]
 SIZES = (3, 2, 4)
@@ -97,7 +97,7 @@ def test_even_draws_are_unbiased_and_spread_less() -> None:
             axes = tuple(axis for axis in (1, 2, 3) if axis != j + 1)
             share = true.sum(axis=tuple(axis - 1 for axis in axes))
             chance = rows * share * (1 - share)
-            ratios.append((tables.sum(axis=axes).var(axis=0)[share > 0.02] / chance[share > 0.02]))
+            ratios.append(tables.sum(axis=axes).var(axis=0)[share > 0.02] / chance[share > 0.02])
         if even:
             assert max(float(ratio.max()) for ratio in ratios) < 0.25
         else:  # the ruler: plain draws have the variance of chance, to 5 of its errors
@@ -223,15 +223,15 @@ def test_tilting_leaves_the_mixture_itself_alone() -> None:
 # Leaders --------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 10**6), st.integers(1, 7), st.integers(1, 6))
-def test_leaders_are_earlier_columns_and_at_most_two(
-    seed: int, columns: int, components: int
+@given(st.integers(0, 10**6), st.integers(1, 7), st.integers(1, 6), st.integers(0, 5))
+def test_leaders_are_earlier_columns_and_no_more_than_asked(
+    seed: int, columns: int, components: int, most: int
 ) -> None:
     sizes = tuple(np.random.default_rng(seed).integers(1, 5, columns).tolist())
-    leaders = mixture(seed, components, sizes).leaders
+    leaders = mixture(seed, components, sizes).leaders(most)
     assert len(leaders) == columns
     for j, own in enumerate(leaders):
-        assert len(own) == min(j, LEADERS) == len(set(own))
+        assert len(own) == min(j, most) == len(set(own))
         assert all(0 <= i < j for i in own)
 
 
@@ -243,9 +243,10 @@ def test_leaders_are_the_strongest_first() -> None:
     other = np.array([[1, 0], [0, 1], [1, 0], [0, 1.0]])
     tables = np.concatenate([some, other, same, np.full((4, 2), 0.5), same], axis=1)
     products = Products((2,) * 5, weights, tables.astype(np.float32))
-    assert products.leaders[4] == (2, 0)
-    assert products.leaders[2][0] == 0
-    assert products.leaders[0] == ()
+    assert products.leaders(2)[4] == (2, 0)
+    assert products.leaders(4)[4][:2] == (2, 0) and set(products.leaders(4)[4]) == {0, 1, 2, 3}
+    assert products.leaders(2)[2][0] == 0
+    assert products.leaders(2)[0] == ()
 
 
 # Fitting --------------------------------------------------------------------------------------
@@ -274,7 +275,7 @@ ALL = [(0, 1), (0, 2), (1, 2)]
 
 
 def test_a_known_joint_is_recovered_from_exact_counts() -> None:
-    """Two hidden kinds of row: pairs determine the law, and the fit must find it."""
+    """Two hidden kinds of row. Pairs are met; what they leave open beyond comes near the truth."""
     kinds = mixture(11, components=2)
     true = law(kinds)
     found = law(
@@ -284,7 +285,7 @@ def test_a_known_joint_is_recovered_from_exact_counts() -> None:
     )
     for i, j in ALL:
         assert total_variation(two_way(found, i, j), two_way(true, i, j)) < 0.004
-    assert total_variation(found, true) < 0.02
+    assert total_variation(found, true) < 0.04
     alone = np.einsum("i,j,k->ijk", true.sum((1, 2)), true.sum((0, 2)), true.sum((0, 1)))
     assert total_variation(alone, true) > 0.2  # what no relation at all would give
 
@@ -295,7 +296,7 @@ def test_a_column_that_equals_another_is_fitted_too() -> None:
     fitted = fit_products(
         exact_target(true, [(0, 1)]), components=40, steps=500, rng=np.random.default_rng(2)
     )
-    assert total_variation(law(fitted), true) < 0.01
+    assert total_variation(law(fitted), true) < 0.02
 
 
 def test_a_pair_that_was_not_measured_is_left_to_itself() -> None:

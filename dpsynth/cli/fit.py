@@ -65,7 +65,7 @@ def fit(
         ledger = certificate.get("ledger")
         values = {
             "run": output,
-            "model": model,
+            "model": run.model,
             "epsilon": certificate["epsilon"],
             "composed_epsilon": certificate["composed_epsilon"],
             "delta": certificate["delta"],
@@ -73,7 +73,7 @@ def fit(
             "stamps": list(run.stamps),
         }
         lines = [
-            f"run         {output}",
+            f"run         {output}: model {run.model}",
             f"cost        epsilon {epsilon:g}, delta {delta:g} "
             f"(composed: {certificate['composed_epsilon']:.4f})",
         ]

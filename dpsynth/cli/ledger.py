@@ -53,7 +53,11 @@ def show(dataset: str | None, as_json: bool, quiet: bool) -> None:
             for entry in entries
         ]
         header = ("when (UTC)", "who", "dataset", "model", "epsilon", "delta", "status", "purpose")
-        lines = table(header, rows) if rows else ["no fit has been charged yet"]
+        lines = (
+            table(header, rows)
+            if rows
+            else [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
+        )
         lines += [
             "",
             *[

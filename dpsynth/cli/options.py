@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dpsynth.models.registry import DEFAULT, NAMES
+from dpsynth.models.registry import AUTO, DEFAULT, NAMES
 from dpsynth.schema_wording import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -34,8 +34,8 @@ def budget_options(command: Command) -> Command:
         "--model",
         default=DEFAULT,
         show_default=True,
-        type=ModelChoice(NAMES),
-        help="The generator to fit.",
+        type=ModelChoice((*NAMES, AUTO)),
+        help="The generator to fit; auto chooses by the public size.",
     )(command)
     command = click.option(
         "--delta",

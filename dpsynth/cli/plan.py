@@ -28,7 +28,8 @@ def plan(schema: str, epsilon: float, delta: float, model: str, as_json: bool, q
 
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = Schema.load(schema)
-        calibrated = prepare(loaded, epsilon=epsilon, delta=delta, model=model).plan
+        prepared = prepare(loaded, epsilon=epsilon, delta=delta, model=model)
+        calibrated, model = prepared.plan, prepared.generator.name
         total = sum(event.mu() ** 2 for event in calibrated.events)
         rows = [
             (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event))
@@ -37,17 +38,18 @@ def plan(schema: str, epsilon: float, delta: float, model: str, as_json: bool, q
         values = {
             "schema": loaded.name,
             "model": model,
+            "reason": prepared.reason,
             "unit": unit_text(loaded),
             "population": loaded.population.value,
             "plan": calibrated.to_dict(),
         }
         lines = [
             f"schema      {loaded.name}",
-            f"model       {model}",
+            f"model       {model} ({prepared.reason})",
             f"unit        {unit_text(loaded)}",
             f"population  {loaded.population.value} units, public",
             f"budget      epsilon {epsilon:g}, delta {delta:g}; "
-            f"all mechanisms together cost epsilon {calibrated.epsilon:.4f}",
+            f"all mechanisms together cost epsilon {calibrated.epsilon:.4g}",
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]

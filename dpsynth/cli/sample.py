@@ -21,6 +21,7 @@ from dpsynth.cli.console import Console, output_options
     type=click.Path(dir_okay=False),
     help="Table to write: .parquet, .csv or .csv.gz.",
 )
+@click.option("--plain", is_flag=True, help="Draw independent rows, for analyses that need them.")
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @output_options
 def sample(
@@ -28,6 +29,7 @@ def sample(
     rows: int | None,
     seed: int | None,
     where: str | None,
+    plain: bool,
     output: str,
     force: bool,
     as_json: bool,
@@ -36,7 +38,8 @@ def sample(
     """Draw synthetic rows from RUN; nothing but the run is read.
 
     The same run, seed and number of rows give the same table. The table's hash is recorded in the
-    run, so that it can be released later.
+    run, so that it can be released later. Rows are spread more evenly than chance would, which
+    keeps the table close to what was learned; with --plain they are independent draws.
     """
     from dpsynth.run import Run
     from dpsynth.sampler import Sampler, default_rows, fresh_seed
@@ -47,11 +50,13 @@ def sample(
         loaded = Run.load(run)
         wanted = default_rows(loaded) if rows is None else rows
         chosen = fresh_seed() if seed is None else seed
-        frames = Sampler.of(loaded, where=where).frames(
+        frames = Sampler.of(loaded, where=where, plain=plain).frames(
             wanted, seed=chosen, progress=lambda part: console.progress("sampling", part)
         )
         write_table(frames, Path(output), loaded.schema, overwrite=force)
-        digest = record_sample(Path(run), Path(output), rows=wanted, seed=chosen, condition=where)
+        digest = record_sample(
+            Path(run), Path(output), rows=wanted, seed=chosen, condition=where, plain=plain
+        )
         values = {"table": output, "rows": wanted, "seed": chosen, "sha256": digest}
         lines = [
             f"table       {output}: {wanted} synthetic rows",

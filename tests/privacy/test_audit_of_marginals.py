@@ -15,7 +15,6 @@ less than 60 % of its claim takes more than three standard deviations: 1e-3 a ga
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
