@@ -30,7 +30,7 @@ demo: install  ## simulate a cohort, fit, sample, check, and write a bundle to d
 	$(BIN)/dpsynth demo --output $(DEMO)
 
 test: install-dev  ## run the tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -rs
 
 lint: install-dev  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -21,6 +21,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+class Note(str):
+    """What dpsynth adds to an error on its way out, by ``add_note``; safe to show.
+
+    Notes of others are not shown: a library may quote a cell in one.
+    """
+
+
 class DpsynthError(Exception):
     """Base of every error that dpsynth raises on purpose."""
 

@@ -19,7 +19,7 @@ from dpsynth.certificate import certify
 from dpsynth.codec import Codec
 from dpsynth.cohort import read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.errors import RefusedCellError
+from dpsynth.errors import Note, RefusedCellError
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.models.base import Domain, Generator, Progress, silent
 from dpsynth.models.presets import choose
@@ -164,8 +164,10 @@ def _charged(
         refused = isinstance(error, RefusedCellError)
         ledger.fail(entry.id, "refused a cell" if refused else type(error).__name__)
         error.add_note(
-            f"rows had been read: the ledger counts epsilon {plan.budget.epsilon:g} as spent on "
-            f"dataset '{dataset}'"
+            Note(
+                "rows may have been read: the ledger counts epsilon "
+                f"{plan.budget.epsilon:g} as spent on dataset '{dataset}'"
+            )
         )
         raise
     ledger.charge(entry.id, "")

@@ -54,10 +54,14 @@ class Network(nn.Module):
     """Autoregressive and latent paths to the logits of one-hot rows."""
 
     def __init__(self, shape: Shape, *, generator: torch.Generator) -> None:
-        """Draw initial weights from ``generator``; output layers start at zero."""
+        """Draw initial weights from ``generator``; output layers start at zero.
+
+        The noise of the latent path has a source of its own, ``noise``: torch seeds a generator
+        with 32 bits only, and released weights resemble those that were drawn from it.
+        """
         super().__init__()
         self.shape = shape
-        self.generator = generator
+        self.noise = np.random.default_rng()
         columns = np.repeat(np.arange(len(shape.bins)), shape.bins)
         self.skip = MaskedLinear(columns, columns, generator=generator)
         outputs: list[Linear] = [self.skip]
@@ -112,8 +116,8 @@ class Network(nn.Module):
             hidden = torch.tanh(self.encode_in(hot, tape))
             mean, log_variance = self.encode_out(hidden, tape).chunk(2, dim=1)
             log_variance = log_variance.clamp(-LOG_VARIANCE, LOG_VARIANCE)
-            noise = torch.randn(mean.shape, generator=self.generator)
-            latent = mean + torch.exp(0.5 * log_variance) * noise
+            noise = self.noise.standard_normal(tuple(mean.shape), dtype=np.float32)
+            latent = mean + torch.exp(0.5 * log_variance) * torch.from_numpy(noise)
             logits = logits + self.latent_logits(latent, tape)
             cost = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
         cost = cost - (logits * hot).sum(dim=1)

@@ -76,6 +76,7 @@ class Tvae:
         )
         self.leaders_ = products.leaders(LEADERS)
         self.network_ = self._network(int(rng.integers(2**62)))
+        self.network_.noise = entropy.generator()
         self.network_.start_at([column.bin_shares for column in self.bins_])
         rows = torch.from_numpy(products.draw(5 * min(self.domain.population, 60_000), rng))
         self._warm_up(rows, progress)

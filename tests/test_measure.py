@@ -265,6 +265,7 @@ class Spy:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, given: list[np.ndarray] | None = None):
         self.asked: list[tuple[str, tuple[Any, ...]]] = []
+        self.released: list[np.ndarray] = []
         real = {"one": room.joint_histograms, "two": room.chosen_histograms}
 
         def one(*args: Any) -> list[np.ndarray]:
@@ -273,7 +274,8 @@ class Spy:
 
         def two(*args: Any) -> list[np.ndarray]:
             self.asked.append(("two", args))
-            return real["two"](*args)
+            self.released = real["two"](*args)
+            return self.released
 
         monkeypatch.setattr(room, "joint_histograms", one)
         monkeypatch.setattr(room, "chosen_histograms", two)
@@ -293,6 +295,19 @@ def test_each_event_is_run_once_and_as_it_was_planned(
     assert len(chosen) == len(set(chosen)) <= pairs.most
     assert all(0 <= i < j < len(sizes) for i, j in chosen)
     assert pairs.covers(sigmas)
+
+
+def test_all_shares_are_counts_over_the_one_noisy_total(
+    monkeypatch: pytest.MonkeyPatch, plan: PrivacyPlan
+) -> None:
+    """A pair's own sum is noisier: divided by it, its cells would not be on the columns' scale."""
+    spy = Spy(monkeypatch)
+    measured = measure(cohort_with_visits(cohort(4)), HIDDEN, plan, SeededEntropy(5), most_bins=6)
+    starts = np.concatenate([[0], np.cumsum(measured.target.sizes)])
+    assert measured.total != 3000.0
+    for (i, j), table in zip(spy.asked[1][1][2], spy.released, strict=True):
+        block = np.s_[starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
+        np.testing.assert_allclose(measured.target.pairs[block], table / (6 * measured.total))
 
 
 def test_bins_pairs_and_scales_follow_from_the_first_release_alone(

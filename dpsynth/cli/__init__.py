@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from dpsynth import __version__
-from dpsynth.errors import DpsynthError
+from dpsynth.errors import DpsynthError, Note
 from dpsynth.schema_wording import did_you_mean
 
 _COMMANDS = {
@@ -129,4 +129,5 @@ def _say(message: str, error: Any) -> None:
     """Write an error and its notes (such as what was charged) to stderr."""
     click.echo(f"dpsynth: {message}", err=True)
     for note in getattr(error, "__notes__", ()):
-        click.echo(f"dpsynth: {note}", err=True)
+        if isinstance(note, Note):
+            click.echo(f"dpsynth: {note}", err=True)

@@ -121,7 +121,7 @@ def size_shows(facts: Callable[..., Facts], visits: Visits, *how: Any) -> list[s
     return sorted(key for key in one if one[key] != other[key])
 
 
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae"])
+@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "auto"])
 @pytest.mark.parametrize("factor", [0.1, 1, 10])
 def test_one_patient_less_shows_nowhere(
     model: str, factor: float, facts: Callable[..., Facts], clinic: Schema, visits: Visits

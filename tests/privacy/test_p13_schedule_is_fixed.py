@@ -28,6 +28,7 @@ from dpsynth import cli, pipeline
 from dpsynth.entropy import SeededEntropy
 from dpsynth.models import tvae
 from dpsynth.models.dpsgd import DpSgd
+from dpsynth.models.network import Network
 from dpsynth.models.presets import Preset
 from dpsynth.schema import Schema
 
@@ -37,8 +38,8 @@ STEPS = 6
 
 ADDED: dict[str, Poison] = {
     "as it is": lambda loss, step: loss,
-    "rising": lambda loss, step: loss + 1e6 * (step + 1),
-    "falling": lambda loss, step: loss - 1e6 * (step + 1),
+    "rising": lambda loss, step: loss + 1e12 * (step + 1),
+    "falling": lambda loss, step: loss - 1e12 * (step + 1),
 }
 SCALED: dict[str, Poison] = {
     "a thousand times": lambda loss, step: 1000.0 * loss,
@@ -137,20 +138,28 @@ def schedule(
     def run(kind: type[DpSgd], poison: Poison) -> dict[str, Any]:
         steps: list[Any] = []
         progress: list[Any] = []
-        entropy = Watched(5)
+        entropy, private, loss = Watched(5), False, Network.loss
 
-        class Poisoned(kind):  # type: ignore[valid-type, misc]
-            def step(self, loss: Any, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
-                index, taken = len(steps), self.optimizer.taken
-                super().step(
-                    lambda rows, tape: poison(loss(rows, tape), index), batch, mask, anchor=anchor
-                )
+        class Recorded(kind):  # type: ignore[valid-type, misc]
+            def sample_batch(self, units: int) -> Any:
+                nonlocal private
+                private = True
+                return super().sample_batch(units)
+
+            def step(self, *arguments: Any, **options: Any) -> None:
+                taken, mask = self.optimizer.taken, arguments[2]
+                super().step(*arguments, **options)
                 rate = self.optimizer.rate(taken)
                 steps.append((self.optimizer.taken, rate, len(mask), self.clipping_norm))
 
+        def poisoned(self: Network, rows: Tensor, tape: Any) -> Tensor:
+            found = loss(self, rows, tape)
+            return poison(found, len(steps)) if private else found
+
         with monkeypatch.context() as patch:
             patch.setattr(Preset, "of", of)
-            patch.setattr(tvae, "DpSgd", Poisoned)
+            patch.setattr(tvae, "DpSgd", Recorded)
+            patch.setattr(Network, "loss", poisoned)
             fitted = pipeline.fit(
                 visits(80),
                 clinic,

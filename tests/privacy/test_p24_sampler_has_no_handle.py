@@ -77,9 +77,10 @@ def test_no_parameter_lets_private_rows_in() -> None:
 
 
 def test_a_sampler_is_made_of_a_run_alone() -> None:
-    """Its fields are what the run says: generator, codec, rules, condition."""
-    fields = set(inspect.signature(Sampler).parameters)
-    assert fields <= {"generator", "codec", "rules", "where"}
+    """Its fields are what the run says (generator, codec, rules) and public choices."""
+    types = {str(field.annotation) for field in inspect.signature(Sampler).parameters.values()}
+    public = {"bool", "int", "str", "str | None", "Rule | None"}
+    assert types <= {"Generator", "Codec", "tuple[Rule, ...]"} | public
     assert list(inspect.signature(Run.load).parameters) == ["folder"]
     assert set(inspect.signature(Run).parameters) == {
         "schema", "model", "config", "arrays", "certificate", "stamps",
