@@ -7,7 +7,7 @@ from dpsynth.bundle import Drawing
 from dpsynth.certificate import Certificate, Unit
 from dpsynth.claims import exact_claims, floating_point_limits, not_covered
 from dpsynth.codec import Codec
-from dpsynth.errors import DpsynthError, Problem
+from dpsynth.errors import DpsynthError, InputError, Problem
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import shares_of
 from dpsynth.models.registry import NAMES
@@ -54,11 +54,12 @@ def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
     """
     if certificate.model not in NAMES:
         return [f"model is none of {', '.join(NAMES)}; this dpsynth cannot tell what it must pay"]
-    budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
-    domain = Domain.of(schema, Codec(schema))
-    needed = {
-        share.event.name: share.event for share in shares_of(certificate.model, domain, budget)
-    }
+    try:
+        budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
+        planned = shares_of(certificate.model, Domain.of(schema, Codec(schema)), budget)
+    except InputError as error:
+        return [str(error)]
+    needed = {share.event.name: share.event for share in planned}
     found = {event.name: event for event in certificate.events}
     messages = [
         f"event '{name}', which model {certificate.model} runs, is missing"

@@ -185,19 +185,21 @@ class ChosenHistograms:
     def sigma_for(self, part: float) -> float:
         """Return the scale of one histogram's noise; the squares of all parts add up to 1 at most.
 
-        Rounded up, so that the parts' scales keep the event's bound.
+        Rounded up, with room for the floats of `covers`, so that the parts keep the event's bound.
         """
         if not 0 < part <= 1:
             raise InputError(f"event '{self.name}': a part must be above 0 and at most 1")
-        sigma = math.hypot(self.mass * self.noise_multiplier / part, SMOOTHING)
+        sigma = math.hypot(self.mass * self.noise_multiplier / part, SMOOTHING) * (1 + 1e-9)
         return round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS))
 
     def covers(self, sigmas: Sequence[float]) -> bool:
         """Whether histograms with these scales of noise are within the event."""
         if not 0 < len(sigmas) <= self.most or min(sigmas) < _SMALLEST_SIGMA_MANY_ROWS:
             return False
+        if not all(map(math.isfinite, sigmas)):
+            return False
         precision = math.fsum(self.mass**2 / (sigma**2 - SMOOTHING**2) for sigma in sigmas)
-        return precision <= self.noise_multiplier**-2 * (1 + 1e-12)
+        return precision <= self.noise_multiplier**-2
 
     def undecided(self) -> ChosenHistograms:
         """Return the event without its noise, as in a share of a plan."""

@@ -173,8 +173,8 @@ def _make_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError as error:
         if not path.is_file():
-            wrong = path if path.exists() else path.parent
-            raise InputError(f"{wrong} is in the way: name a file for the ledger") from error
+            wrong = f"{path} is no file" if path.exists() else f"{path.parent} is no folder"
+            raise InputError(f"{wrong}; name a file for the ledger") from error
     except OSError as error:
         raise BudgetError(
             f"ledger {path} cannot be made ({os.strerror(error.errno or 0)}); set DPSYNTH_LEDGER "

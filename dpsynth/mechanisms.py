@@ -35,10 +35,10 @@ def joint_histograms(
 ) -> list[NDArray[np.int64]]:
     """Noisy row counts of every column at once.
 
-    Each real row adds 1 to one cell of each column's histogram, so a unit moves the counts by at
-    most ``event.rows_per_unit`` in each histogram. Each cell gets its own discrete Gaussian noise
-    of parameter ``event.sigma``; counts may come out negative. Masked rows never count, whatever
-    their codes hold.
+    Each real row adds 1, or its share of ``event.unit_mass``, to one cell of each column's
+    histogram, so a unit moves the counts by at most ``event.mass`` in each histogram. Each cell
+    gets its own discrete Gaussian noise of parameter ``event.sigma``; counts may come out negative.
+    Masked rows never count, whatever their codes hold.
 
     Args:
         cohort: codes [units, rows, columns] and mask [units, rows].
@@ -84,6 +84,9 @@ def chosen_histograms(
             noise has been drawn then.
     """
     rows, weights = _checked_rows(cohort, sizes, event)
+    columns = range(len(sizes))
+    if not all(i in columns and j in columns and i != j for i, j in pairs):
+        raise InputError(f"event '{event.name}': a pair must name two columns of the cohort")
     if len(pairs) != len(sigmas) or (pairs and not event.covers(sigmas)):
         raise InputError(
             f"event '{event.name}' does not pay for these histograms: too many, or too little noise"

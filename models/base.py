@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpsynth.schema import Schema
 
 Codes = npt.NDArray[np.uint16]
-VISITS = " rows of the unit"  # starts with a blank, as no column's name does
+VISITS = "\trows of the unit"  # a tab, which no schema accepts in a name
 
 Progress = Callable[[str, float], None]
 

@@ -7,9 +7,10 @@ the second event bounds all of them together, whatever is chosen.
 
 **Units of several rows.** Each of a unit's r rows counts 1/r, so a unit moves every histogram by at
 most 1 and not by max_rows: the histograms estimate the distribution of a random row of a random
-unit. A hidden column, the number of rows (1 .. max_rows), comes first; its relation to the others
-is always measured, and weighing rows by it at sampling (a unit of r rows is r times as likely as it
-has rows) gives back the distribution of rows without further noise.
+unit. A hidden column, the number of rows (1 .. max_rows), comes first, and its pairs are the first
+to be measured; weighing rows by it at sampling (a unit of r rows counts r times) gives back the
+distribution of rows without further noise, but for the codes within a bin, which keep the shares
+that they have among units.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy.typing as npt
 from dpsynth.cohort import Cohort
 from dpsynth.events import ChosenHistograms, JointHistograms
 from dpsynth.mechanisms import chosen_histograms, joint_histograms
-from dpsynth.models.base import Domain
+from dpsynth.models.base import VISITS, Domain
 from dpsynth.models.marginals import Bins, merge, noisy_total
 from dpsynth.models.presets import ONE_WAY, PAIRS
 from dpsynth.models.products import Target
@@ -87,7 +88,7 @@ def measure(
         merge(feature, histogram, total=total, sigma=one_way.sigma, most=most_bins)
         for feature, histogram in zip(domain.features, noisy, strict=True)
     )
-    chosen = choose_pairs(bins, total / mass, pairs)
+    chosen = choose_pairs(bins, total / mass, pairs, hidden=domain.features[0].name == VISITS)
     binned = Cohort(binned_codes(cohort, bins), cohort.mask)
     sizes = tuple(column.count for column in bins)
     sigmas = pair_noise(sizes, chosen, pairs)
@@ -103,13 +104,14 @@ def binned_codes(cohort: Cohort, bins: tuple[Bins, ...]) -> npt.NDArray[np.uint1
 
 
 def choose_pairs(
-    bins: tuple[Bins, ...], units: float, event: ChosenHistograms
+    bins: tuple[Bins, ...], units: float, event: ChosenHistograms, *, hidden: bool
 ) -> list[tuple[int, int]]:
     """Choose which pairs to measure, from what is known already: at most ``event.most`` of them.
 
-    A pair can differ from the product of its columns by at most the mass outside the commonest bin
-    of either (a constant column has no relation to find). Pairs are taken by that bound; those for
-    which it lies below the noise of one cell are left out. The hidden column's pairs come first.
+    No cell of a pair can differ from the product of its columns by more than the mass outside the
+    commonest bin of either (a constant column has no relation to find). Pairs are taken by that
+    bound; those for which it lies below the noise of one cell are left out. With a hidden column,
+    its pairs come first.
     """
     spare = [1.0 - float(column.bin_shares.max()) for column in bins]
     candidates = [
@@ -119,7 +121,7 @@ def choose_pairs(
     ]
     floor = math.sqrt(max(1, len(candidates))) / event.mu() / units
     worth = [pair for pair in candidates if pair[0] > floor]
-    worth.sort(key=lambda pair: (pair[1] != 0, -pair[0]))
+    worth.sort(key=lambda pair: (not hidden or pair[1] != 0, -pair[0]))
     return sorted((i, j) for _, i, j in worth[: event.most])
 
 
@@ -128,8 +130,8 @@ def pair_noise(
 ) -> list[float]:
     """Split the event's precision among the pairs: weights as the cube root of their cells.
 
-    A pair of c cells that is measured with standard deviation s costs about sqrt(c) s in L1; the
-    weights that minimise a sum of such terms under a bound on the sum of squares are c^(1/3).
+    A pair of c cells that is measured with standard deviation s is off by about c s in L1; the
+    weights w = 1 / s that minimise the sum of c / w under a bound on the sum of w^2 are c^(1/3).
     """
     weights = np.array([(sizes[i] * sizes[j]) ** (1 / 3) for i, j in pairs])
     parts = weights / math.sqrt(float((weights**2).sum()) or 1.0)
@@ -163,4 +165,4 @@ def row_factors(bins: Bins) -> Floats:
     """Return by how much each bin of the hidden column weighs more in rows than in units."""
     rows = np.arange(1, len(bins.bin_of) + 1)
     weighed = np.bincount(bins.bin_of, weights=bins.shares * rows, minlength=bins.count)
-    return np.asarray(weighed / np.maximum(bins.bin_shares, 1e-12))
+    return np.asarray(np.maximum(weighed / np.maximum(bins.bin_shares, 1e-12), 1.0))

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpsynth.events import UNDECIDED, ChosenHistograms, JointHistograms, PoissonSgd
+from dpsynth.events import UNDECIDED, ChosenHistograms, JointHistograms, PoissonSgd, round_up
 from dpsynth.gaussian import gaussian_mu
 from dpsynth.models.base import Domain
 from dpsynth.plan import PrivacyBudget, Share
@@ -23,6 +23,7 @@ STEPS = "DP-SGD steps"
 LARGEST_MASS = 5040
 MOST_PAIRS = 1500
 LEAST_UNITS = 20_000
+EXPECTED_UNITS = 5_000  # of a private step; more cost time and gain little
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,11 @@ class Preset:
             mixture_steps=(300, 800, 1500)[level] if large else (100, 150, 400)[level],
         )
         if model == "tvae":
-            settings = replace(settings, **_training(level, large))
+            settings = replace(settings, **_training(level, units))
         return settings
 
 
-def _training(level: int, large: bool) -> dict[str, Any]:
+def _training(level: int, units: int) -> dict[str, Any]:
     """Return the settings of the network and its training, by level of epsilon."""
     return {
         "training": (0.25, 0.25, 0.4)[level],
@@ -89,6 +90,7 @@ def _training(level: int, large: bool) -> dict[str, Any]:
         "hidden": 128,
         "latent": 0,
         "warm_steps": 500,
+        "sampling_rate": min(0.1, max(0.01, round_up(EXPECTED_UNITS / units))),
         "steps": (200, 300, 400)[level],
         "learning_rate": (0.01, 0.005, 0.003)[level],
         "anchor": 1.0,
@@ -116,7 +118,7 @@ def mass_of(max_rows: int) -> int | None:
     """
     if max_rows == 1:
         return None
-    return min(math.lcm(*range(1, max_rows + 1)), LARGEST_MASS)
+    return max(max_rows, min(math.lcm(*range(1, max_rows + 1)), LARGEST_MASS))
 
 
 def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share, ...]:

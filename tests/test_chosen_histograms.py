@@ -376,7 +376,6 @@ def test_what_the_event_does_not_account_for_is_refused_before_noise(
     assert source.asked == []
 
 
-@pytest.mark.xfail(strict=True, reason="mechanisms.chosen_histograms does not check its pairs yet")
 @pytest.mark.parametrize("pair", [(0, 3), (3, 0), (-1, 0), (0, -4)])
 def test_a_pair_of_no_column_is_refused_before_noise(pair: tuple[int, int]) -> None:
     source = Silence()
@@ -385,7 +384,6 @@ def test_a_pair_of_no_column_is_refused_before_noise(pair: tuple[int, int]) -> N
     assert source.asked == []
 
 
-@pytest.mark.xfail(strict=True, reason="ChosenHistograms.covers takes an infinite scale yet")
 def test_noise_without_end_is_refused_before_noise() -> None:
     source = Silence()
     with pytest.raises(InputError):

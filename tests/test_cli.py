@@ -646,7 +646,7 @@ def test_the_bash_script_is_bash(cli: Cli) -> None:
     [
         ("dpsynth sch", {"schema"}),
         ("dpsynth schema ", {"list", "show", "check"}),
-        ("dpsynth plan cardio --model ", set(NAMES)),
+        ("dpsynth plan cardio --model ", {*NAMES, "auto"}),
         ("dpsynth plan cardio --eps", {"--epsilon"}),
     ],
 )

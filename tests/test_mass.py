@@ -78,7 +78,6 @@ def test_up_to_ten_rows_every_share_is_whole() -> None:
         assert not all((mass // 2) % rows == 0 for rows in range(1, cap + 1))
 
 
-@pytest.mark.xfail(strict=True, reason="mass_of caps the mass below the number of rows yet")
 def test_any_number_of_rows_has_a_mass_that_its_event_takes() -> None:
     for cap in (5041, 65_535):
         event = one_way_event(Domain((Feature("a", 2, 0),), 1000, cap), weighted=True)

@@ -121,19 +121,19 @@ def event(most: int, noise: float = 1e-3) -> ChosenHistograms:
 
 def test_choices_read_bins_and_public_facts_alone() -> None:
     """No argument through which a row could reach a choice, a scale or a factor."""
-    assert list(inspect.signature(choose_pairs).parameters) == ["bins", "units", "event"]
+    assert list(inspect.signature(choose_pairs).parameters) == ["bins", "units", "event", "hidden"]
     assert list(inspect.signature(pair_noise).parameters) == ["sizes", "pairs", "event"]
     assert list(inspect.signature(row_factors).parameters) == ["bins"]
 
 
 def test_a_constant_column_has_no_pair() -> None:
     bins = bins_of([1.0], [0.5, 0.5], [0.6, 0.4], [1.0, 0.0])
-    assert choose_pairs(bins, 1000, event(6)) == [(1, 2)]
+    assert choose_pairs(bins, 1000, event(6), hidden=True) == [(1, 2)]
 
 
 def test_all_pairs_are_chosen_while_they_fit() -> None:
     bins = bins_of([0.5, 0.5], [0.6, 0.4], [0.9, 0.1], [0.2, 0.8])
-    assert choose_pairs(bins, 1e6, event(6)) == list(combinations(range(4), 2))
+    assert choose_pairs(bins, 1e6, event(6), hidden=True) == list(combinations(range(4), 2))
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
@@ -141,7 +141,7 @@ def test_the_first_columns_pairs_go_first_then_those_that_can_say_most(most: int
     """Mass outside the commonest bin: .1, .4, .3, .5; a pair has the lesser of its two."""
     bins = bins_of([0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.5, 0.5])
     order = [(0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (2, 3)]
-    assert choose_pairs(bins, 1e6, event(most)) == sorted(order[:most])
+    assert choose_pairs(bins, 1e6, event(most), hidden=True) == sorted(order[:most])
 
 
 def test_a_pair_that_could_only_show_noise_is_left_out() -> None:
@@ -149,10 +149,10 @@ def test_a_pair_that_could_only_show_noise_is_left_out() -> None:
     floor = 5 * math.sqrt(3) / 1000
     for spare, worth in [(1.01 * floor, True), (0.99 * floor, False)]:
         bins = bins_of([0.5, 0.5], [0.6, 0.4], [1 - spare, spare])
-        chosen = choose_pairs(bins, 1000, event(3, noise=5.0))
+        chosen = choose_pairs(bins, 1000, event(3, noise=5.0), hidden=True)
         assert ((0, 2) in chosen) == worth and ((1, 2) in chosen) == worth
         assert (0, 1) in chosen
-    assert choose_pairs(bins_of([0.5, 0.5], [0.5, 0.5]), 1, event(1, noise=50.0)) == []
+    assert choose_pairs(bins_of([0.5, 0.5], [0.5, 0.5]), 1, event(1, noise=50.0), hidden=True) == []
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 5))
@@ -244,7 +244,7 @@ def test_standard_errors_are_those_of_the_noise(plan: PrivacyPlan) -> None:
     entropy = SeededEntropy(1)
     tables = []
     for _ in range(400):
-        chosen = choose_pairs(first.bins, 300.0, pairs)
+        chosen = choose_pairs(first.bins, 300.0, pairs, hidden=True)
         sigmas = pair_noise(first.target.sizes, chosen, pairs)
         binned = Cohort(binned_codes(rows, first.bins), rows.mask)
         args = (binned, first.target.sizes, chosen, sigmas, pairs, entropy)
