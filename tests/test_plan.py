@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 
 import pytest
 
@@ -41,12 +40,10 @@ def calibrate(eps: float, at: float, *shares: tuple[Event, float]) -> PrivacyPla
         (counts(48), steps(0.2, 2000), 0.9),
     ],
 )
-def test_close_below_the_budget_and_quick(
+def test_close_below_the_budget(
     first: Event, second: Event, fraction: float, eps: float, at: float
 ) -> None:
-    began = time.process_time()
     plan = calibrate(eps, at, (first, fraction), (second, 1 - fraction))
-    assert time.process_time() - began < 20  # about 1 s; 5 s promised on a core of its own
     assert 0.995 * eps < plan.epsilon <= eps
     assert epsilon(plan.events, at) <= plan.epsilon
     assert all(event.decided for event in plan.events)

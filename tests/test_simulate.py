@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -148,12 +147,6 @@ def test_codes_and_wards_fit_the_patient(cohort: pd.DataFrame) -> None:
     assert rows["diabetes"][chapter == "diabetes"].all()
     assert ((chapter == "pregnancy") == (rows["ward"] == "obstetrics")).all()
     assert (cohort["medication"] == "none")[~cohort["diabetes"]].all()
-
-
-def test_five_thousand_patients_take_well_under_a_second() -> None:
-    start = time.perf_counter()
-    simulate(5_000, seed=1)
-    assert time.perf_counter() - start < 1.0
 
 
 @pytest.mark.parametrize(("patients", "seed"), [(0, 1), (-3, 1), (2_000_000, 1), (5, -1)])
