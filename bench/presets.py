@@ -56,11 +56,7 @@ def main() -> None:
     source = simulate(chosen.rows * 31 // 56, seed=5).iloc[: chosen.rows]
     codec = Codec(schema)
     real = codec.encode(source)
-    cells = [
-        0 if column.is_categorical else size - int(column.nullable)
-        for column, size in zip(schema.modelled, codec.sizes, strict=True)
-    ]
-    edges = decile_edges(real, cells)
+    edges = decile_edges(real, codec.cells)
     triples = list(combinations(range(real.shape[1]), 3))
     order = np.random.default_rng(7).permutation(len(triples))[:TRIPLES]
     original = Preset.of

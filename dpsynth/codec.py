@@ -28,6 +28,7 @@ class Codec:
     Attributes:
         names: the modelled columns, in the schema's order.
         sizes: how many codes each of them has.
+        cells: how many of those, the first ones, are ordered; 0 for a categorical column.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -42,6 +43,9 @@ class Codec:
             coder_of(column, schema.dialect.decimal) for column in schema.modelled
         )
         self.sizes = tuple(coder.size for coder in self._coders)
+        self.cells = tuple(
+            coder.lattice.cells if isinstance(coder, NumericCoder) else 0 for coder in self._coders
+        )
 
     def lattice(self, name: str) -> Lattice | None:
         """Return the lattice of a numeric column, None for a categorical one.

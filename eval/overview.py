@@ -35,11 +35,7 @@ def overview(schema: Schema, source: pd.DataFrame, synthetic: pd.DataFrame) -> d
     """
     codec = Codec(schema)
     real, drawn = codec.encode(source), codec.encode(synthetic)
-    cells = [
-        0 if column.is_categorical else size - int(column.nullable)
-        for column, size in zip(schema.modelled, codec.sizes, strict=True)
-    ]
-    edges = decile_edges(real, cells)
+    edges = decile_edges(real, codec.cells)
     ways = {"columns, one by one": 1, "pairs of columns": 2}
     return _scores(coarse(real, edges), coarse(drawn, edges), ways)
 

@@ -55,10 +55,7 @@ class Domain:
     @classmethod
     def of(cls, schema: Schema, codec: Codec) -> Self:
         """Read the domain off a schema and its codec; no data is involved."""
-        features = []
-        for column, size in zip(schema.modelled, codec.sizes, strict=True):
-            cells = 0 if column.is_categorical else size - int(column.nullable)
-            features.append(Feature(column.name, size, cells))
+        features = map(Feature, codec.names, codec.sizes, codec.cells)
         return cls(tuple(features), schema.population.value, schema.unit.max_rows)
 
     def with_visits(self) -> Self:

@@ -25,7 +25,6 @@ from dpsynth.models.layers import Linear, MaskedLinear, Tape
 from dpsynth.models.marginals import even_points
 
 LOG_VARIANCE = 6.0  # log-variances beyond +-6 carry no information and lose precision
-DRAW_ROWS = 16_384  # rows whose logits are held at a time
 
 
 @dataclass(frozen=True)
