@@ -6,14 +6,14 @@ counts and public facts, never a row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models.base import Codes, Domain, Feature
+from dpsynth.models.base import Codes, Feature
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -161,44 +161,3 @@ def _merge_cells(counts: Floats, least: float, bin_of: npt.NDArray[np.uint16]) -
         bin_of[: len(counts)][bin_of[: len(counts)] == current] = current - 1
     used, bin_of[: len(counts)] = np.unique(bin_of[: len(counts)], return_inverse=True)
     return len(used)
-
-
-def merge_all(
-    domain: Domain, histograms: Sequence[Ints], *, sigma: float, most: int
-) -> tuple[Bins, ...]:
-    """Merge every column of the domain; see `merge`."""
-    total = noisy_total(histograms)
-    return tuple(
-        merge(feature, histogram, total=total, sigma=sigma, most=most)
-        for feature, histogram in zip(domain.features, histograms, strict=True)
-    )
-
-
-def refined(
-    drawn: npt.NDArray[np.integer],
-    bins: Sequence[Bins],
-    rng: np.random.Generator,
-    *,
-    skip: int,
-    even: bool,
-) -> Codes:
-    """Turn binned rows into codes, leaving the first ``skip`` columns out."""
-    columns = [
-        column.refine(drawn[:, j], rng, even=even) for j, column in enumerate(bins) if j >= skip
-    ]
-    return np.column_stack(columns)
-
-
-def bin_arrays(bins: Sequence[Bins]) -> dict[str, npt.NDArray[Any]]:
-    """Lay the bins of all columns end to end, as arrays of a run."""
-    return {
-        "bin_of": np.concatenate([column.bin_of for column in bins]),
-        "shares": np.concatenate([column.shares for column in bins]),
-    }
-
-
-def bins_from(domain: Domain, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Bins, ...]:
-    """Cut what `bin_arrays` laid end to end back into columns."""
-    ends = np.cumsum(domain.sizes)[:-1]
-    parts = zip(np.split(arrays["bin_of"], ends), np.split(arrays["shares"], ends), strict=True)
-    return tuple(Bins(bin_of, shares) for bin_of, shares in parts)

@@ -27,10 +27,12 @@ from dpsynth.cohort import Cohort
 from dpsynth.events import ChosenHistograms, JointHistograms
 from dpsynth.mechanisms import chosen_histograms, joint_histograms
 from dpsynth.models.base import VISITS, Domain
+from dpsynth.models.binning import Binning
 from dpsynth.models.marginals import Bins, merge, noisy_total
 from dpsynth.models.presets import ONE_WAY, PAIRS
 from dpsynth.models.products import Target
-from dpsynth.plan import PrivacyPlan
+from dpsynth.models.reference import exact_chosen_histograms, exact_joint_histograms
+from dpsynth.not_private import NotPrivate, Terms
 
 if TYPE_CHECKING:
     from dpsynth.entropy import Entropy
@@ -52,12 +54,12 @@ class Measured:
     """All that the two events released, ready to be fitted to.
 
     Attributes:
-        bins: of each column of the domain, the hidden one included.
+        binning: the bins of each column of the domain, the hidden one included.
         target: shares and standard errors of columns and pairs.
         total: the noisy mass of the cohort, in units.
     """
 
-    bins: tuple[Bins, ...]
+    binning: Binning
     target: Target
     total: float
 
@@ -65,7 +67,7 @@ class Measured:
 def measure(
     cohort: Cohort,
     domain: Domain,
-    plan: PrivacyPlan,
+    plan: Terms,
     entropy: Entropy,
     *,
     most_bins: int,
@@ -75,32 +77,30 @@ def measure(
     Args:
         cohort: codes ``[units, rows, columns]`` of the domain's columns, the hidden one included.
         domain: its public facts.
-        plan: calibrated; has the events of the one-way histograms and of the pairs.
+        plan: calibrated; has the events of the one-way histograms and of the pairs. Without
+            privacy, both are run without noise.
         entropy: source of noise.
         most_bins: bins that a smooth numeric column is cut into, about.
     """
     one_way, pairs = plan.event(ONE_WAY), plan.event(PAIRS)
     assert isinstance(one_way, JointHistograms) and isinstance(pairs, ChosenHistograms)
+    exact = isinstance(plan, NotPrivate)
+    release_joint = exact_joint_histograms if exact else joint_histograms
+    release_chosen = exact_chosen_histograms if exact else chosen_histograms
     mass = float(one_way.mass)
-    noisy = joint_histograms(cohort, domain.sizes, one_way, entropy)
+    noisy = release_joint(cohort, domain.sizes, one_way, entropy)
     total = noisy_total(noisy)
     bins = tuple(
         merge(feature, histogram, total=total, sigma=one_way.sigma, most=most_bins)
         for feature, histogram in zip(domain.features, noisy, strict=True)
     )
     chosen = choose_pairs(bins, total / mass, pairs, hidden=domain.features[0].name == VISITS)
-    binned = Cohort(binned_codes(cohort, bins), cohort.mask)
-    sizes = tuple(column.count for column in bins)
-    sigmas = pair_noise(sizes, chosen, pairs)
-    tables = chosen_histograms(binned, sizes, chosen, sigmas, pairs, entropy)
+    binning = Binning(domain, bins)
+    binned = Cohort(binning.coarsen(cohort), cohort.mask)
+    sigmas = pair_noise(binning.sizes, chosen, pairs)
+    tables = release_chosen(binned, binning.sizes, chosen, sigmas, pairs, entropy)
     target = _target(bins, chosen, tables, sigmas, one_way.sigma, total)
-    return Measured(bins, target, total / mass)
-
-
-def binned_codes(cohort: Cohort, bins: tuple[Bins, ...]) -> npt.NDArray[np.uint16]:
-    """Map a cohort's codes to bins, ``[units, rows, columns]``."""
-    columns = [column.coarsen(cohort.codes[..., j]) for j, column in enumerate(bins)]
-    return np.stack(columns, axis=-1)
+    return Measured(binning, target, total / mass)
 
 
 def choose_pairs(
@@ -159,10 +159,3 @@ def _target(
     codes_in_bin = np.concatenate([np.bincount(column.bin_of) for column in bins])
     one_sd = np.sqrt(codes_in_bin) * one_sigma / total
     return Target(sizes, one, one_sd, joint, sd)
-
-
-def row_factors(bins: Bins) -> Floats:
-    """Return by how much each bin of the hidden column weighs more in rows than in units."""
-    rows = np.arange(1, len(bins.bin_of) + 1)
-    weighed = np.bincount(bins.bin_of, weights=bins.shares * rows, minlength=bins.count)
-    return np.asarray(np.maximum(weighed / np.maximum(bins.bin_shares, 1e-12), 1.0))

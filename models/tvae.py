@@ -16,24 +16,20 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dpsynth.events import PoissonSgd
 from dpsynth.models.base import Codes, Domain, Progress, silent
-from dpsynth.models.dpsgd import DpSgd, PlainSgd, clipping_norm_from
-from dpsynth.models.marginals import bin_arrays, bins_from, refined
-from dpsynth.models.measure import (
-    binned_codes,
-    cohort_with_visits,
-    measure,
-    row_factors,
-)
+from dpsynth.models.binning import Binning
+from dpsynth.models.dpsgd import PlainSgd, clipping_norm_from
+from dpsynth.models.measure import cohort_with_visits
 from dpsynth.models.network import Network, Shape
-from dpsynth.models.presets import STEPS, Preset, shares_of
-from dpsynth.models.products import fit_products
+from dpsynth.models.presets import Preset, shares_of
+from dpsynth.models.start import Start
+from dpsynth.models.training import Units, in_turn, trainer_of
 
 if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
     from dpsynth.entropy import Entropy
-    from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+    from dpsynth.not_private import Terms
+    from dpsynth.plan import PrivacyBudget, Share
 
 WARM_BATCH = 4_000
 WARM_RATE = 0.01
@@ -51,42 +47,32 @@ class Tvae:
     def __init__(self, domain: Domain) -> None:
         """Build an unfitted generator from public facts."""
         self.domain = domain.with_visits()
-        self.hidden = len(self.domain.features) - len(domain.features)
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Split the budget between histograms, pairs and training steps."""
         return shares_of(self.name, self.domain, budget)
 
     def fit(
-        self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress = silent
+        self, cohort: Cohort, plan: Terms, entropy: Entropy, progress: Progress = silent
     ) -> Self:
         """Release the histograms, fit the mixture, warm the network up, then train by DP-SGD."""
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
-        progress("histograms", 0.0)
-        measured = measure(cohort, self.domain, plan, entropy, most_bins=self.preset_.bins)
-        self.bins_ = measured.bins
+        start = Start.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
+        self.binning_ = start.binning
+        self.leaders_ = start.products.leaders(LEADERS)
         rng = entropy.generator()
-        products = fit_products(
-            measured.target,
-            components=self.preset_.components,
-            steps=self.preset_.mixture_steps,
-            rng=rng,
-            progress=progress,
-        )
-        self.leaders_ = products.leaders(LEADERS)
         self.network_ = self._network(int(rng.integers(2**62)))
         self.network_.noise = entropy.generator()
-        self.network_.start_at([column.bin_shares for column in self.bins_])
-        rows = torch.from_numpy(products.draw(5 * min(self.domain.population, 60_000), rng))
+        self.network_.start_at([column.bin_shares for column in self.binning_.columns])
+        rows = torch.from_numpy(start.rows(rng))
         self._warm_up(rows, progress)
         self._train(cohort, rows, plan, entropy, progress)
         return self
 
     def _network(self, seed: int) -> Network:
         preset = self.preset_
-        bins = tuple(column.count for column in self.bins_)
-        shape = Shape(bins, preset.masked, preset.hidden, preset.latent)
+        shape = Shape(self.binning_.sizes, preset.masked, preset.hidden, preset.latent)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
 
     def _warm_up(self, rows: torch.Tensor, progress: Progress) -> None:
@@ -100,50 +86,43 @@ class Tvae:
         )
         ones = torch.ones(WARM_BATCH, 1)
         for step in range(self.preset_.warm_steps):
-            trainer.step(self.network_.loss, _batch(rows, step, WARM_BATCH), ones)
+            trainer.step(self.network_.loss, in_turn(rows, step, WARM_BATCH), ones)
             progress("warming up", (step + 1) / self.preset_.warm_steps)
 
     def _train(
         self,
         cohort: Cohort,
         rows: torch.Tensor,
-        plan: PrivacyPlan,
+        plan: Terms,
         entropy: Entropy,
         progress: Progress,
     ) -> None:
         """Run every step of the plan; their number and schedule are fixed beforehand."""
-        event = plan.event(STEPS)
-        assert isinstance(event, PoissonSgd)
         rehearsal = rows[:REHEARSAL, None]
         self.clipping_norm_ = clipping_norm_from(
             self.network_, self.network_.loss, rehearsal, torch.ones(len(rehearsal), 1), QUANTILE
         )
-        trainer = DpSgd(
+        trainer = trainer_of(
             self.network_,
-            event=event,
+            plan,
             clipping_norm=self.clipping_norm_,
             population=self.domain.population,
             learning_rate=self.preset_.learning_rate,
-            entropy=entropy,
-            schedule="cosine",
-            optimizer="adam",
             anchor_weight=self.preset_.anchor,
+            entropy=entropy,
         )
-        binned = binned_codes(cohort, self.bins_)
-        weights = cohort.mask / np.maximum(cohort.mask.sum(axis=1, keepdims=True), 1)
-        for step in range(event.steps):
-            chosen = trainer.sample_batch(len(binned))
-            batch = torch.from_numpy(binned[chosen].astype(np.int64))
-            mask = torch.from_numpy(weights[chosen].astype(np.float32))
-            anchor = _batch(rows, step, WARM_BATCH) if self.preset_.anchor else None
-            trainer.step(self.network_.loss, batch, mask, anchor=anchor)
-            progress("training", (step + 1) / event.steps)
+        units = Units.of(cohort, self.binning_)
+        for step in range(trainer.event.steps):
+            batch, weights = units.batch(trainer.sample_batch(len(units)))
+            anchor = in_turn(rows, step, WARM_BATCH) if self.preset_.anchor else None
+            trainer.step(self.network_.loss, batch, weights, anchor=anchor)
+            progress("training", (step + 1) / trainer.event.steps)
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes: bins from the network, codes within bins by histogram."""
-        first = row_factors(self.bins_[0]) if self.hidden else None
+        first = self.binning_.row_factors()
         drawn = self.network_.draw(rows, rng, leaders=self.leaders_, first=first, even=even)
-        return refined(drawn, self.bins_, rng, skip=self.hidden, even=even)
+        return self.binning_.refine(drawn, rng, even=even)
 
     def config(self) -> dict[str, Any]:
         """Give the preset, the clipping norm and the leading columns: public or post-processing."""
@@ -159,7 +138,7 @@ class Tvae:
             f"network.{name}": tensor.detach().numpy().copy()
             for name, tensor in self.network_.state_dict().items()
         }
-        return weights | bin_arrays(self.bins_)
+        return weights | self.binning_.arrays()
 
     @classmethod
     def restore(
@@ -170,7 +149,7 @@ class Tvae:
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
         fitted.leaders_ = tuple(tuple(columns) for columns in config["leaders"])
-        fitted.bins_ = bins_from(fitted.domain, arrays)
+        fitted.binning_ = Binning.restore(fitted.domain, arrays)
         fitted.network_ = fitted._network(seed=0)
         prefix = "network."
         fitted.network_.load_state_dict(
@@ -181,9 +160,3 @@ class Tvae:
             }
         )
         return fitted
-
-
-def _batch(rows: torch.Tensor, step: int, size: int) -> torch.Tensor:
-    """Take the next rows in turn, ``[size, 1, columns]``; rows are in random order."""
-    start = step * size
-    return rows[torch.arange(start, start + size) % len(rows), None]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.marginals import Bins, merge, merge_all, noisy_total, project
+from dpsynth.models.base import Feature
+from dpsynth.models.marginals import Bins, merge, noisy_total, project
 
 Floats = npt.NDArray[np.float64]
 
@@ -209,13 +209,6 @@ def test_every_run_but_the_first_holds_half_the_least(
     least = max(total / most, 4 * sigma)
     runs = bins.bin_shares[: int(bins.bin_of[:cells].max()) + 1] * total
     assert (runs[1:] >= least / 2 - 1e-6).all()
-
-
-def test_all_columns_are_merged_by_one_total() -> None:
-    domain = Domain((Feature("a", 4, 0), Feature("b", 8, 8)), population=1000, max_rows=1)
-    histograms = [np.array([250, 250, 250, 250]), np.full(8, 125)]
-    bins = merge_all(domain, histograms, sigma=1.0, most=2)
-    assert [found.count for found in bins] == [4, 2]
 
 
 # Back from bins to codes ----------------------------------------------------------------------

@@ -20,14 +20,13 @@ from dpsynth.errors import InputError
 from dpsynth.events import ChosenHistograms, JointHistograms
 from dpsynth.models import measure as room
 from dpsynth.models.base import VISITS, Domain, Feature
+from dpsynth.models.binning import row_factors
 from dpsynth.models.marginals import Bins
 from dpsynth.models.measure import (
-    binned_codes,
     choose_pairs,
     cohort_with_visits,
     measure,
     pair_noise,
-    row_factors,
 )
 from dpsynth.models.presets import ONE_WAY, PAIRS, shares_of
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
@@ -213,10 +212,10 @@ def test_without_noise_the_shares_are_those_of_a_random_row_of_a_random_unit(
     found = measure(rows, HIDDEN, plan, Silence(0), most_bins=6)
     assert found.total == pytest.approx(3000)
     target = found.target
-    assert target.sizes == tuple(column.count for column in found.bins)
+    assert target.sizes == tuple(column.count for column in found.binning.columns)
     assert target.sizes[0] == 3 and target.sizes[1] == 3  # rows of the unit, and column a
     starts = np.concatenate([[0], np.cumsum(target.sizes)])
-    maps = [column.bin_of for column in found.bins]
+    maps = [column.bin_of for column in found.binning.columns]
     measured = np.zeros_like(target.pairs, dtype=bool)
     for i, j in combinations(range(4), 2):
         block = np.s_[starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
@@ -239,14 +238,14 @@ def test_standard_errors_are_those_of_the_noise(plan: PrivacyPlan) -> None:
     counts, pairs = plan.event(ONE_WAY), plan.event(PAIRS)
     assert isinstance(counts, JointHistograms) and isinstance(pairs, ChosenHistograms)
     total = 300 * 6
-    codes = np.concatenate([np.bincount(column.bin_of) for column in first.bins])
+    codes = np.concatenate([np.bincount(column.bin_of) for column in first.binning.columns])
     np.testing.assert_allclose(first.target.one_sd, np.sqrt(codes) * counts.sigma / total)
     entropy = SeededEntropy(1)
     tables = []
     for _ in range(400):
-        chosen = choose_pairs(first.bins, 300.0, pairs, hidden=True)
+        chosen = choose_pairs(first.binning.columns, 300.0, pairs, hidden=True)
         sigmas = pair_noise(first.target.sizes, chosen, pairs)
-        binned = Cohort(binned_codes(rows, first.bins), rows.mask)
+        binned = Cohort(first.binning.coarsen(rows), rows.mask)
         args = (binned, first.target.sizes, chosen, sigmas, pairs, entropy)
         drawn = room.chosen_histograms(*args)
         tables.append(np.concatenate([table.ravel() for table in drawn]) / total)
@@ -342,7 +341,7 @@ def test_the_second_release_sees_bins_and_not_codes(
     binned, sizes = spy.asked[1][1][:2]
     assert sizes == measured.target.sizes
     assert (binned.codes[binned.mask] < np.array(sizes)).all()
-    for j, column in enumerate(measured.bins):
+    for j, column in enumerate(measured.binning.columns):
         np.testing.assert_array_equal(binned.codes[..., j], column.bin_of[rows.codes[..., j]])
     np.testing.assert_array_equal(binned.mask, rows.mask)
 

@@ -324,10 +324,10 @@ def test_the_distribution_of_rows_comes_back(clinic: tuple[Cohort, Mixture]) -> 
 def test_without_the_tilt_units_are_drawn(clinic: tuple[Cohort, Mixture]) -> None:
     """Broken twin: the mixture as it was fitted samples a random row of a random unit."""
     cohort, model = clinic
-    drawn = model.products_.draw(40_000, np.random.default_rng(5))
+    drawn = model.start_.products.draw(40_000, np.random.default_rng(5))
     rows = cohort.codes[cohort.mask]
     weights = np.broadcast_to(1 / cohort.mask.sum(axis=1)[:, None], cohort.mask.shape)[cohort.mask]
-    ward = model.bins_[1].bin_of[1]
+    ward = model.start_.binning.columns[1].bin_of[1]
     share = (drawn[:, 1] == ward).mean()
     by_unit = np.average(rows[:, 0] == 1, weights=weights)
     assert abs(share - by_unit) < 0.02 < abs(share - (rows[:, 0] == 1).mean()) - 0.08
@@ -336,7 +336,7 @@ def test_without_the_tilt_units_are_drawn(clinic: tuple[Cohort, Mixture]) -> Non
 def test_the_numbers_of_rows_are_learned(clinic: tuple[Cohort, Mixture]) -> None:
     cohort, model = clinic
     held = np.bincount(cohort.mask.sum(axis=1), minlength=6)[1:] / len(cohort.mask)
-    np.testing.assert_allclose(model.bins_[0].shares, held, atol=0.02)
+    np.testing.assert_allclose(model.start_.binning.columns[0].shares, held, atol=0.02)
 
 
 def test_padding_is_not_learned(clinic: tuple[Cohort, Mixture]) -> None:

@@ -22,7 +22,7 @@ from dpsynth.entropy import SeededEntropy
 from dpsynth.errors import InputError
 from dpsynth.eval.fidelity import mean_tvd, tvd
 from dpsynth.events import PoissonSgd
-from dpsynth.models import measure, presets, tvae
+from dpsynth.models import measure, presets, training, tvae
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.independent import Independent
 from dpsynth.models.network import Network, Shape
@@ -64,8 +64,8 @@ def fitted() -> Tvae:
 
 def settle_for(monkeypatch: pytest.MonkeyPatch, **settings: int) -> None:
     """Replace settings of the network and its training, and make batches of free rows small."""
-    training = presets._training
-    monkeypatch.setattr(presets, "_training", lambda *size: training(*size) | settings)
+    shipped = presets._training
+    monkeypatch.setattr(presets, "_training", lambda *size: shipped(*size) | settings)
     monkeypatch.setattr(tvae, "WARM_BATCH", 50)
 
 
@@ -152,7 +152,7 @@ def test_the_plan_is_used_up_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, counted = plan_for(Tvae), {ONE_WAY: 0, PAIRS: 0, "steps": 0, "draws": 0}
     releases = {ONE_WAY: measure.joint_histograms, PAIRS: measure.chosen_histograms}
 
-    class Counting(tvae.DpSgd):
+    class Counting(training.DpSgd):
         def sample_batch(self, units: int) -> npt.NDArray[np.int64]:
             counted["draws"] += 1
             assert units == UNITS
@@ -171,15 +171,15 @@ def test_the_plan_is_used_up_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return release
 
-    monkeypatch.setattr(tvae, "DpSgd", Counting)
+    monkeypatch.setattr(training, "DpSgd", Counting)
     monkeypatch.setattr(measure, "joint_histograms", counting(ONE_WAY))
     monkeypatch.setattr(measure, "chosen_histograms", counting(PAIRS))
     told: list[tuple[str, float]] = []
     Tvae(TOY).fit(toy_cohort(1), plan, SeededEntropy(0), lambda *pair: told.append(pair))
     assert counted == {ONE_WAY: 1, PAIRS: 1, "steps": 7, "draws": 7}
     assert {event.name for event in plan.events} == {ONE_WAY, PAIRS, STEPS}
-    training = [part for stage, part in told if stage == "training"]
-    assert training == [step / 7 for step in range(1, 8)]
+    parts = [part for stage, part in told if stage == "training"]
+    assert parts == [step / 7 for step in range(1, 8)]
     assert all(0 <= part <= 1 for _, part in told)
 
 

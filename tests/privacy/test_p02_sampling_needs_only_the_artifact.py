@@ -117,7 +117,7 @@ class Remembering(Tvae):
 
     def _train(self, cohort: Any, *rest: Any) -> None:
         super()._train(cohort, *rest)
-        codes = measure.binned_codes(cohort, self.bins_)[cohort.mask]
+        codes = self.binning_.coarsen(cohort)[cohort.mask]
         net = self.network_
         hidden = torch.tanh(net.encode_in(net.one_hot(torch.from_numpy(codes).long()), None))
         self.mean_ = net.encode_out(hidden, None)[:, : self.preset_.latent].mean(dim=0)

@@ -26,7 +26,7 @@ from torch import Tensor
 import dpsynth.models
 from dpsynth import cli, pipeline
 from dpsynth.entropy import SeededEntropy
-from dpsynth.models import tvae
+from dpsynth.models import training
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.network import Network
 from dpsynth.models.presets import Preset
@@ -158,7 +158,7 @@ def schedule(
 
         with monkeypatch.context() as patch:
             patch.setattr(Preset, "of", of)
-            patch.setattr(tvae, "DpSgd", Recorded)
+            patch.setattr(training, "DpSgd", Recorded)
             patch.setattr(Network, "loss", poisoned)
             fitted = pipeline.fit(
                 visits(80),

@@ -1,0 +1,140 @@
+"""Training of a network on private units: the trainer of a plan, and the units as its batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from dpsynth.cohort import Cohort
+from dpsynth.events import PoissonSgd
+from dpsynth.models.binning import Binning
+from dpsynth.models.dpsgd import DpSgd, Loss, PlainSgd
+from dpsynth.models.presets import STEPS
+from dpsynth.not_private import NotPrivate, Terms
+
+if TYPE_CHECKING:
+    from dpsynth.entropy import Entropy
+
+Ints = npt.NDArray[np.int64]
+
+
+class Trainer(Protocol):
+    """Draws units, and takes steps with them: private ones, or those of a reference."""
+
+    event: PoissonSgd
+
+    def sample_batch(self, units: int) -> Ints:
+        """Draw the units of the next step by Poisson sampling."""
+        ...
+
+    def step(self, loss: Loss, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
+        """Take one step with the units that were drawn."""
+        ...
+
+
+def trainer_of(
+    network: nn.Module,
+    plan: Terms,
+    *,
+    clipping_norm: float,
+    population: int,
+    learning_rate: float,
+    anchor_weight: float,
+    entropy: Entropy,
+) -> Trainer:
+    """Return the trainer that the plan pays for; without privacy, one that takes plain steps.
+
+    Args:
+        network: layers of `dpsynth.models.layers`.
+        plan: has the event of the steps.
+        clipping_norm: bound on the norm of one unit's gradient; public or post-processing.
+        population: public number of units.
+        learning_rate: of the first step; the schedule is a cosine over the event's steps.
+        anchor_weight: weight of the gradient on rows that cost nothing.
+        entropy: source of sampling and noise.
+    """
+    event = plan.event(STEPS)
+    assert isinstance(event, PoissonSgd)
+    if isinstance(plan, NotPrivate):
+        return ReferenceSgd(network, event, population, learning_rate, entropy)
+    return DpSgd(
+        network,
+        event=event,
+        clipping_norm=clipping_norm,
+        population=population,
+        learning_rate=learning_rate,
+        entropy=entropy,
+        schedule="cosine",
+        optimizer="adam",
+        anchor_weight=anchor_weight,
+    )
+
+
+class ReferenceSgd:
+    """The steps of an event without clipping, noise or anchor. Never private."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        event: PoissonSgd,
+        population: int,
+        learning_rate: float,
+        entropy: Entropy,
+    ) -> None:
+        """Take the network over."""
+        self.event, self.entropy = event, entropy
+        self.expected_units = event.sampling_rate * population
+        self._plain = PlainSgd(
+            network,
+            learning_rate=learning_rate,
+            steps=event.steps,
+            schedule="cosine",
+            optimizer="adam",
+        )
+
+    def sample_batch(self, units: int) -> Ints:
+        """Draw the units of the next step by Poisson sampling."""
+        return np.flatnonzero(self.entropy.uniform(units) < self.event.sampling_rate)
+
+    def step(self, loss: Loss, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
+        """Take one plain step; the anchor is for private ones and is left out."""
+        self._plain.step(loss, batch, mask, divisor=self.expected_units)
+
+
+@dataclass(frozen=True)
+class Units:
+    """Binned rows of private units, weighed as the histograms weigh them: a unit counts 1.
+
+    Attributes:
+        bins: ``[units, rows, columns]``.
+        weights: of each row in the loss, ``[units, rows]``: one over the unit's rows; 0 is padding.
+    """
+
+    bins: npt.NDArray[np.uint16]
+    weights: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cohort: Cohort, binning: Binning) -> Units:
+        """Bin a cohort."""
+        own = np.maximum(cohort.mask.sum(axis=1, keepdims=True), 1)
+        return cls(binning.coarsen(cohort), cohort.mask / own)
+
+    def __len__(self) -> int:
+        """Count the units: private."""
+        return len(self.bins)
+
+    def batch(self, chosen: Ints) -> tuple[Tensor, Tensor]:
+        """Return the rows ``[units, rows, columns]`` int64 and weights of chosen units."""
+        rows = torch.from_numpy(self.bins[chosen].astype(np.int64))
+        return rows, torch.from_numpy(self.weights[chosen].astype(np.float32))
+
+
+def in_turn(rows: Tensor, step: int, size: int) -> Tensor:
+    """Take the next rows in turn, ``[size, 1, columns]``; rows are in random order."""
+    start = step * size
+    return rows[torch.arange(start, start + size) % len(rows), None]
