@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpsynth.pipeline import fit, sample
+    from dpsynth.pipeline import fit, fit_not_private, sample
     from dpsynth.plan import PrivacyBudget, PrivacyPlan
     from dpsynth.release import release
     from dpsynth.run import Run
@@ -28,6 +28,7 @@ _HOMES = {
     "Run": "dpsynth.run",
     "Schema": "dpsynth.schema",
     "fit": "dpsynth.pipeline",
+    "fit_not_private": "dpsynth.pipeline",
     "release": "dpsynth.release",
     "sample": "dpsynth.pipeline",
     "verify": "dpsynth.verify",
@@ -39,6 +40,7 @@ __all__ = [
     "Run",
     "Schema",
     "fit",
+    "fit_not_private",
     "release",
     "sample",
     "verify",

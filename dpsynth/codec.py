@@ -29,6 +29,7 @@ class Codec:
         names: the modelled columns, in the schema's order.
         sizes: how many codes each of them has.
         cells: how many of those, the first ones, are ordered; 0 for a categorical column.
+        points: how many lattice points each of the ordered codes stands for.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -43,9 +44,11 @@ class Codec:
             coder_of(column, schema.dialect.decimal) for column in schema.modelled
         )
         self.sizes = tuple(coder.size for coder in self._coders)
-        self.cells = tuple(
-            coder.lattice.cells if isinstance(coder, NumericCoder) else 0 for coder in self._coders
+        self.points = tuple(
+            tuple(coder.grid.points.tolist()) if isinstance(coder, NumericCoder) else ()
+            for coder in self._coders
         )
+        self.cells = tuple(len(points) for points in self.points)
 
     def lattice(self, name: str) -> Lattice | None:
         """Return the lattice of a numeric column, None for a categorical one.
@@ -89,7 +92,7 @@ class Codec:
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
         """Return a frame of typed cells for codes ``[rows, columns]``.
 
-        A numeric code becomes a lattice point drawn uniformly within its cell. Types: integer and
+        A numeric code becomes a lattice point drawn uniformly among its own. Types: integer and
         year are int64 (Int64 if nullable), number float64, boolean bool (boolean if nullable),
         string object (None where missing), date and datetime datetime64[s].
 

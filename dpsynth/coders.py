@@ -1,4 +1,4 @@
-"""One column to codes and back: numeric columns by cells of a lattice, others by their categories.
+"""One column to codes and back: numeric columns by points of a lattice, others by their categories.
 
 Nothing is fitted. The code of a cell is a function of the cell and the column's declaration.
 """
@@ -17,6 +17,7 @@ import pandas as pd
 
 from dpsynth.cells import missing_tokens, numbers, read_cells
 from dpsynth.codelists import code_list
+from dpsynth.grid import Grid
 from dpsynth.lattice import Lattice, in_units, lattice_of
 from dpsynth.schema import MISSING, REFUSE, Bound, Column
 from dpsynth.texts import array_of, distinct, texts_of, trimmed
@@ -83,25 +84,30 @@ def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[An
 
 @dataclass(frozen=True)
 class NumericCoder:
-    """Codes 0 .. cells - 1 are cells of the lattice; then missing, if the column is nullable."""
+    """The codes of a grid on the column's lattice; then missing, if the column is nullable."""
 
     column: Column
     decimal: str
     lattice: Lattice
 
+    @cached_property
+    def grid(self) -> Grid:
+        """Which points of the lattice share a code."""
+        return Grid.of(self.lattice, number=self.column.type in ("integer", "number", "year"))
+
     @property
     def size(self) -> int:
         """Number of codes."""
-        return self.lattice.cells + int(self.column.nullable)
+        return self.grid.codes + int(self.column.nullable)
 
     def encode(self, cells: pd.Series[Any]) -> Codes:
         """Return the code of each cell, `REFUSED` for one that the column refuses."""
         values, missing = read_cells(cells, self.column, self.decimal)
         bad = ~np.isfinite(values)
         positions = self.lattice.positions(np.where(bad, 0.0, values))
-        codes = self.lattice.cell_of(positions).astype(np.int32)
+        codes = self.grid.code_of(positions).astype(np.int32)
         codes[bad] = self._bad_code
-        codes[missing] = self.lattice.cells if self.column.nullable else self._bad_code
+        codes[missing] = self.grid.codes if self.column.nullable else self._bad_code
         return codes
 
     def kinds(self, cells: pd.Series[Any]) -> Kinds:
@@ -116,11 +122,11 @@ class NumericCoder:
         return kinds
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
-        """Draw a lattice point uniformly within each cell."""
+        """Draw a lattice point uniformly among those of each code."""
         cells = codes.astype(np.int64)
-        missing = cells >= self.lattice.cells
+        missing = cells >= self.grid.codes
         cells[missing] = 0
-        values = self.lattice.values(self.lattice.draw(cells, rng))
+        values = self.lattice.values(self.grid.draw(cells, rng))
         return typed_series(values, missing, self.column)
 
     @property
@@ -131,8 +137,9 @@ class NumericCoder:
 
     @property
     def _bad_code(self) -> int:
-        targets = {MISSING: self.lattice.cells, REFUSE: REFUSED, "minimum": 0}
-        return targets.get(self.column.on_bad, self.lattice.cells - 1)
+        low, high = self.grid.code_of(np.array([0, self.lattice.points - 1])).tolist()
+        targets = {MISSING: self.grid.codes, REFUSE: REFUSED, "minimum": low}
+        return int(targets.get(self.column.on_bad, high))
 
 
 @dataclass(frozen=True)

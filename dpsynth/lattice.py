@@ -1,4 +1,4 @@
-"""Numeric columns as integer lattices: declared bounds and resolution, cells of lattice points.
+"""Numeric columns as integer lattices: declared bounds and resolution.
 
 A column's values are ``minimum + i * step`` for ``i = 0 .. points - 1``. Everything is kept in
 ticks, whole multiples of ``10 ** -decimals`` of the column's unit (the number itself, days since
@@ -6,8 +6,8 @@ ticks, whole multiples of ``10 ** -decimals`` of the column's unit (the number i
 division away and prints as it was declared: 0.3, never 0.30000000000000004.
 
 >>> lattice = lattice_of_bounds(30.0, 45.0, step=0.1)
->>> lattice.points, lattice.cells, lattice.decimals
-(151, 151, 1)
+>>> lattice.points, lattice.decimals
+(151, 1)
 >>> lattice.values(lattice.positions(np.array([36.649, 99.0])))
 array([36.6, 45. ])
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-SINGLE_POINTS = 256  # up to so many lattice points have a cell each
-CELLS = 128  # a longer lattice is cut into so many cells of equal width
 LEAST_POINTS = 1_000  # a number without a declared step gets at least so many points
 LARGEST_WHOLE = 2**53  # a float64 holds every integer up to here
 LARGEST_TICK = 2**50  # decimals up to here come back exactly from a float64 and two roundings
@@ -44,7 +41,7 @@ EPOCH = datetime(1970, 1, 1)
 class Lattice:
     """The points ``(first + i * stride) / 10 ** decimals``, ``i = 0 .. points - 1``.
 
-    A *position* is the index i of a point, a *cell* is a run of neighbouring positions.
+    A *position* is the index i of a point.
     """
 
     first: int
@@ -61,17 +58,6 @@ class Lattice:
         if max(abs(self.first), abs(last)) > largest:
             raise ValueError(f"a lattice must stay within {largest} ticks of zero")
 
-    @property
-    def cells(self) -> int:
-        """Number of cells: one a point up to 256 points, else 128."""
-        return self.points if self.points <= SINGLE_POINTS else CELLS
-
-    @cached_property
-    def edges(self) -> Ints:
-        """First position of each cell, and ``points`` at the end: ``[cells + 1]``, increasing."""
-        cells = self.cells
-        return np.array([cell * self.points // cells for cell in range(cells + 1)], dtype=np.int64)
-
     def positions(self, values: Floats) -> Ints:
         """Return the position of the nearest point; values outside the bounds are clipped to them.
 
@@ -86,18 +72,6 @@ class Lattice:
         """Tell which values are a point of the lattice, up to the rounding of a float64."""
         nearest = self.values(self.positions(values))
         return np.asarray(np.isclose(values, nearest, rtol=1e-12, atol=0.0))
-
-    def cell_of(self, positions: Ints) -> Ints:
-        """Return the cell that holds each position."""
-        if self.points <= SINGLE_POINTS:
-            return positions
-        return np.searchsorted(self.edges, positions, side="right") - 1
-
-    def draw(self, cells: Ints, rng: np.random.Generator) -> Ints:
-        """Draw a position uniformly within each cell."""
-        if self.points <= SINGLE_POINTS:
-            return cells
-        return rng.integers(self.edges[cells], self.edges[cells + 1])
 
     def ticks(self, positions: Ints) -> Ints:
         """Return the points as whole multiples of ``10 ** -decimals``."""

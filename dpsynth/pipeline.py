@@ -19,16 +19,17 @@ from dpsynth.certificate import certify
 from dpsynth.codec import Codec
 from dpsynth.cohort import read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.errors import Note, RefusedCellError
+from dpsynth.errors import InputError, Note, RefusedCellError
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.models.base import Domain, Generator, Progress, silent
 from dpsynth.models.presets import choose
-from dpsynth.models.registry import AUTO, DEFAULT, generator_class
+from dpsynth.models.registry import AUTO, DEFAULT, NAMES, generator_class
+from dpsynth.not_private import NOMINAL, STAMP, NotPrivate, Terms
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.run import Run
 from dpsynth.sampler import Sampler, default_rows, fresh_seed
 from dpsynth.schema import Schema
-from dpsynth.table import open_table
+from dpsynth.table import Table, open_table
 
 Source = str | Path | pd.DataFrame
 
@@ -118,10 +119,7 @@ def fit(
         book = ledger or Ledger()
 
     with _charged(book, prepared.plan, schema, dataset, model, purpose) as entry:
-        cohort = read_cohort(
-            table, prepared.codec, schema, entropy, lambda part: progress("reading", part)
-        )
-        generator = prepared.generator.fit(cohort, prepared.plan, entropy, progress)
+        generator = _learned(table, schema, prepared, prepared.plan, entropy, progress)
         run = Run(
             schema=schema,
             model=model,
@@ -133,6 +131,72 @@ def fit(
         if output is not None:
             run.save(output)
     return run
+
+
+def fit_not_private(
+    data: Source,
+    schema: Schema | str | Path,
+    *,
+    model: str = DEFAULT,
+    output: str | Path | None = None,
+    entropy: Entropy | None = None,
+    progress: Progress = silent,
+) -> Run:
+    """Learn a neural generator WITHOUT privacy: a reference that shows what the noise costs.
+
+    Counts are exact and gradients are neither clipped nor noised; all else is as in `fit`. Nothing
+    is charged, because no budget covers it: the run has no certificate, is stamped ``not-private``,
+    and `release` refuses it. It may reveal patients, and so may every table drawn from it.
+
+    Args:
+        data: a CSV or Parquet file, or a DataFrame.
+        schema: a `Schema`, the path of one, or the name of a shipped one.
+        model: a neural generator's name.
+        output: folder to save the run in; refused at once if it exists.
+        entropy: source of sampling; OS entropy if None.
+        progress: called with a stage and its fraction done.
+
+    Raises:
+        InputError: the model is not a neural one, or schema, table or output are wrong.
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    neural = [name for name in NAMES if generator_class(name).neural]
+    if model not in neural:
+        raise InputError(
+            f"model '{model}' has no reference without privacy; choose one of {', '.join(neural)}"
+        )
+    prepared = prepare(schema, epsilon=NOMINAL.epsilon, delta=NOMINAL.delta, model=model)
+    table = open_table(data, schema)
+    if output is not None:
+        check_vacant(output)
+    entropy = entropy or OsEntropy()
+    generator = _learned(table, schema, prepared, NotPrivate(prepared.plan), entropy, progress)
+    run = Run(
+        schema=schema,
+        model=model,
+        config=generator.config(),
+        arrays=generator.arrays(),
+        certificate=None,
+        stamps=(STAMP,) if entropy.releasable else (STAMP, "seeded-entropy"),
+    )
+    if output is not None:
+        run.save(output)
+    return run
+
+
+def _learned(
+    table: Table,
+    schema: Schema,
+    prepared: Prepared,
+    terms: Terms,
+    entropy: Entropy,
+    progress: Progress,
+) -> Generator:
+    """Read the cohort and fit the generator on these terms."""
+    cohort = read_cohort(
+        table, prepared.codec, schema, entropy, lambda part: progress("reading", part)
+    )
+    return prepared.generator.fit(cohort, terms, entropy, progress)
 
 
 @contextmanager

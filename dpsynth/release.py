@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from dpsynth.atomic import atomic_folder, check_vacant
 from dpsynth.bundle import (
@@ -23,6 +24,7 @@ from dpsynth.bundle import (
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.documents import file_digest, written
 from dpsynth.errors import GateError, InputError
+from dpsynth.not_private import STAMP
 from dpsynth.run import Run, run_digest
 from dpsynth.samples import Sample, read_samples
 from dpsynth.table import write_table
@@ -59,7 +61,7 @@ def release(
     check_vacant(bundle)
     run_folder = Path(run_folder)
     run = Run.load(run_folder)
-    _refuse_stamped(run)
+    certificate = _releasable(run)
     if table is not None and (rows is not None or seed is not None):
         raise InputError("a table is released as it is: give either a table, or rows and seed")
     with atomic_folder(bundle) as temporary:
@@ -71,7 +73,7 @@ def release(
         if drawn.rows <= MOST_CSV_ROWS and not (temporary / CSV).exists():
             write_table(typed_frames(temporary / PARQUET, run.schema), temporary / CSV, run.schema)
         (temporary / SCHEMA).write_bytes(written(run.schema.to_dict()))
-        (temporary / PRIVACY).write_bytes(written(run.certificate))
+        (temporary / PRIVACY).write_bytes(written(certificate))
         drawing = Drawing(
             run.model,
             run_digest(run_folder),
@@ -86,8 +88,13 @@ def release(
     return Path(bundle)
 
 
-def _refuse_stamped(run: Run) -> None:
-    """Refuse a run whose guarantee does not hold for the outside."""
+def _releasable(run: Run) -> dict[str, Any]:
+    """Return the certificate of a run; refuse one whose guarantee does not hold for the outside."""
+    if run.certificate is None or STAMP in run.stamps:
+        raise GateError(
+            f"the run is stamped {STAMP}: it was fitted without privacy and can never be released; "
+            "fit again under a budget"
+        )
     stamps = list(run.stamps)
     if run.certificate["ledger"] is None and "no-ledger" not in stamps:
         stamps.append("no-ledger")
@@ -96,6 +103,7 @@ def _refuse_stamped(run: Run) -> None:
             f"the run is stamped {', '.join(stamps)} and may not be released; fit again with a "
             "ledger and the operating system's randomness"
         )
+    return run.certificate
 
 
 def _draw(run: Run, path: Path, rows: int | None, seed: int | None) -> Sample:

@@ -33,6 +33,7 @@ from dpsynth.documents import (
     written,
 )
 from dpsynth.errors import ArtifactError, InputError, SchemaError
+from dpsynth.not_private import STAMP
 from dpsynth.schema import Schema
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Run:
         model: the generator's name.
         config: the generator's own description, plain JSON values.
         arrays: what it learned, by name.
-        certificate: the privacy certificate's document.
+        certificate: the privacy certificate's document; None for a fit without privacy, which is
+            stamped ``not-private``.
         stamps: reasons why this run may not be released, such as ``no-ledger``.
     """
 
@@ -76,7 +78,7 @@ class Run:
     model: str
     config: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
-    certificate: dict[str, Any]
+    certificate: dict[str, Any] | None
     stamps: tuple[str, ...] = ()
 
     def save(self, folder: str | Path) -> Path:
@@ -145,24 +147,36 @@ class Run:
         claimed = document.pop("sha256")
         if claimed != digest(document):
             raise ArtifactError(f"{place} is damaged: its content does not fit its SHA-256")
-        certificate = Certificate.from_dict(document["certificate"], f"{place}: certificate")
         schema = _schema(document["schema"], place)
         model = text(document["model"], f"{place}: model")
-        if (certificate.schema_sha256, certificate.model) != (schema.hash(), model):
-            raise ArtifactError(f"{place}: the certificate is about another schema or model")
+        stamps = texts(document["stamps"], f"{place}: stamps")
         return cls(
             schema=schema,
             model=model,
             config=as_object(document["config"], f"{place}: config"),
             arrays=_read_arrays(folder, document["state"], f"{place}: state"),
-            certificate=certificate.to_dict(),
-            stamps=texts(document["stamps"], f"{place}: stamps"),
+            certificate=_certificate(document["certificate"], schema, model, stamps, place),
+            stamps=stamps,
         )
 
 
 def run_digest(folder: Path) -> str:
     """Give the digest by which a run is known: that of its ``run.json``, state included."""
     return text(read_document(folder / DOCUMENT).get("sha256"), str(folder / DOCUMENT))
+
+
+def _certificate(
+    document: Any, schema: Schema, model: str, stamps: tuple[str, ...], place: str
+) -> dict[str, Any] | None:
+    """Read the certificate; a run lacks it if it is stamped as not private, and only then."""
+    if (document is None) != (STAMP in stamps):
+        raise ArtifactError(f"{place}: a run has either a certificate or the stamp '{STAMP}'")
+    if document is None:
+        return None
+    certificate = Certificate.from_dict(document, f"{place}: certificate")
+    if (certificate.schema_sha256, certificate.model) != (schema.hash(), model):
+        raise ArtifactError(f"{place}: the certificate is about another schema or model")
+    return certificate.to_dict()
 
 
 def _schema(document: Any, place: str) -> Schema:

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from dpsynth.codec import Codec
     from dpsynth.cohort import Cohort
     from dpsynth.entropy import Entropy
-    from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+    from dpsynth.plan import PrivacyBudget, Share
     from dpsynth.schema import Schema
 
 Codes = npt.NDArray[np.uint16]
+WIDE = 256  # ordered codes; a column of more is counted at several resolutions
 VISITS = "\trows of the unit"  # a tab, which no schema accepts in a name
 
 Progress = Callable[[str, float], None]
@@ -36,12 +37,19 @@ class Feature:
     """One modelled column as codes: ``cells`` ordered codes first, then unordered ones.
 
     A numeric column of m cells has ``cells = m``; its missing code, if any, comes after them. A
-    categorical column has ``cells = 0``: none of its codes has a neighbour.
+    categorical column has ``cells = 0``: none of its codes has a neighbour. ``points`` says how
+    many values each of the cells stands for; empty if one each.
     """
 
     name: str
     size: int
     cells: int
+    points: tuple[int, ...] = ()
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Widths of the cells, in codes, at which the column is counted: coarsest first."""
+        return (64, 8, 1) if self.cells > WIDE else (1,)
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Domain:
     @classmethod
     def of(cls, schema: Schema, codec: Codec) -> Self:
         """Read the domain off a schema and its codec; no data is involved."""
-        features = map(Feature, codec.names, codec.sizes, codec.cells)
+        features = map(Feature, codec.names, codec.sizes, codec.cells, codec.points)
         return cls(tuple(features), schema.population.value, schema.unit.max_rows)
 
     def with_visits(self) -> Self:
@@ -84,10 +92,12 @@ class Generator(Protocol):
         """Name every mechanism that ``fit`` will run, a public function of domain and budget."""
         ...
 
-    def fit(
-        self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress = silent
-    ) -> Self:
-        """Run the plan's events on the cohort, each exactly once, and learn from what they gave."""
+    def fit(self, cohort: Cohort, plan: Any, entropy: Entropy, progress: Progress = silent) -> Self:
+        """Run the plan's events on the cohort, each exactly once, and learn from what they gave.
+
+        ``plan`` is a `PrivacyPlan`. A generator with ``neural`` also takes a `NotPrivate`, and then
+        runs the events without noise.
+        """
         ...
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:

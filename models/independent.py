@@ -15,7 +15,8 @@ import numpy.typing as npt
 from dpsynth.events import JointHistograms
 from dpsynth.mechanisms import joint_histograms
 from dpsynth.models.base import Codes, Domain, Progress, silent
-from dpsynth.models.marginals import even_points, noisy_total, project
+from dpsynth.models.leaves import leaves_of, levelled, sizes_of
+from dpsynth.models.marginals import even_points, noisy_total
 from dpsynth.models.presets import ONE_WAY, shares_of
 from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
 
@@ -46,9 +47,11 @@ class Independent:
         event = plan.event(ONE_WAY)
         assert isinstance(event, JointHistograms)
         progress("histograms", 0.0)
-        noisy = joint_histograms(cohort, self.domain.sizes, event, entropy)
+        cohort = levelled(cohort, self.domain)
+        noisy = joint_histograms(cohort, sizes_of(self.domain), event, entropy)
         total = noisy_total(noisy)
-        self.shares_ = tuple(project(histogram, total) for histogram in noisy)
+        leaves = leaves_of(self.domain, noisy, total=total, sigma=event.sigma)
+        self.shares_ = tuple(column.code_shares(total) for column in leaves)
         progress("histograms", 1.0)
         return self
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models.base import Codes, Feature
+from dpsynth.models.base import Codes
+
+if TYPE_CHECKING:
+    from dpsynth.models.leaves import Leaves
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -111,36 +114,33 @@ class Bins:
         return codes
 
 
-def merge(
-    feature: Feature, histogram: Ints, *, total: float, sigma: float, most: int, pool: float = 0.004
-) -> Bins:
-    """Merge a column's codes into bins that each stand well above the noise.
+def merge(leaves: Leaves, *, total: float, sigma: float, most: int, pool: float = 0.004) -> Bins:
+    """Merge a column's leaves into bins that each stand well above the noise.
 
-    Neighbouring cells of a numeric column are merged until a bin holds at least
+    Neighbouring leaves of a numeric column are merged until a bin holds at least
     max(total / most, 4 sigma) rows, so that a heaped value makes up most of its bin (a few thin
-    cells before it may join it, and are told apart again by ``shares``); unordered codes below
+    leaves before it may join it, and are told apart again by ``shares``); unordered codes below
     max(3 sigma, pool * total) rows share one bin. Reads the noisy counts only.
 
     Args:
-        feature: the column.
-        histogram: its noisy counts, ``[feature.size]``.
+        leaves: the column's estimated distribution.
         total: the noisy number of rows.
         sigma: standard deviation of the noise of one count.
         most: number of bins that a smooth numeric column is cut into, about.
         pool: share of the rows below which an unordered code is pooled.
     """
-    shares = project(histogram, total)
-    counts = shares * total
-    bin_of = np.zeros(feature.size, dtype=np.uint16)
-    bins = _merge_cells(counts[: feature.cells], max(total / most, 4 * sigma), bin_of)
+    shares = project(leaves.counts, total)
+    counts, ordered = shares * total, leaves.ordered
+    bin_of = np.zeros(len(counts), dtype=np.uint16)
+    bins = _merge_cells(counts[:ordered], max(total / most, 4 * sigma), bin_of)
     rare = max(3 * sigma, pool * total)
-    loose = np.arange(feature.cells, feature.size)
+    loose = np.arange(ordered, len(counts))
     common = loose[counts[loose] >= rare]
     bin_of[common] = bins + np.arange(len(common))
     bins += len(common)
     pooled = loose[counts[loose] < rare]
     bin_of[pooled] = bins if len(pooled) else 0
-    return Bins(bin_of, shares)
+    return Bins(bin_of[leaves.leaf_of], shares[leaves.leaf_of] * leaves.within)
 
 
 def _merge_cells(counts: Floats, least: float, bin_of: npt.NDArray[np.uint16]) -> int:

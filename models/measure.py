@@ -28,6 +28,7 @@ from dpsynth.events import ChosenHistograms, JointHistograms
 from dpsynth.mechanisms import chosen_histograms, joint_histograms
 from dpsynth.models.base import VISITS, Domain
 from dpsynth.models.binning import Binning
+from dpsynth.models.leaves import Leaves, leaves_of, levelled, sizes_of
 from dpsynth.models.marginals import Bins, merge, noisy_total
 from dpsynth.models.presets import ONE_WAY, PAIRS
 from dpsynth.models.products import Target
@@ -88,18 +89,18 @@ def measure(
     release_joint = exact_joint_histograms if exact else joint_histograms
     release_chosen = exact_chosen_histograms if exact else chosen_histograms
     mass = float(one_way.mass)
-    noisy = release_joint(cohort, domain.sizes, one_way, entropy)
+    noisy = release_joint(levelled(cohort, domain), sizes_of(domain), one_way, entropy)
     total = noisy_total(noisy)
+    leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
     bins = tuple(
-        merge(feature, histogram, total=total, sigma=one_way.sigma, most=most_bins)
-        for feature, histogram in zip(domain.features, noisy, strict=True)
+        merge(column, total=total, sigma=one_way.sigma, most=most_bins) for column in leaves
     )
     chosen = choose_pairs(bins, total / mass, pairs, hidden=domain.features[0].name == VISITS)
     binning = Binning(domain, bins)
     binned = Cohort(binning.coarsen(cohort), cohort.mask)
     sigmas = pair_noise(binning.sizes, chosen, pairs)
     tables = release_chosen(binned, binning.sizes, chosen, sigmas, pairs, entropy)
-    target = _target(bins, chosen, tables, sigmas, one_way.sigma, total)
+    target = _target(bins, leaves, chosen, tables, sigmas, one_way.sigma, total)
     return Measured(binning, target, total / mass)
 
 
@@ -140,6 +141,7 @@ def pair_noise(
 
 def _target(
     bins: tuple[Bins, ...],
+    leaves: tuple[Leaves, ...],
     pairs: list[tuple[int, int]],
     tables: list[npt.NDArray[np.int64]],
     sigmas: list[float],
@@ -156,6 +158,12 @@ def _target(
         joint[block] = table / total
         sd[block] = sigma / total
     one = np.concatenate([column.bin_shares for column in bins])
-    codes_in_bin = np.concatenate([np.bincount(column.bin_of) for column in bins])
-    one_sd = np.sqrt(codes_in_bin) * one_sigma / total
+    counted = np.concatenate([_leaves_in(*pair) for pair in zip(bins, leaves, strict=True)])
+    one_sd = np.sqrt(counted) * one_sigma / total
     return Target(sizes, one, one_sd, joint, sd)
+
+
+def _leaves_in(bins: Bins, leaves: Leaves) -> npt.NDArray[np.int64]:
+    """Return how many leaves make up each bin: so many counts' noise is in its share."""
+    first = np.unique(leaves.leaf_of, return_index=True)[1]
+    return np.bincount(bins.bin_of[first], minlength=bins.count)

@@ -147,7 +147,7 @@ def one_way_event(domain: Domain, *, weighted: bool) -> JointHistograms:
     """Return the joint one-way histograms of a domain, before their noise is set."""
     return JointHistograms(
         ONE_WAY,
-        histograms=len(domain.features),
+        histograms=sum(len(feature.levels) for feature in domain.features),
         rows_per_unit=domain.max_rows,
         sigma=UNDECIDED,
         unit_mass=mass_of(domain.max_rows) if weighted else None,

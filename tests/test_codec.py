@@ -70,8 +70,8 @@ ALL = [STAY, TEMPERATURE, SEX, ARM, SMOKER, DOSE, BORN, SEEN, YEAR, GRADE]
 def test_sizes_are_counted_from_the_schema() -> None:
     codec = Codec(schema_of(*ALL, field("number", minimum=0.0, maximum=1.0)))
     assert codec.names == tuple(f"c{i}" for i in range(11))
-    # cells + missing; SEX has other and no missing; GRADE's own Other serves; 1001 points: 128.
-    assert codec.sizes == (15, 72, 3, 3, 3, 4, 32, 122, 11, 3, 129)
+    # cells + missing; SEX has other and no missing; GRADE's own Other serves; 1001 points.
+    assert codec.sizes == (15, 72, 3, 3, 3, 4, 32, 122, 11, 3, 1002)
 
 
 def test_unmodelled_columns_are_not_encoded() -> None:
@@ -328,26 +328,25 @@ def test_decoded_numbers_print_as_declared() -> None:
     ]
 
 
-def test_wide_columns_are_decoded_within_their_cell() -> None:
+def test_wide_columns_are_decoded_within_their_code() -> None:
+    """127 001 points: each code is a round value or the others of its span, and comes back."""
     codec = Codec(schema_of(field("number", minimum=0.0, maximum=1.27, step=0.00001)))
-    assert codec.sizes == (129,)  # 127001 points in 128 cells of about 992
-    codes = np.repeat(np.arange(129), 300).reshape(-1, 1)
+    cells = codec.cells[0]
+    assert 3000 < cells <= 4096 and codec.sizes == (cells + 1,)
+    codes = np.repeat(np.arange(cells + 1), 20).reshape(-1, 1)
     frame = codec.decode(codes, np.random.default_rng(5))
     values = frame["c0"].to_numpy()
-    assert np.isnan(values[codes[:, 0] == 128]).all()
-    for cell in (0, 77, 127):
-        drawn = values[codes[:, 0] == cell]
-        low, high = cell * 127001 // 128, (cell + 1) * 127001 // 128 - 1
-        assert (drawn >= low / 1e5).all()
-        assert (drawn <= high / 1e5).all()
-        assert len(np.unique(drawn)) > 200
-        assert np.abs(drawn * 1e5 - np.rint(drawn * 1e5)).max() < 1e-6
+    assert np.isnan(values[codes[:, 0] == cells]).all()
     assert (codec.encode(frame) == codes).all()
+    assert np.abs(values * 1e5 - np.rint(values * 1e5))[~np.isnan(values)].max() < 1e-6
+    own = codec.encode(pd.DataFrame({"c0": [1.2]}))[0, 0]  # a round value has a code of its own
+    assert codec.points[0][own] == 1 and (values[codes[:, 0] == own] == 1.2).all()
+    assert len(np.unique(values[codes[:, 0] == own + 1])) > 10  # the others of its span
 
 
 def test_decode_is_a_function_of_codes_and_seed() -> None:
-    codec = Codec(schema_of(field("number", minimum=0.0, maximum=1.0), SEX))
-    codes = np.column_stack([np.arange(129), np.arange(129) % 3])
+    codec = Codec(schema_of(field("number", minimum=0.0, maximum=1e5), SEX))
+    codes = np.column_stack([np.arange(1, 3001, 20), np.arange(150) % 3])
     one = codec.decode(codes, np.random.default_rng(1))
     assert one.equals(codec.decode(codes, np.random.default_rng(1)))
     assert not one.equals(codec.decode(codes, np.random.default_rng(2)))

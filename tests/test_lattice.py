@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import SchemaError
-from dpsynth.lattice import CELLS, SINGLE_POINTS, Lattice, lattice_of, lattice_of_bounds
+from dpsynth.lattice import Lattice, lattice_of, lattice_of_bounds
 from dpsynth.schema import Column
 
 
@@ -72,28 +72,10 @@ def test_values_are_the_floats_nearest_to_their_decimal_text() -> None:
     assert 0.3 in values
 
 
-def test_cells_of_short_and_long_lattices() -> None:
-    short, long = lattice_of_bounds(1, 256, step=1), lattice_of_bounds(1, 257, step=1)
-    assert short.cells == SINGLE_POINTS == 256
-    assert short.edges.tolist() == list(range(257))
-    assert long.cells == CELLS == 128
-    assert long.edges[:4].tolist() == [0, 2, 4, 6]
-    assert long.edges[-2:].tolist() == [254, 257]
-
-
 def test_positions_are_nearest_and_clipped() -> None:
     lattice = lattice_of_bounds(30.0, 45.0, step=0.1)
     values = np.array([30.04, 30.06, 45.0, 1e308, -1e308, np.inf, -np.inf, 29.0])
     assert lattice.positions(values).tolist() == [0, 1, 150, 150, 0, 150, 0, 0]
-
-
-def test_draw_covers_a_cell_evenly_and_nothing_else() -> None:
-    lattice = lattice_of_bounds(0, 999, step=1)  # 128 cells of 7 or 8 points
-    drawn = lattice.draw(np.full(70_000, 5), np.random.default_rng(3))
-    points, counts = np.unique(drawn, return_counts=True)
-    assert points.tolist() == list(range(5 * 1000 // 128, 6 * 1000 // 128))
-    # 70 000 draws over 7 points: standard deviation 93; seeded, so no false alarm.
-    assert np.abs(counts - 10_000).max() < 400
 
 
 @settings(deadline=None)
@@ -104,29 +86,6 @@ def test_round_trip_of_positions(lattice: Lattice, seed: int) -> None:
     values = lattice.values(positions)
     assert (lattice.positions(values) == positions).all()
     assert lattice.on_lattice(values).all()
-
-
-@settings(deadline=None)
-@given(lattices())
-def test_edges_cut_the_lattice_into_equal_cells(lattice: Lattice) -> None:
-    edges = lattice.edges
-    widths = np.diff(edges)
-    assert len(widths) == lattice.cells
-    assert edges[0] == 0
-    assert edges[-1] == lattice.points
-    assert widths.min() >= 1
-    assert widths.max() - widths.min() <= 1
-
-
-@settings(deadline=None)
-@given(lattices(), st.integers(0, 2**32))
-def test_cell_of_holds_its_positions(lattice: Lattice, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    positions = rng.integers(0, lattice.points, 50)
-    cells = lattice.cell_of(positions)
-    assert (lattice.edges[cells] <= positions).all()
-    assert (positions < lattice.edges[cells + 1]).all()
-    assert (lattice.cell_of(lattice.draw(cells, rng)) == cells).all()
 
 
 def test_on_lattice() -> None:

@@ -11,6 +11,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dpsynth.models.base import Feature
+from dpsynth.models.leaves import Leaves
 from dpsynth.models.marginals import Bins, merge, noisy_total, project
 
 Floats = npt.NDArray[np.float64]
@@ -110,7 +111,8 @@ def merged(
     histogram = np.asarray(counts, dtype=np.int64)
     feature = Feature("column", len(histogram), cells)
     total = max(1.0, float(histogram.sum()))
-    return merge(feature, histogram, total=total, sigma=sigma, most=most, pool=pool)
+    leaves = Leaves.of(feature, [histogram], total=total, sigma=sigma)
+    return merge(leaves, total=total, sigma=sigma, most=most, pool=pool)
 
 
 def test_a_smooth_column_is_cut_into_about_as_many_bins_as_asked() -> None:

@@ -58,6 +58,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
         console.progress("comparing", 0.0)
         synthetic = pipeline.sample(run, seed=SEED)
         scores = overview(schema, cohort, synthetic)
+        assert run.certificate is not None  # it was fitted under a plan
         composed = run.certificate["composed_epsilon"]
         values = {
             "internal": True,

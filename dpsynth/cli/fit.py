@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from dpsynth.cli.console import Console, counted, output_options
-from dpsynth.cli.options import budget_options, takes_schema
+from dpsynth.cli.options import budget_options_unless_not_private, check_budget, takes_schema
+
+if TYPE_CHECKING:
+    from dpsynth.run import Run
 
 
 @click.command(
@@ -16,11 +21,10 @@ from dpsynth.cli.options import budget_options, takes_schema
 @click.argument("data", type=click.Path())
 @click.option(
     "--dataset",
-    required=True,
     envvar="DPSYNTH_DATASET",
     help="Name under which the ledger counts what these patients have spent.",
 )
-@budget_options
+@budget_options_unless_not_private
 @click.option("--output", "-o", required=True, type=click.Path(), help="Folder of the run; new.")
 @click.option("--purpose", default="", help="A few words for the ledger.")
 @click.option(
@@ -31,10 +35,11 @@ from dpsynth.cli.options import budget_options, takes_schema
 def fit(
     schema: str,
     data: str,
-    dataset: str,
-    epsilon: float,
-    delta: float,
+    dataset: str | None,
+    epsilon: float | None,
+    delta: float | None,
     model: str,
+    not_private: bool,
     output: str,
     purpose: str,
     no_ledger: bool,
@@ -43,46 +48,59 @@ def fit(
 ) -> None:
     """Learn a generator from DATA under differential privacy; write a run.
 
-    The budget is reserved in the ledger before the first row is read, and counts as spent from
-    then on, also if the fit is interrupted.
+    The budget (--epsilon, --delta, --dataset: all required) is reserved in the ledger before the
+    first row is read, and counts as spent from then on, also if the fit is interrupted.
     """
     from dpsynth import pipeline
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        run = pipeline.fit(
-            data,
-            schema,
-            epsilon=epsilon,
-            delta=delta,
-            dataset=dataset,
-            model=model,
-            purpose=purpose,
-            without_ledger=no_ledger,
-            output=output,
-            progress=console.progress,
-        )
-        certificate = run.certificate
-        ledger = certificate.get("ledger")
-        values = {
-            "run": output,
-            "model": run.model,
-            "epsilon": certificate["epsilon"],
-            "composed_epsilon": certificate["composed_epsilon"],
-            "delta": certificate["delta"],
-            "ledger": ledger,
-            "stamps": list(run.stamps),
-        }
-        lines = [
-            f"run         {output}: model {run.model}",
-            f"cost        epsilon {epsilon:g}, delta {delta:g} "
-            f"(composed: {certificate['composed_epsilon']:.4f})",
-        ]
-        if ledger:
-            lines.append(
-                f"ledger      dataset {ledger['dataset']}: {counted(ledger['fits'], 'fit')}, "
-                f"epsilon {ledger['epsilon_total']:g} in all"
+        check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
+        if epsilon is None or delta is None or dataset is None:
+            run = pipeline.fit_not_private(
+                data, schema, model=model, output=output, progress=console.progress
             )
-        if run.stamps:
-            lines.append(f"stamped     {', '.join(run.stamps)}: this run cannot be released")
-        console.result("fit", values, lines)
+        else:
+            run = pipeline.fit(
+                data,
+                schema,
+                epsilon=epsilon,
+                delta=delta,
+                dataset=dataset,
+                model=model,
+                purpose=purpose,
+                without_ledger=no_ledger,
+                output=output,
+                progress=console.progress,
+            )
+        console.result("fit", *_told(run, output))
         console.advice(f"Next: dpsynth sample {output} -o synthetic.parquet")
+
+
+def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
+    """Say what a run is and what it cost, as values and as lines."""
+    certificate = run.certificate or {}
+    cost = {name: certificate.get(name) for name in ("epsilon", "composed_epsilon", "delta")}
+    ledger = certificate.get("ledger")
+    values = {
+        "run": output,
+        "model": run.model,
+        **cost,
+        "ledger": ledger,
+        "stamps": list(run.stamps),
+    }
+    lines = [f"run         {output}: model {run.model}"]
+    if certificate:
+        lines.append(
+            f"cost        epsilon {cost['epsilon']:g}, delta {cost['delta']:g} "
+            f"(composed: {cost['composed_epsilon']:.4f})"
+        )
+    else:
+        lines.append("cost        NOT PRIVATE: this run, and tables from it, may reveal patients")
+    if ledger:
+        lines.append(
+            f"ledger      dataset {ledger['dataset']}: {counted(ledger['fits'], 'fit')}, "
+            f"epsilon {ledger['epsilon_total']:g} in all"
+        )
+    if run.stamps:
+        lines.append(f"stamped     {', '.join(run.stamps)}: this run cannot be released")
+    return values, lines

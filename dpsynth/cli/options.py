@@ -29,7 +29,35 @@ class ModelChoice(click.Choice[str]):
 
 
 def budget_options(command: Command) -> Command:
-    """Add ``--epsilon``, ``--delta`` and ``--model``."""
+    """Add ``--epsilon``, ``--delta``, both required, and ``--model``."""
+    return _budget(command, required=True)
+
+
+def budget_options_unless_not_private(command: Command) -> Command:
+    """Add the same, and ``--not-private`` in the place of a budget; see `check_budget`."""
+    command = click.option(
+        "--not-private",
+        is_flag=True,
+        help="Fit WITHOUT privacy, in the place of a budget: a reference for benchmarks; the run "
+        "is stamped and can never be released.",
+    )(command)
+    return _budget(command, required=False)
+
+
+def check_budget(not_private: bool, **given: object) -> None:
+    """Require a budget, or ``--not-private`` and no budget.
+
+    Raises:
+        UsageError: an option is missing, or contradicts ``--not-private``.
+    """
+    for name, value in given.items():
+        if not not_private and value is None:
+            raise click.MissingParameter(param_hint=f"'--{name}'", param_type="option")
+        if not_private and value is not None and name != "dataset":
+            raise click.UsageError(f"--not-private spends no budget: leave --{name} out")
+
+
+def _budget(command: Command, *, required: bool) -> Command:
     command = click.option(
         "--model",
         default=DEFAULT,
@@ -39,12 +67,15 @@ def budget_options(command: Command) -> Command:
     )(command)
     command = click.option(
         "--delta",
-        required=True,
+        required=required,
         type=float,
         help="Probability that the guarantee of epsilon may miss; well below 1 / patients.",
     )(command)
     return click.option(
-        "--epsilon", required=True, type=float, help="Privacy budget of this fit, for each unit."
+        "--epsilon",
+        required=required,
+        type=float,
+        help="Privacy budget of this fit, for each unit.",
     )(command)
 
 

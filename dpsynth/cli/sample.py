@@ -57,11 +57,19 @@ def sample(
         digest = record_sample(
             Path(run), Path(output), rows=wanted, seed=chosen, condition=where, plain=plain
         )
-        values = {"table": output, "rows": wanted, "seed": chosen, "sha256": digest}
+        values = {
+            "table": output,
+            "rows": wanted,
+            "seed": chosen,
+            "sha256": digest,
+            "stamps": list(loaded.stamps),
+        }
         lines = [
             f"table       {output}: {wanted} synthetic rows",
             f"seed        {chosen}",
             f"sha256      {digest}",
         ]
+        if loaded.certificate is None:
+            lines.append("privacy     NONE: the run was fitted without it; keep this table inside")
         console.result("sample", values, lines)
         console.advice("Each row is a synthetic visit or patient of its own; keys are not drawn.")

@@ -88,18 +88,14 @@ def declared_structure(frame: pd.DataFrame, folder: Path) -> Structure:
     return {
         "names": codec.names,
         "sizes": codec.sizes,
-        "edges": [lattice_edges(codec, name) for name in codec.names],
+        "lattices": [codec.lattice(name) for name in codec.names],
+        "points": codec.points,
         "codes": (codes.shape[1], codes.dtype),
         "dtypes": decoded.dtypes.astype(str).tolist(),
         "csv": lines[0],
         "decimals": {len(weight.partition(".")[2]) for weight in weights if weight},
         "parquet": str(pq.read_schema(folder / "out.parquet")),
     }
-
-
-def lattice_edges(codec: Codec, name: str) -> list[int] | None:
-    lattice = codec.lattice(name)
-    return None if lattice is None else lattice.edges.tolist()
 
 
 def inferred_structure(frame: pd.DataFrame, folder: Path) -> Structure:

@@ -95,12 +95,12 @@ def test_the_check_catches_fill_values(tmp_path: Path) -> None:
 
 def test_missing_has_a_code_whether_or_not_a_cell_is_missing() -> None:
     nullable, required = Codec(schema_of(False)), Codec(schema_of(True))
-    assert nullable.sizes == (3, 129, 129)
-    assert required.sizes == (3, 128, 128), "north, south and other; no missing"
+    assert required.sizes == (3, 1740, 4096), "north, south and other; no missing"
+    assert nullable.sizes == (3, 1741, 4097)
     full = pd.DataFrame({"site": ["north"], "dose": ["1"], "count": ["1"]})
     gaps = pd.DataFrame({"site": [None], "dose": [None], "count": [None]})
-    assert nullable.encode(gaps).tolist() == [[2, 128, 128]]
-    assert (nullable.encode(full) < [2, 128, 128]).all()
+    assert nullable.encode(gaps).tolist() == [[2, 1740, 4096]]
+    assert (nullable.encode(full) < [2, 1740, 4096]).all()
     # A missing cell of a required column is a bad cell, and goes where the schema says.
     assert required.encode(gaps).tolist() == [[2, 0, 0]]
 
@@ -115,5 +115,5 @@ def test_missing_is_independent_of_the_other_cells() -> None:
 
 def test_a_missing_code_decodes_to_a_missing_cell() -> None:
     schema = schema_of(False)
-    decoded = Codec(schema).decode(np.array([[2, 128, 128]]), np.random.default_rng(0))
+    decoded = Codec(schema).decode(np.array([[2, 1740, 4096]]), np.random.default_rng(0))
     assert decoded.isna().all(axis=None)

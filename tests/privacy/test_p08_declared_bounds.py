@@ -108,15 +108,16 @@ def test_outliers_get_the_code_of_the_nearest_bound() -> None:
     codec = Codec(SCHEMA)
     for column, cells in OUTLIERS.items():
         place = codec.names.index(column)
-        last = codec.sizes[place] - 1
+        bounds = pd.DataFrame({name: [LIMITS[name][1], LIMITS[name][2]] for name in FRAME})
+        first, last = codec.encode(bounds)[:, place].tolist()
         frame = pd.DataFrame({name: [FRAME[name][0]] * len(cells) for name in FRAME})
         frame[column] = cells
         codes = codec.encode(frame)[:, place].tolist()
         # Infinity is a bad cell; a required numeric column sends bad cells to its minimum.
         expected = {
-            "sbp": [last, 0, last, last, 0, 0],
-            "crp": [last, 0, 0, 0],
-            "admitted": [last, 0],
+            "sbp": [last, first, last, last, first, first],
+            "crp": [last, first, first, first],
+            "admitted": [last, first],
         }
         assert codes == expected[column]
 
