@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PIP_TORCH ?=
 DEMO ?= demo
 
-.PHONY: help install install-dev demo test lint bench clean
+.PHONY: help install install-dev demo test lint bench quality clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -41,6 +41,11 @@ bench: install-dev  ## speed: codec, sampler, DP-SGD (prints tables; minutes)
 	$(BIN)/python bench/codec_speed.py
 	$(BIN)/python bench/sampler_speed.py
 	$(BIN)/python bench/dpsgd_speed.py --quick
+
+# a fit that failed ends make with its status, after the report of those that did not
+quality: install-dev  ## quality on real tables against epsilon (hours; QUALITY=--quick: minutes)
+	$(BIN)/python bench/quality.py $(QUALITY); status=$$?; $(BIN)/python bench/quality_report.py \
+		$(if $(findstring --quick,$(QUALITY)),--show) && exit $$status
 
 clean:  ## remove .venv, caches and the demo
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,241 @@
+"""Write what quality.py measured into docs/benchmarks.md, and draw docs/quality.svg.
+
+usage: quality_report.py [--show] [--work DIR] [--delta 1e-5] [--docs DIR]
+
+Replaces what stands between the marks of the section and nothing else. With --show the section is
+printed, and no file is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+from quality_results import (
+    BOOTSTRAP,
+    GAP,
+    SCORES,
+    SECONDS,
+    TRAIN_TEST,
+    Cell,
+    Group,
+    Line,
+    Mean,
+    floors,
+    read_lines,
+    summary,
+)
+from quality_targets import Pick, Verdict, judged, picked
+
+HERE = Path(__file__).parent
+OPEN, CLOSE = "<!-- quality -->", "<!-- /quality -->"
+PICTURE = "quality.svg"
+SEEDS = 3  # that a target is a mean of
+NAMES = {"tvd1": "TVD1", "tvd2": "TVD2", "tvd3": "TVD3", "tstr_hgb": "TSTR", "c2st_auc": "C2ST"}
+NAMES |= {"fit_s": "fit s", "sample_s": "sample s", GAP: "TSTR below real"}
+FLOORS = {TRAIN_TEST: "test rows", BOOTSTRAP: "bootstrap of training rows"}
+NOTHING = "–"
+MEASURES = """
+Each generator learns from the scorer's training split; as many rows are drawn as it has. TVD1,
+TVD2, TVD3: mean total variation distance of one, two, three columns to the training rows. TSTR:
+AUROC of gradient boosting trained on synthetic rows and tested on real ones. C2ST: AUC of telling
+synthetic from real rows (.5: cannot be told). Means over the seeds, ± half their range. The noise
+is never seeded, so a repeat differs. Seconds are of one thread. Real rows give the floors: the
+distances of the test rows, with the AUROC of training on the real training rows in their line, and
+a bootstrap of the training rows, scored as if it were synthetic.
+"""
+READING = """
+Lower is better everywhere. Below the dashed line a table is closer to the training rows than the
+test rows are; the dotted line is the bootstrap. Bars are half-ranges over the seeds.
+"""
+PEERS = """
+One fit each on one core, scored by the same scorer on the same split: rows as units, delta 1e-5
+([bench/peers.csv](../bench/peers.csv)). Deep ones were cut to fit 15 minutes and could do better;
+of one fit, differences in TSTR below .03 mean little.
+"""
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Read a CSV file with a header, less its lines that start with #."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def paragraph(text: str) -> str:
+    """Set text in lines of a hundred characters."""
+    return textwrap.fill(
+        " ".join(text.split()), 100, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def title(table: str, unit: str) -> str:
+    """Name a table and what its privacy protects."""
+    kept = ", at most 5 rows each" if unit == "patient" else ""
+    return f"{table}, {unit}s as units{kept}"
+
+
+def number(measure: str, value: float) -> str:
+    """Format a measure: TVD with four decimals, AUROC with three, seconds with one."""
+    decimals = 1 if measure in SECONDS else (4 if measure.startswith("tvd") else 3)
+    text = f"{value:.{decimals}f}"
+    return text if measure in SECONDS else text.replace("0.", ".", 1)
+
+
+def spread(measure: str, mean: Mean | None, seeds: int) -> str:
+    """Format a mean, with half its range where there are several seeds."""
+    if mean is None:
+        return NOTHING
+    text = number(measure, mean.value)
+    return f"{text} ± {number(measure, mean.half_range)}" if seeds > 1 else text
+
+
+def table_of(head: list[str], rows: list[list[str]], *, words: int = 2) -> str:
+    """Return a Markdown table; all columns after so many of words are figures."""
+    lines = [head, ["---"] * words + ["---:"] * (len(head) - words), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def measured(
+    cells: Mapping[Group, Cell],
+    real: Mapping[tuple[str, str], Mapping[str, float]],
+    table: str,
+    unit: str,
+) -> str:
+    """Return the table of one table and unit: generators by epsilon, then real rows."""
+    rows, last = [], math.nan
+    for group in sorted((g for g in cells if g[:2] == (table, unit)), key=lambda g: (g[3], g[2])):
+        cell, (_, _, model, epsilon) = cells[group], group
+        name = model if cell.chosen == (model,) else f"{model} ({', '.join(cell.chosen)})"
+        figures = [spread(m, cell.means.get(m), cell.seeds) for m in (*SCORES, *SECONDS)]
+        rows.append(["" if epsilon == last else f"{epsilon:g}", name, str(cell.seeds), *figures])
+        last = epsilon
+    for floor, name in FLOORS.items():
+        if (table, floor) in real:
+            values = real[table, floor]
+            figures = [number(m, values[m]) if m in values else NOTHING for m in SCORES]
+            rows.append(["real", name, "", *figures, "", ""])
+    head = ["epsilon", "model", "seeds", *(NAMES[m] for m in (*SCORES, *SECONDS))]
+    return table_of(head, rows)
+
+
+def verdicts_table(verdicts: list[Verdict]) -> str:
+    """Return the table of targets, one line for each table, unit and epsilon."""
+    measures = list(dict.fromkeys(verdict.measure for verdict in verdicts))
+    rows = []
+    for case in dict.fromkeys(verdict.case for verdict in verdicts):
+        here = {verdict.measure: verdict for verdict in verdicts if verdict.case == case}
+        first = next(iter(here.values()))
+        figures = [str(here.get(measure, "")) for measure in measures]
+        table, unit, epsilon = case
+        words = [f"{table}, {unit}s", f"{epsilon:g}", first.model or NOTHING, str(first.seeds)]
+        rows.append([*words, *figures])
+    head = ["table, units", "epsilon", "model", "seeds", *(NAMES[m] for m in measures)]
+    return table_of(head, rows, words=3)
+
+
+def peers_table(peers: list[dict[str, str]]) -> str:
+    """Return the table of what other packages score."""
+    scores = [[row[m].replace("0.", ".", 1) for m in SCORES] for row in peers]
+    rows = [
+        [row["peer"], row["epsilon"], *figures, row["fit_s"]]
+        for row, figures in zip(peers, scores, strict=True)
+    ]
+    return table_of(["package", "epsilon", *(NAMES[m] for m in SCORES), "fit s"], rows)
+
+
+def section(
+    lines: list[Line],
+    targets: list[dict[str, str]],
+    peers: list[dict[str, str]],
+    *,
+    delta: float,
+    pick: Pick,
+) -> str:
+    """Return the section's text without its marks."""
+    cells, real = summary(lines, delta=delta), floors(lines)
+    code = ", ".join(sorted({f"`{line['commit'] or 'unknown'}`" for line in lines}))
+    verdicts = judged(cells, targets, pick)
+    small = f"{delta:g}".replace("e-0", "e-")
+    parts = [
+        "## Quality",
+        paragraph(f"`make quality` (code at {code}; delta {small}). {MEASURES}"),
+        f"![Error against epsilon for each table and generator]({PICTURE})",
+        paragraph(READING),
+        "### Targets",
+        paragraph(
+            f"{sum(v.met for v in verdicts)} of {len(verdicts)} met. They are for means over "
+            f"{SEEDS} seeds of `--model auto`; where it was not run, of the generator it takes "
+            "([bench/targets.csv](../bench/targets.csv))."
+        ),
+        verdicts_table(verdicts),
+    ]
+    cases = {group[:2] for group in cells}
+    for case in dict.fromkeys((row["table"], row["unit"]) for row in targets):
+        if case in cases:
+            parts += [f"### {title(*case)}", measured(cells, real, *case)]
+    for case in sorted(cases - {(row["table"], row["unit"]) for row in targets}):
+        parts += [f"### {title(*case)}", measured(cells, real, *case)]
+    parts += ["### Other packages on cardio", paragraph(PEERS), peers_table(peers)]
+    return "\n\n".join(parts)
+
+
+def replace_section(text: str, body: str) -> str:
+    """Put a body between the marks; without marks, after the first heading's paragraph.
+
+    Raises:
+        ValueError: one mark stands without the other, or they stand in the wrong order.
+    """
+    marked = f"{OPEN}\n\n{body}\n\n{CLOSE}"
+    start, end = text.find(OPEN), text.find(CLOSE)
+    if start >= 0 and end > start:
+        return text[:start] + marked + text[end + len(CLOSE) :]
+    if start >= 0 or end >= 0:
+        raise ValueError(f"the marks {OPEN} and {CLOSE} do not enclose a section")
+    blocks = text.rstrip("\n").split("\n\n")
+    heading = next((i for i, block in enumerate(blocks) if block.startswith("#")), -1)
+    after = heading + 1
+    if after < len(blocks) and not blocks[after].startswith("#"):
+        after += 1  # the heading's paragraph
+    return "\n\n".join([*blocks[:after], marked, *blocks[after:]]) + "\n"
+
+
+def main() -> None:
+    """Write the section and the picture, or print the section."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work", type=Path, default=Path("build/quality"))
+    parser.add_argument("--docs", type=Path, default=HERE.parent / "docs")
+    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--show", action="store_true", help="print the section, write nothing")
+    chosen = parser.parse_args()
+    lines = read_lines(chosen.work / "results.jsonl")
+    if not summary(lines, delta=chosen.delta):
+        print(f"nothing to report: {chosen.work / 'results.jsonl'} holds no fit")
+        return
+    peers = read_csv(HERE / "peers.csv")
+    body = section(
+        lines,
+        read_csv(HERE / "targets.csv"),
+        peers,
+        delta=chosen.delta,
+        pick=picked(chosen.work / "tables", chosen.delta),
+    )
+    if chosen.show:
+        print(body)
+        return
+    from quality_figure import draw
+
+    from dpsynth.atomic import atomic_file
+
+    draw(lines, peers, chosen.docs / PICTURE, delta=chosen.delta)
+    page = chosen.docs / "benchmarks.md"
+    text = replace_section(page.read_text(), body)
+    with atomic_file(page) as part:
+        part.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
