@@ -50,18 +50,52 @@ def project(histogram: npt.ArrayLike, total: float) -> Floats:
 
 
 GOLDEN = (5**0.5 - 1) / 2
+LEAST_BITS = 14  # of a float among packed keys
 
 
 def even_points(keys: Sequence[npt.NDArray[Any]], rng: np.random.Generator) -> Floats:
     """Return points in [0, 1), low in discrepancy along the order of the keys (last key first).
 
     Ties have to be broken at random for each column afresh: a shared order of ties would lock the
-    draws of several columns together.
+    draws of several columns together. So the first key should be random.
+
+    Args:
+        keys: non-negative integers, ordered exactly, or floats, ordered up to rounding; each
+            ``[rows]``. Where they fit, all keys are packed into 64 bits, which are sorted ten
+            times as fast as rows of keys.
+        rng: of the first point.
     """
     count = len(keys[0])
     points = np.empty(count)
-    points[np.lexsort(tuple(keys))] = (rng.random() + np.arange(count) * GOLDEN) % 1.0
+    packed = _packed(keys)
+    order = np.lexsort(tuple(keys)) if packed is None else np.argsort(packed)
+    points[order] = (rng.random() + np.arange(count) * GOLDEN) % 1.0
     return points
+
+
+def _packed(keys: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64] | None:
+    """Pack keys into one, the last in the highest bits; None if too few bits are left for floats.
+
+    Floats share the bits that the integers leave.
+    """
+    exact = {i: int(key.max(initial=0)).bit_length() for i, key in enumerate(keys) if _whole(key)}
+    floats = len(keys) - len(exact)
+    spare = (64 - sum(exact.values())) // max(1, floats)
+    if spare < LEAST_BITS:
+        return None
+    packed = np.zeros(len(keys[0]), dtype=np.uint64)
+    for i in reversed(range(len(keys))):
+        bits = exact.get(i, min(spare, 32))
+        part = keys[i]
+        if i not in exact:
+            low, high = part.min(initial=0.0), part.max(initial=1.0)
+            part = (part - low) * ((2**bits - 1) / (high - low))
+        packed = (packed << np.uint64(bits)) | part.astype(np.uint64)
+    return packed
+
+
+def _whole(key: npt.NDArray[Any]) -> bool:
+    return key.dtype.kind in "iu"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+FITTED = 0.8  # of the standardised loss: rounds end below it
+MOST_ROUNDS = 4
 LEADERS = 2  # columns by which rows are ordered before a column is drawn
 
 
@@ -148,16 +150,21 @@ def fit_products(
     spread: float = 0.3,
     progress: Progress = silent,
 ) -> Products:
-    """Fit a mixture with equal weights to a target by Adam with a cosine schedule.
+    """Fit a mixture with equal weights to a target by Adam, in rounds with a cosine schedule each.
+
+    The loss is the mean squared distance to the released counts, each in units of its own noise: 1
+    for the truth, less for a fit that has begun to follow the noise. Rounds go on until it is below
+    `FITTED`; a table of many columns takes more of them. It is a function of released counts, so
+    the number of rounds costs nothing.
 
     Args:
         target: noisy shares with their standard errors.
         components: how many, K.
-        steps: of Adam; too few underfit, too many fit the noise.
+        steps: of Adam, in a round.
         rng: of the starting point.
         rate: first learning rate, of logits.
         spread: standard deviation of the starting logits around the one-way distribution.
-        progress: called with the share of steps done.
+        progress: called with the share of steps done, at most `MOST_ROUNDS` rounds of them.
     """
     import torch
 
@@ -170,17 +177,26 @@ def fit_products(
     pairs = torch.tensor(target.pairs).float()
     one_weight = torch.tensor(target.one_sd**-2.0 / cells).float()
     one = torch.tensor(target.one).float()
-    optimizer = torch.optim.Adam([logits], lr=rate)
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = rate * (0.05 + 0.475 * (1 + np.cos(np.pi * step / steps)))
+
+    def distance() -> Tensor:
         tables = _softmax(logits, target.sizes)
         joint = tables.T @ tables / components
-        loss = (weight * (joint - pairs) ** 2).sum()
-        loss = loss + (one_weight * (tables.mean(dim=0) - one) ** 2).sum()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        progress("mixture", (step + 1) / steps)
+        apart = (weight * (joint - pairs) ** 2).sum()
+        return apart + (one_weight * (tables.mean(dim=0) - one) ** 2).sum()
+
+    for part in range(MOST_ROUNDS):
+        optimizer = torch.optim.Adam([logits], lr=rate)
+        for step in range(steps):
+            bend = 0.05 + 0.475 * (1 + np.cos(np.pi * step / steps))
+            optimizer.param_groups[0]["lr"] = rate * bend
+            loss = distance()
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            progress("mixture", (part * steps + step + 1) / (MOST_ROUNDS * steps))
+        if loss.item() <= FITTED:
+            break
+    progress("mixture", 1.0)
     weights = np.full(components, 1.0 / components)
     return Products(target.sizes, weights, _softmax(logits.detach(), target.sizes).numpy())
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpsynth.models.base import Feature
 from dpsynth.models.leaves import Leaves
-from dpsynth.models.marginals import Bins, merge, noisy_total, project
+from dpsynth.models.marginals import Bins, even_points, merge, noisy_total, project
 
 Floats = npt.NDArray[np.float64]
 
@@ -258,3 +258,27 @@ def test_coarsening_keeps_the_shape() -> None:
     bins = Bins(np.array([0, 0, 1], dtype=np.uint16), np.full(3, 1 / 3))
     codes = np.array([[0, 2], [1, 0]], dtype=np.uint16)
     np.testing.assert_array_equal(bins.coarsen(codes), [[0, 1], [0, 0]])
+
+
+# Even points ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [4, 2**20])
+def test_points_follow_the_last_key_then_the_one_before(most: int) -> None:
+    """Packed keys (few bits) and rows of keys (2^20 thrice leaves no room) order alike."""
+    rng = np.random.default_rng(8)
+    keys = [rng.random(500), rng.normal(0, 3, 500), *(rng.integers(0, most, (3, 500)))]
+    points = even_points(keys, np.random.default_rng(9))
+    start = np.random.default_rng(9).random()
+    order = np.lexsort(tuple(keys))
+    expected = (start + np.arange(500) * (5**0.5 - 1) / 2) % 1.0
+    np.testing.assert_allclose(points[order], expected, atol=1e-12)
+
+
+def test_ties_are_broken_at_random() -> None:
+    """Equal keys but for the random one: the order of rows must not show in the points."""
+    rng = np.random.default_rng(10)
+    same = np.zeros(2000, dtype=np.int64)
+    points = even_points([rng.random(2000), same], rng)
+    steps = np.diff(points) % 1.0  # in the order of the rows, all would be the golden ratio
+    assert (np.abs(steps - (5**0.5 - 1) / 2) < 1e-6).mean() < 0.01

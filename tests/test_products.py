@@ -6,6 +6,7 @@ bound, the bound is 1e-6: the chance of a false alarm had the seed been another.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -353,9 +354,29 @@ def test_a_fit_is_a_function_of_its_target_and_stream() -> None:
     ]
     np.testing.assert_array_equal(fits[0].tables, fits[1].tables)
     assert (fits[0].tables != fits[2].tables).any()
-    assert told[:4] == [("mixture", part) for part in (0.25, 0.5, 0.75, 1.0)]
+    assert told[:4] == [("mixture", part / 16) for part in (1, 2, 3, 4)]
     assert fits[0].tables.dtype == np.float32 and fits[0].tables.shape == (7, 9)
     np.testing.assert_allclose(fits[0].weights, 1 / 7)
+
+
+@pytest.mark.parametrize(("sd", "rounds"), [(0.5, 1), (1e-3, 4)])
+def test_rounds_end_when_the_fit_is_within_the_noise(sd: float, rounds: int) -> None:
+    """Loose counts are met at once; precise ones, with so few steps, never."""
+    target = exact_target(law(mixture(14)), ALL)
+    loose = replace(
+        target,
+        one_sd=np.full_like(target.one_sd, sd),
+        pair_sd=np.where(np.isfinite(target.pair_sd), sd, np.inf),
+    )
+    told: list[float] = []
+    fit_products(
+        loose,
+        components=7,
+        steps=4,
+        rng=np.random.default_rng(6),
+        progress=lambda _, part: told.append(part),
+    )
+    assert len(told) == 4 * rounds + 1 and told == sorted(told) and told[-1] == 1.0
 
 
 def test_a_cell_without_rows_does_not_break_the_fit() -> None:
