@@ -14,6 +14,7 @@ _HOMES = {
     "independent": ("dpsynth.models.independent", "Independent"),
     "mixture": ("dpsynth.models.mixture", "Mixture"),
     "tvae": ("dpsynth.models.tvae", "Tvae"),
+    "ctgan": ("dpsynth.models.ctgan", "Ctgan"),
 }
 
 NAMES = tuple(_HOMES)

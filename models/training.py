@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,6 +47,7 @@ def trainer_of(
     learning_rate: float,
     anchor_weight: float,
     entropy: Entropy,
+    anchored_always: bool = False,
 ) -> Trainer:
     """Return the trainer that the plan pays for; without privacy, one that takes plain steps.
 
@@ -57,11 +59,14 @@ def trainer_of(
         learning_rate: of the first step; the schedule is a cosine over the event's steps.
         anchor_weight: weight of the gradient on rows that cost nothing.
         entropy: source of sampling and noise.
+        anchored_always: the anchor is a part of the loss, such as the generated rows of a critic,
+            and not only a hold against noise: without privacy, too, it is kept.
     """
     event = plan.event(STEPS)
     assert isinstance(event, PoissonSgd)
     if isinstance(plan, NotPrivate):
-        return ReferenceSgd(network, event, population, learning_rate, entropy)
+        kept = anchor_weight if anchored_always else 0.0
+        return ReferenceSgd(network, event, population, learning_rate, entropy, kept)
     return DpSgd(
         network,
         event=event,
@@ -76,7 +81,10 @@ def trainer_of(
 
 
 class ReferenceSgd:
-    """The steps of an event without clipping, noise or anchor. Never private."""
+    """The steps of an event without clipping or noise. Never private.
+
+    The anchor is for private steps and left out, unless it has a weight here.
+    """
 
     def __init__(
         self,
@@ -85,9 +93,10 @@ class ReferenceSgd:
         population: int,
         learning_rate: float,
         entropy: Entropy,
+        anchor_weight: float = 0.0,
     ) -> None:
         """Take the network over."""
-        self.event, self.entropy = event, entropy
+        self.event, self.entropy, self.anchor_weight = event, entropy, anchor_weight
         self.expected_units = event.sampling_rate * population
         self._plain = PlainSgd(
             network,
@@ -102,8 +111,27 @@ class ReferenceSgd:
         return np.flatnonzero(self.entropy.uniform(units) < self.event.sampling_rate)
 
     def step(self, loss: Loss, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
-        """Take one plain step; the anchor is for private ones and is left out."""
-        self._plain.step(loss, batch, mask, divisor=self.expected_units)
+        """Take one plain step along (units + weight * anchor) / (1 + weight), as a private one."""
+        weight, divisor = self.anchor_weight, self.expected_units
+        if weight:
+            first = anchor[0] if isinstance(anchor, tuple) else anchor
+            share = weight * divisor / max(1, len(first))
+            batch, mask = _beside(batch, anchor), _padded(mask, first.shape[:2], share)
+        self._plain.step(loss, batch, mask, divisor=(1.0 + weight) * divisor)
+
+
+def _beside(batch: Any, anchor: Any) -> Any:
+    """Put the rows of an anchor ``[m, 1, ...]`` below those of a batch ``[units, k, ...]``."""
+    if isinstance(batch, tuple):
+        return tuple(_beside(*parts) for parts in zip(batch, anchor, strict=True))
+    return torch.cat([batch, anchor.expand(-1, batch.shape[1], *anchor.shape[2:])])
+
+
+def _padded(mask: Tensor, shape: Sequence[int], share: float) -> Tensor:
+    """Add weights of anchor rows ``[m, 1]`` to a mask ``[units, k]``; the rest is padding."""
+    below = torch.zeros(shape[0], mask.shape[1])
+    below[:, 0] = share
+    return torch.cat([mask, below])
 
 
 @dataclass(frozen=True)
