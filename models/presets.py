@@ -18,10 +18,12 @@ from dpsynth.plan import PrivacyBudget, Share
 
 ONE_WAY = "one-way histograms"
 PAIRS = "two-way histograms"
+AGAIN = "two-way histograms that stand out"
 STEPS = "DP-SGD steps"
 
 LARGEST_MASS = 5040
-MOST_PAIRS = 1500
+MOST_PAIRS = 5000
+FEW_PAIRS = 150  # up to so many are measured once; more, again where they stand out
 LEAST_UNITS = 20_000
 EXPECTED_UNITS = 5_000  # of a private step; more cost time and gain little
 
@@ -35,7 +37,8 @@ class Preset:
         one_way: share of the budget for the one-way histograms.
         training: share for DP-SGD; the rest goes to the pairs.
         components: of the mixture.
-        mixture_steps: of its fit.
+        mixture_steps: of a round of its fit.
+        tie: weight, in the mixture's loss, of the information between component and column.
         masked: width of the network's autoregressive hidden layer; 0 leaves a linear map.
         hidden: width of the encoder's and decoder's hidden layers.
         latent: width of its latent vector; 0 leaves the autoregressive path alone.
@@ -44,6 +47,7 @@ class Preset:
         steps: private steps.
         learning_rate: of the first private step.
         anchor: weight of the gradient on rows of the mixture beside the private one.
+        rounds: steps of a critic for each turn of its generator.
     """
 
     bins: int
@@ -51,6 +55,7 @@ class Preset:
     training: float
     components: int
     mixture_steps: int
+    tie: float = 0.0
     masked: int = 0
     hidden: int = 0
     latent: int = 0
@@ -59,6 +64,7 @@ class Preset:
     steps: int = 0
     learning_rate: float = 0.0
     anchor: float = 0.0
+    rounds: int = 0
 
     @classmethod
     def of(cls, model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
@@ -76,9 +82,12 @@ class Preset:
             training=0.0,
             components=(500, 500, 1000)[level],
             mixture_steps=(300, 800, 1500)[level] if large else (100, 150, 400)[level],
+            tie=0.0 if runs_again(domain) else (2.0, 2.0, 0.0)[level],
         )
         if model == "tvae":
             settings = replace(settings, **_training(level, units))
+        elif model == "ctgan":
+            settings = replace(settings, **_adversarial(level, units))
         return settings
 
 
@@ -93,7 +102,22 @@ def _training(level: int, units: int) -> dict[str, Any]:
         "sampling_rate": min(0.1, max(0.01, round_up(EXPECTED_UNITS / units))),
         "steps": (200, 300, 400)[level],
         "learning_rate": (0.01, 0.005, 0.003)[level],
+        "anchor": 2.0,
+    }
+
+
+def _adversarial(level: int, units: int) -> dict[str, Any]:
+    """Return the settings of a critic and its generator, by level of epsilon."""
+    return {
+        "training": (0.1, 0.15, 0.4)[level],
+        "hidden": 64,
+        "latent": 8,
+        "warm_steps": 500,
+        "sampling_rate": min(0.1, max(0.01, round_up(EXPECTED_UNITS / units))),
+        "steps": (200, 300, 400)[level],
+        "learning_rate": 0.02,
         "anchor": 1.0,
+        "rounds": 4,
     }
 
 
@@ -135,8 +159,13 @@ def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share,
     preset = Preset.of(model, domain, budget)
     shares = [
         Share(one_way_event(domain, weighted=True), preset.one_way),
-        Share(_pairs_event(domain), 1.0 - preset.one_way - preset.training),
     ]
+    rest = 1.0 - preset.one_way - preset.training
+    if runs_again(domain):
+        names = (PAIRS, AGAIN)
+        shares += [Share(_pairs_event(name, domain), rest / len(names)) for name in names]
+    else:
+        shares.append(Share(_pairs_event(PAIRS, domain), rest))
     if preset.training > 0:
         steps = PoissonSgd(STEPS, preset.sampling_rate, preset.steps, UNDECIDED)
         shares.append(Share(steps, preset.training))
@@ -154,11 +183,20 @@ def one_way_event(domain: Domain, *, weighted: bool) -> JointHistograms:
     )
 
 
-def _pairs_event(domain: Domain) -> ChosenHistograms:
+def runs_again(domain: Domain) -> bool:
+    """Whether a fit measures pairs in two rounds: a public function of the number of columns."""
+    return _pairs_of(domain) > FEW_PAIRS
+
+
+def _pairs_of(domain: Domain) -> int:
     columns = len(domain.features)
+    return columns * (columns - 1) // 2
+
+
+def _pairs_event(name: str, domain: Domain) -> ChosenHistograms:
     return ChosenHistograms(
-        PAIRS,
-        most=max(1, min(columns * (columns - 1) // 2, MOST_PAIRS)),
+        name,
+        most=max(1, min(_pairs_of(domain), MOST_PAIRS)),
         rows_per_unit=domain.max_rows,
         noise_multiplier=UNDECIDED,
         unit_mass=mass_of(domain.max_rows),

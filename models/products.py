@@ -148,6 +148,7 @@ def fit_products(
     rng: np.random.Generator,
     rate: float = 0.1,
     spread: float = 0.3,
+    tie: float = 0.0,
     progress: Progress = silent,
 ) -> Products:
     """Fit a mixture with equal weights to a target by Adam, in rounds with a cosine schedule each.
@@ -164,6 +165,8 @@ def fit_products(
         rng: of the starting point.
         rate: first learning rate, of logits.
         spread: standard deviation of the starting logits around the one-way distribution.
+        tie: weight of the mutual information between component and column, in nats, mean over the
+            columns: it keeps apart what the counts do not ask to be related.
         progress: called with the share of steps done, at most `MOST_ROUNDS` rounds of them.
     """
     import torch
@@ -178,8 +181,7 @@ def fit_products(
     one_weight = torch.tensor(target.one_sd**-2.0 / cells).float()
     one = torch.tensor(target.one).float()
 
-    def distance() -> Tensor:
-        tables = _softmax(logits, target.sizes)
+    def distance(tables: Tensor) -> Tensor:
         joint = tables.T @ tables / components
         apart = (weight * (joint - pairs) ** 2).sum()
         return apart + (one_weight * (tables.mean(dim=0) - one) ** 2).sum()
@@ -189,16 +191,26 @@ def fit_products(
         for step in range(steps):
             bend = 0.05 + 0.475 * (1 + np.cos(np.pi * step / steps))
             optimizer.param_groups[0]["lr"] = rate * bend
-            loss = distance()
+            tables = _softmax(logits, target.sizes)
+            apart = distance(tables)
+            loss = apart + tie * _information(tables) / len(target.sizes) if tie else apart
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             progress("mixture", (part * steps + step + 1) / (MOST_ROUNDS * steps))
-        if loss.item() <= FITTED:
+        if apart.item() <= FITTED:
             break
     progress("mixture", 1.0)
     weights = np.full(components, 1.0 / components)
     return Products(target.sizes, weights, _softmax(logits.detach(), target.sizes).numpy())
+
+
+def _information(tables: Tensor) -> Tensor:
+    """Return the mutual information between component and column, in nats, summed over columns."""
+    least = 1e-9
+    mean = tables.mean(dim=0, keepdim=True)
+    ratios = (tables + least).log() - (mean + least).log()
+    return (tables * ratios).sum() / len(tables)
 
 
 def _softmax(logits: Tensor, sizes: tuple[int, ...]) -> Tensor:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpsynth.models.base import Codes, Domain, Progress, silent
 from dpsynth.models.binning import Binning
 from dpsynth.models.measure import measure
-from dpsynth.models.products import Products, fit_products
+from dpsynth.models.products import Products, Target, fit_products
 
 if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
@@ -35,10 +35,12 @@ class Start:
     Attributes:
         binning: the bins of each column, the hidden one included.
         products: the mixture over them.
+        target: what the mixture was fitted to; not kept with a run.
     """
 
     binning: Binning
     products: Products
+    target: Target | None = None
 
     @classmethod
     def fit(
@@ -67,10 +69,11 @@ class Start:
             measured.target,
             components=preset.components,
             steps=preset.mixture_steps,
+            tie=preset.tie,
             rng=entropy.generator(),
             progress=progress,
         )
-        return cls(measured.binning, products)
+        return cls(measured.binning, products, measured.target)
 
     def rows(self, rng: np.random.Generator) -> Ints:
         """Draw binned rows of the mixture for a network to start from, ``[rows, columns]``."""

@@ -21,6 +21,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from click.testing import CliRunner
 
 import dpsynth
 from dpsynth import pipeline
@@ -196,7 +197,15 @@ def test_without_a_command_it_shows_what_there_is(cli: Cli) -> None:
 @pytest.mark.parametrize("path", ["plan", "fit"])
 def test_privacy_parameters_have_no_default(path: str, option: str) -> None:
     (found,) = (p for p in COMMANDS[(path,)].params if option in p.opts)
-    assert found.required and not isinstance(found.default, int | float)
+    assert not isinstance(found.default, int | float)
+    words = {"--epsilon": "1", "--delta": "1e-6", "--dataset": "x"}
+    del words[option]
+    if path == "plan":
+        del words["--dataset"]
+    given = [word for pair in words.items() for word in pair]
+    data = ["rows.csv", "-o", "run"] if path == "fit" else []
+    result = CliRunner().invoke(commands, [path, "cardio", *data, *given])
+    assert result.exit_code == 2 and f"'{option}'" in result.output
 
 
 # Exit codes -----------------------------------------------------------------------------------

@@ -23,11 +23,10 @@ from dpsynth.models.base import VISITS, Domain, Feature
 from dpsynth.models.binning import row_factors
 from dpsynth.models.marginals import Bins
 from dpsynth.models.measure import (
-    choose_pairs,
     cohort_with_visits,
     measure,
-    pair_noise,
 )
+from dpsynth.models.pairs import choose_pairs, pair_noise
 from dpsynth.models.presets import ONE_WAY, PAIRS, shares_of
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 

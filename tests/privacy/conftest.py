@@ -143,13 +143,15 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         "steps": 5,
         "learning_rate": 0.01,
         "anchor": 0.5,
+        "rounds": 2,
     }
 
     def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
-        return Preset(**settings | (training if model == "tvae" else {}))
+        return Preset(**settings | (training if model in ("tvae", "ctgan") else {}))
 
     monkeypatch.setattr(Preset, "of", of)
-    monkeypatch.setattr("dpsynth.models.tvae.WARM_BATCH", 100)
+    for size in ("tvae.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES", "pupil.BATCH"):
+        monkeypatch.setattr(f"dpsynth.models.{size}", 100)
 
 
 @pytest.fixture(scope="session")

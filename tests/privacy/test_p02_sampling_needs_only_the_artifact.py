@@ -31,7 +31,7 @@ from dpsynth.schema import Schema
 
 Visits = Callable[[int], pd.DataFrame]
 Draw = Callable[[Path], bytes]
-MODELS = ["independent", "mixture", "tvae"]
+MODELS = ["independent", "mixture", "tvae", "ctgan"]
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 

@@ -170,7 +170,7 @@ FEWER = ["an undeclared category", "one more decimal", "NaN", "one patient more,
 @pytest.mark.parametrize(
     ("model", "name"),
     [("independent", name) for name in NEIGHBOURS]
-    + [(model, name) for model in ("mixture", "tvae") for name in FEWER],
+    + [(model, name) for model in ("mixture", "tvae", "ctgan") for name in FEWER],
 )
 def test_a_neighbour_shows_nowhere(
     model: str,

@@ -195,7 +195,7 @@ def everything(model: str) -> list[list[object]]:
 
 
 @pytest.mark.usefixtures("few_steps")
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae"])
+@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
 def test_no_canary_is_in_any_file_or_on_the_screen(model: str, office: Path, shell: Shell) -> None:
     search = Search(set())
     for arguments in everything(model):

@@ -69,7 +69,7 @@ def peeking_open(source: Any, schema: Schema) -> FrameTable:
 
 
 @pytest.mark.usefixtures("guarded")
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae"])
+@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
 def test_the_entry_stands_before_the_first_row(model: str, fit: Fit, ledger: Ledger) -> None:
     run = fit(model=model)
     [entry] = ledger.entries()

@@ -38,7 +38,7 @@ from dpsynth.schema import Schema
 Visits = Callable[[int], pd.DataFrame]
 Files = Callable[[Path], dict[str, bytes]]
 Release = Callable[[Path, Path], None]
-MODELS = ["independent", "mixture", "tvae"]
+MODELS = ["independent", "mixture", "tvae", "ctgan"]
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 

@@ -81,7 +81,7 @@ def test_a_release_that_ignores_stamps_would_be_noticed(
 ) -> None:
     """The broken twin of the test above."""
     fitted(rows, every_type, tmp_path, **STAMPED["seeded-entropy"])
-    monkeypatch.setattr("dpsynth.release._refuse_stamped", lambda run: None)
+    monkeypatch.setattr("dpsynth.release._releasable", lambda run: run.certificate)
     release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1)
     assert (tmp_path / "bundle").exists()
 
@@ -110,7 +110,7 @@ def test_a_run_without_ledger_is_refused_whatever_its_stamps(
     replace(run, stamps=()).save(tmp_path / "cleaned")
     with pytest.raises(GateError, match="stamped no-ledger"):
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
-    monkeypatch.setattr("dpsynth.release._refuse_stamped", lambda run: None)
+    monkeypatch.setattr("dpsynth.release._releasable", lambda run: run.certificate)
     with pytest.raises(VerificationError, match="no ledger was charged"):
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
 

@@ -222,7 +222,7 @@ def keeps_the_cohort(
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae"])
+@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
 def test_a_fitted_run_holds_nothing_of_the_cohort(
     model: str, clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
