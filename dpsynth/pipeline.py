@@ -17,14 +17,14 @@ import pandas as pd
 from dpsynth.atomic import check_vacant
 from dpsynth.certificate import certify
 from dpsynth.codec import Codec
-from dpsynth.cohort import read_cohort
+from dpsynth.cohort import Cohort, read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
 from dpsynth.errors import InputError, Note, RefusedCellError
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.models.base import Domain, Generator, Progress, silent
-from dpsynth.models.presets import choose
-from dpsynth.models.registry import AUTO, DEFAULT, NAMES, generator_class
-from dpsynth.not_private import NOMINAL, STAMP, NotPrivate, Terms
+from dpsynth.models.presets import choose, shares_of
+from dpsynth.models.registry import AUTO, DEFAULT, NAMES, check_model, generator_class
+from dpsynth.not_private import NOMINAL, STAMP, NotPrivate
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.run import Run
 from dpsynth.sampler import Sampler, default_rows, fresh_seed
@@ -36,19 +36,24 @@ Source = str | Path | pd.DataFrame
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before any data is opened: the codec, the unfitted generator, the plan.
+    """What is known before any data is opened: the codec, the domain, the model and the plan.
 
     ``reason`` says why the model is the one it is.
     """
 
     codec: Codec
-    generator: Generator
+    domain: Domain
+    model: str
     plan: PrivacyPlan
     reason: str
 
+    def generator(self) -> Generator:
+        """Build the unfitted generator; imports its libraries."""
+        return generator_class(self.model)(self.domain)
+
 
 def prepare(schema: Schema, *, epsilon: float, delta: float, model: str = DEFAULT) -> Prepared:
-    """Calibrate the plan of a fit from public facts alone.
+    """Calibrate the plan of a fit from public facts alone; no generator's library is imported.
 
     Raises:
         InputError: the schema is a draft, the model is unknown, or the budget cannot be met.
@@ -60,9 +65,9 @@ def prepare(schema: Schema, *, epsilon: float, delta: float, model: str = DEFAUL
     reason = "asked for"
     if model == AUTO:
         model, reason = choose(domain, budget)
-    generator = generator_class(model)(domain)
-    plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
-    return Prepared(codec, generator, plan, reason)
+    check_model(model)
+    plan = PrivacyPlan.calibrate(budget, shares_of(model, domain, budget))
+    return Prepared(codec, domain, model, plan, reason)
 
 
 def fit(
@@ -106,10 +111,11 @@ def fit(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
-    model = prepared.generator.name
+    model = prepared.model
     table = open_table(data, schema)
     if output is not None:
         check_vacant(output)
+    unfitted = prepared.generator()
     entropy = entropy or OsEntropy()
     stamps = [] if entropy.releasable else ["seeded-entropy"]
     if without_ledger:
@@ -119,7 +125,8 @@ def fit(
         book = ledger or Ledger()
 
     with _charged(book, prepared.plan, schema, dataset, model, purpose) as entry:
-        generator = _learned(table, schema, prepared, prepared.plan, entropy, progress)
+        cohort = _read(table, schema, prepared, entropy, progress)
+        generator = unfitted.fit(cohort, prepared.plan, entropy, progress)
         run = Run(
             schema=schema,
             model=model,
@@ -170,7 +177,9 @@ def fit_not_private(
     if output is not None:
         check_vacant(output)
     entropy = entropy or OsEntropy()
-    generator = _learned(table, schema, prepared, NotPrivate(prepared.plan), entropy, progress)
+    cohort = _read(table, schema, prepared, entropy, progress)
+    terms = NotPrivate(prepared.plan)
+    generator = prepared.generator().fit(cohort, terms, entropy, progress)
     run = Run(
         schema=schema,
         model=model,
@@ -184,19 +193,12 @@ def fit_not_private(
     return run
 
 
-def _learned(
-    table: Table,
-    schema: Schema,
-    prepared: Prepared,
-    terms: Terms,
-    entropy: Entropy,
-    progress: Progress,
-) -> Generator:
-    """Read the cohort and fit the generator on these terms."""
-    cohort = read_cohort(
+def _read(
+    table: Table, schema: Schema, prepared: Prepared, entropy: Entropy, progress: Progress
+) -> Cohort:
+    return read_cohort(
         table, prepared.codec, schema, entropy, lambda part: progress("reading", part)
     )
-    return prepared.generator.fit(cohort, terms, entropy, progress)
 
 
 @contextmanager

@@ -23,13 +23,22 @@ AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
 
 
+def check_model(name: str) -> None:
+    """Refuse the name of a generator that there is not.
+
+    Raises:
+        InputError: the message lists those there are.
+    """
+    if name not in _HOMES:
+        raise InputError(f"model '{name}' does not exist; choose one of {', '.join(NAMES)}")
+
+
 def generator_class(name: str) -> type[Generator]:
     """Return the generator of that name.
 
     Raises:
         InputError: there is none; the message lists those there are.
     """
-    if name not in _HOMES:
-        raise InputError(f"model '{name}' does not exist; choose one of {', '.join(NAMES)}")
+    check_model(name)
     module, attribute = _HOMES[name]
     return cast("type[Generator]", getattr(import_module(module), attribute))

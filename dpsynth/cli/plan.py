@@ -29,7 +29,7 @@ def plan(schema: str, epsilon: float, delta: float, model: str, as_json: bool, q
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = Schema.load(schema)
         prepared = prepare(loaded, epsilon=epsilon, delta=delta, model=model)
-        calibrated, model = prepared.plan, prepared.generator.name
+        calibrated, model = prepared.plan, prepared.model
         total = sum(event.mu() ** 2 for event in calibrated.events)
         rows = [
             (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event))
