@@ -68,6 +68,9 @@ def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
             f"a unit is a value of column '{schema.unit.column}': a person with several values is "
             "several units"
         )
-    if schema.may_refuse:
-        sentences.append("a column may refuse a cell: whether the fit ended at all is one bit more")
+    refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
+    sentences.append(
+        f"a table that cannot be read (a damaged row, no rows, no keys){refusal} stops a fit: "
+        "whether it ended at all is one bit more"
+    )
     return tuple(sentences)

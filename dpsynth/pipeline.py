@@ -117,7 +117,7 @@ def fit(
         check_vacant(output)
     unfitted = prepared.generator()
     entropy = entropy or OsEntropy()
-    stamps = [] if entropy.releasable else ["seeded-entropy"]
+    stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
     if without_ledger:
         stamps.append("no-ledger")
         book = None
@@ -186,7 +186,7 @@ def fit_not_private(
         config=generator.config(),
         arrays=generator.arrays(),
         certificate=None,
-        stamps=(STAMP,) if entropy.releasable else (STAMP, "seeded-entropy"),
+        stamps=(STAMP,) if type(entropy) is OsEntropy else (STAMP, "seeded-entropy"),
     )
     if output is not None:
         run.save(output)

@@ -23,6 +23,7 @@ TABLE_KEYS = (
     *("dialect", "rules", "draft", "source"),
 )
 MOST_COLUMNS = 4096
+MOST_ROWS_OF_A_UNIT = 4096
 # A DOI, a URL, or the year of a publication.
 _CITATION = re.compile(r"10\.\d{4,9}/\S|https?://\S|\b(?:1[89]|20)\d\d\b")
 
@@ -168,6 +169,8 @@ def _read_unit(own: Part, columns: tuple[Column, ...]) -> PrivacyUnit:
             own.mistake("max_rows", "no column has role unit, so each row is a unit; remove it")
         return PrivacyUnit(None, 1, limit.basis if limit else None)
     limit = _read_declared(own, "max_rows", "how many rows of a unit count at most", False)
+    if limit.value > MOST_ROWS_OF_A_UNIT:
+        own.mistake("max_rows", f"is {limit.value}; at most {MOST_ROWS_OF_A_UNIT} rows of a unit")
     keep = own.choice("keep", ("random", "window"), "random")
     if keep == "window" and not ordered:
         own.mistake("keep", "a window needs an order: give one column role order, or keep random")

@@ -15,7 +15,15 @@ from typing import Protocol
 import pandas as pd
 
 from dpsynth.schema import Dialect, PrivacyUnit, Schema
-from dpsynth.table_checks import Progress, check_file, check_names, chunk_rows, no_rows, table_kind
+from dpsynth.table_checks import (
+    Progress,
+    check_file,
+    check_names,
+    chunk_rows,
+    float_keys,
+    no_rows,
+    table_kind,
+)
 from dpsynth.table_writer import check_output, write_table
 
 __all__ = ["Table", "check_output", "open_synthetic", "open_table", "write_table"]
@@ -46,18 +54,21 @@ def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     windows of a unit's rows are kept.
 
     Raises:
-        TableError: no such file, another kind of file, columns that are missing or occur twice.
+        TableError: no such file, another kind of file, columns that are missing or occur twice, or
+            keys of units that are floating-point numbers.
     """
     needed = needed_columns(schema)
     if isinstance(source, pd.DataFrame):
         check_names(list(source.columns), needed, "the DataFrame")
+        if schema.unit.column is not None and source[schema.unit.column].dtype.kind == "f":
+            raise float_keys("the DataFrame", schema.unit.column)
         return FrameTable(source, needed)
     path = Path(source)
     check_file(path)
     if table_kind(path) == ".parquet":
         from dpsynth.table_parquet import ParquetTable
 
-        return ParquetTable.open(path, needed)
+        return ParquetTable.open(path, needed, unit=schema.unit.column)
     from dpsynth.table_csv import CsvTable
 
     return CsvTable.open(path, needed, schema.dialect)

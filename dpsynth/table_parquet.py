@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpsynth.errors import TableError
-from dpsynth.table_checks import Progress, check_names, chunk_rows, no_rows
+from dpsynth.table_checks import Progress, check_names, chunk_rows, float_keys, no_rows
 
 # Integers with missing cells stay integers: as float64, long keys would fall together.
 NULLABLE = {
@@ -37,11 +37,17 @@ class ParquetTable:
     columns: tuple[str, ...]
 
     @classmethod
-    def open(cls, path: Path, needed: tuple[str, ...]) -> ParquetTable:
+    def open(cls, path: Path, needed: tuple[str, ...], *, unit: str | None) -> ParquetTable:
         """Read the file's footer and check names and types.
 
+        Args:
+            path: the file.
+            needed: the columns to read.
+            unit: the one that holds the keys of units, if any.
+
         Raises:
-            TableError: not a Parquet file, columns are missing or of a type no schema knows.
+            TableError: not a Parquet file, columns are missing or of a type no schema knows, or
+                keys are floating-point numbers.
         """
         with _file(path) as file:
             schema = file.schema_arrow
@@ -53,6 +59,8 @@ class ParquetTable:
                     f"{path}: column '{name}' is {_family(kind)}; a cell must hold one number, "
                     "text, truth value, date or date and time"
                 )
+        if unit is not None and pa.types.is_floating(schema.field(unit).type):
+            raise float_keys(str(path), unit)
         return cls(path, needed)
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:

@@ -70,7 +70,7 @@ class Domain:
         """Put a hidden column first, a unit's number of rows, where units may have several."""
         if self.max_rows == 1 or self.features[0].name == VISITS:
             return self
-        visits = Feature(VISITS, self.max_rows, self.max_rows)
+        visits = Feature(VISITS, self.max_rows, self.max_rows, (1,) * self.max_rows)
         return replace(self, features=(visits, *self.features))
 
     @property

@@ -211,7 +211,12 @@ class PlainSgd:
 
 
 def clipping_norm_from(
-    network: nn.Module, loss: Loss, batch: Any, mask: Tensor, quantile: float = 0.95
+    network: nn.Module,
+    loss: Loss,
+    batch: Any,
+    mask: Tensor,
+    quantile: float = 0.95,
+    otherwise: float | None = None,
 ) -> float:
     """Return a quantile of the units' gradient norms on rows that cost no privacy.
 
@@ -219,8 +224,11 @@ def clipping_norm_from(
     result would be a leak. Where units have several rows, build them from repeated rows: those of
     independent rows have smaller norms than those of one person.
 
+    ``otherwise`` is returned where no norm is finite and positive: a public number.
+
     Raises:
-        InputError: as `layers_of` and `check_units_apart`, or there is no finite positive norm.
+        InputError: as `layers_of` and `check_units_apart`, or there is no finite positive norm and
+            nothing to return otherwise.
     """
     rows = rows_at_once(layers_of(network).values())
     norms: list[Tensor] = []
@@ -231,6 +239,8 @@ def clipping_norm_from(
     found = torch.cat(norms) if norms else torch.zeros(0)
     found = found[torch.isfinite(found)]
     norm = float(torch.quantile(found.double(), quantile)) if len(found) else 0.0
+    if not norm > 0 and otherwise is not None:
+        return otherwise
     if not norm > 0:
         raise InputError(
             "no unit has a finite, positive gradient norm to take a clipping norm from"

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpsynth.errors import InputError
 from dpsynth.events import UNDECIDED, ChosenHistograms, JointHistograms, PoissonSgd, round_up
 from dpsynth.gaussian import gaussian_mu
 from dpsynth.models.base import Domain
@@ -24,6 +25,8 @@ STEPS = "DP-SGD steps"
 LARGEST_MASS = 5040
 MOST_PAIRS = 5000
 FEW_PAIRS = 150  # up to so many are measured once; more, again where they stand out
+MOST_CELLS = 10_000  # bins of all columns together; their pairs are kept as one square
+WIDEST_COLUMN = 16
 LEAST_UNITS = 20_000
 EXPECTED_UNITS = 5_000  # of a private step; more cost time and gain little
 
@@ -155,6 +158,7 @@ def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share,
     """
     if model == "independent":
         return (Share(one_way_event(domain, weighted=False), 1.0),)
+    check_width(model, domain)
     domain = domain.with_visits()
     preset = Preset.of(model, domain, budget)
     shares = [
@@ -181,6 +185,20 @@ def one_way_event(domain: Domain, *, weighted: bool) -> JointHistograms:
         sigma=UNDECIDED,
         unit_mass=mass_of(domain.max_rows) if weighted else None,
     )
+
+
+def check_width(model: str, domain: Domain) -> None:
+    """Refuse tables so wide that all their pairs of bins would not fit into memory.
+
+    Raises:
+        InputError: for a model that fits pairs; a public fact, so it is known before any charge.
+    """
+    cells = sum(min(feature.size, WIDEST_COLUMN) for feature in domain.features)
+    if model != "independent" and cells > MOST_CELLS:
+        raise InputError(
+            f"model '{model}' fits all pairs of columns, which have about {cells} bins; at most "
+            f"{MOST_CELLS} fit into memory. Leave columns out (role: drop), or use independent"
+        )
 
 
 def runs_again(domain: Domain) -> bool:

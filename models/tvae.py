@@ -100,7 +100,12 @@ class Tvae:
         """Run every step of the plan; their number and schedule are fixed beforehand."""
         rehearsal = rows[:REHEARSAL, None]
         self.clipping_norm_ = clipping_norm_from(
-            self.network_, self.network_.loss, rehearsal, torch.ones(len(rehearsal), 1), QUANTILE
+            self.network_,
+            self.network_.loss,
+            rehearsal,
+            torch.ones(len(rehearsal), 1),
+            QUANTILE,
+            otherwise=1.0,  # every column is one bin: there is nothing to learn, but steps count
         )
         trainer = trainer_of(
             self.network_,

@@ -193,7 +193,6 @@ def test_normalised_keys() -> None:
     [
         [7, 8, 7],
         pd.array([7, 8, 7], dtype="Int64"),
-        [7.0, 8.0, 7.0],
         ["7", 8, 7],
         pd.Categorical(["7", "8", "7"]),
     ],

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsynth.errors import InputError
 from dpsynth.events import ChosenHistograms, JointHistograms, PoissonSgd
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.presets import (
@@ -205,3 +206,13 @@ def test_the_weighted_event_is_the_models_and_the_plain_one_the_baselines() -> N
     single = domain(3)
     assert one_way_event(single, weighted=True) == one_way_event(single, weighted=False)
     assert isinstance(shares_of("mixture", single, BUDGET)[0], Share)
+
+
+def test_tables_too_wide_for_their_pairs_are_refused_in_public() -> None:
+    """Known from the schema, so before any charge; one-way histograms alone have no limit."""
+    wide = Domain(tuple(Feature(f"c{j}", 100, 100) for j in range(700)), 1000, 1)
+    with pytest.raises(InputError, match="about 11200 bins; at most 10000 fit into memory"):
+        shares_of("tvae", wide, BUDGET)
+    assert shares_of("independent", wide, BUDGET)
+    narrow = Domain(wide.features[:600], 1000, 1)
+    assert shares_of("tvae", narrow, BUDGET)

@@ -598,3 +598,22 @@ def test_real_tables(name: str, rows: int) -> None:
     assert (codes < np.array(codec.sizes)).all()
     used = [len(np.unique(codes[:, place])) for place in range(codes.shape[1])]
     assert np.mean(used) > 2, "cells are read, not sent to one code"
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet"])
+def test_float_keys_are_refused_before_any_row_is_read(kind: str, tmp_path: Path) -> None:
+    """One missing key turns long integers into floats, in which these three would be one unit."""
+    document = Schema.load("demo").to_dict()
+    unit = next(f for f in document["fields"] if f.get("dpsynth", {}).get("role") == "unit")
+    schema = Schema.load("demo")
+    frame = pd.DataFrame({column.name: ["x"] * 4 for column in schema.columns})
+    frame[unit["name"]] = [2**60 + 1, 2**60 + 2, 2**60 + 3, None]
+    assert frame[unit["name"]].nunique() == 1
+    source: pd.DataFrame | Path = frame
+    if kind == "parquet":
+        source = tmp_path / "t.parquet"
+        frame.to_parquet(source)
+    with pytest.raises(TableError, match="floating-point numbers, in which long keys collide"):
+        open_table(source, schema)
+    frame[unit["name"]] = ["a", "b", "c", None]
+    open_table(frame, schema)

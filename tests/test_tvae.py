@@ -218,6 +218,30 @@ def test_a_fit_of_nothing_ends_like_any_other(max_rows: int) -> None:
     assert (drawn < np.array(TOY.sizes)).all()
 
 
+@pytest.mark.usefixtures("few_steps")
+def test_constant_columns_are_fitted_like_any_others() -> None:
+    """All columns become one bin, no gradient is left: the steps run and count all the same."""
+    same = Cohort(np.ones((300, 1, 3), dtype=np.uint16), np.ones((300, 1), dtype=bool))
+    model = Tvae(TOY).fit(same, plan_for(Tvae), SeededEntropy(12))
+    drawn = model.sample(200, np.random.default_rng(0))
+    assert (drawn == 1).mean() > 0.9
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_units_may_have_hundreds_of_rows() -> None:
+    """The hidden number of rows is then a wide column itself."""
+    domain = replace(TOY, max_rows=300)
+    codes = np.zeros((40, 300, 3), dtype=np.uint16)
+    mask = np.arange(300) < np.linspace(1, 300, 40)[:, None]
+    plan = plan_for(Tvae, domain)
+    drawn = (
+        Tvae(domain)
+        .fit(Cohort(codes, mask), plan, SeededEntropy(13))
+        .sample(50, np.random.default_rng(0))
+    )
+    assert drawn.shape == (50, 3)
+
+
 def test_a_plan_of_another_model_is_refused() -> None:
     with pytest.raises(InputError, match="no event"):
         Tvae(TOY).fit(toy_cohort(1), plan_for(Independent), SeededEntropy(0))

@@ -55,11 +55,12 @@ def fit(
 
     with Console(as_json=as_json, quiet=quiet) as console:
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
-        if epsilon is None or delta is None or dataset is None:
+        if not_private:
             run = pipeline.fit_not_private(
                 data, schema, model=model, output=output, progress=console.progress
             )
         else:
+            assert epsilon is not None and delta is not None and dataset is not None
             run = pipeline.fit(
                 data,
                 schema,

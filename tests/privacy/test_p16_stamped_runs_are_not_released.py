@@ -86,6 +86,18 @@ def test_a_release_that_ignores_stamps_would_be_noticed(
     assert (tmp_path / "bundle").exists()
 
 
+class Claimed(SeededEntropy):
+    """A source that says of itself that its noise can be relied on."""
+
+    releasable = True
+
+
+def test_a_source_is_not_taken_at_its_word(
+    rows: pd.DataFrame, every_type: Schema, tmp_path: Path
+) -> None:
+    assert fitted(rows, every_type, tmp_path, entropy=Claimed(1)).stamps == ("seeded-entropy",)
+
+
 def test_a_sound_run_is_released(rows: pd.DataFrame, every_type: Schema, tmp_path: Path) -> None:
     assert fitted(rows, every_type, tmp_path).stamps == ()
     release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1)
