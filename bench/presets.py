@@ -1,16 +1,18 @@
-"""Compare settings of `tvae` on a simulated cohort: the evidence behind models/presets.py.
+"""Compare settings of `mixture` or `tvae` on a simulated cohort: the evidence behind presets.py.
 
-usage: presets.py [--epsilon 10] [--rows 56000] [--quick]
+usage: presets.py [--model mixture|tvae] [--epsilons 1,3,10] [--rows 56000] [--repeats 1] [--quick]
 
-Each line is a fit of its own, so noise differs between lines. No real row is involved.
+Each line is a mean of fits of its own, so noise differs between lines. No real row is involved.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -18,18 +20,78 @@ import numpy as np
 from dpsynth import pipeline
 from dpsynth.codec import Codec
 from dpsynth.eval.fidelity import coarse, decile_edges, mean_tvd, tvd
+from dpsynth.models import products, start, training
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.presets import Preset
+from dpsynth.models.products import Products, Target
 from dpsynth.schema import Schema
 from dpsynth.simulate import simulate
 
-VARIANTS: dict[str, dict[str, float]] = {
-    "as shipped": {},
-    "latent width 8": {"latent": 8},
-    "anchor 0.1": {"anchor": 0.1},
-    "no masked hidden layer": {"masked": 0},
-    "latent width 8, anchor 0.1": {"latent": 8, "anchor": 0.1},
-}
 TRIPLES = 50
+FISSION = 0.4  # tau: fit on y + tau sigma z, judge on y - sigma z / tau
+
+
+class Averaged(DpSgd):
+    """Ends at a running mean of its parameters in the place of the last ones."""
+
+    memory = 0.95
+
+    def step(self, *words: Any, **named: Any) -> None:
+        """Take a step and move the mean."""
+        super().step(*words, **named)
+        values = self.flat.values
+        self.mean = values.clone() if self.steps_taken == 1 else self.mean
+        self.mean.lerp_(values, 1.0 - self.memory)
+        if self.steps_taken == self.event.steps:
+            values.copy_(self.mean)
+
+
+def fission(target: Target, *, rng: np.random.Generator, steps: int, **settings: Any) -> Products:
+    """Choose the number of steps by data fission, then fit to the whole target with that number."""
+    noise = [
+        rng.standard_normal(sd.shape) * np.where(np.isfinite(sd), sd, 0.0)
+        for sd in (target.one_sd, target.pair_sd)
+    ]
+    fit_to = replace(
+        target, one=np.abs(target.one + FISSION * noise[0]), pairs=target.pairs + FISSION * noise[1]
+    )
+    judge = target.pairs - noise[1] / FISSION
+    known = np.isfinite(target.pair_sd)
+    scores = {}
+    for tried in (steps // 4, steps // 2, steps, 2 * steps, 4 * steps):
+        with patch.object(products, "MOST_ROUNDS", 1):
+            found = products.fit_products(fit_to, rng=rng, steps=tried, **settings)
+        joint = found.tables.T @ found.tables / len(found.weights)
+        scores[tried] = (((joint - judge)[known] / target.pair_sd[known]) ** 2).mean()
+    with patch.object(products, "MOST_ROUNDS", 1):
+        best = min(scores, key=lambda tried: scores[tried])
+        return products.fit_products(target, rng=rng, steps=best, **settings)
+
+
+def preset(**changes: Any) -> Callable[[], Any]:
+    """Patch settings of the preset."""
+    shipped = Preset.of
+    return lambda: patch.object(Preset, "of", lambda *facts: replace(shipped(*facts), **changes))
+
+
+VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
+    "mixture": {
+        "as shipped": preset(),
+        "no tie to independence": preset(tie=0.0),
+        "one round of steps": lambda: patch.object(products, "MOST_ROUNDS", 1),
+        "four rounds of steps": lambda: patch.object(products, "FITTED", 0.0),
+        "steps by data fission": lambda: patch.object(start, "fit_products", fission),
+    },
+    "tvae": {
+        "as shipped": preset(),
+        "latent width 8": preset(latent=8),
+        "anchor 1": preset(anchor=1.0),
+        "anchor 0.1": preset(anchor=0.1),
+        "no masked hidden layer": preset(masked=0),
+        "mean of the last weights": lambda: patch.object(training, "DpSgd", Averaged),
+        "twice the warm steps": preset(warm_steps=1000),
+    },
+}
 
 
 def rows_as_units(rows: int) -> Schema:
@@ -45,42 +107,59 @@ def rows_as_units(rows: int) -> Schema:
     return Schema.from_dict(document)
 
 
+class Ruler:
+    """Distances of a table to the simulated one, on deciles."""
+
+    def __init__(self, rows: int) -> None:
+        """Simulate."""
+        self.schema = rows_as_units(rows)
+        self.source = simulate(rows * 31 // 56 + 50, seed=5).iloc[:rows]
+        self.codec = Codec(self.schema)
+        codes = self.codec.encode(self.source)
+        self.edges = decile_edges(codes, self.codec.cells)
+        self.real = coarse(codes, self.edges)
+        triples = list(combinations(range(codes.shape[1]), 3))
+        order = np.random.default_rng(7).permutation(len(triples))[:TRIPLES]
+        self.triples = [triples[i] for i in order]
+
+    def of(self, epsilon: float, model: str) -> tuple[float, ...]:
+        """Fit and draw as many rows; returns TVD of one, two and three columns, and seconds."""
+        start_at = time.perf_counter()
+        run = pipeline.fit(
+            self.source,
+            self.schema,
+            epsilon=epsilon,
+            delta=1e-5,
+            dataset="presets",
+            model=model,
+            without_ledger=True,
+        )
+        seconds = time.perf_counter() - start_at
+        drawn = coarse(self.codec.encode(run.sample(len(self.real))), self.edges)
+        three = float(np.mean([tvd(self.real, drawn, triple) for triple in self.triples]))
+        return mean_tvd(self.real, drawn, 1), mean_tvd(self.real, drawn, 2), three, seconds
+
+
 def main() -> None:
     """Fit every variant and print its distances to the source."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epsilon", type=float, default=10.0)
+    parser.add_argument("--model", choices=list(VARIANTS), default="tvae")
+    parser.add_argument("--epsilons", default="1,3,10")
     parser.add_argument("--rows", type=int, default=56_000)
+    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="the first variant only")
     chosen = parser.parse_args()
-    schema = rows_as_units(chosen.rows)
-    source = simulate(chosen.rows * 31 // 56, seed=5).iloc[: chosen.rows]
-    codec = Codec(schema)
-    real = codec.encode(source)
-    edges = decile_edges(real, codec.cells)
-    triples = list(combinations(range(real.shape[1]), 3))
-    order = np.random.default_rng(7).permutation(len(triples))[:TRIPLES]
-    original = Preset.of
-    print(
-        f"| setting, epsilon {chosen.epsilon:g} | TVD1 | TVD2 | TVD3 | s |\n|---|---|---|---|---|"
-    )
-    for name, changes in list(VARIANTS.items())[: 1 if chosen.quick else None]:
-        with patch.object(
-            Preset, "of", lambda *facts, changes=changes: replace(original(*facts), **changes)
-        ):
-            start = time.perf_counter()
-            run = pipeline.fit(
-                source,
-                schema,
-                epsilon=chosen.epsilon,
-                delta=1e-5,
-                dataset="presets",
-                without_ledger=True,
+    ruler = Ruler(chosen.rows)
+    print(f"| {chosen.model} | epsilon | TVD1 | TVD2 | TVD3 | fit s |\n|---|---|---|---|---|---|")
+    for epsilon in map(float, chosen.epsilons.split(",")):
+        for name, patched in list(VARIANTS[chosen.model].items())[: 1 if chosen.quick else None]:
+            with patched():
+                fits = [ruler.of(epsilon, chosen.model) for _ in range(chosen.repeats)]
+            one, two, three, seconds = np.mean(fits, axis=0)
+            print(
+                f"| {name} | {epsilon:g} | {one:.4f} | {two:.4f} | {three:.4f} | {seconds:.0f} |",
+                flush=True,
             )
-        seconds = time.perf_counter() - start
-        pair = [coarse(codes, edges) for codes in (real, codec.encode(run.sample(len(real))))]
-        three = np.mean([tvd(*pair, triples[i]) for i in order])
-        one, two = mean_tvd(*pair, 1), mean_tvd(*pair, 2)
-        print(f"| {name} | {one:.4f} | {two:.4f} | {three:.4f} | {seconds:.0f} |", flush=True)
 
 
 if __name__ == "__main__":
