@@ -87,7 +87,7 @@ def test_units_of_one_row_have_no_hidden_column() -> None:
 
 
 def test_the_domain_gets_it_once_and_first() -> None:
-    assert HIDDEN.features == (Feature(VISITS, 3, 3), *DOMAIN.features)
+    assert HIDDEN.features == (Feature(VISITS, 3, 3, (1, 1, 1)), *DOMAIN.features)
     assert HIDDEN.with_visits() is HIDDEN
     assert (HIDDEN.population, HIDDEN.max_rows) == (DOMAIN.population, DOMAIN.max_rows)
 
