@@ -28,6 +28,7 @@ FEW_PAIRS = 150  # up to so many are measured once; more, again where they stand
 MOST_CELLS = 10_000  # bins of all columns together; their pairs are kept as one square
 WIDEST_COLUMN = 16
 LEAST_UNITS = 20_000
+FINE = 250_000  # units times mu: from here on, noise leaves room for finer bins
 EXPECTED_UNITS = 5_000  # of a private step; more cost time and gain little
 
 
@@ -76,6 +77,8 @@ class Preset:
         mu = gaussian_mu(epsilon, budget.delta)
         large = units >= LEAST_UNITS
         bins = 16 if large or epsilon > 6 else (8 if epsilon <= 4 else 12)
+        if units * mu >= FINE:
+            bins = 32
         noise = math.sqrt(len(domain.features)) * bins / (units * mu)
         one_way = min(0.25, max(0.1, 0.1 + 8 * (noise - 0.005)))
         level = 0 if epsilon <= 2 else (1 if epsilon <= 6 else 2)
