@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Self
 
+from dpsynth.charge import Charge
 from dpsynth.claims import exact_claims, floating_point_limits, not_covered
 from dpsynth.documents import (
     check_format,
@@ -30,34 +31,9 @@ if TYPE_CHECKING:
     from dpsynth.plan import PrivacyPlan
     from dpsynth.schema import Schema
 
-FORMAT, VERSION = "dpsynth-certificate", 2
+FORMAT, VERSION = "dpsynth-certificate", 3
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
-
-
-@dataclass(frozen=True)
-class Charge:
-    """Where the ledger keeps a fit, and what the dataset had spent when it was certified."""
-
-    id: str
-    dataset: str
-    entry: str
-    fits: int
-    epsilon_total: float
-    delta_total: float
-
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Self:
-        """Read strictly what ``to_dict`` wrote."""
-        check_keys(document, place, (field.name for field in fields(cls)))
-        return cls(
-            id=text(document["id"], f"{place}.id"),
-            dataset=text(document["dataset"], f"{place}.dataset"),
-            entry=text(document["entry"], f"{place}.entry"),
-            fits=whole(document["fits"], f"{place}.fits", least=1),
-            epsilon_total=number(document["epsilon_total"], f"{place}.epsilon_total", above=0),
-            delta_total=number(document["delta_total"], f"{place}.delta_total", above=0),
-        )
 
 
 @dataclass(frozen=True)
@@ -131,7 +107,7 @@ class Certificate:
             "exact": list(self.exact),
             "floating_point": list(self.floating_point),
             "not_covered": list(self.not_covered),
-            "ledger": None if self.ledger is None else vars(self.ledger).copy(),
+            "ledger": None if self.ledger is None else self.ledger.to_dict(),
             "population": self.population,
             "schema_sha256": self.schema_sha256,
         }
@@ -220,15 +196,7 @@ def certify(
     """
     charge = None
     if ledger is not None and entry is not None:
-        spent = ledger.spent(entry.dataset)
-        charge = Charge(
-            id=ledger.id,
-            dataset=entry.dataset,
-            entry=entry.id,
-            fits=spent.fits,
-            epsilon_total=spent.epsilon_sum,
-            delta_total=spent.delta_sum,
-        )
+        charge = Charge.of(ledger, entry)
     return Certificate(
         model=model,
         unit=Unit.of(schema),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpsynth.events import Event, PoissonSgd
 
 if TYPE_CHECKING:
-    from dpsynth.certificate import Charge
+    from dpsynth.charge import Charge
     from dpsynth.schema import Schema
 
 CHOICE = "the decision to publish and the choice among fits are not covered"
@@ -48,9 +48,11 @@ def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
         scope = "; this fit was charged to no ledger, so the number of fits is not known"
     else:
         fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
+        others = [name for name in charge.scope if name != charge.dataset.lower()]
+        shared = f" and those that share its patients ({', '.join(others)})" if others else ""
         scope = (
             f"; when this fit was certified, the ledger held {fits} on dataset "
-            f"'{charge.dataset}', with epsilon {charge.epsilon_total:g} and delta "
+            f"'{charge.dataset}'{shared}, with epsilon {charge.epsilon_total:g} and delta "
             f"{charge.delta_total:g} composed"
         )
     sentences = [
@@ -61,6 +63,11 @@ def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
         "are in the data; that is what the data are for",
         "other releases from the same persons add to this one, unless the same ledger counts them",
     ]
+    if charge is not None:
+        sentences.append(
+            "the seal of the ledger is a keyed hash over the office's records; it tells nothing to "
+            "those without the ledger's key"
+        )
     if schema.unit.column is None:
         sentences.append("each row is a unit: a person with several rows is protected for one")
     else:

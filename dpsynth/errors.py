@@ -28,6 +28,10 @@ class Note(str):
     """
 
 
+class DpsynthWarning(UserWarning):
+    """What went well, and yet should be known. As safe to show as an error's message."""
+
+
 class DpsynthError(Exception):
     """Base of every error that dpsynth raises on purpose."""
 

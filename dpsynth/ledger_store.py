@@ -1,205 +1,205 @@
-"""Where the ledger lies: one SQLite file, its tables, and the transactions on it."""
+"""Where the ledger lies: its tables in a database, and the transactions on them.
+
+The database is one SQLite file, or a PostgreSQL server named by a URL; what differs between them is
+in `ledger_sqlite` and `ledger_postgres`. Records are only ever appended: triggers refuse edits and
+deletions, which stops mistakes, and the chain shows what somebody with the database's password did
+all the same.
+"""
 
 from __future__ import annotations
 
-import os
+import secrets
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Protocol
 
 import sqlalchemy as sa
-from sqlalchemy import Boolean, Column, Float, ForeignKey, Integer, String, Table, event
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import Column, Integer, LargeBinary, String, Table
+from sqlalchemy.exc import DBAPIError
 
 from dpsynth.errors import BudgetError, InputError
+from dpsynth.ledger_chain import Head, Record, origin
 
-VERSION = 1
-WAIT_SECONDS = 30
+VERSION = 2
+KEY_BYTES = 32
 
-_METADATA = sa.MetaData()
-
+METADATA = sa.MetaData()
 LEDGER = Table(
-    "ledger",
-    _METADATA,
+    "dpsynth_ledger",
+    METADATA,
     Column("id", String, primary_key=True),
     Column("version", Integer, nullable=False),
     Column("created", String, nullable=False),
+    Column("key", LargeBinary, nullable=False),
 )
-ENTRIES = Table(
-    "entries",
-    _METADATA,
-    Column("number", Integer, primary_key=True),
-    Column("id", String, nullable=False, unique=True),
-    Column("dataset", String, nullable=False),
+RECORDS = Table(
+    "dpsynth_records",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String, nullable=False),
+    Column("entry", String, nullable=False),
     Column("at", String, nullable=False),
     Column("who", String, nullable=False),
-    Column("purpose", String, nullable=False),
-    Column("model", String, nullable=False),
-    Column("schema_hash", String, nullable=False),
-    Column("epsilon", Float, nullable=False),
-    Column("delta", Float, nullable=False),
-    Column("plan", String, nullable=False),
-    Column("allow_refuse", Boolean, nullable=False),
+    Column("body", String, nullable=False),
+    Column("hash", String, nullable=False),
 )
-STATUSES = Table(
-    "statuses",
-    _METADATA,
-    Column("number", Integer, primary_key=True),
-    Column("entry_id", String, ForeignKey("entries.id"), nullable=False),
-    Column("at", String, nullable=False),
-    Column("status", String, nullable=False),
-    Column("note", String, nullable=False),
+SOURCES = Table(  # beside the chain: a keyed digest of private bytes enters no seal
+    "dpsynth_sources",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("entry", String, nullable=False),
+    Column("digest", String, nullable=False),
 )
+
+
+class Database(Protocol):
+    """What a kind of database has to say for itself."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages; without a password."""
+
+    @property
+    def engine(self) -> sa.Engine:
+        """Connections to it, each for one transaction."""
+
+    def lock(self, connection: sa.Connection) -> None:
+        """Make this transaction the only writer, before its first read."""
+
+    def guard(self, connection: sa.Connection, table: str) -> None:
+        """Have the database refuse to edit or delete rows of a new table."""
+
+    def reason(self, error: DBAPIError) -> InputError | BudgetError:
+        """Word an error of the database, whose own text may hold statements with their values."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a ledger is: its random identity, when it was made, and its secret key."""
+
+    id: str
+    version: int
+    created: str
+    key: bytes
+
+    @property
+    def origin(self) -> Head:
+        """The head of the chain before the first record."""
+        return origin(self.id, self.version, self.created, self.key)
 
 
 @dataclass(frozen=True)
 class Store:
-    """An open ledger file."""
+    """An open ledger."""
 
-    path: Path
-    engine: sa.Engine
+    database: Database
 
     @classmethod
-    def open(cls, location: str | Path) -> Store:
-        """Open the ledger at a path or a ``sqlite:///`` URL; make it where there is none.
-
-        A new file has mode 0600, and its folder, if new, 0700.
+    def open(cls, database: Database) -> Store:
+        """Open the ledger in a database; make its tables where there are none.
 
         Raises:
-            InputError: the file is no ledger, is damaged, or is of another version.
+            InputError: the place is no ledger, is damaged, or is of another version.
             BudgetError: the ledger cannot be made or read there, or is locked.
         """
-        path = _path(location)
-        _make_file(path)
-        store = cls(path, _engine(path))
+        store = cls(database)
         with store.reading() as connection:
             tables = set(sa.inspect(connection).get_table_names())
-        if not tables:
+        if not tables & set(METADATA.tables):
+            if tables and not store.shared:
+                raise InputError(f"{store.place} is a database, but no ledger; name another file")
             store._make_tables()
-        elif not set(_METADATA.tables) <= tables:
-            raise InputError(f"{path} is a database, but no ledger; name another file")
-        store._check_version()
+        elif not set(METADATA.tables) <= tables:
+            raise InputError(f"{store.place} is no ledger of this version")
+        if store.facts().version != VERSION:
+            raise InputError(
+                f"{store.place} is a ledger of another version than {VERSION}; use the dpsynth "
+                "that wrote it"
+            )
         return store
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is, for messages."""
+        return self.database.place
+
+    @property
+    def shared(self) -> bool:
+        """Whether other tables may lie beside the ledger's: on a server, not in a file."""
+        return self.database.engine.dialect.name != "sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Read in one transaction; works on a file that may not be written to."""
-        with self._clear_errors(), self.engine.connect() as connection:
+        """Read in one transaction; works where nothing may be written."""
+        with self._clear_errors(), self.database.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """Write in one transaction that no other writer can enter before it is on the disk."""
-        with self._clear_errors(), self.engine.connect() as connection:
-            # The lock is taken before the first read, so what is read cannot change until commit.
-            connection = connection.execution_options(dpsynth_begin="BEGIN IMMEDIATE")
+        with self._clear_errors(), self.database.engine.connect() as connection:
+            connection = connection.execution_options(dpsynth_writes=True)
             with connection.begin():
+                # The lock comes before the first read, so what is read stays true until commit.
+                self.database.lock(connection)
                 yield connection
+
+    def facts(self) -> Facts:
+        """Read what the ledger is."""
+        with self.reading() as connection:
+            rows = connection.execute(sa.select(LEDGER)).all()
+        if len(rows) != 1:
+            raise InputError(f"{self.place} is damaged: it does not say once which ledger it is")
+        row = rows[0]
+        return Facts(row.id, row.version, row.created, bytes(row.key))
+
+    def records(self, connection: sa.Connection | None = None) -> list[Record]:
+        """Read all records in the order of their numbers, in this transaction or one of its own."""
+        if connection is None:
+            with self.reading() as connection:
+                return self.records(connection)
+        rows = connection.execute(sa.select(RECORDS).order_by(RECORDS.c.number))
+        return [Record(**row) for row in rows.mappings()]
+
+    def append(self, connection: sa.Connection, record: Record) -> None:
+        """Add a record; its number must be free."""
+        connection.execute(RECORDS.insert().values(vars(record)))
+
+    def sources(self, connection: sa.Connection) -> dict[str, str]:
+        """Read the keyed digest of what each entry's fit read."""
+        rows = connection.execute(sa.select(SOURCES.c.entry, SOURCES.c.digest))
+        return {row.entry: row.digest for row in rows}
+
+    def add_source(self, connection: sa.Connection, entry: str, digest: str) -> None:
+        """Add the keyed digest of what an entry's fit reads."""
+        connection.execute(SOURCES.insert().values(entry=entry, digest=digest))
 
     def _make_tables(self) -> None:
         """Make the tables and their guards; whoever comes second finds them made."""
-        with self.writing() as connection:
-            if sa.inspect(connection).get_table_names():
-                return
-            _METADATA.create_all(connection)
-            for table in _METADATA.tables:
-                for verb in ("UPDATE", "DELETE"):
-                    connection.exec_driver_sql(
-                        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-                        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-                    )
-            created = datetime.now(UTC).isoformat(timespec="seconds")
-            row = {"id": str(uuid.uuid4()), "version": VERSION, "created": created}
-            connection.execute(LEDGER.insert().values(row))
-
-    def _check_version(self) -> None:
-        with self.reading() as connection:
-            versions = connection.execute(sa.select(LEDGER.c.version)).scalars().all()
-        if list(versions) != [VERSION]:
-            raise InputError(
-                f"{self.path} is a ledger of another version than {VERSION}; use the dpsynth that "
-                "wrote it"
-            )
+        with self._clear_errors(), self.database.engine.connect() as connection:
+            connection = connection.execution_options(dpsynth_writes=True, dpsynth_makes=True)
+            with connection.begin():
+                self.database.lock(connection)
+                if sa.inspect(connection).has_table(LEDGER.name):
+                    return
+                METADATA.create_all(connection)
+                for table in METADATA.tables:
+                    self.database.guard(connection, table)
+                row = {
+                    "id": str(uuid.uuid4()),
+                    "version": VERSION,
+                    "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "key": secrets.token_bytes(KEY_BYTES),
+                }
+                connection.execute(LEDGER.insert().values(row))
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
-        """Word the database's refusals; its own messages hold statements and their values."""
+        """Word the database's refusals."""
         try:
             yield
-        except DatabaseError as error:
-            self._refuse(str(error.orig).lower(), error)
-
-    def _refuse(self, reason: str, error: DatabaseError) -> NoReturn:
-        if "not a database" in reason or "malformed" in reason:
-            raise InputError(
-                f"{self.path} is damaged or no ledger; restore it from a backup, or name another "
-                "file"
-            ) from error
-        if "no such" in reason:
-            raise InputError(f"{self.path} is no ledger of this version") from error
-        if "locked" in reason or "busy" in reason:
-            remedy = f"another process held it for {WAIT_SECONDS} s; try again"
-        elif "readonly" in reason or "unable to open" in reason:
-            remedy = "it or its folder may not be written to; set DPSYNTH_LEDGER to one that may"
-        elif "full" in reason:
-            remedy = "the disk is full; free some space"
-        elif "append-only" in reason:
-            remedy = "entries are never edited or deleted"
-        else:
-            remedy = "the database refused; check the disk and the file"
-        raise BudgetError(f"ledger {self.path}: {remedy}") from error
-
-
-def _path(location: str | Path) -> Path:
-    """Read a location; only SQLite is known."""
-    text = str(location)
-    if "://" in text:
-        if not text.startswith("sqlite:///") or "?" in text or len(text) == len("sqlite:///"):
-            raise InputError(
-                "a ledger's location is a path, or a URL such as sqlite:////var/lib/ledger.sqlite"
-            )
-        text = text.removeprefix("sqlite:///")
-    return Path(text).expanduser()
-
-
-def _make_file(path: Path) -> None:
-    """Make an empty file that only its owner can read, unless one exists."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError as error:
-        if not path.is_file():
-            wrong = f"{path} is no file" if path.exists() else f"{path.parent} is no folder"
-            raise InputError(f"{wrong}; name a file for the ledger") from error
-    except OSError as error:
-        raise BudgetError(
-            f"ledger {path} cannot be made ({os.strerror(error.errno or 0)}); set DPSYNTH_LEDGER "
-            "to a file in a folder that you may write to"
-        ) from error
-
-
-def _engine(path: Path) -> sa.Engine:
-    """Connect anew for every transaction, so that nothing is shared with a forked process."""
-    engine = sa.create_engine(
-        sa.URL.create("sqlite", database=str(path.absolute())),
-        connect_args={"timeout": WAIT_SECONDS},
-        poolclass=sa.NullPool,
-    )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, record: Any) -> None:
-        # Python's sqlite3 would otherwise begin transactions on its own, too late.
-        connection.isolation_level = None
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        options = connection.get_execution_options()
-        connection.exec_driver_sql(options.get("dpsynth_begin", "BEGIN"))
-
-    return engine
+        except DBAPIError as error:
+            raise self.database.reason(error) from error

@@ -7,8 +7,6 @@ charged, and only then is the first row read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +17,15 @@ from dpsynth.certificate import certify
 from dpsynth.codec import Codec
 from dpsynth.cohort import Cohort, read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.errors import InputError, Note, RefusedCellError
-from dpsynth.ledger import Entry, Ledger
+from dpsynth.errors import InputError
+from dpsynth.ledger import Ledger
+from dpsynth.ledger_use import Use, charged, compare_source
 from dpsynth.models.base import Domain, Generator, Progress, silent
 from dpsynth.models.presets import choose, shares_of
 from dpsynth.models.registry import AUTO, DEFAULT, NAMES, check_model, generator_class
 from dpsynth.not_private import NOMINAL, STAMP, NotPrivate
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.policy import Policy
 from dpsynth.run import Run
 from dpsynth.sampler import Sampler, default_rows, fresh_seed
 from dpsynth.schema import Schema
@@ -79,6 +79,8 @@ def fit(
     dataset: str,
     model: str = DEFAULT,
     purpose: str = "",
+    tier: str | None = None,
+    policy: Policy | None = None,
     ledger: Ledger | None = None,
     without_ledger: bool = False,
     output: str | Path | None = None,
@@ -95,6 +97,8 @@ def fit(
         dataset: the name under which the ledger counts what these patients have spent.
         model: a generator's name, or ``auto``: the one that suits the public size.
         purpose: a few words for the ledger.
+        tier: the kind of purpose, where the policy names some.
+        policy: one to keep, where the ledger has adopted none; its own binds in any case.
         ledger: where to charge; the default ledger if None.
         without_ledger: charge nowhere; the run is stamped, and release refuses it.
         output: folder to save the run in; refused at once, before any charge, if it exists.
@@ -107,7 +111,11 @@ def fit(
     Raises:
         InputError: schema, table, budget or output are wrong. If rows had been read by then, the
             ledger counts the fit as spent.
-        BudgetError: the ledger refuses.
+        BudgetError: the ledger or its policy refuses.
+
+    Warns:
+        DpsynthWarning: the same file was read under another name, or the fit's entry in the ledger
+            could not be closed; either way the run is good.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
@@ -124,7 +132,10 @@ def fit(
     else:
         book = ledger or Ledger()
 
-    with _charged(book, prepared.plan, schema, dataset, model, purpose) as entry:
+    use = Use(dataset, purpose, tier, policy)
+    with charged(book, prepared.plan, schema, model, use) as entry:
+        if book is not None and entry is not None:
+            compare_source(book, entry, data)
         cohort = _read(table, schema, prepared, entropy, progress)
         generator = unfitted.fit(cohort, prepared.plan, entropy, progress)
         run = Run(
@@ -199,44 +210,6 @@ def _read(
     return read_cohort(
         table, prepared.codec, schema, entropy, lambda part: progress("reading", part)
     )
-
-
-@contextmanager
-def _charged(
-    ledger: Ledger | None,
-    plan: PrivacyPlan,
-    schema: Schema,
-    dataset: str,
-    model: str,
-    purpose: str,
-) -> Iterator[Entry | None]:
-    """Reserve the budget before the first private read; close the entry whatever happens."""
-    if ledger is None:
-        yield None
-        return
-    entry = ledger.reserve(
-        dataset,
-        purpose=purpose,
-        plan=plan.to_dict(),
-        epsilon=plan.budget.epsilon,
-        delta=plan.budget.delta,
-        model=model,
-        schema_hash=schema.hash(),
-        allow_refuse=schema.may_refuse,
-    )
-    try:
-        yield entry
-    except BaseException as error:
-        refused = isinstance(error, RefusedCellError)
-        ledger.fail(entry.id, "refused a cell" if refused else type(error).__name__)
-        error.add_note(
-            Note(
-                "rows may have been read: the ledger counts epsilon "
-                f"{plan.budget.epsilon:g} as spent on dataset '{dataset}'"
-            )
-        )
-        raise
-    ledger.charge(entry.id, "")
 
 
 def sample(

@@ -23,7 +23,9 @@ from dpsynth.bundle import (
 )
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.documents import file_digest, written
-from dpsynth.errors import GateError, InputError
+from dpsynth.errors import BudgetError, GateError, InputError
+from dpsynth.ledger import Ledger
+from dpsynth.ledger_office import enter_release, permit
 from dpsynth.not_private import STAMP
 from dpsynth.run import Run, run_digest
 from dpsynth.samples import Sample, read_samples
@@ -39,8 +41,12 @@ def release(
     table: str | Path | None = None,
     rows: int | None = None,
     seed: int | None = None,
+    ledger: Ledger | None = None,
 ) -> Path:
     """Write a bundle: the synthetic table, its schema, the certificate, the manifest.
+
+    Where the ledger that charged the run is at hand, its policy decides, and the release is
+    entered there. A run that a policy admitted is not released without that ledger.
 
     Args:
         run_folder: the run.
@@ -48,6 +54,7 @@ def release(
         table: release this table, drawn from the run and recorded there; else one is drawn.
         rows: rows to draw; default: the schema's public number.
         seed: seed of the sampling; default: a fresh one. Either way it is public, and recorded.
+        ledger: the ledger that charged the run; default: the default ledger, if there is one.
 
     Returns:
         The bundle's folder. The same run, seed and versions give the same bytes.
@@ -56,12 +63,14 @@ def release(
         ArtifactError: the run is damaged.
         GateError: the run is stamped as one that may not be released, or the table is not one that
             was drawn from it.
+        BudgetError: the ledger's policy does not allow it.
         InputError: the bundle exists or cannot be written, or rows or seed are out of range.
     """
     check_vacant(bundle)
     run_folder = Path(run_folder)
     run = Run.load(run_folder)
     certificate = _releasable(run)
+    book = _permitted(certificate, ledger)
     if table is not None and (rows is not None or seed is not None):
         raise InputError("a table is released as it is: give either a table, or rows and seed")
     with atomic_folder(bundle) as temporary:
@@ -85,7 +94,28 @@ def release(
         description = manifest(temporary, run.schema, drawing)
         (temporary / MANIFEST).write_bytes(written(description))
         verify(temporary)
+        if book is not None:
+            manifest_sha256 = file_digest(temporary / MANIFEST)
+            enter_release(book, certificate["ledger"]["entry"], manifest_sha256)
     return Path(bundle)
+
+
+def _permitted(certificate: dict[str, Any], ledger: Ledger | None) -> Ledger | None:
+    """Return the ledger that charged a run, if it is at hand and its policy allows the release."""
+    charge = certificate["ledger"]
+    if charge is None:
+        return None  # refused already; verification would refuse it again
+    book = ledger or Ledger.existing()
+    if book is None or book.id != charge["id"]:
+        if charge["policy"] is not None:
+            where = "there is none here" if book is None else f"{book.place} is another"
+            raise BudgetError(
+                f"a policy admitted this run, so its ledger {charge['id']} decides on the release, "
+                f"and {where}; set DPSYNTH_LEDGER to it"
+            )
+        return None
+    permit(book, charge["entry"])
+    return book
 
 
 def _releasable(run: Run) -> dict[str, Any]:

@@ -114,7 +114,9 @@ def made_run(every_type: Schema, tmp_path_factory: pytest.TempPathFactory) -> Ru
         model="independent",
         schema_hash=every_type.hash(),
         allow_refuse=False,
+        population=every_type.population.value,
     )
+    ledger.begin(entry.id)
     ledger.charge(entry.id)
     flat = np.concatenate([np.full(size, 1 / size) for size in codec.sizes])
     return Run(

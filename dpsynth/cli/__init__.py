@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import click
 
 from dpsynth import __version__
-from dpsynth.errors import DpsynthError, Note
+from dpsynth.errors import DpsynthError, DpsynthWarning, Note
 from dpsynth.schema_wording import did_you_mean
 
 _COMMANDS = {
@@ -86,6 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
     cell. Set DPSYNTH_DEBUG=1 to see it whole.
     """
     signal.signal(signal.SIGTERM, _interrupt)
+    _show_warnings()
     try:
         code = commands.main(arguments, prog_name="dpsynth", standalone_mode=False)
         code = code if isinstance(code, int) else 0
@@ -118,6 +120,20 @@ def main(arguments: list[str] | None = None) -> None:
         )
         code = 1
     sys.exit(code)
+
+
+def _show_warnings() -> None:
+    """Show dpsynth's own warnings as plain lines; those of libraries as they come."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, DpsynthWarning):
+            click.echo(f"dpsynth: warning: {message}", err=True)
+        else:
+            shown(message, category, *rest, **more)
+
+    warnings.simplefilter("always", DpsynthWarning)
+    warnings.showwarning = show
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsynth.cli.console import Console, counted, output_options
-from dpsynth.cli.options import budget_options_unless_not_private, check_budget, takes_schema
+from dpsynth.cli.options import (
+    budget_options_unless_not_private,
+    check_budget,
+    policy_options,
+    takes_schema,
+)
 
 if TYPE_CHECKING:
     from dpsynth.run import Run
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 @budget_options_unless_not_private
 @click.option("--output", "-o", required=True, type=click.Path(), help="Folder of the run; new.")
 @click.option("--purpose", default="", help="A few words for the ledger.")
+@policy_options
 @click.option(
     "--no-ledger", is_flag=True, help="Charge nowhere: the run is stamped and never released."
 )
@@ -42,6 +48,8 @@ def fit(
     not_private: bool,
     output: str,
     purpose: str,
+    tier: str | None,
+    policy: str | None,
     no_ledger: bool,
     as_json: bool,
     quiet: bool,
@@ -52,6 +60,7 @@ def fit(
     first row is read, and counts as spent from then on, also if the fit is interrupted.
     """
     from dpsynth import pipeline
+    from dpsynth.policy import Policy
 
     with Console(as_json=as_json, quiet=quiet) as console:
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
@@ -69,6 +78,8 @@ def fit(
                 dataset=dataset,
                 model=model,
                 purpose=purpose,
+                tier=tier,
+                policy=None if policy is None or no_ledger else Policy.load(policy),
                 without_ledger=no_ledger,
                 output=output,
                 progress=console.progress,

@@ -1,69 +1,238 @@
-"""``dpsynth ledger``: what each dataset has spent."""
+"""``dpsynth ledger``: what each dataset has spent, and what the policy leaves it."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from dpsynth.cli.console import Console, counted, output_options, table
 
+if TYPE_CHECKING:
+    from dpsynth.ledger_accounts import Account
+    from dpsynth.ledger_entry import Entry
+
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
 def ledger() -> None:
-    """Show what the patients of each dataset have spent."""
+    """Show and govern what the patients of each dataset have spent.
+
+    The ledger is DPSYNTH_LEDGER, a path or a URL such as postgresql://user@host/database; without
+    it, a file in your state folder. You are DPSYNTH_USER, or your login name.
+    """
 
 
 @ledger.command(epilog="Example:  dpsynth ledger show --dataset diabetes --json")
-@click.option("--dataset", help="Only this dataset.")
+@click.option("--dataset", help="Only this dataset, and those that share its patients.")
+@click.option("--composed", is_flag=True, help="Compose all events too (takes seconds).")
 @output_options
-def show(dataset: str | None, as_json: bool, quiet: bool) -> None:
-    """List every fit: when, who, dataset, epsilon, delta, status.
+def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> None:
+    """List every fit: when, who, dataset, epsilon, delta, status; and what is left.
 
-    Reserved, charged and failed fits all count: a fit that died may have read rows.
+    Every fit counts that was not voided: one that died may have read rows.
     """
     from dpsynth.ledger import Ledger
+    from dpsynth.ledger_accounts import accounts
 
     with Console(as_json=as_json, quiet=quiet) as console:
         book = Ledger()
-        entries = book.entries(dataset)
-        names = sorted({entry.dataset for entry in entries})
-        totals = {name: book.spent(name) for name in names}
+        state = book.state()
+        found = accounts(state, dataset, compose=composed)
+        entries = [entry for account in found for entry in account.entries]
+        entries.sort(key=lambda entry: entry.head.number)
         values = {
+            "internal": True,
             "ledger": book.id,
+            "head": vars(state.head),
+            "policy": None if state.policy is None else state.policy.name,
             "entries": [entry.to_dict() for entry in entries],
-            "datasets": {
-                name: {
-                    "fits": spent.fits,
-                    "epsilon": spent.epsilon_sum,
-                    "delta": spent.delta_sum,
-                }
-                for name, spent in totals.items()
-            },
+            "datasets": {account.name: account.to_dict() for account in found},
         }
-        rows = [
-            (
-                entry.at[:16].replace("T", " "),
-                entry.who,
-                entry.dataset,
-                entry.model,
-                f"{entry.epsilon:g}",
-                f"{entry.delta:g}",
-                entry.status,
-                entry.purpose,
+        if not entries:
+            lines = [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
+        else:
+            lines = [*_entry_lines(entries), "", *_account_lines(found)]
+        console.result("ledger", values, lines)
+
+
+@ledger.command(epilog="Example:  dpsynth ledger policy office.policy.yaml")
+@click.argument("file", required=False, type=click.Path())
+@output_options
+def policy(file: str | None, as_json: bool, quiet: bool) -> None:
+    """Adopt the policy in FILE for all later fits and releases; without FILE, show that in force.
+
+    `dpsynth plan --policy FILE` tries a policy out without adopting it.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_office import adopt
+    from dpsynth.policy import Policy
+    from dpsynth.policy_advice import allocation
+    from dpsynth.policy_words import policy_lines
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        given = None if file is None else Policy.load(file)
+        book = Ledger()
+        if given is not None:
+            adopt(book, given)
+        adopted = book.state().adopted
+        if not adopted:
+            console.result(
+                "ledger-policy",
+                {"internal": True, "ledger": book.id, "policy": None},
+                ["no policy is in force: nothing is capped; see docs/governance.md"],
             )
-            for entry in entries
+            return
+        latest = adopted[-1]
+        lines = [
+            f"policy      {latest.policy.name}",
+            f"adopted     by {latest.who}, {_when(latest.at)} UTC",
+            f"digest      {latest.policy.digest}",
+            *policy_lines(latest.policy),
         ]
-        header = ("when (UTC)", "who", "dataset", "model", "epsilon", "delta", "status", "purpose")
-        lines = (
-            table(header, rows)
-            if rows
-            else [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
-        )
-        lines += [
-            "",
-            *[
-                f"{name}: {counted(spent.fits, 'fit')}, epsilon "
-                f"{spent.epsilon_sum:g} and delta {spent.delta_sum:g} in all"
-                for name, spent in totals.items()
+        if any(tier.releases_a_year for tier in latest.policy.tiers):
+            lines += ["", *allocation(latest.policy).lines()]
+        values = {
+            "internal": True,
+            "ledger": book.id,
+            "policy": latest.policy.to_dict(),
+            "digest": latest.policy.digest,
+            "adopted": {"at": latest.at, "who": latest.who},
+            "earlier": [
+                {"at": one.at, "who": one.who, "name": one.policy.name} for one in adopted[:-1]
             ],
+        }
+        console.result("ledger-policy", values, lines)
+
+
+@ledger.command(epilog="Example:  dpsynth ledger sign 3f9a1c0b22d4 --note 'board 2026-11'")
+@click.argument("entry")
+@click.option("--note", default="", help="A few words to stand beside the signature.")
+@output_options
+def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
+    """Sign ENTRY, a fit by somebody else, for release; the policy says how many have to.
+
+    ENTRY is an id from `dpsynth ledger show --json`, or its first six characters or more.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_office import sign as add_signature
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        signed = add_signature(Ledger(), entry, note)
+        names = ", ".join(one.who for one in signed.signatures)
+        lines = [f"entry {signed.id} of dataset {signed.dataset} is signed by {names}"]
+        console.result("ledger-sign", {"internal": True, "entry": signed.to_dict()}, lines)
+
+
+@ledger.command(
+    epilog="Example:  dpsynth ledger void 3f9a1c0b22d4 --reason 'killed while starting'"
+)
+@click.argument("entry")
+@click.option("--reason", required=True, help="Why; it stands in the ledger for good.")
+@output_options
+def void(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
+    """Take ENTRY out of the sums: only where the record proves that no private read began."""
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_office import void as take_out
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        voided = take_out(Ledger(), entry, reason)
+        lines = [f"entry {voided.id} of dataset {voided.dataset} is voided and counts no more"]
+        console.result("ledger-void", {"internal": True, "entry": voided.to_dict()}, lines)
+
+
+@ledger.command(epilog="Example:  dpsynth ledger verify --against bundle/")
+@click.option("--against", multiple=True, type=click.Path(), help="A bundle or run; repeatable.")
+@output_options
+def verify(against: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+    """Check that no entry was edited, removed, reordered or, against bundles, cut off.
+
+    Exit code 5 if anything was; every finding is named.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_verify import verify_ledger
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        book = Ledger()
+        checks = verify_ledger(book, against)
+        values = {"internal": True, "ledger": book.id, "verified": True, "checks": checks}
+        console.result("ledger-verify", values, [f"ok  {line}" for line in checks])
+
+
+@ledger.command(epilog="Example:  dpsynth ledger backup ledger-2026-11.sqlite")
+@click.argument("file", type=click.Path())
+@output_options
+def backup(file: str, as_json: bool, quiet: bool) -> None:
+    """Copy the whole ledger into FILE, also while fits write to it. Keep FILE as safe as that.
+
+    To put it back, copy FILE to the ledger's place while nothing is fitted; then check it against
+    the newest bundle (`dpsynth ledger verify --against`).
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_backup import back_up
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        made = back_up(Ledger(), file)
+        values = {"internal": True, "backup": str(made)}
+        console.result("ledger-backup", values, [f"the ledger is copied to {made}"])
+
+
+@ledger.command(epilog="Example:  dpsynth ledger export --html -o ledger.html")
+@click.option("--output", "-o", required=True, type=click.Path(), help="The file to write.")
+@click.option("--html", is_flag=True, help="A page for a board, in the place of JSON.")
+@output_options
+def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
+    """Write the ledger as JSON, or as a page for a board: what is left, every fit, who signed.
+
+    Internal: it names people and times. The ledger's key is not in it.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_export import exported
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        exported(Ledger(), output, html=html)
+        console.result("ledger-export", {"internal": True, "file": output}, [f"wrote {output}"])
+
+
+def _entry_lines(entries: list[Entry]) -> list[str]:
+    from dpsynth.ledger_accounts import explained
+
+    header = ("entry", "when (UTC)", "who", "dataset", "model", "epsilon", "delta", "status", "")
+    rows = [
+        (
+            entry.id[:8],
+            _when(entry.at),
+            entry.who,
+            entry.dataset,
+            entry.model,
+            f"{entry.epsilon:g}",
+            f"{entry.delta:g}",
+            entry.status + (", released" if entry.releases else ""),
+            "; ".join(filter(None, (entry.tier, entry.purpose, explained(entry)))),
+        )
+        for entry in entries
+    ]
+    return table(header, rows)
+
+
+def _account_lines(accounts: tuple[Account, ...]) -> list[str]:
+    lines = []
+    for account in accounts:
+        spent = account.spent
+        lines.append(
+            f"{account.name}: {counted(spent.fits, 'fit')}, epsilon {spent.epsilon_sum:g} and "
+            f"delta {spent.delta_sum:g} in all"
+        )
+        if account.composed is not None:
+            lines.append(
+                f"  composed: epsilon {account.composed:.4g} at delta {account.delta:g} (for "
+                "information; caps count by a filter)"
+            )
+        lines += [
+            f"  {meter.name}: {meter.used:.4g} of {meter.limit:g} used, {meter.left:.4g} left"
+            for meter in account.meters
         ]
-        console.result("ledger", values, lines if rows else lines[:1])
+    return lines
+
+
+def _when(at: str) -> str:
+    return at[:16].replace("T", " ")

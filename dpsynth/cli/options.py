@@ -79,6 +79,19 @@ def _budget(command: Command, *, required: bool) -> Command:
     )(command)
 
 
+def policy_options(command: Command) -> Command:
+    """Add ``--policy`` and ``--tier``."""
+    command = click.option(
+        "--tier", help="The kind of purpose that this fit serves, if the policy has tiers."
+    )(command)
+    return click.option(
+        "--policy",
+        envvar="DPSYNTH_POLICY",
+        type=click.Path(),
+        help="A policy file to keep; a ledger that has adopted one keeps its own in any case.",
+    )(command)
+
+
 def takes_schema(function: Command) -> Command:
     """Say in a command's help what its SCHEMA may be; goes below the options."""
     text = inspect.cleandoc(function.__doc__ or "")

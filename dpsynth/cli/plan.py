@@ -8,21 +8,40 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import budget_options, takes_schema
+from dpsynth.cli.options import budget_options, policy_options, takes_schema
+from dpsynth.errors import BudgetError
 from dpsynth.events import ChosenHistograms, PoissonSgd
 
 if TYPE_CHECKING:
     from dpsynth.events import Event
+    from dpsynth.pipeline import Prepared
+    from dpsynth.preview import Preview
     from dpsynth.schema import Schema
 
 
 @click.command(epilog="Example:  dpsynth plan diabetes130 --epsilon 3 --delta 1e-6 --model tvae")
 @click.argument("schema")
 @budget_options
+@click.option("--dataset", help="Ask the ledger: may this dataset still spend so much?")
+@policy_options
 @output_options
 @takes_schema
-def plan(schema: str, epsilon: float, delta: float, model: str, as_json: bool, quiet: bool) -> None:
-    """Show every mechanism that a fit would run, its share and its noise; open no data."""
+def plan(
+    schema: str,
+    epsilon: float,
+    delta: float,
+    model: str,
+    dataset: str | None,
+    tier: str | None,
+    policy: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show every mechanism that a fit would run, its share and its noise; open no data.
+
+    With --policy or --dataset, also hold it against the policy: every constraint, the one that
+    binds, and what would satisfy them all. Exit code 4 if the policy would refuse the fit.
+    """
     from dpsynth.pipeline import prepare
     from dpsynth.schema import Schema
 
@@ -53,7 +72,35 @@ def plan(schema: str, epsilon: float, delta: float, model: str, as_json: bool, q
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
+        answer = _answer(prepared, loaded, dataset, tier, policy)
+        if answer is not None:
+            values["policy"] = answer.to_dict()
+            lines += ["", *answer.lines()]
         console.result("plan", values, lines)
+        if answer is not None and not answer.allowed:
+            raise BudgetError(f"the policy '{answer.policy.name}' would refuse this fit")
+
+
+def _answer(
+    prepared: Prepared, schema: Schema, dataset: str | None, tier: str | None, file: str | None
+) -> Preview | None:
+    """Ask the policy that is named, else that of the ledger, where a dataset is named."""
+    from datetime import UTC, datetime
+
+    from dpsynth.ledger import Ledger
+    from dpsynth.policy import Policy
+    from dpsynth.preview import UNNAMED, Wish, preview
+
+    policy = None if file is None else Policy.load(file)
+    book = None if dataset is None else Ledger.existing()
+    state = None if book is None else book.state()
+    if policy is None and state is not None:
+        policy = state.policy
+    if policy is None:
+        return None
+    past = () if state is None else state.past()
+    wish = Wish(schema, dataset or UNNAMED, tier, prepared.model)
+    return preview(policy, past, wish, prepared.plan, datetime.now(UTC))
 
 
 def describe_event(event: Event) -> str:

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 
 from dpsynth import pipeline
+from dpsynth.accounting import epsilon
 from dpsynth.claims import CHOICE
 from dpsynth.errors import BudgetError
 from dpsynth.ledger import Entry, Ledger
-from dpsynth.plan import PrivacyBudget
+from dpsynth.policy import Policy
 from dpsynth.run import Run
 from dpsynth.schema import Schema
 
@@ -27,8 +28,12 @@ class OverwritingLedger(Ledger):
                 return entry
         return super().reserve(dataset, **settings)
 
-    def charge(self, entry_id: str, note: str = "") -> None:
+    def begin(self, entry_id: str) -> None:
         if {entry.id: entry for entry in self.entries()}[entry_id].status == "reserved":
+            super().begin(entry_id)
+
+    def charge(self, entry_id: str, note: str = "") -> None:
+        if {entry.id: entry for entry in self.entries()}[entry_id].status != "charged":
             super().charge(entry_id, note)
 
 
@@ -114,22 +119,26 @@ def test_the_entry_stands_before_the_first_row_is_read(
     read = pipeline.read_cohort
 
     def watched(*arguments: Any) -> Any:
-        seen.append([entry.status for entry in Ledger(ledger.path).entries()])
+        seen.append([entry.status for entry in Ledger(ledger.location).entries()])
         return read(*arguments)
 
     monkeypatch.setattr(pipeline, "read_cohort", watched)
     fit(ledger)
-    assert seen == [["reserved"]]
+    assert seen == [["reading"]]
 
 
-def test_a_sweep_beyond_the_cap_is_refused_before_it_reads(tmp_path: Path) -> None:
+def test_a_sweep_beyond_the_cap_is_refused_before_it_reads(
+    tmp_path: Path, fit: Callable[..., Run]
+) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    cap = PrivacyBudget(epsilon=2.0, delta=1e-3)
-    settings: dict[str, Any] = {"purpose": "sweep", "plan": {}, "epsilon": 0.7, "delta": 1e-6}
-    settings |= {"model": "independent", "schema_hash": "", "allow_refuse": False, "cap": cap}
+    cap = {"total": {"epsilon": 2.0, "basis": "the board"}}
+    document = {"dpsynth_policy": 1, "name": "test", "delta": 1e-3, "caps": cap}
+    settings: dict[str, Any] = {"policy": Policy.from_dict(document, "test")}
     accepted = 0
-    with pytest.raises(BudgetError, match="ask for less, or have the cap raised"):
-        for _ in range(10):
-            ledger.reserve("cohort", **settings)
+    with pytest.raises(BudgetError, match="epsilon in all: limit 2, .* of it used, 0.7 asked"):
+        for _ in range(20):
+            fit(ledger, **settings)
             accepted += 1
-    assert accepted == 2 == ledger.spent("cohort").fits
+    assert accepted == ledger.spent("cohort").fits >= 2
+    events = [event for past in ledger.state().past() for event in past.spend.events]
+    assert len(events) == accepted and epsilon(events, 1e-3) <= 2.0

@@ -1,7 +1,7 @@
 """P14, end to end: a fit that is killed counts, and leaves nothing that looks like a run.
 
 The check: fits in processes of their own are ended by a signal, while they read and at the last
-moment of saving. The entry stays reserved after SIGKILL and is closed after SIGTERM; either way it
+moment of saving. The entry stays open after SIGKILL and is closed after SIGTERM; either way it
 counts, and no run is left, whole or in part.
 """
 
@@ -97,7 +97,7 @@ def test_a_killed_fit_counts_and_leaves_no_run(
 ) -> None:
     folder = ended["killed", place]
     ledger = Ledger(folder / "ledger.sqlite")
-    assert [entry.status for entry in ledger.entries()] == ["reserved"]
+    assert [entry.status for entry in ledger.entries()] == ["reading"]
     assert ledger.spent("clinic").epsilon_sum == 2.0
     assert runs_in(folder) == []
     with pytest.raises(ArtifactError, match="there is no such folder"):

@@ -54,7 +54,7 @@ def guarded(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = FrameTable.chunks
 
     def paid(self: FrameTable, progress: Any = None) -> Iterator[pd.DataFrame]:
-        if "reserved" not in [entry.status for entry in Ledger(ledger.path).entries("clinic")]:
+        if "reading" not in [entry.status for entry in Ledger(ledger.location).entries("clinic")]:
             raise Unpaid
         yield from chunks(self, progress)
 
@@ -74,7 +74,7 @@ def test_the_entry_stands_before_the_first_row(model: str, fit: Fit, ledger: Led
     run = fit(model=model)
     [entry] = ledger.entries()
     assert (entry.status, entry.epsilon, entry.delta) == ("charged", 2.0, 1e-5)
-    assert [status.status for status in entry.history] == ["reserved", "charged"]
+    assert [status.status for status in entry.history] == ["reserved", "reading", "charged"]
     assert run.certificate["ledger"]["entry"] == entry.id
     assert entry.plan["events"] == run.certificate["events"]
 
@@ -98,6 +98,8 @@ def test_a_charge_at_the_end_alone_is_caught(
         return type("Entry", (), {"id": "later", "dataset": dataset, **settings})
 
     monkeypatch.setattr(ledger, "reserve", later)
+    monkeypatch.setattr(ledger, "begin", lambda entry_id: None)
+    monkeypatch.setattr(ledger, "saw", lambda entry_id, digest: ())
     monkeypatch.setattr(ledger, "fail", lambda *arguments: kept.update(failed=True))
     with pytest.raises(Unpaid):
         fit()
@@ -201,7 +203,7 @@ def test_a_ledger_that_forgives_is_caught(
                 super().fail(entry_id, note)
 
     die_while_reading(monkeypatch, DEATHS["Ctrl-C"])
-    forgiving = Forgiving(ledger.path)
+    forgiving = Forgiving(ledger.location)
     assert is_free(lambda **changes: fit(**changes, ledger=forgiving), ledger, tmp_path / "run")
 
 

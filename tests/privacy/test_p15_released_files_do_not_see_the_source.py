@@ -287,7 +287,7 @@ def test_a_run_that_notes_the_fit_down_is_caught(
 def test_the_ledger_tells_of_fits_and_of_nothing_else(
     clinic: Schema, visits: Visits, office: Path
 ) -> None:
-    """What the certificate takes from the ledger is its identity, and sums that are public."""
+    """What the certificate takes from the ledger: its identity, public sums, a keyed hash."""
     ledger = Ledger(office / "ledger.sqlite")
     charges = [
         pipeline.fit(frame, clinic, model="independent", ledger=ledger, **SETTINGS).certificate
@@ -295,6 +295,6 @@ def test_the_ledger_tells_of_fits_and_of_nothing_else(
     ]
     first, second = charges[0]["ledger"], charges[1]["ledger"]
     assert {key for key in first if first[key] != second[key]} == {
-        "entry", "fits", "epsilon_total", "delta_total",
+        "entry", "fits", "epsilon_total", "delta_total", "record", "seal",
     }  # fmt: skip
     assert (second["fits"], second["epsilon_total"], second["delta_total"]) == (2, 4.0, 2e-5)

@@ -1,0 +1,100 @@
+"""The charge of a fit: where a ledger keeps it, and what its dataset had spent by then."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+from dpsynth.documents import check_keys, number, text, texts, whole
+from dpsynth.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from dpsynth.ledger_book import Book
+    from dpsynth.ledger_entry import Entry
+
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a certificate says of the ledger.
+
+    Attributes:
+        id: of the ledger.
+        dataset: the name under which the fit was charged.
+        scope: all names, in lower case, that share the dataset's budget.
+        entry: the fit's entry.
+        fits: on the scope, this one included, when it was certified.
+        epsilon_total: of those fits, by basic composition.
+        delta_total: likewise.
+        record: number of the ledger's last record by then.
+        seal: keyed hash over all records up to it; the ledger alone can check it.
+        policy: digest of the policy that admitted the fit; None if there was none.
+    """
+
+    id: str
+    dataset: str
+    scope: tuple[str, ...]
+    entry: str
+    fits: int
+    epsilon_total: float
+    delta_total: float
+    record: int
+    seal: str
+    policy: str | None
+
+    @classmethod
+    def of(cls, book: Book, entry: Entry) -> Self:
+        """Read the charge of an entry off its ledger."""
+        from dpsynth.ledger_entry import Spent
+
+        state = book.state()
+        spent = Spent.of(state.of_dataset(entry.dataset))
+        return cls(
+            id=book.id,
+            dataset=entry.dataset,
+            scope=state.scope(entry.dataset),
+            entry=entry.id,
+            fits=spent.fits,
+            epsilon_total=spent.epsilon_sum,
+            delta_total=spent.delta_sum,
+            record=state.head.number,
+            seal=state.head.seal(book.key),
+            policy=entry.policy,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the charge in JSON types."""
+        return vars(self) | {"scope": list(self.scope)}
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Self:
+        """Read strictly what ``to_dict`` wrote.
+
+        Raises:
+            ArtifactError: anything is missing, unknown, of the wrong type or out of range.
+        """
+        check_keys(document, place, (field.name for field in fields(cls)))
+        policy = document["policy"]
+        charge = cls(
+            id=text(document["id"], f"{place}.id"),
+            dataset=text(document["dataset"], f"{place}.dataset"),
+            scope=texts(document["scope"], f"{place}.scope"),
+            entry=text(document["entry"], f"{place}.entry"),
+            fits=whole(document["fits"], f"{place}.fits", least=1),
+            epsilon_total=number(document["epsilon_total"], f"{place}.epsilon_total", above=0),
+            delta_total=number(document["delta_total"], f"{place}.delta_total", above=0),
+            record=whole(document["record"], f"{place}.record", least=1),
+            seal=_sha256(document["seal"], f"{place}.seal"),
+            policy=None if policy is None else _sha256(policy, f"{place}.policy"),
+        )
+        if charge.dataset.lower() not in charge.scope:
+            raise ArtifactError(f"{place}.scope does not hold the dataset")
+        return charge
+
+
+def _sha256(value: Any, place: str) -> str:
+    if not _SHA256.fullmatch(text(value, place)):
+        raise ArtifactError(f"{place} is no SHA-256 in hex")
+    return str(value)

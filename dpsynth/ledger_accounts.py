@@ -1,0 +1,118 @@
+"""The accounts of a ledger: what each budget has spent and has left, for people."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from dpsynth.ledger_entry import READING, RESERVED, Entry, Spent
+from dpsynth.ledger_state import State, past_of
+from dpsynth.policy_rules import Meter, room
+
+
+@dataclass(frozen=True)
+class Account:
+    """One budget: the datasets that share patients, their fits, and what the policy leaves them.
+
+    Attributes:
+        name: of the group, or of the dataset if it is in none.
+        datasets: names under which there are fits or which the policy groups, in lower case.
+        spent: by basic composition.
+        composed: epsilon of all events of all fits at ``delta`` by privacy loss distributions, for
+            information: it is not valid for budgets that were chosen after earlier results. None
+            if it was not asked for, or a fit has events that are not known.
+        delta: of ``composed``.
+        meters: each cap of the policy in force, and what is left of it.
+        entries: oldest first.
+    """
+
+    name: str
+    datasets: tuple[str, ...]
+    spent: Spent
+    composed: float | None
+    delta: float | None
+    meters: tuple[Meter, ...]
+    entries: tuple[Entry, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the account in plain JSON values."""
+        return {
+            "datasets": list(self.datasets),
+            "fits": self.spent.fits,
+            "epsilon": self.spent.epsilon_sum,
+            "delta": self.spent.delta_sum,
+            "composed_epsilon": self.composed,
+            "composed_delta": self.delta,
+            "room": [vars(meter) for meter in self.meters],
+        }
+
+
+def accounts(state: State, dataset: str | None = None, *, compose: bool) -> tuple[Account, ...]:
+    """Give every account, or that of one dataset, in the order of their names.
+
+    Args:
+        state: of the ledger.
+        dataset: a name; its whole group is meant.
+        compose: whether to compose all events; seconds where there are many fits.
+    """
+    names = {entry.dataset.lower() for entry in state.entries} if dataset is None else {dataset}
+    groups = {name if state.policy is None else state.policy.group_of(name) for name in names}
+    return tuple(_account(state, group.lower(), compose) for group in sorted(groups))
+
+
+def explained(entry: Entry) -> str:
+    """Say what an entry's state means where it needs a word; empty where it does not."""
+    alive = _alive(entry)
+    if entry.status == RESERVED and not alive:
+        return "its process ended before it read: it may be voided"
+    if entry.status == READING and not alive:
+        return "its process ended while it could read: it counts"
+    return entry.note
+
+
+def _account(state: State, name: str, compose: bool) -> Account:
+    entries = state.of_dataset(name)
+    counted = [entry for entry in entries if entry.counts]
+    spent = Spent.of(counted)
+    delta = None
+    if compose and counted:
+        delta = spent.delta_sum if state.policy is None else state.policy.delta
+    meters: tuple[Meter, ...] = ()
+    if state.policy is not None:
+        meters = room(state.policy, state.past(), name, None, datetime.now(UTC))
+    return Account(
+        name=name,
+        datasets=state.scope(name),
+        spent=spent,
+        composed=None if delta is None else _composed(counted, delta),
+        delta=delta,
+        meters=meters,
+        entries=entries,
+    )
+
+
+def _composed(entries: Sequence[Entry], delta: float) -> float | None:
+    """Compose all events by privacy loss distributions; None where some are not known."""
+    from dpsynth.accounting import epsilon
+
+    events = [past_of(entry).spend.events for entry in entries]
+    if not all(events) or not delta < 1:
+        return None
+    return epsilon([event for fit in events for event in fit], delta)
+
+
+def _alive(entry: Entry) -> bool:
+    """Whether the process that reserved an entry may still run; of other machines nobody knows."""
+    if entry.host != socket.gethostname():
+        return True
+    try:
+        os.kill(entry.process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

@@ -1,0 +1,44 @@
+"""A backup of a ledger: a copy of the whole file as of one moment, while others may write."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from dpsynth.atomic import atomic_file
+from dpsynth.errors import BudgetError, InputError
+from dpsynth.ledger_book import Book
+from dpsynth.ledger_places import sqlite_path
+
+
+def back_up(book: Book, target: str | Path) -> Path:
+    """Copy a SQLite ledger, its key included, into a new file of mode 0600; check the copy.
+
+    A backup is put back by copying it to the ledger's place while nothing is fitted.
+
+    Raises:
+        InputError: the target exists, or the ledger is on a server, whose own tools back it up.
+        BudgetError: the copy cannot be made or read.
+    """
+    target = Path(target)
+    if book.store.shared:
+        raise InputError("a ledger on PostgreSQL is backed up by the server's tools: pg_dump")
+    if target.exists():
+        raise InputError(f"{target} exists; a backup is a new file")
+    try:
+        with atomic_file(target) as temporary:
+            os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
+            source = sqlite3.connect(f"file:{sqlite_path(book.location)}?mode=ro", uri=True)
+            copy = sqlite3.connect(temporary)
+            try:
+                source.backup(copy)
+            finally:
+                copy.close()
+                source.close()
+            Book(temporary).state()
+    except (OSError, sqlite3.Error) as error:
+        raise BudgetError(
+            f"the backup {target} cannot be written ({type(error).__name__}); choose another place"
+        ) from error
+    return target

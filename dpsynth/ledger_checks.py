@@ -1,0 +1,74 @@
+"""What a ledger accepts to be written: names, budgets, texts, and a person to answer for them."""
+
+from __future__ import annotations
+
+import getpass
+import math
+import os
+import re
+from importlib.metadata import PackageNotFoundError, version
+
+from dpsynth.errors import InputError
+
+LONGEST_TEXT = 200
+NOBODY = "unknown"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_request(
+    dataset: str, purpose: str, tier: str | None, epsilon: float, delta: float
+) -> None:
+    """Refuse an entry that could not be counted.
+
+    Raises:
+        InputError: a name, a text or the budget is not acceptable.
+    """
+    for what, name in (("a dataset's name", dataset), ("a tier's name", tier)):
+        if name is not None and not _NAME.fullmatch(name):
+            raise InputError(
+                f"{what} has 1 to 64 letters, digits, dots, hyphens and underscores, and "
+                "starts with a letter or digit"
+            )
+    check_text("a purpose", purpose)
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError("epsilon must be a finite number above 0")
+    if not 0 < delta < 1:
+        raise InputError("delta must lie between 0 and 1")
+
+
+def check_text(what: str, text: str, *, needed: bool = False) -> None:
+    """Refuse what is not one short line."""
+    if len(text) > LONGEST_TEXT or not text.isprintable():
+        raise InputError(f"{what} is one line of at most {LONGEST_TEXT} characters")
+    if needed and not text.strip():
+        raise InputError(f"{what} is needed: a few words, for whoever reads the ledger later")
+
+
+def user() -> str:
+    """Name the user: ``DPSYNTH_USER``, else the login name, else ``unknown``."""
+    try:
+        name = os.environ.get("DPSYNTH_USER") or getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        name = NOBODY
+    shown = "".join(letter for letter in name if letter.isprintable()).strip()
+    return shown[:64] or NOBODY
+
+
+def require_person(does: str) -> str:
+    """Return the user's name; refuse nobody.
+
+    Raises:
+        InputError: the system does not say who it is.
+    """
+    who = user()
+    if who == NOBODY:
+        raise InputError(f"a named person {does}: set DPSYNTH_USER")
+    return who
+
+
+def installed_version() -> str:
+    """Return the version of this dpsynth."""
+    try:
+        return version("dpsynth")
+    except PackageNotFoundError:
+        return NOBODY

@@ -1,0 +1,62 @@
+"""From what a user names (a path, a URL, an environment variable) to a ledger's database."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpsynth.ledger_store import Database
+
+_POSTGRES = ("postgresql://", "postgres://", "postgresql+psycopg://")
+
+
+def default_location() -> str:
+    """Return ``DPSYNTH_LEDGER``, else a file in the user's state folder."""
+    from platformdirs import user_state_dir
+
+    return os.environ.get("DPSYNTH_LEDGER") or str(
+        Path(user_state_dir("dpsynth")) / "ledger.sqlite"
+    )
+
+
+def database_at(location: str | Path) -> Database:
+    """Return the database at a location; a file is made where there is none.
+
+    Raises:
+        InputError: the location is neither a path nor a URL of a database that is known.
+        BudgetError: the file cannot be made.
+    """
+    if str(location).startswith(_POSTGRES):
+        from dpsynth.ledger_postgres import PostgresServer
+
+        url = str(location)
+        return PostgresServer.at("postgresql://" + url.split("://", 1)[1])
+    from dpsynth.ledger_sqlite import SqliteFile
+
+    return SqliteFile.at(sqlite_path(location))
+
+
+def exists(location: str | Path) -> bool:
+    """Whether something is at a location: a file that is there, or a server by its name."""
+    return str(location).startswith(_POSTGRES) or sqlite_path(location).exists()
+
+
+def sqlite_path(location: str | Path) -> Path:
+    """Read the path out of a path or a ``sqlite:///`` URL.
+
+    Raises:
+        InputError: it is another URL.
+    """
+    text = str(location)
+    if "://" in text:
+        if not text.startswith("sqlite:///") or "?" in text or len(text) == len("sqlite:///"):
+            raise InputError(
+                "a ledger's location is a path, or a URL such as sqlite:////var/lib/ledger.sqlite "
+                "or postgresql://user@host/database"
+            )
+        text = text.removeprefix("sqlite:///")
+    return Path(text).expanduser()

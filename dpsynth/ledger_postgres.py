@@ -1,0 +1,107 @@
+"""A ledger on a PostgreSQL server: for an office whose people fit on several machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError
+
+from dpsynth.errors import BudgetError, InputError
+from dpsynth.ledger_sqlite import WAIT_SECONDS
+
+_MAKING = 0x64707379  # any number that names the making of the tables
+_LOCK_TIMEOUT = "55P03"
+_NO_RIGHT = "42501"
+_READ_ONLY = "25006"
+_DISK = ("53100", "58030")
+_ABSENT = ("42P01", "42703")
+_APPEND_ONLY = "DL001"
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    """A database of a PostgreSQL server; see `dpsynth.ledger_store.Database`."""
+
+    place: str
+    engine: sa.Engine
+
+    @classmethod
+    def at(cls, location: str) -> PostgresServer:
+        """Prepare connections to ``postgresql://user:password@host/database``; open none yet."""
+        try:
+            url = sa.make_url(location).set(drivername="postgresql+psycopg")
+        except sa.exc.ArgumentError as error:
+            raise InputError(
+                "a ledger's URL looks like postgresql://user@host/database; this one does not"
+            ) from error
+        try:
+            import psycopg  # noqa: F401
+        except ImportError as error:
+            raise InputError(
+                "a ledger on PostgreSQL needs psycopg; run: pip install 'dpsynth[postgres]'"
+            ) from error
+        return cls(url.set(drivername="postgresql").render_as_string(), _engine(url))
+
+    def lock(self, connection: sa.Connection) -> None:
+        """Let one writer in at a time; readers go on."""
+        if connection.get_execution_options().get("dpsynth_makes", False):
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MAKING})")
+        else:
+            connection.exec_driver_sql("LOCK TABLE dpsynth_records IN EXCLUSIVE MODE")
+
+    def guard(self, connection: sa.Connection, table: str) -> None:
+        """Refuse edits, deletions and truncation."""
+        connection.exec_driver_sql(
+            "CREATE OR REPLACE FUNCTION dpsynth_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION 'append-only' USING ERRCODE = '{_APPEND_ONLY}'; END $$"
+        )
+        connection.exec_driver_sql(
+            f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION dpsynth_append_only()"
+        )
+
+    def reason(self, error: DBAPIError) -> InputError | BudgetError:
+        """Word PostgreSQL's refusal, by its code: its texts differ between languages."""
+        code = getattr(error.orig, "sqlstate", None)
+        if code in _ABSENT:
+            return InputError(f"{self.place} is no ledger of this version")
+        if code == _LOCK_TIMEOUT:
+            remedy = f"another process held it for {WAIT_SECONDS} s; try again"
+        elif code in (_NO_RIGHT, _READ_ONLY):
+            remedy = "this user may not write to it; ask its administrator for INSERT and SELECT"
+        elif code in _DISK:
+            remedy = "the server's disk is full or failing; nothing was entered"
+        elif code == _APPEND_ONLY:
+            remedy = "entries are never edited or deleted"
+        elif code is None or code.startswith(("08", "57", "28", "3D")):
+            remedy = (
+                "the server cannot be reached, or the connection was lost. Whether the last record "
+                "was entered is not known; `dpsynth ledger show` will tell. Until then it counts"
+            )
+        else:
+            remedy = f"the database refused (SQLSTATE {code})"
+        return BudgetError(f"ledger {self.place}: {remedy}")
+
+
+def _engine(url: sa.URL) -> sa.Engine:
+    """Connect anew for every transaction; one that reads sees one state of the ledger."""
+    engine = sa.create_engine(
+        url,
+        connect_args={"connect_timeout": 10, "application_name": "dpsynth"},
+        poolclass=sa.NullPool,
+    )
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        options: dict[str, Any] = dict(connection.get_execution_options())
+        if options.get("dpsynth_writes", False):
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT_SECONDS}s'")
+        else:
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    return engine

@@ -1,0 +1,129 @@
+"""What all records of a ledger say together: its head, its fits, its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dpsynth.errors import BudgetError, InputError
+from dpsynth.events import event_from_dict
+from dpsynth.ledger_chain import Head, Record, breaks
+from dpsynth.ledger_entry import POLICY, Disorder, Entry, replayed
+from dpsynth.ledger_store import Facts
+from dpsynth.policy import Policy
+from dpsynth.policy_rules import Past
+from dpsynth.privacy_filter import Spend
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """A policy, and who put it in force when (UTC)."""
+
+    at: str
+    who: str
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class State:
+    """The ledger as of one moment.
+
+    Attributes:
+        head: the end of the chain.
+        latest: time of the last record; empty if there is none.
+        entries: the fits, oldest first.
+        adopted: the policies, oldest first; the last one is in force.
+    """
+
+    head: Head
+    latest: str
+    entries: tuple[Entry, ...]
+    adopted: tuple[Adopted, ...]
+
+    @classmethod
+    def of(cls, facts: Facts, records: Sequence[Record], place: str) -> State:
+        """Read records; sums over a chain that does not hold would mean nothing.
+
+        Raises:
+            BudgetError: the chain is broken, or a record cannot be read.
+        """
+        findings = breaks(facts.origin, records)
+        try:
+            entries = () if findings else tuple(replayed(records))
+            adopted = () if findings else tuple(map(_adopted, filter(_is_policy, records)))
+        except Disorder as error:
+            findings = [str(error)]
+        if findings:
+            raise BudgetError(
+                f"ledger {place} was changed by something else than dpsynth: {findings[0]}. "
+                "`dpsynth ledger verify` lists every finding; restore the ledger from a backup"
+            )
+        latest = records[-1].at if records else ""
+        return cls(records[-1].head if records else facts.origin, latest, entries, adopted)
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy in force."""
+        return self.adopted[-1].policy if self.adopted else None
+
+    def scope(self, dataset: str) -> tuple[str, ...]:
+        """Return the names, in lower case, that share the budget of a dataset."""
+        return scope_of(self.policy, dataset)
+
+    def of_dataset(self, dataset: str) -> tuple[Entry, ...]:
+        """Return the fits of a dataset and of those that share its patients."""
+        names = self.scope(dataset)
+        return tuple(entry for entry in self.entries if entry.dataset.lower() in names)
+
+    def entry(self, entry_id: str, place: str) -> Entry:
+        """Find an entry by its id or by the beginning of it.
+
+        Raises:
+            InputError: there is none, or more than one.
+        """
+        if len(entry_id) < _SHORTEST:
+            raise InputError(f"name an entry by at least {_SHORTEST} characters of its id")
+        found = [entry for entry in self.entries if entry.id.startswith(entry_id.lower())]
+        if len(found) == 1:
+            return found[0]
+        said = "has no entry" if not found else "has several entries that begin with"
+        raise InputError(f"ledger {place} {said} {entry_id[:32]}; `dpsynth ledger show` lists them")
+
+    def past(self) -> tuple[Past, ...]:
+        """Return what counts as spent, as the rules of a policy take it."""
+        return tuple(past_of(entry) for entry in self.entries if entry.counts)
+
+
+_SHORTEST = 6
+
+
+def scope_of(policy: Policy | None, dataset: str) -> tuple[str, ...]:
+    """Return the names, in lower case, that share the budget of a dataset under a policy."""
+    return (dataset.lower(),) if policy is None else policy.members(dataset)
+
+
+def past_of(entry: Entry) -> Past:
+    """Return a fit as the rules of a policy take it.
+
+    A fit whose events this dpsynth does not know, as a later one may have made them, counts by its
+    epsilon and delta alone.
+    """
+    try:
+        events = tuple(event_from_dict(event) for event in entry.plan["events"])
+    except (InputError, KeyError, TypeError):
+        events = ()
+    spend = Spend(entry.epsilon, entry.delta, events)
+    return Past(datetime.fromisoformat(entry.at), entry.dataset, entry.tier, spend)
+
+
+def _is_policy(record: Record) -> bool:
+    return record.kind == POLICY
+
+
+def _adopted(record: Record) -> Adopted:
+    try:
+        policy = Policy.from_dict(record.document["policy"], f"record {record.number}")
+    except (InputError, KeyError, TypeError) as error:
+        raise Disorder(f"record {record.number} holds no policy that can be read") from error
+    return Adopted(record.at, record.who, policy)

@@ -1,0 +1,143 @@
+"""How a fit uses the ledger: reserved, then reading, then closed whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from dpsynth.documents import BLOCK
+from dpsynth.errors import BudgetError, DpsynthError, DpsynthWarning, Note, RefusedCellError
+from dpsynth.ledger import Entry, Ledger
+from dpsynth.plan import PrivacyPlan
+from dpsynth.policy import Policy
+from dpsynth.schema import Schema
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a fit is for: the dataset it is counted under, the purpose, its tier, its policy."""
+
+    dataset: str
+    purpose: str = ""
+    tier: str | None = None
+    policy: Policy | None = None
+
+
+@contextmanager
+def charged(
+    ledger: Ledger | None, plan: PrivacyPlan, schema: Schema, model: str, use: Use
+) -> Iterator[Entry | None]:
+    """Reserve the budget before the first private read; close the entry whatever happens.
+
+    Raises:
+        BudgetError: the ledger or its policy refuses; then nothing may be read.
+    """
+    if ledger is None:
+        yield None
+        return
+    entry = ledger.reserve(
+        use.dataset,
+        purpose=use.purpose,
+        tier=use.tier,
+        policy=use.policy,
+        plan=plan.to_dict(),
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        model=model,
+        schema_hash=schema.hash(),
+        allow_refuse=schema.may_refuse,
+        population=schema.population.value,
+    )
+    _begin(ledger, entry)
+    try:
+        yield entry
+    except BaseException as error:
+        _fail(ledger, entry, error)
+        raise
+    try:
+        ledger.charge(entry.id)
+    except BudgetError as lost:
+        warnings.warn(
+            f"the fit ended well, but its entry {entry.id} could not be closed ({lost}); it counts "
+            "as it stands, and the run is good",
+            DpsynthWarning,
+            stacklevel=3,
+        )
+
+
+def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> None:
+    """Warn where the same file was read under another name: its patients have one budget.
+
+    The file's bytes (or a frame's cells) enter an HMAC under the ledger's own key, which nobody
+    without that key can compare with a file. It is private reading, so it comes after the charge,
+    and it stays in the ledger, beside the chain: no seal depends on it.
+
+    Warns:
+        DpsynthWarning: the names, and what to do.
+    """
+    digest = source_digest(source, ledger.key)
+    if digest is None:
+        return
+    others = ledger.saw(entry.id, digest)
+    if others:
+        names = ", ".join(f"'{name}'" for name in others)
+        warnings.warn(
+            f"the same data were fitted as dataset {names} before, and now as '{entry.dataset}': "
+            "the patients are the same, so what both have spent adds up. Name both in one group of "
+            "the policy's datasets",
+            DpsynthWarning,
+            stacklevel=4,
+        )
+
+
+def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
+    """Return the HMAC-SHA-256 of a source; None for a frame of cells that cannot be hashed."""
+    total = hmac.new(key, digestmod=hashlib.sha256)
+    if isinstance(source, pd.DataFrame):
+        try:
+            cells = pd.util.hash_pandas_object(source, index=False)
+        except TypeError:
+            return None
+        total.update(repr([str(name) for name in source.columns]).encode(errors="replace"))
+        total.update(cells.to_numpy().tobytes())
+        return total.hexdigest()
+    with Path(source).open("rb") as file:
+        while block := file.read(BLOCK):
+            total.update(block)
+    return total.hexdigest()
+
+
+def _begin(ledger: Ledger, entry: Entry) -> None:
+    """Record that reading begins; where that fails, nothing was read."""
+    try:
+        ledger.begin(entry.id)
+    except BaseException as error:
+        error.add_note(
+            Note(
+                f"no row was read; entry {entry.id} is reserved and counts until it is voided: "
+                f"dpsynth ledger void {entry.id[:12]} --reason ..."
+            )
+        )
+        raise
+
+
+def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
+    """Close an entry after an error, and say on the error what it cost."""
+    refused = isinstance(error, RefusedCellError)
+    try:
+        ledger.fail(entry.id, "refused a cell" if refused else type(error).__name__)
+    except DpsynthError as lost:
+        error.add_note(Note(f"entry {entry.id} could not be closed: {lost}"))
+    error.add_note(
+        Note(
+            f"rows may have been read: the ledger counts epsilon {entry.epsilon:g} as spent on "
+            f"dataset '{entry.dataset}'"
+        )
+    )

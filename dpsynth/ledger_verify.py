@@ -1,0 +1,125 @@
+"""Verification of a ledger: does its chain hold, and is it the one that certificates speak of.
+
+What the chain alone shows: a record that was edited, removed from the middle, inserted or reordered
+without writing all later hashes anew. What only a certificate shows: a chain that was written anew
+from some record on, or that was cut off at its end, or a ledger that was put back from an old
+backup. Each bundle (and each run) holds one; the oldest bundle protects all that came before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpsynth.bundle import PRIVACY
+from dpsynth.certificate import Certificate
+from dpsynth.charge import Charge
+from dpsynth.documents import as_object, read_document
+from dpsynth.errors import InputError, Problem, VerificationError
+from dpsynth.events import Event
+from dpsynth.ledger_book import Book
+from dpsynth.ledger_chain import Record, breaks
+from dpsynth.ledger_entry import VOIDED, Disorder, Entry, replayed
+from dpsynth.ledger_state import State
+
+_RUN = "run.json"
+
+
+def verify_ledger(book: Book, against: Sequence[str | Path] = ()) -> list[str]:
+    """Check a ledger, and hold it against bundles or runs that it charged.
+
+    Returns:
+        The checks that passed, a sentence each.
+
+    Raises:
+        InputError: one of ``against`` is neither a bundle nor a run.
+        VerificationError: with everything that was found.
+    """
+    certificates = [(str(folder), certificate_of(Path(folder))) for folder in against]
+    records = book.records()
+    findings = [Problem("chain", finding) for finding in breaks(book.facts.origin, records)]
+    findings += _out_of_time(records)
+    entries: dict[str, Entry] = {}
+    try:
+        entries = {entry.id: entry for entry in replayed(records)}
+        if not findings:
+            State.of(book.facts, records, book.place)
+    except Disorder as disorder:
+        findings.append(Problem("records", str(disorder)))
+    for place, certificate in certificates:
+        findings += [
+            Problem(place, message) for message in _against(book, records, entries, certificate)
+        ]
+    if findings:
+        raise VerificationError(findings)
+    counted = "1 record" if len(records) == 1 else f"{len(records)} records"
+    checks = [f"the chain of {counted} is whole, and each follows from the one before"]
+    return checks + [f"it holds all that {place} was charged for" for place, _ in certificates]
+
+
+def certificate_of(folder: Path) -> Certificate:
+    """Read the certificate of a bundle or of a run.
+
+    Raises:
+        InputError: the folder is neither, or its run has no certificate.
+    """
+    if (folder / PRIVACY).is_file():
+        return Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
+    if (folder / _RUN).is_file():
+        document = as_object(read_document(folder / _RUN), _RUN).get("certificate")
+        if document is None:
+            raise InputError(f"{folder} is a run without a certificate; no ledger charged it")
+        return Certificate.from_dict(document, _RUN)
+    raise InputError(f"{folder} is neither a bundle nor a run; name a folder that a ledger charged")
+
+
+def _against(
+    book: Book, records: Sequence[Record], entries: dict[str, Entry], certificate: Certificate
+) -> list[str]:
+    """Name every way in which a ledger is not the one that charged a certificate."""
+    charge = certificate.ledger
+    if charge is None:
+        return ["no ledger was charged for it"]
+    if charge.id != book.id:
+        return [f"it was charged by another ledger, {charge.id}"]
+    messages = _anchored(book, records, charge)
+    entry = entries.get(charge.entry)
+    if entry is None:
+        return [*messages, f"its entry {charge.entry} is not in the ledger"]
+    if entry.status == VOIDED:
+        messages.append(f"its entry {charge.entry} was voided, though it was fitted")
+    stated = (certificate.epsilon, certificate.delta, _documents(certificate.events))
+    if stated != (entry.epsilon, entry.delta, entry.plan.get("events")):
+        messages.append(f"its entry {charge.entry} has another budget or other events")
+    if entry.dataset != charge.dataset:
+        messages.append(f"its entry {charge.entry} is about another dataset")
+    return messages
+
+
+def _anchored(book: Book, records: Sequence[Record], charge: Charge) -> list[str]:
+    """Compare the chain with the head that a certificate holds."""
+    if len(records) < charge.record:
+        return [
+            f"the ledger ends at record {len(records)}, but had {charge.record} when this was "
+            "certified: its end was cut off, or an old backup was put in its place"
+        ]
+    heads = [record.head for record in records if record.number == charge.record]
+    if charge.seal not in {head.seal(book.key) for head in heads}:
+        return [
+            f"record {charge.record} has another hash than when this was certified: it, or one "
+            "before it, was written anew"
+        ]
+    return []
+
+
+def _documents(events: Sequence[Event]) -> list[dict[str, object]]:
+    return [event.to_dict() for event in events]
+
+
+def _out_of_time(records: Sequence[Record]) -> list[Problem]:
+    """Records are in the order of their times, whatever the clock did."""
+    return [
+        Problem("chain", f"record {after.number} is older than the one before it")
+        for before, after in zip(records, records[1:], strict=False)
+        if after.at < before.at
+    ]

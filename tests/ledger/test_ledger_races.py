@@ -1,0 +1,81 @@
+"""Races for the last of a budget: processes that reserve at the same moment never overspend."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from dpsynth.errors import BudgetError
+from dpsynth.ledger import Entry, Ledger
+from dpsynth.policy import Policy
+
+FORKS = multiprocessing.get_context("forkserver")  # fresh processes, but quick to start
+FORKS.set_forkserver_preload(["dpsynth.ledger", "psycopg"])
+PROCESSES = 50
+FITS, EPSILON = 17, 0.1  # fewer than there are processes
+
+Reserve = Callable[..., Entry]
+
+
+def race(location: str, policy: Policy, start: Any, won: Any) -> None:
+    """Ask for budget until there is none."""
+    ledger = Ledger(location)
+    start.wait(300)
+    while True:
+        try:
+            ledger.reserve(
+                "cardio",
+                purpose="race",
+                plan={"events": []},
+                epsilon=EPSILON,
+                delta=1e-6,
+                model="independent",
+                schema_hash="",
+                allow_refuse=False,
+                population=70_000,
+                policy=policy,
+            )
+        except BudgetError as refused:
+            assert "epsilon in all" in str(refused), refused
+            return
+        with won.get_lock():
+            won.value += 1
+
+
+def test_processes_racing_for_the_last_of_a_budget_never_overspend(
+    location: str, capped: Callable[..., Policy]
+) -> None:
+    policy = capped(FITS * EPSILON + EPSILON / 2)
+    start, won = FORKS.Barrier(PROCESSES), FORKS.Value("i", 0)
+    racers = [
+        FORKS.Process(target=race, args=(location, policy, start, won)) for _ in range(PROCESSES)
+    ]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join(300)
+        racer.kill()
+    assert [racer.exitcode for racer in racers] == [0] * PROCESSES
+    assert won.value == FITS  # all that fits, and no more
+    ledger = Ledger(location)
+    assert (ledger.spent("cardio").fits, ledger.spent("cardio").epsilon_sum) == (FITS, 1.7)
+    assert [record.number for record in ledger.records()] == list(range(1, FITS + 1))
+
+
+def test_a_check_outside_the_transaction_would_overspend(ledger: Ledger, reserve: Reserve) -> None:
+    """The broken twin of the race: look, then enter."""
+    looked = threading.Barrier(4)
+
+    def look_then_enter() -> None:
+        if ledger.spent("cardio").epsilon_sum + 1 <= 1.5:
+            looked.wait(30)
+            reserve(ledger, epsilon=1)
+
+    threads = [threading.Thread(target=look_then_enter) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ledger.spent("cardio").epsilon_sum == 4

@@ -1,0 +1,242 @@
+"""Where the ledger lies: whose file it is, and what is said when it is none or out of reach."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from dpsynth import ledger_postgres, ledger_sqlite
+from dpsynth.errors import BudgetError, InputError
+from dpsynth.ledger import Entry, Ledger
+
+Reserve = Callable[..., Entry]
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Act as a user without rights: permissions do not bind root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_file_and_folder_are_the_owners_alone(tmp_path: Path, reserve: Reserve) -> None:
+    path = tmp_path / "state" / "ledger.sqlite"
+    reserve(Ledger(path))
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_the_ledger_keeps_its_identity_and_key(location: str, tmp_path: Path) -> None:
+    first, again, other = Ledger(location), Ledger(location), Ledger(tmp_path / "other.sqlite")
+    assert (first.id, first.key) == (again.id, again.key)
+    assert first.id != other.id and first.key != other.key
+    assert len(first.key) == 32
+
+
+def test_the_location_comes_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "env.sqlite"))
+    assert Ledger.existing() is None
+    assert Ledger().place == str(tmp_path / "env.sqlite")
+    assert Ledger.existing() is not None
+    assert Ledger(f"sqlite:///{tmp_path}/url.sqlite").place == str(tmp_path / "url.sqlite")
+    monkeypatch.delenv("DPSYNTH_LEDGER")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Path(Ledger().place).is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://host/db", "sqlite://", "sqlite:///", "sqlite:///x?mode=ro"]
+)
+def test_an_unknown_location_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="a ledger's location is"):
+        Ledger(url)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text.sqlite"
+    text.write_text("patient,age\n" * 100)
+    with pytest.raises(InputError, match="damaged or no ledger"):
+        Ledger(text)
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE patients (id)")
+    connection.close()
+    with pytest.raises(InputError, match="is a database, but no ledger"):
+        Ledger(other)
+    with pytest.raises(InputError, match="is no file"):
+        Ledger(tmp_path)
+
+
+def test_a_damaged_ledger_is_a_clear_error(tmp_path: Path, reserve: Reserve) -> None:
+    path = tmp_path / "ledger.sqlite"
+    ledger = Ledger(path)
+    for _ in range(50):
+        reserve(ledger)
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged or no ledger"):
+        reserve(Ledger(path))
+
+
+def test_a_ledger_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    Ledger(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER dpsynth_ledger_no_update")
+        connection.execute("UPDATE dpsynth_ledger SET version = 99")
+    connection.close()
+    with pytest.raises(InputError, match="another version"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize("table", ["dpsynth_ledger", "dpsynth_records"])
+@pytest.mark.parametrize("statement", ["UPDATE {} SET {} = {}", "DELETE FROM {0}", "TRUNCATE {0}"])
+def test_the_database_refuses_edits(
+    ledger: Ledger, reserve: Reserve, table: str, statement: str
+) -> None:
+    if "TRUNCATE" in statement and not ledger.store.shared:
+        statement = "DELETE FROM {0}"  # SQLite has no other way
+    reserve(ledger)
+    column = "version" if table == "dpsynth_ledger" else "who"
+    engine = ledger.store.database.engine
+    with pytest.raises(sa.exc.DBAPIError, match="append-only"), engine.connect() as connection:
+        connection = connection.execution_options(dpsynth_writes=True)
+        with connection.begin():
+            connection.exec_driver_sql(statement.format(table, column, column))
+    assert ledger.spent("cardio").fits == 1
+
+
+def test_a_place_that_cannot_be_written_is_a_clear_error(reserve: Reserve) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.chmod(folder, 0o755)
+        path = folder / "ledger.sqlite"
+        reserve(Ledger(path))
+        os.chmod(path, 0o444)
+        os.chmod(folder, 0o555)
+        with unprivileged():
+            with pytest.raises(BudgetError, match="set DPSYNTH_LEDGER"):
+                Ledger(folder / "new.sqlite")
+            ledger = Ledger(path)
+            assert ledger.spent("cardio").fits == 1  # an auditor may still read
+            with pytest.raises(BudgetError, match="may not be written to; set DPSYNTH_LEDGER"):
+                reserve(ledger)
+        os.chmod(folder, 0o755)
+
+
+def test_a_ledger_held_by_another_is_a_clear_error(
+    location: str, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ledger_sqlite.WAIT_SECONDS == ledger_postgres.WAIT_SECONDS == 30
+    monkeypatch.setattr(ledger_sqlite, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(ledger_postgres, "WAIT_SECONDS", 0.1)
+    impatient = Ledger(location)
+    with impatient.writing(), pytest.raises(BudgetError, match="another process held it"):
+        reserve(impatient)
+    assert reserve(impatient).status == "reserved"
+
+
+@contextmanager
+def little_room(ledger: Ledger) -> Iterator[None]:
+    """Let a SQLite file grow no more: what a full disk says, from the same place in SQLite."""
+
+    def limit(connection: Any, record: Any) -> None:
+        connection.execute("PRAGMA max_page_count = 1")  # means: as large as it is
+
+    engine = ledger.store.database.engine
+    sa.event.listen(engine, "connect", limit)
+    try:
+        yield
+    finally:
+        sa.event.remove(engine, "connect", limit)
+
+
+def test_a_full_disk_enters_nothing_and_loses_nothing(sqlite: Ledger, reserve: Reserve) -> None:
+    reserve(sqlite)
+    fits = 1
+    with little_room(sqlite), pytest.raises(BudgetError, match="the disk is full"):
+        for _ in range(1000):
+            reserve(sqlite, purpose="x" * 200)
+            fits += 1
+    assert sqlite.spent("cardio").fits == fits < 1000
+    reserve(sqlite)  # as soon as there is room
+    assert sqlite.spent("cardio").fits == fits + 1
+
+
+def test_a_lost_connection_is_a_clear_error_and_loses_nothing(
+    server: Any, reserve: Reserve
+) -> None:
+    ledger = Ledger(server.new())
+    reserve(ledger)
+    with pytest.raises(BudgetError, match="cannot be reached, or the connection was lost"):
+        with ledger.writing() as pen:
+            server.stop()  # in the middle of a transaction
+            pen.write("charged", pen.state.entries[0].id, {"note": ""})
+    with pytest.raises(BudgetError, match="cannot be reached"):
+        reserve(ledger)
+    server.start()
+    assert [entry.status for entry in ledger.entries()] == ["reserved"]
+    assert reserve(ledger).status == "reserved"
+
+
+def test_a_password_is_never_shown() -> None:
+    with pytest.raises(BudgetError) as caught:
+        Ledger("postgresql://office:hunter2@127.0.0.1:1/ledger")
+    assert "hunter2" not in str(caught.value)
+    assert "office" in str(caught.value)
+
+
+def test_a_user_without_rights_is_told(server: Any, reserve: Reserve) -> None:
+    import psycopg
+
+    url = server.new()
+    reserve(Ledger(url))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS auditor")
+        connection.execute("CREATE ROLE auditor LOGIN")
+        connection.execute("GRANT SELECT ON dpsynth_ledger, dpsynth_records TO auditor")
+    auditor = Ledger(url.replace("office@", "auditor@"))
+    assert auditor.spent("cardio").fits == 1
+    with pytest.raises(BudgetError, match="may not write to it"):
+        reserve(auditor)
+
+
+def test_other_tables_may_lie_beside_it_on_a_server(server: Any, reserve: Reserve) -> None:
+    import psycopg
+
+    url = server.new()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE ledger (id int)")
+    assert reserve(Ledger(url)).status == "reserved"
+
+
+def test_two_makers_of_one_ledger_agree(location: str) -> None:
+    code = "import sys; from dpsynth.ledger import Ledger; print(Ledger(sys.argv[1]).id)"
+    makers = [
+        subprocess.Popen([sys.executable, "-c", code, location], stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    said = {maker.communicate(timeout=120)[0] for maker in makers}
+    assert [maker.returncode for maker in makers] == [0] * 4
+    assert said == {f"{Ledger(location).id}\n"}

@@ -1,0 +1,260 @@
+"""Verification of a ledger against certificates: every way of tampering, done for real.
+
+The tamperer owns the database: triggers are dropped and rows written as somebody with its password
+could. Some write all later hashes anew, with the ledger's own key and code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+
+from dpsynth import pipeline
+from dpsynth.errors import BudgetError, InputError, VerificationError
+from dpsynth.ledger import Entry, Ledger
+from dpsynth.ledger_chain import Record, linked
+from dpsynth.ledger_office import void
+from dpsynth.ledger_store import RECORDS
+from dpsynth.ledger_verify import verify_ledger
+from dpsynth.schema import Schema
+
+Reserve = Callable[..., Entry]
+SCHEMA = {
+    "fields": [
+        {
+            "name": "sex",
+            "type": "string",
+            "dpsynth": {"bounds_basis": "test"},
+            "constraints": {"enum": ["F", "M"], "required": True},
+        }
+    ],
+    "dpsynth": {
+        "version": 1,
+        "population": {"value": 100, "basis": "test"},
+        "rows": {"value": 100, "basis": "test"},
+    },
+}
+
+
+@pytest.fixture
+def runs(ledger: Ledger, tmp_path: Path) -> list[Path]:
+    """Three fits on two datasets, with their runs."""
+    frame = pd.DataFrame({"sex": ["F", "M"] * 50})
+    made = []
+    for number, dataset in enumerate(("first", "second", "first")):
+        made.append(tmp_path / f"run{number}")
+        pipeline.fit(
+            frame,
+            Schema.from_dict(SCHEMA),
+            epsilon=0.5,
+            delta=1e-6,
+            dataset=dataset,
+            model="independent",
+            ledger=ledger,
+            output=made[-1],
+        )
+    return made
+
+
+def overwrite(ledger: Ledger, records: list[Record]) -> None:
+    """Put other records into the database, whatever it guards."""
+    with ledger.store.database.engine.connect() as connection:
+        connection = connection.execution_options(dpsynth_writes=True)
+        with connection.begin():
+            if ledger.store.shared:
+                connection.exec_driver_sql("ALTER TABLE dpsynth_records DISABLE TRIGGER USER")
+                connection.exec_driver_sql(
+                    "ALTER TABLE dpsynth_records DROP CONSTRAINT dpsynth_records_pkey"
+                )
+            else:
+                for verb in ("update", "delete"):
+                    connection.exec_driver_sql(f"DROP TRIGGER dpsynth_records_no_{verb}")
+            connection.execute(sa.delete(RECORDS))
+            for record in records:
+                connection.execute(RECORDS.insert().values(vars(record)))
+
+
+def rewritten(ledger: Ledger, records: list[Record]) -> list[Record]:
+    """Write all hashes anew, as somebody who reads the code would."""
+    head, made = ledger.facts.origin, []
+    for record in records:
+        fields = {name: getattr(record, name) for name in ("kind", "entry", "at", "who")}
+        made.append(linked(head, body=record.document, **fields))
+        head = made[-1].head
+    return made
+
+
+def cheaper(record: Record) -> Record:
+    """The same record with a smaller budget."""
+    return replace(record, body=record.body.replace('"epsilon": 0.5', '"epsilon": 0.1'))
+
+
+def edit(ledger: Ledger, records: list[Record]) -> list[Record]:
+    return [cheaper(records[0]), *records[1:]]
+
+
+def edit_who(ledger: Ledger, records: list[Record]) -> list[Record]:
+    return [*records[:3], replace(records[3], who="somebody else"), *records[4:]]
+
+
+def edit_time(ledger: Ledger, records: list[Record]) -> list[Record]:
+    return [replace(records[0], at="2020-01-01T00:00:00+00:00"), *records[1:]]
+
+
+def remove(ledger: Ledger, records: list[Record]) -> list[Record]:
+    return records[:3] + records[6:]
+
+
+def reorder(ledger: Ledger, records: list[Record]) -> list[Record]:
+    moved = [*records[3:6], *records[:3], *records[6:]]
+    return [replace(record, number=number + 1) for number, record in enumerate(moved)]
+
+
+def cut_off(ledger: Ledger, records: list[Record]) -> list[Record]:
+    return records[:6]
+
+
+def cut_off_and_go_on(ledger: Ledger, records: list[Record]) -> list[Record]:
+    """Drop the last fit, and hide it by others."""
+    return rewritten(ledger, [*records[:6], *records[3:6], *records[3:6]])
+
+
+def edit_and_rewrite(ledger: Ledger, records: list[Record]) -> list[Record]:
+    return rewritten(ledger, edit(ledger, records))
+
+
+def remove_and_rewrite(ledger: Ledger, records: list[Record]) -> list[Record]:
+    return rewritten(ledger, remove(ledger, records))
+
+
+def void_and_rewrite(ledger: Ledger, records: list[Record]) -> list[Record]:
+    """Pretend that the last fit never began."""
+    reserved = records[6]
+    voided = replace(records[7], kind="voided", body='{"note": "x"}')
+    return rewritten(ledger, [*records[:6], reserved, voided])
+
+
+def empty(ledger: Ledger, records: list[Record]) -> list[Record]:
+    return []
+
+
+SHOWN_BY_THE_CHAIN = [edit, edit_who, edit_time, remove, reorder]
+SHOWN_BY_CERTIFICATES = [
+    cut_off,
+    cut_off_and_go_on,
+    edit_and_rewrite,
+    remove_and_rewrite,
+    void_and_rewrite,
+    empty,
+]
+
+
+def test_a_ledger_as_it_was_written_is_verified(ledger: Ledger, runs: list[Path]) -> None:
+    assert len(ledger.records()) == 9
+    checks = verify_ledger(ledger, runs)
+    assert len(checks) == 4 and "9 records" in checks[0]
+
+
+@pytest.mark.parametrize("tamper", SHOWN_BY_THE_CHAIN)
+def test_the_chain_shows(
+    tamper: Callable[..., list[Record]], ledger: Ledger, runs: list[Path], reserve: Reserve
+) -> None:
+    overwrite(ledger, tamper(ledger, ledger.records()))
+    with pytest.raises(VerificationError):
+        verify_ledger(ledger)
+    with pytest.raises(BudgetError, match="changed by something else than dpsynth"):
+        reserve(ledger)  # sums over it would mean nothing
+
+
+@pytest.mark.parametrize("tamper", SHOWN_BY_CERTIFICATES)
+def test_a_certificate_shows(
+    tamper: Callable[..., list[Record]], ledger: Ledger, runs: list[Path]
+) -> None:
+    overwrite(ledger, tamper(ledger, ledger.records()))
+    with pytest.raises(VerificationError) as caught:
+        verify_ledger(ledger, [runs[-1]])
+    assert str(runs[-1]) in str(caught.value)
+
+
+def test_the_newest_certificate_protects_all_before_it(ledger: Ledger, runs: list[Path]) -> None:
+    """Why one bundle is enough: a change of the first fit shows by the last one's."""
+    overwrite(ledger, edit_and_rewrite(ledger, ledger.records()))
+    verify_ledger(ledger)  # the chain alone is whole
+    with pytest.raises(VerificationError, match="written anew"):
+        verify_ledger(ledger, [runs[-1]])
+
+
+def test_the_seal_needs_the_key(ledger: Ledger, runs: list[Path]) -> None:
+    """The bundle tells nothing about how fits ended: without the key, no guess can be checked."""
+    document = json.loads((runs[0] / "run.json").read_text())
+    seal = document["certificate"]["ledger"]["seal"]
+    head = ledger.records()[1].head
+    assert seal == head.seal(ledger.key)
+    assert seal not in (head.hash, head.seal(b""), head.seal(bytes(32)))
+    assert ledger.key.hex() not in json.dumps(document)
+
+
+def test_the_digest_of_the_file_is_no_part_of_the_chain(ledger: Ledger, runs: list[Path]) -> None:
+    with ledger.store.reading() as connection:
+        sources = ledger.store.sources(connection)
+    assert len(sources) == 3 and len(set(sources.values())) == 1
+    told = json.dumps([vars(record) for record in ledger.records()])
+    assert not any(digest in told for digest in sources.values())
+
+
+def test_another_ledger_is_told(ledger: Ledger, runs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(VerificationError, match="it was charged by another ledger"):
+        verify_ledger(Ledger(tmp_path / "other.sqlite"), runs)
+
+
+def test_a_voided_entry_that_was_fitted_is_found(
+    ledger: Ledger, runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Entry, "voidable", True)
+    monkeypatch.setitem(
+        __import__("dpsynth.ledger_entry", fromlist=["FOLLOWS"]).FOLLOWS,
+        "voided",
+        ("charged",),
+    )
+    void(ledger, ledger.entries()[0].id, "hide it")
+    with pytest.raises(VerificationError, match="was voided, though it was fitted"):
+        verify_ledger(ledger, [runs[0]])
+
+
+def test_what_is_no_bundle_is_told(ledger: Ledger, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="neither a bundle nor a run"):
+        verify_ledger(ledger, [tmp_path])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "refunded"},
+        {"kind": "reserved"},
+        {"entry": "unheard-of"},
+        {"body": "not json"},
+    ],
+)
+def test_records_that_no_ledger_writes_are_found(
+    change: dict[str, Any], sqlite: Ledger, reserve: Reserve
+) -> None:
+    entry = reserve(sqlite)
+    sqlite.begin(entry.id)
+    first, second = sqlite.records()
+    forged = replace(second, **change)
+    if change.get("body") is None:
+        forged = linked(
+            first.head, kind=forged.kind, entry=forged.entry, at=forged.at, who="w", body={}
+        )
+    overwrite(sqlite, [first, forged])
+    with pytest.raises(VerificationError):
+        verify_ledger(sqlite)
+    with pytest.raises(BudgetError):
+        sqlite.spent("cardio")
