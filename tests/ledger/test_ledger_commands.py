@@ -1,0 +1,246 @@
+"""The way of an office through the command line: policy, plan, fit, signatures, release, checks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpsynth.cli import main
+from dpsynth.ledger import Ledger
+
+BUDGET = ["--delta", "1e-6", "--model", "independent", "--quiet"]
+SCHEMA = {
+    "fields": [
+        {
+            "name": "sex",
+            "type": "string",
+            "constraints": {"enum": ["F", "M"], "required": True},
+            "dpsynth": {"bounds_basis": "test"},
+        }
+    ],
+    "dpsynth": {
+        "version": 1,
+        "population": {"value": 9000, "basis": "test"},
+        "rows": {"value": 100, "basis": "test"},
+    },
+}
+POLICY = """
+dpsynth_policy: 1
+name: Office
+delta: 1.0e-5
+caps:
+  release: {epsilon: 0.405, basis: "law: ln 1.5"}
+  year: {epsilon: 0.5, basis: "ethics board"}
+tiers:
+  rare-disease: {releases_a_year: 1, least: {epsilon: 0.17, basis: "accuracy floor"}}
+  standard: {releases_a_year: 2}
+datasets: {ward: [ward-2019, ward-2020]}
+models: [independent, mixture]
+minimum_population: {value: 5000, basis: "board"}
+sign_off: {people: 2}
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture
+def cli(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Cli]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
+    monkeypatch.delenv("DPSYNTH_POLICY", raising=False)
+    Path("ward.schema.json").write_text(json.dumps(SCHEMA))
+    Path("office.policy.yaml").write_text(POLICY)
+    Path("extract.csv").write_text("sex\n" + "F\nM\n" * 50)
+    Path("other.csv").write_text("sex\n" + "F\nM\nM\n" * 50)
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def run(*words: object, user: str = "fitter") -> Outcome:
+        monkeypatch.setenv("DPSYNTH_USER", user)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main([str(word) for word in words])
+        found = capsys.readouterr()
+        assert isinstance(stopped.value.code, int)
+        return Outcome(stopped.value.code, found.out, found.err)
+
+    yield run
+    signal.signal(signal.SIGTERM, handler)
+
+
+def fit(cli: Cli, output: str, **changes: Any) -> Outcome:
+    """Fit with a small budget; keyword arguments are options."""
+    options = {"dataset": "ward-2019", "epsilon": 0.165, "tier": "standard"} | changes
+    data = options.pop("data", "extract.csv")
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return cli("fit", "ward.schema.json", data, *words, *BUDGET, "-o", output)
+
+
+def test_an_office_from_policy_to_release(cli: Cli) -> None:
+    assert "nothing is capped" in cli("ledger", "policy").out
+    adopted = cli("ledger", "policy", "office.policy.yaml", user="chair")
+    assert adopted.code == 0 and "by chair" in adopted.out
+    assert "rare-disease: 0.17, 1 a year" in adopted.out  # what satisfies everything
+    assert fit(cli, "run").code == 0
+    assert fit(cli, "second", dataset="ward-2020").code == 0  # the same patients
+    refused = fit(cli, "third", epsilon=0.4)
+    assert refused.code == 4 and "epsilon in 365 days" in refused.err
+    assert not Path("third").exists()
+    assert fit(cli, "rare", epsilon=0.17, tier="rare-disease").code == 0
+
+    unsigned = cli("release", "run", "-o", "bundle")
+    assert unsigned.code == 4 and "asks for 2 more people to sign" in unsigned.err
+    assert not Path("bundle").exists()
+    entry = Ledger().entries()[0].id[:12]
+    assert cli("ledger", "sign", entry, user="fitter").code == 4
+    for person in ("curie", "meitner"):
+        assert cli("ledger", "sign", entry, "--note", "board", user=person).code == 0
+    assert cli("release", "run", "-o", "bundle").code == 0
+    shown = cli("ledger", "show", "--dataset", "ward")
+    assert "charged, released" in shown.out
+    assert "epsilon in 365 days" in shown.out and "left" in shown.out
+    checked = cli("ledger", "verify", "--against", "bundle", "--against", "rare")
+    assert checked.code == 0 and checked.out.count("ok  ") == 3
+    assert cli("verify", "bundle").code == 0
+    charge = json.loads(Path("bundle/privacy.json").read_text())["ledger"]
+    assert (charge["scope"], charge["fits"]) == (["ward", "ward-2019", "ward-2020"], 1)
+    assert charge["policy"] == Ledger().state().policy.digest  # type: ignore[union-attr]
+
+
+def test_a_run_under_a_policy_needs_its_ledger(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cli("ledger", "policy", "office.policy.yaml")
+    fit(cli, "run")
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "none.sqlite"))
+    refused = cli("release", "run", "-o", "bundle")
+    assert refused.code == 4 and "set DPSYNTH_LEDGER to it" in refused.err
+    assert not (tmp_path / "none.sqlite").exists()  # looking for a ledger makes none
+    Ledger()
+    assert cli("release", "run", "-o", "bundle").code == 4
+
+
+def test_plan_says_which_constraint_binds_and_what_would_do(cli: Cli) -> None:
+    plan = ["plan", "ward.schema.json", "--delta", "1e-6", "--policy", "office.policy.yaml"]
+    fine = cli(*plan, "--model", "mixture", "--epsilon", "0.2", "--tier", "standard")
+    assert fine.code == 0 and "allows this" in fine.out and "the tightest is" in fine.out
+    much = cli(*plan, "--model", "independent", "--epsilon", "0.9", "--tier", "standard")
+    assert much.code == 4 and "would refuse" in much.err
+    assert "what binds: epsilon a release, epsilon in 365 days" in much.out
+    assert "epsilon 0.4" in much.out.split("what binds")[1]  # at most ln 1.5, nearly
+    wrong = cli(*plan, "--model", "tvae", "--epsilon", "0.2", "--json")
+    assert wrong.code == 4
+    answer = json.loads(wrong.out)["policy"]
+    assert answer["binding"] == ["tier", "model"] and answer["largest_epsilon"] is None
+    assert not Path("ledger.sqlite").exists()  # a plan writes nothing
+
+
+def test_plan_asks_the_ledger_about_a_dataset(cli: Cli) -> None:
+    cli("ledger", "policy", "office.policy.yaml")
+    fit(cli, "one", epsilon=0.4)
+    plan = ["plan", "ward.schema.json", "--delta", "1e-6", "--model", "independent"]
+    plan += ["--epsilon", "0.3", "--tier", "standard", "--dataset"]
+    assert cli(*plan, "other-ward").code == 0
+    assert cli(*plan, "ward-2020").code == 4
+
+
+def test_a_policy_may_be_named_without_being_adopted(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fit(cli, "run", epsilon=0.45, policy="office.policy.yaml").code == 4
+    monkeypatch.setenv("DPSYNTH_POLICY", "office.policy.yaml")
+    assert fit(cli, "run", epsilon=0.45).code == 4
+    assert fit(cli, "run").code == 0
+    cli("ledger", "policy", "office.policy.yaml")
+    Path("office.policy.yaml").write_text(POLICY.replace("0.405", "3.0"))
+    changed = fit(cli, "again")
+    assert changed.code == 4 and "has adopted the policy 'Office'" in changed.err
+
+
+def test_a_policy_with_mistakes_lists_them_and_changes_nothing(cli: Cli) -> None:
+    Path("bad.policy.yaml").write_text(POLICY.replace("0.405", "-1").replace("models", "modles"))
+    refused = cli("ledger", "policy", "bad.policy.yaml")
+    assert refused.code == 2
+    assert "caps.release" in refused.err and "did you mean 'models'" in refused.err
+    assert not Path("ledger.sqlite").exists()
+
+
+def test_the_same_file_under_another_name_is_told(cli: Cli) -> None:
+    assert "warning" not in fit(cli, "one").err
+    told = fit(cli, "two", dataset="elsewhere")
+    assert told.code == 0 and "dpsynth: warning: the same data were fitted as dataset" in told.err
+    assert "'ward-2019'" in told.err
+    assert "warning" not in fit(cli, "three", dataset="elsewhere", data="other.csv").err
+    cli("ledger", "policy", "office.policy.yaml")
+    assert "'elsewhere'" in fit(cli, "four", dataset="ward-2020").err
+    assert "ward-2019" not in fit(cli, "five", dataset="ward-2020", epsilon=0.01).err  # one group
+
+
+def test_a_backup_is_whole_and_can_be_put_back(cli: Cli) -> None:
+    fit(cli, "one")
+    made = cli("ledger", "backup", "copy.sqlite")
+    assert made.code == 0
+    assert stat.S_IMODE(Path("copy.sqlite").stat().st_mode) == 0o600
+    fit(cli, "two", data="other.csv")
+    assert cli("ledger", "backup", "copy.sqlite").code == 2  # nothing is written over
+    shutil.copy("copy.sqlite", "ledger.sqlite")  # the last fit is lost with it
+    assert cli("ledger", "verify", "--against", "one").code == 0
+    lost = cli("ledger", "verify", "--against", "two")
+    assert lost.code == 5 and "an old backup was put in its place" in lost.err
+    assert fit(cli, "three").code == 0
+
+
+def test_a_backup_is_taken_while_others_write(cli: Cli) -> None:
+    fit(cli, "one")
+    with Ledger().writing():
+        assert cli("ledger", "backup", "copy.sqlite").code == 0
+    assert Ledger("copy.sqlite").spent("ward-2019").fits == 1
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(cli: Cli) -> None:
+    fit(cli, "one")
+    Path("file").write_text("")
+    refused = cli("ledger", "backup", "file/copy.sqlite")
+    assert refused.code in (2, 4) and "file" in refused.err
+    assert sorted(path.name for path in Path().iterdir() if "copy" in path.name) == []
+
+
+def test_a_ledger_on_a_server_is_backed_up_there(
+    cli: Cli, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSYNTH_LEDGER", server.new())
+    assert fit(cli, "one").code == 0
+    refused = cli("ledger", "backup", "copy.sqlite")
+    assert refused.code == 2 and "pg_dump" in refused.err
+    assert cli("ledger", "verify", "--against", "one").code == 0
+
+
+def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Ledger()
+    with monkeypatch.context() as patch:
+        patch.setattr("dpsynth.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
+        entry = book.reserve(
+            "ward", purpose="", plan={}, epsilon=1, delta=1e-6, model="mixture",
+            schema_hash="", allow_refuse=False, population=1,
+        )  # fmt: skip
+    assert "its process ended before it read: it may be voided" in cli("ledger", "show").out
+    voided = cli("ledger", "void", entry.id[:8], "--reason", "killed while starting")
+    assert voided.code == 0 and "counts no more" in voided.out
+    assert "ward: 0 fits" in cli("ledger", "show").out

@@ -1,0 +1,143 @@
+"""Kill -9 at any moment of a fit: what was read is counted, nothing is half-written.
+
+Fits run in processes of their own and are killed after a random part of the time that a fit takes.
+DPSYNTH_KILLS sets how many on each kind of database.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dpsynth import pipeline
+from dpsynth.ledger import Ledger
+from dpsynth.ledger_accounts import explained
+from dpsynth.ledger_office import void
+from dpsynth.ledger_verify import verify_ledger
+from dpsynth.run import Run
+from dpsynth.schema import Schema
+from dpsynth.table import FrameTable
+
+KILLS = int(os.environ.get("DPSYNTH_KILLS", "12"))
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["dpsynth.pipeline", "dpsynth.models.independent", "psycopg"])
+SCHEMA: dict[str, Any] = {
+    "fields": [
+        {
+            "name": "sex",
+            "type": "string",
+            "constraints": {"enum": ["F", "M"], "required": True},
+            "dpsynth": {"bounds_basis": "test"},
+        }
+    ],
+    "dpsynth": {
+        "version": 1,
+        "population": {"value": 100, "basis": "test"},
+        "rows": {"value": 100, "basis": "test"},
+    },
+}
+ROWS = pd.DataFrame({"sex": ["F", "M"] * 50})
+
+
+def fit(location: str, output: str) -> Run:
+    return pipeline.fit(
+        ROWS,
+        Schema.from_dict(SCHEMA),
+        epsilon=0.5,
+        delta=1e-6,
+        dataset="ward",
+        model="independent",
+        ledger=Ledger(location),
+        output=output,
+    )
+
+
+def fit_and_tell(
+    location: str, output: str, prepared: pipeline.Prepared, begun: Any, read: Any
+) -> None:
+    """Fit a plan; say when it begins, and before its first private byte is touched."""
+    chunks, digest = FrameTable.chunks, pipeline.compare_source
+
+    def telling(self: FrameTable, *rest: Any) -> Any:
+        read.value = 1
+        return chunks(self, *rest)
+
+    def comparing(*arguments: Any) -> None:
+        read.value = 1
+        digest(*arguments)
+
+    FrameTable.chunks = telling  # type: ignore[method-assign]
+    pipeline.compare_source = comparing
+    pipeline.prepare = lambda *_, **__: prepared  # the plan, made once: it takes longest
+    begun.set()
+    fit(location, output)
+
+
+def killed_after(
+    seconds: float, location: str, output: str, prepared: pipeline.Prepared
+) -> tuple[bool, bool]:
+    """Kill a fit after some time; returns whether it had read, and whether it had ended."""
+    begun, read = FORKS.Event(), FORKS.Value(ctypes.c_int, 0, lock=False)
+    process = FORKS.Process(target=fit_and_tell, args=(location, output, prepared, begun, read))
+    process.start()
+    assert begun.wait(120)
+    time.sleep(seconds)
+    process.kill()
+    process.join(60)
+    return bool(read.value), process.exitcode == 0
+
+
+def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
+    location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSYNTH_USER", "office")
+    dice, found = random.Random(7), Counter[str]()
+    prepared = pipeline.prepare(
+        Schema.from_dict(SCHEMA), epsilon=0.5, delta=1e-6, model="independent"
+    )
+    monkeypatch.setattr(pipeline, "prepare", lambda *_, **__: prepared)
+    started = time.perf_counter()
+    fit(location, str(tmp_path / "whole"))
+    longest = 1.5 * (time.perf_counter() - started)
+    expected = 1
+    for number in range(KILLS):
+        output = tmp_path / f"run{number}"
+        read, ended = killed_after(dice.random() * longest, location, str(output), prepared)
+        ledger = Ledger(location)
+        entries = ledger.entries()
+        assert len(entries) in (expected, expected + 1)
+        entry = entries[-1] if len(entries) > expected else None
+        status = "not entered" if entry is None else entry.status
+        found[status] += 1
+        if read:
+            assert entry is not None and entry.counts and not entry.voidable, status
+        if output.exists():  # then it is whole, and was paid for
+            assert entry is not None and status in ("reading", "charged")
+            assert Run.load(output).certificate["ledger"]["entry"] == entry.id
+            verify_ledger(ledger, [output])
+        if ended:
+            assert status == "charged" and output.exists()
+        if status == "reading":
+            assert "its process ended while it could read: it counts" in explained(entry)
+        if status == "reserved":
+            assert not read and "it may be voided" in explained(entry)
+            void(ledger, entry.id, "killed before it read")
+        assert not [path for path in tmp_path.iterdir() if path.suffix == ".json"]
+        expected = len(entries)
+        verify_ledger(ledger)
+    assert found["reading"] + found["charged"] > 0, found
+    print(f"{KILLS} kills: {dict(found)}")
+    counted = [entry for entry in Ledger(location).entries() if entry.counts]
+    spent = Ledger(location).spent("ward")
+    assert (spent.fits, spent.epsilon_sum) == (len(counted), 0.5 * len(counted))
+    after = fit(location, str(tmp_path / "after"))  # the next fit just works, and counts all
+    assert after.certificate["ledger"]["fits"] == len(counted) + 1
