@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from dpsynth.ledger_entry import READING, RESERVED, Entry, Spent
 from dpsynth.ledger_state import State, past_of
+from dpsynth.policy import Policy
 from dpsynth.policy_rules import Meter, room
 
 
@@ -47,21 +49,28 @@ class Account:
             "delta": self.spent.delta_sum,
             "composed_epsilon": self.composed,
             "composed_delta": self.delta,
-            "room": [vars(meter) for meter in self.meters],
+            "room": [_finite(vars(meter)) for meter in self.meters],
         }
 
 
-def accounts(state: State, dataset: str | None = None, *, compose: bool) -> tuple[Account, ...]:
+def accounts(
+    state: State, now: datetime, *, dataset: str | None = None, compose: bool
+) -> tuple[Account, ...]:
     """Give every account, or that of one dataset, in the order of their names.
 
     Args:
         state: of the ledger.
-        dataset: a name; its whole group is meant.
+        now: the time, with its zone; what is left of a cap on 365 days depends on it.
+        dataset: a name; its whole group is meant. None for all that have fits, and all groups of
+            the policy.
         compose: whether to compose all events; seconds where there are many fits.
     """
+    policy = state.policy
     names = {entry.dataset.lower() for entry in state.entries} if dataset is None else {dataset}
-    groups = {name if state.policy is None else state.policy.group_of(name) for name in names}
-    return tuple(_account(state, group.lower(), compose) for group in sorted(groups))
+    groups = {name.lower() if policy is None else policy.group_of(name) for name in names}
+    if policy is not None and dataset is None:
+        groups |= {group.name for group in policy.groups}
+    return tuple(_account(state, group, now, compose) for group in sorted(groups))
 
 
 def explained(entry: Entry) -> str:
@@ -74,25 +83,30 @@ def explained(entry: Entry) -> str:
     return entry.note
 
 
-def _account(state: State, name: str, compose: bool) -> Account:
+def _account(state: State, name: str, now: datetime, compose: bool) -> Account:
     entries = state.of_dataset(name)
     counted = [entry for entry in entries if entry.counts]
     spent = Spent.of(counted)
     delta = None
     if compose and counted:
         delta = spent.delta_sum if state.policy is None else state.policy.delta
-    meters: tuple[Meter, ...] = ()
-    if state.policy is not None:
-        meters = room(state.policy, state.past(), name, None, datetime.now(UTC))
     return Account(
         name=name,
         datasets=state.scope(name),
         spent=spent,
         composed=None if delta is None else _composed(counted, delta),
         delta=delta,
-        meters=meters,
+        meters=() if state.policy is None else _meters(state.policy, state, name, now),
         entries=entries,
     )
+
+
+def _meters(policy: Policy, state: State, name: str, now: datetime) -> tuple[Meter, ...]:
+    """The general caps first, then those of each tier."""
+    past = state.past()
+    general = room(policy, past, name, None, now)
+    own = [room(policy, past, name, tier.name, now)[len(general) :] for tier in policy.tiers]
+    return (*general, *(meter for meters in own for meter in meters))
 
 
 def _composed(entries: Sequence[Entry], delta: float) -> float | None:
@@ -103,6 +117,12 @@ def _composed(entries: Sequence[Entry], delta: float) -> float | None:
     if not all(events) or not delta < 1:
         return None
     return epsilon([event for fit in events for event in fit], delta)
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """Put null in the place of infinity, which JSON cannot say."""
+    infinite = {key for key, value in values.items() if value == math.inf}
+    return values | dict.fromkeys(infinite)
 
 
 def _alive(entry: Entry) -> bool:

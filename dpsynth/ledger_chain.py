@@ -88,7 +88,7 @@ def linked(
     head: Head, *, kind: str, entry: str, at: str, who: str, body: Mapping[str, Any]
 ) -> Record:
     """Make the record that follows a head."""
-    text = json.dumps(body, sort_keys=True, allow_nan=False)
+    text = json.dumps(body, allow_nan=False)
     number = head.number + 1
     return Record(
         number, kind, entry, at, who, text, _seal(head, number, kind, entry, at, who, text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from dpsynth.ledger_checks import installed_version
 from dpsynth.ledger_entry import Spent
 from dpsynth.ledger_places import sqlite_path
 from dpsynth.ledger_state import Adopted, State, past_of
-from dpsynth.policy import Policy
 from dpsynth.policy_rules import ROLLING, YEAR, Meter, room
 
 FORMAT = "dpsynth-ledger"
@@ -66,7 +65,8 @@ class Snapshot:
         if now.utcoffset() is None:
             raise InputError("the time of an export carries its time zone; give it in UTC")
         state, at = book.state(), now.astimezone(UTC)
-        return cls(book.id, book.facts.created, at, installed_version(), state, _all(state, at))
+        found = accounts(state, at, compose=True)
+        return cls(book.id, book.facts.created, at, installed_version(), state, found)
 
     def history(self, account: Account, meter: Meter | None) -> list[tuple[datetime, float]]:
         """Say what was used of a cap at each time when that changed, under the policy in force.
@@ -108,7 +108,7 @@ class Snapshot:
             "head": vars(self.state.head),
             "policy": adopted[-1] if adopted else None,
             "earlier_policies": adopted[:-1],
-            "accounts": {one.name: _finite(one.to_dict()) for one in self.accounts},
+            "accounts": {one.name: one.to_dict() for one in self.accounts},
             "entries": [entry.to_dict() for entry in self.state.entries],
         }
 
@@ -145,43 +145,12 @@ def exported(
     return target
 
 
-def _all(state: State, now: datetime) -> tuple[Account, ...]:
-    """Every account by its name, those of the policy's groups without fits included."""
-    found = {account.name: account for account in accounts(state, compose=True)}
-    policy = state.policy
-    if policy is None:
-        return tuple(found.values())
-    for group in policy.groups:
-        if group.name not in found:
-            found[group.name] = accounts(state, group.name, compose=True)[0]
-    return tuple(
-        replace(found[name], meters=_meters(policy, state, name, now)) for name in sorted(found)
-    )
-
-
-def _meters(policy: Policy, state: State, name: str, now: datetime) -> tuple[Meter, ...]:
-    """The general caps first, then those of each tier."""
-    past = state.past()
-    general = room(policy, past, name, None, now)
-    own = [room(policy, past, name, tier.name, now)[len(general) :] for tier in policy.tiers]
-    return (*general, *(meter for meters in own for meter in meters))
-
-
 def _adopted(one: Adopted) -> dict[str, Any]:
     return {
         "document": one.policy.to_dict(),
         "digest": one.policy.digest,
         "adopted": {"at": one.at, "who": one.who},
     }
-
-
-def _finite(value: Any) -> Any:
-    """Put null in the place of infinity, which JSON cannot say."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_ledger(book: Book, target: Path) -> bool:

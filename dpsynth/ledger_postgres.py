@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_sqlite import WAIT_SECONDS
 
-_MAKING = 0x64707379  # any number that names the making of the tables
+_LOCK = 0x64707379  # any number that all writers agree on; needs no right to the tables
 _LOCK_TIMEOUT = "55P03"
 _NO_RIGHT = "42501"
 _READ_ONLY = "25006"
@@ -47,10 +47,7 @@ class PostgresServer:
 
     def lock(self, connection: sa.Connection) -> None:
         """Let one writer in at a time; readers go on."""
-        if connection.get_execution_options().get("dpsynth_makes", False):
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MAKING})")
-        else:
-            connection.exec_driver_sql("LOCK TABLE dpsynth_records IN EXCLUSIVE MODE")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
     def guard(self, connection: sa.Connection, table: str) -> None:
         """Refuse edits, deletions and truncation."""
@@ -71,7 +68,7 @@ class PostgresServer:
         if code == _LOCK_TIMEOUT:
             remedy = f"another process held it for {WAIT_SECONDS} s; try again"
         elif code in (_NO_RIGHT, _READ_ONLY):
-            remedy = "this user may not write to it; ask its administrator for INSERT and SELECT"
+            remedy = "this user may not write to it; ask its administrator for SELECT and INSERT"
         elif code in _DISK:
             remedy = "the server's disk is full or failing; nothing was entered"
         elif code == _APPEND_ONLY:

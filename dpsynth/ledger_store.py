@@ -49,7 +49,6 @@ RECORDS = Table(
 SOURCES = Table(  # beside the chain: a keyed digest of private bytes enters no seal
     "dpsynth_sources",
     METADATA,
-    Column("number", Integer, primary_key=True, autoincrement=True),
     Column("entry", String, nullable=False),
     Column("digest", String, nullable=False),
 )
@@ -180,7 +179,7 @@ class Store:
     def _make_tables(self) -> None:
         """Make the tables and their guards; whoever comes second finds them made."""
         with self._clear_errors(), self.database.engine.connect() as connection:
-            connection = connection.execution_options(dpsynth_writes=True, dpsynth_makes=True)
+            connection = connection.execution_options(dpsynth_writes=True)
             with connection.begin():
                 self.database.lock(connection)
                 if sa.inspect(connection).has_table(LEDGER.name):

@@ -31,13 +31,15 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
 
     Every fit counts that was not voided: one that died may have read rows.
     """
+    from datetime import UTC, datetime
+
     from dpsynth.ledger import Ledger
     from dpsynth.ledger_accounts import accounts
 
     with Console(as_json=as_json, quiet=quiet) as console:
         book = Ledger()
         state = book.state()
-        found = accounts(state, dataset, compose=composed)
+        found = accounts(state, datetime.now(UTC), dataset=dataset, compose=composed)
         entries = [entry for account in found for entry in account.entries]
         entries.sort(key=lambda entry: entry.head.number)
         values = {

@@ -137,11 +137,8 @@ def test_json_accounts_are_those_of_the_ledger_and_of_idle_groups(
 ) -> None:
     found = json.loads(exported(full, tmp_path / "l.json").read_text())["accounts"]
     assert list(found) == ["cardio", "diabetes", "oncology"]
-    for account in accounts(full.state(), compose=True):
-        expected = account.to_dict()
-        general = len(expected["room"])
-        assert found[account.name]["room"][:general] == expected["room"]
-        assert {**found[account.name], "room": None} == {**expected, "room": None}
+    for account in accounts(full.state(), datetime.now(UTC), compose=True):
+        assert found[account.name] == account.to_dict()
     assert [m["name"] for m in found["diabetes"]["room"]][3:] == ["tier rare: epsilon in all"]
     assert [m["used"] for m in found["diabetes"]["room"]] == [0, 0.75, 0.75, 0.3]
     assert found["oncology"]["fits"] == 0
@@ -177,7 +174,7 @@ def test_the_page_says_who_did_what(full: Ledger, tmp_path: Path) -> None:
         "pilot study",
         "at least 5,000 patients. Why: data protection officer",
         "Only these models may be fitted: independent, tvae.",
-        "plain, rare (2 releases a year planned).",
+        "rare (2 releases a year planned), plain.",
         "A release needs 2 signatures",
         "a chance of at most 1 in 100,000",
         "adopted by chair on",
@@ -192,13 +189,15 @@ def test_the_page_says_who_did_what(full: Ledger, tmp_path: Path) -> None:
 
 def test_the_page_shows_the_figures_of_the_accounts(full: Ledger, tmp_path: Path) -> None:
     found = read(full, tmp_path)
-    for account in accounts(full.state(), compose=True):
+    for account in accounts(full.state(), datetime.now(UTC), compose=True):
         spent = account.spent
         counted = f"Plain sum: epsilon {figure(spent.epsilon_sum)}, delta {figure(spent.delta_sum)}"
-        assert counted in found.text
+        assert counted in found.text or spent.fits == 0
         for meter in account.meters[1:]:
             used, left = figure(meter.used), figure(meter.left)
             figures = f"{used} of {figure(meter.limit)} used, {left} left"
+            if meter.used == 0:
+                figures = f"nothing of {figure(meter.limit)} used"
             assert figures in found.text
             assert any(picture.endswith(figures) for picture in found.pictures)
     assert "epsilon in" not in found.text  # the policy's own names of caps are put in words
@@ -212,7 +211,7 @@ def test_composed_epsilon_stands_beside_the_sum(
     sqlite: Ledger, reserve: Reserve, tmp_path: Path
 ) -> None:
     reserve(sqlite, plan=events())
-    (account,) = accounts(sqlite.state(), compose=True)
+    (account,) = accounts(sqlite.state(), datetime.now(UTC), compose=True)
     assert account.composed is not None and account.composed < account.spent.epsilon_sum
     words = f"Composed, for information: epsilon {figure(account.composed)} at delta 1e-6"
     assert words in read(sqlite, tmp_path).text

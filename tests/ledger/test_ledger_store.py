@@ -110,7 +110,7 @@ def test_a_ledger_of_another_version_is_refused(tmp_path: Path) -> None:
         Ledger(path)
 
 
-@pytest.mark.parametrize("table", ["dpsynth_ledger", "dpsynth_records"])
+@pytest.mark.parametrize("table", ["dpsynth_ledger", "dpsynth_records", "dpsynth_sources"])
 @pytest.mark.parametrize("statement", ["UPDATE {} SET {} = {}", "DELETE FROM {0}", "TRUNCATE {0}"])
 def test_the_database_refuses_edits(
     ledger: Ledger, reserve: Reserve, table: str, statement: str
@@ -118,7 +118,9 @@ def test_the_database_refuses_edits(
     if "TRUNCATE" in statement and not ledger.store.shared:
         statement = "DELETE FROM {0}"  # SQLite has no other way
     reserve(ledger)
-    column = "version" if table == "dpsynth_ledger" else "who"
+    ledger.saw(ledger.entries()[0].id, "digest")
+    column = "entry" if table == "dpsynth_sources" else "version"
+    column = "who" if table == "dpsynth_records" else column
     engine = ledger.store.database.engine
     with pytest.raises(sa.exc.DBAPIError, match="append-only"), engine.connect() as connection:
         connection = connection.execution_options(dpsynth_writes=True)
@@ -220,6 +222,9 @@ def test_a_user_without_rights_is_told(server: Any, reserve: Reserve) -> None:
     assert auditor.spent("cardio").fits == 1
     with pytest.raises(BudgetError, match="may not write to it"):
         reserve(auditor)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("GRANT SELECT, INSERT ON dpsynth_sources, dpsynth_records TO auditor")
+    auditor.saw(reserve(auditor).id, "digest")  # SELECT and INSERT are all that a fit needs
 
 
 def test_other_tables_may_lie_beside_it_on_a_server(server: Any, reserve: Reserve) -> None:

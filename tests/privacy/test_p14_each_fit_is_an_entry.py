@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsynth import pipeline
-from dpsynth.accounting import epsilon
+from dpsynth.accounting import epsilon as composed
 from dpsynth.claims import CHOICE
 from dpsynth.errors import BudgetError
 from dpsynth.ledger import Entry, Ledger
@@ -141,4 +141,4 @@ def test_a_sweep_beyond_the_cap_is_refused_before_it_reads(
             accepted += 1
     assert accepted == ledger.spent("cohort").fits >= 2
     events = [event for past in ledger.state().past() for event in past.spend.events]
-    assert len(events) == accepted and epsilon(events, 1e-3) <= 2.0
+    assert len(events) == accepted and composed(events, 1e-3) <= 2.0
