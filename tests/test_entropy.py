@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -126,6 +127,26 @@ def test_box_and_muller_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     longest = math.sqrt(106 * math.log(2))
     expected = [0.0, -longest, longest, 0.0]
     assert OsEntropy().normal(4).tolist() == pytest.approx(expected, abs=1e-13)
+
+
+def test_single_precision_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two radii of the longest length, at a quarter and at half of the circle; then none."""
+    radii, angles = np.zeros(2, np.uint64), np.array([2**30, 2**31], np.uint32)
+    monkeypatch.setattr(ssl, "RAND_bytes", lambda count: radii.tobytes() + angles.tobytes())
+    longest = math.sqrt(106 * math.log(2))
+    expected = [0.0, -longest, longest, 0.0]
+    assert OsEntropy().normal(4, np.float32).tolist() == pytest.approx(expected, abs=1e-5)
+    monkeypatch.setattr(ssl, "RAND_bytes", lambda count: b"\xff" * count)
+    assert np.abs(OsEntropy().normal(4, np.float32)).max() == 0.0
+
+
+def test_every_draw_takes_fresh_bytes_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of the process, or of its machine, must not repeat the noise."""
+    added: list[bytes] = []
+    monkeypatch.setattr(ssl, "RAND_add", lambda fresh, bits: added.append(fresh))
+    for _ in range(3):
+        OsEntropy().normal(10, np.float32)
+    assert len({*added}) == 3 and {len(fresh) for fresh in added} == {32}
 
 
 @BOTH

@@ -10,6 +10,7 @@ import copy
 import os
 import pickle
 import random
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -106,8 +107,12 @@ def test_source_keeps_nothing() -> None:
     assert not SeededEntropy.releasable
 
 
-def test_everything_but_opendp_comes_from_urandom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a fixed os.urandom the draws repeat: there is no second, weaker source behind them."""
+def test_draws_come_from_urandom_opendp_or_openssl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a fixed os.urandom the draws repeat: there is no second, weaker source behind them.
+
+    OpenDP has its own, and so have the single normals of DP-SGD: OpenSSL, with the system's bytes
+    mixed in at each draw.
+    """
     stream = {"position": 0}
 
     def fixed(count: int) -> bytes:
@@ -119,7 +124,25 @@ def test_everything_but_opendp_comes_from_urandom(monkeypatch: pytest.MonkeyPatc
         return release(OsEntropy())
 
     monkeypatch.setattr(os, "urandom", fixed)
-    for release in RELEASES[1:-1]:
+    for release in (*RELEASES[1:2], *RELEASES[3:-1]):
         assert np.array_equal(again(release), again(release))
         assert stream["position"] > 0
-    assert not np.array_equal(again(RELEASES[-1]), again(RELEASES[-1]))  # OpenDP has its own
+    single, discrete = RELEASES[2], RELEASES[-1]
+    assert not np.array_equal(again(discrete), again(discrete))
+    assert not np.array_equal(again(single), again(single))
+    assert stream["position"] == 1
+    monkeypatch.setattr(ssl, "RAND_bytes", fixed)
+    assert np.array_equal(again(single), again(single))  # and nothing else beside it
+
+
+def test_a_forked_process_does_not_repeat_the_noise() -> None:
+    first = OsEntropy().normal(4, np.float32)
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(sending, OsEntropy().normal(4, np.float32).tobytes())
+        os._exit(0)
+    here = OsEntropy().normal(4, np.float32)
+    there = np.frombuffer(os.read(receiving, 16), np.float32)
+    os.waitpid(child, 0)
+    assert not set(here) & set(there) and not set(first) & set(there)
