@@ -200,7 +200,7 @@ class _Account:
                 asks.append(f"a delta of at most {rounded_down(left_delta, 2)!r}")
             ways.append("ask for " + " and ".join(asks))
         else:
-            ways.append("nothing is left")
+            ways.append("the plain sum leaves nothing; `dpsynth plan` looks for less that may fit")
         if self.kind == ROLLING and (day := self._day(spend)):
             ways.append(f"ask again after {day}")
         return ", or ".join([*ways, "have the cap raised by those who set it"])

@@ -9,10 +9,7 @@ def policy_lines(policy: Policy) -> list[str]:
     """Say what a policy asks for, a line each."""
     lines = [f"delta       {policy.delta:g}; every cap holds at it", *_caps(policy.caps, "")]
     for tier in policy.tiers:
-        planned = (
-            f", {tier.releases_a_year} releases a year planned" if tier.releases_a_year else ""
-        )
-        lines.append(f"tier        {tier.name}{planned}")
+        lines.append(f"tier        {tier.name}{_planned(tier.releases_a_year)}")
         lines += _caps(tier.caps, "  ")
         if tier.least is not None:
             lines.append(f"            at least {tier.least.epsilon:g}: {tier.least.basis}")
@@ -30,6 +27,12 @@ def policy_lines(policy: Policy) -> list[str]:
     if policy.sign_off:
         lines.append(f"sign-off    {policy.sign_off} of those who did not fit, before a release")
     return lines
+
+
+def _planned(releases: int | None) -> str:
+    if not releases:
+        return ""
+    return f", {releases} {'release' if releases == 1 else 'releases'} a year planned"
 
 
 def _caps(caps: Caps, indent: str) -> list[str]:

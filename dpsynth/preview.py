@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,8 +13,8 @@ from dpsynth.pipeline import prepare
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.policy_advice import binding, largest_epsilon
-from dpsynth.policy_rules import FLOOR, Past, Request, Verdict, judge
-from dpsynth.privacy_filter import Spend
+from dpsynth.policy_rules import FLOOR, SINGLE, Past, Request, Verdict, judge
+from dpsynth.privacy_filter import Spend, exactly, rounded_down
 from dpsynth.schema import Schema
 
 UNNAMED = "unnamed"  # a dataset without a past
@@ -62,19 +63,6 @@ class Preview:
         """The constraints that refuse, or else the cap that leaves the least."""
         return binding(self.verdicts)
 
-    def lines(self) -> list[str]:
-        """Say it in words."""
-        lines = [f"policy      {self.policy.name}: {'allows this' if self.allowed else 'refuses'}"]
-        lines += [f"  {'ok ' if verdict.allowed else 'NO '} {verdict}" for verdict in self.verdicts]
-        if self.allowed and self.binding:
-            lines.append(f"  the tightest is: {self.binding[0].constraint}")
-        if not self.allowed:
-            names = ", ".join(verdict.constraint for verdict in self.binding)
-            lines.append(f"  what binds: {names}")
-        if self.largest is not None:
-            lines.append(f"  epsilon {self.largest:g} would satisfy every cap")
-        return lines
-
     def to_dict(self) -> dict[str, Any]:
         """Give the answer in plain JSON values."""
         return {
@@ -113,5 +101,23 @@ def preview(
             found = judge(policy, past, wish.request(trial), now)
             return all(v.allowed or v.constraint.endswith(FLOOR) for v in found)
 
-        largest = largest_epsilon(admits, plan.budget.epsilon)
+        largest = _largest(admits, refused, plan.budget.epsilon)
     return Preview(policy, verdicts, largest)
+
+
+def _largest(
+    admits: Callable[[float], bool], refused: Sequence[Verdict], asked: float
+) -> float | None:
+    """Find an epsilon that is admitted: what plain sums leave, or more where the filter does."""
+    rooms = [
+        rounded_down(exactly(float(verdict.limit)) - exactly(verdict.used or 0.0), 3)
+        for verdict in refused
+        if isinstance(verdict.limit, float) and math.isfinite(verdict.used or 0.0)
+    ]
+    plain = min((room for room in rooms if room < asked), default=0.0)
+    if plain <= 0 or not admits(plain):
+        return largest_epsilon(admits, asked)
+    single = [v.limit for v in refused if v.constraint.endswith(SINGLE)]
+    if plain in single:
+        return plain
+    return max(plain, largest_epsilon(admits, asked) or 0.0)

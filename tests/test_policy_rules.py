@@ -280,7 +280,7 @@ def test_room_is_never_below_nothing() -> None:
         assert meters[1].left == 0 and meters[1].used > 0.5
         verdict = verdict_on("epsilon in 365 days", asking(), over)
         assert not verdict.allowed and "inf" not in str(verdict)
-        assert "nothing is left" in verdict.remedy
+        assert "the plain sum leaves nothing" in verdict.remedy
 
 
 def test_times_need_their_zone() -> None:

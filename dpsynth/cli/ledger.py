@@ -11,6 +11,7 @@ from dpsynth.cli.console import Console, counted, output_options, table
 if TYPE_CHECKING:
     from dpsynth.ledger_accounts import Account
     from dpsynth.ledger_entry import Entry
+    from dpsynth.policy_rules import Meter
 
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
@@ -229,11 +230,16 @@ def _account_lines(accounts: tuple[Account, ...]) -> list[str]:
                 f"  composed: epsilon {account.composed:.4g} at delta {account.delta:g} (for "
                 "information; caps count by a filter)"
             )
-        lines += [
-            f"  {meter.name}: {meter.used:.4g} of {meter.limit:g} used, {meter.left:.4g} left"
-            for meter in account.meters
-        ]
+        lines += [f"  {_meter(meter)}" for meter in account.meters]
     return lines
+
+
+def _meter(meter: Meter) -> str:
+    from dpsynth.policy_rules import SINGLE
+
+    if meter.name.endswith(SINGLE):
+        return f"{meter.name}: at most {meter.limit:g}"
+    return f"{meter.name}: {meter.used:.4g} of {meter.limit:g} used, {meter.left:.4g} left"
 
 
 def _when(at: str) -> str:

@@ -75,7 +75,7 @@ def plan(
         answer = _answer(prepared, loaded, dataset, tier, policy)
         if answer is not None:
             values["policy"] = answer.to_dict()
-            lines += ["", *answer.lines()]
+            lines += ["", *_answer_lines(answer)]
         console.result("plan", values, lines)
         if answer is not None and not answer.allowed:
             raise BudgetError(f"the policy '{answer.policy.name}' would refuse this fit")
@@ -101,6 +101,41 @@ def _answer(
     past = () if state is None else state.past()
     wish = Wish(schema, dataset or UNNAMED, tier, prepared.model)
     return preview(policy, past, wish, prepared.plan, datetime.now(UTC))
+
+
+def _answer_lines(answer: Preview) -> list[str]:
+    """Lay out what the policy says of each constraint, what binds, and what would do."""
+    rows = [
+        (
+            "ok" if verdict.allowed else "NO",
+            verdict.constraint,
+            _figure(verdict.limit),
+            "" if verdict.used is None else _figure(verdict.used),
+            _figure(verdict.asked),
+            verdict.basis,
+        )
+        for verdict in answer.verdicts
+    ]
+    lines = [
+        f"policy      {answer.policy.name}: {'allows this' if answer.allowed else 'refuses this'}",
+        "",
+        *table(("", "constraint", "limit", "used", "asked", "basis"), rows),
+        "",
+    ]
+    names = ", ".join(verdict.constraint for verdict in answer.binding)
+    if answer.allowed:
+        return [*lines, f"tightest    {names}"] if names else lines[:-1]
+    lines.append(f"what binds  {names}")
+    lines += [f"            {verdict.constraint}: {verdict.remedy}" for verdict in answer.binding]
+    if answer.largest is not None:
+        lines.append(f"would do    epsilon {answer.largest:g} satisfies every cap")
+    return lines
+
+
+def _figure(value: str | float | None) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def describe_event(event: Event) -> str:
