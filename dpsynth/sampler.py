@@ -7,6 +7,7 @@ seed and the number of rows only, not on how it is written.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -97,6 +98,8 @@ class Sampler:
             drawn, satisfied = drawn + batch, satisfied + len(frame)
             kept.append(frame.iloc[:wanted])
             wanted -= len(kept[-1])
+            if satisfied:  # the rest needs so many draws, and some to spare
+                batch = min(BLOCK, max(LEAST_BATCH, math.ceil(1.1 * wanted * drawn / satisfied)))
             if wanted > 0 and drawn >= 20 * SPARSEST and satisfied * SPARSEST < drawn:
                 raise InputError(
                     f"fewer than one drawn row in {SPARSEST} satisfies "

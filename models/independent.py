@@ -60,7 +60,7 @@ class Independent:
         columns = []
         for shares in self.shares_:
             ends = np.cumsum(shares)
-            points = even_points([rng.random(rows)], rng) if even else rng.random(rows)
+            points = even_points([np.zeros(rows, np.int64)], rng) if even else rng.random(rows)
             drawn = np.searchsorted(ends, points * ends[-1], side="right")
             columns.append(np.minimum(drawn, len(shares) - 1).astype(np.uint16))
         return np.column_stack(columns)

@@ -56,41 +56,44 @@ LEAST_BITS = 14  # of a float among packed keys
 def even_points(keys: Sequence[npt.NDArray[Any]], rng: np.random.Generator) -> Floats:
     """Return points in [0, 1), low in discrepancy along the order of the keys (last key first).
 
-    Ties have to be broken at random for each column afresh: a shared order of ties would lock the
-    draws of several columns together. So the first key should be random.
+    Ties are broken at random, for each column afresh: a shared order of ties would lock the draws
+    of several columns together.
 
     Args:
         keys: non-negative integers, ordered exactly, or floats, ordered up to rounding; each
             ``[rows]``. Where they fit, all keys are packed into 64 bits, which are sorted ten
             times as fast as rows of keys.
-        rng: of the first point.
+        rng: of the first point and of ties.
     """
     count = len(keys[0])
     points = np.empty(count)
-    packed = _packed(keys)
-    order = np.lexsort(tuple(keys)) if packed is None else np.argsort(packed)
-    points[order] = (rng.random() + np.arange(count) * GOLDEN) % 1.0
+    packed = _packed(keys, rng)
+    order = np.lexsort((rng.random(count), *keys)) if packed is None else np.argsort(packed)
+    steps = np.arange(count) * GOLDEN + rng.random()
+    points[order] = steps - np.floor(steps)
     return points
 
 
-def _packed(keys: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64] | None:
-    """Pack keys into one, the last in the highest bits; None if too few bits are left for floats.
+def _packed(
+    keys: Sequence[npt.NDArray[Any]], rng: np.random.Generator
+) -> npt.NDArray[np.uint64] | None:
+    """Pack keys and random bits into one, the last key in the highest bits.
 
-    Floats share the bits that the integers leave.
+    Floats share with the random bits what the integers leave; None if that is too little.
     """
     exact = {i: int(key.max(initial=0)).bit_length() for i, key in enumerate(keys) if _whole(key)}
-    floats = len(keys) - len(exact)
-    spare = (64 - sum(exact.values())) // max(1, floats)
+    spare = (64 - sum(exact.values())) // (1 + len(keys) - len(exact))
     if spare < LEAST_BITS:
         return None
-    packed = np.zeros(len(keys[0]), dtype=np.uint64)
-    for i in reversed(range(len(keys))):
-        bits = exact.get(i, min(spare, 32))
-        part = keys[i]
+    bits = min(spare, 32)
+    packed = rng.integers(0, 2**bits, len(keys[0]), dtype=np.uint32).astype(np.uint64)
+    for i, key in enumerate(keys):  # upwards from the random bits
+        part = key
         if i not in exact:
             low, high = part.min(initial=0.0), part.max(initial=1.0)
-            part = (part - low) * ((2**bits - 1) / (high - low))
-        packed = (packed << np.uint64(bits)) | part.astype(np.uint64)
+            part = (part - low) * ((2 ** min(spare, 32) - 1) / (high - low))
+        packed |= part.astype(np.uint64) << np.uint64(bits)
+        bits += exact.get(i, min(spare, 32))
     return packed
 
 
@@ -140,10 +143,15 @@ class Bins:
         last = np.searchsorted(self.bin_of[order], np.arange(self.count), side="right") - 1
         high = ends[last]
         low = np.concatenate([[0.0], high[:-1]])
-        points = even_points([rng.random(len(bins)), bins], rng) if even else rng.random(len(bins))
-        drawn = low[bins] + points * (high - low)[bins]
         first = np.concatenate([[0], last[:-1] + 1])
-        place = np.clip(np.searchsorted(ends, drawn, side="right"), first[bins], last[bins])
+        place = first[bins]
+        several = np.flatnonzero((last > first)[bins])  # a bin of one code leaves no choice
+        if len(several):
+            chosen = bins[several]
+            points = even_points([chosen], rng) if even else rng.random(len(chosen))
+            drawn = low[chosen] + points * (high - low)[chosen]
+            found = np.searchsorted(ends, drawn, side="right")
+            place[several] = np.clip(found, first[chosen], last[chosen])
         codes: Codes = order[place].astype(np.uint16)
         return codes
 

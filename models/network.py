@@ -157,52 +157,66 @@ class Network(nn.Module):
             logits = paths.logits(j)
             if j == 0 and first is not None:
                 logits = logits + torch.from_numpy(np.log(first)).float()
-            ends = torch.softmax(logits, dim=1).cumsum(dim=1)
+            ends = _ends(logits)
             if even:
-                keys = [rng.random(rows), -ends.sum(dim=1).numpy()]
+                keys = [-(ends.sum(dim=0) / ends[-1]).numpy()]
                 keys += [drawn[:, i] for i in reversed(leaders[j])]
                 points = even_points(keys, rng)
             else:
                 points = rng.random(rows)
-            found = ends < torch.from_numpy(points.astype(np.float32))[:, None] * ends[:, -1:]
-            drawn[:, j] = found.sum(dim=1).clamp_(max=self.shape.bins[j] - 1).numpy()
+            found = ends < torch.from_numpy(points.astype(np.float32)) * ends[-1]
+            drawn[:, j] = found.sum(dim=0).clamp_(max=self.shape.bins[j] - 1).numpy()
             paths.take(j, torch.from_numpy(drawn[:, j]))
         return rng.permutation(drawn) if even else drawn
 
 
+def _ends(logits: Tensor) -> Tensor:
+    """Cumulative weights of each row's bins, ``[bins, rows]``: quick along contiguous rows."""
+    weights = logits.T.contiguous()
+    weights -= weights.amax(dim=0)
+    return weights.exp_().cumsum(dim=0)
+
+
 class _Paths:
-    """The logits of rows under construction: what each drawn column adds to the later ones."""
+    """The logits of rows under construction: each column's, from those that were drawn before it."""
 
     def __init__(self, network: Network, rows: int, rng: np.random.Generator) -> None:
         self.network, self.shape = network, network.shape
-        self.logits_ = network.skip.bias.expand(rows, -1).clone()
-        self.skip = network.skip.effective_weight().T.contiguous()
+        self.places = torch.empty((rows, len(self.shape.bins)), dtype=torch.int64)
+        self.skip = network.skip.effective_weight().T
+        self.latent: Tensor | None = None
         if self.shape.latent:
             latent = rng.standard_normal((rows, self.shape.latent), dtype=np.float32)
-            self.logits_ += network.latent_logits(torch.from_numpy(latent))
+            self.latent = network.latent_logits(torch.from_numpy(latent))
         if self.shape.masked:
-            self.logits_ += network.masked_out.bias
-            self.units = network.masked_in.bias.expand(rows, -1).clone()
-            self.into = network.masked_in.effective_weight().T.contiguous()
+            self.units = torch.empty((rows, self.shape.masked))
+            self.into = network.masked_in.effective_weight().T
             self.out = network.masked_out.effective_weight()
 
     def logits(self, j: int) -> Tensor:
         """Return the logits of column j; all columns before it have been taken."""
         start, end = self.network.offsets[j : j + 2]
+        found = self._sum(j, self.skip[:start, start:end]) + self.network.skip.bias[start:end]
         if self.shape.masked:
-            ready = np.flatnonzero(self.network.units == j)
-            if len(ready):
-                part = slice(int(ready[0]), int(ready[-1]) + 1)
-                value = torch.tanh(self.units[:, part])
-                self.logits_[:, start:] += value @ self.out[start:, part].T
-        return self.logits_[:, start:end]
+            groups = self.network.units
+            first, ready = (int(np.searchsorted(groups, g)) for g in (j, j + 1))
+            if first < ready:
+                inputs = self._sum(j, self.into[:start, first:ready])
+                inputs += self.network.masked_in.bias[first:ready]
+                self.units[:, first:ready] = inputs.tanh_()
+            found += self.network.masked_out.bias[start:end]
+            found += self.units[:, :ready] @ self.out[start:end, :ready].T
+        if self.latent is not None:
+            found += self.latent[:, start:end]
+        return found
 
     def take(self, j: int, code: Tensor) -> None:
-        """Add what the drawn column j gives to the columns after it."""
-        start, end = self.network.offsets[j : j + 2]
-        if end == self.shape.codes:
-            return
-        self.logits_[:, end:] += self.skip[start:end, end:][code]
-        if self.shape.masked:
-            later = int(np.searchsorted(self.network.units, j + 1))
-            self.units[:, later:] += self.into[start:end, later:][code]
+        """Note what was drawn for column j."""
+        self.places[:, j] = code + self.network.offsets[j]
+
+    def _sum(self, j: int, weights: Tensor) -> Tensor:
+        """Add up the weights of each row's codes before column j, ``[rows, outputs]``."""
+        if j == 0:
+            return torch.zeros(len(self.places), weights.shape[1])
+        bags = self.places[:, :j].contiguous()
+        return nn.functional.embedding_bag(bags, weights.contiguous(), mode="sum")

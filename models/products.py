@@ -111,7 +111,7 @@ class Products:
             ends = np.cumsum(tables, axis=1, dtype=np.float64)
             if even:
                 mean = (tables @ np.arange(size, dtype=np.float32))[component]
-                keys = [rng.random(rows), mean, *(drawn[:, i] for i in reversed(leaders[j]))]
+                keys = [mean, *(drawn[:, i] for i in reversed(leaders[j]))]
                 points = even_points(keys, rng)
             else:
                 points = rng.random(rows)

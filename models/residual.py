@@ -124,7 +124,7 @@ class Residual(nn.Module):
             tables, asked = products.column(j), component[at]
             if even:
                 means = (tables @ np.arange(size, dtype=np.float32))[asked]
-                points = even_points([rng.random(len(at)), means], rng)
+                points = even_points([means], rng)
             else:
                 points = rng.random(len(at))
             code[at] = inverse(np.cumsum(tables, axis=1, dtype=np.float64), asked, points)
@@ -159,7 +159,7 @@ class Residual(nn.Module):
         leaders = products.leaders(LEADERS)
         for j, block in enumerate(torch.split(laws, self.sizes, 1)):
             mean = (block @ torch.arange(self.sizes[j], dtype=torch.float32)).numpy()
-            keys = [rng.random(rows), mean, *(drawn[:, i] for i in reversed(leaders[j]))]
+            keys = [mean, *(drawn[:, i] for i in reversed(leaders[j]))]
             points = torch.from_numpy(even_points(keys, rng).astype(np.float32))
             points.clamp_(max=BELOW_ONE)
             drawn[:, j] = _inverse(block, points[:, None]).numpy()
