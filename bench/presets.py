@@ -1,6 +1,7 @@
 """Compare settings of `mixture` or `tvae` on a simulated cohort: the evidence behind presets.py.
 
-usage: presets.py [--model mixture|tvae] [--epsilons 1,3,10] [--rows 56000] [--repeats 1] [--quick]
+usage: presets.py [--model mixture|tvae] [--epsilons 1,3,10] [--rows 56000] [--repeats 1]
+    [--only NAMES] [--quick]
 
 Each line is a mean of fits of its own, so noise differs between lines. No real row is involved.
 """
@@ -74,6 +75,18 @@ def preset(**changes: Any) -> Callable[[], Any]:
     return lambda: patch.object(Preset, "of", lambda *facts: replace(shipped(*facts), **changes))
 
 
+def more(**factors: float) -> Callable[[], Any]:
+    """Patch settings of the preset by factors."""
+    shipped = Preset.of
+
+    def changed(*facts: Any) -> Preset:
+        found = shipped(*facts)
+        old = {name: getattr(found, name) for name in factors}
+        return replace(found, **{name: type(v)(v * factors[name]) for name, v in old.items()})
+
+    return lambda: patch.object(Preset, "of", changed)
+
+
 VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
     "mixture": {
         "as shipped": preset(),
@@ -90,6 +103,12 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
         "no masked hidden layer": preset(masked=0),
         "mean of the last weights": lambda: patch.object(training, "DpSgd", Averaged),
         "twice the warm steps": preset(warm_steps=1000),
+        "four rounds of steps": lambda: patch.object(products, "FITTED", 0.0),
+        "twice the components": more(components=2.0),
+        "twice the private steps": more(steps=2.0),
+        "hidden layers twice as wide": more(masked=2.0, hidden=2.0),
+        "half the learning rate": more(learning_rate=0.5),
+        "half of the budget for training": preset(training=0.5),
     },
 }
 
@@ -147,12 +166,15 @@ def main() -> None:
     parser.add_argument("--epsilons", default="1,3,10")
     parser.add_argument("--rows", type=int, default=56_000)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--only", default="", help="names of variants, split by commas")
     parser.add_argument("--quick", action="store_true", help="the first variant only")
     chosen = parser.parse_args()
     ruler = Ruler(chosen.rows)
     print(f"| {chosen.model} | epsilon | TVD1 | TVD2 | TVD3 | fit s |\n|---|---|---|---|---|---|")
     for epsilon in map(float, chosen.epsilons.split(",")):
         for name, patched in list(VARIANTS[chosen.model].items())[: 1 if chosen.quick else None]:
+            if chosen.only and name not in chosen.only.split(","):
+                continue
             with patched():
                 fits = [ruler.of(epsilon, chosen.model) for _ in range(chosen.repeats)]
             one, two, three, seconds = np.mean(fits, axis=0)

@@ -26,8 +26,6 @@ from dpsynth.errors import ArtifactError, InputError
 from dpsynth.events import Event, event_from_dict
 
 if TYPE_CHECKING:
-    from dpsynth.ledger import Ledger
-    from dpsynth.ledger_entry import Entry
     from dpsynth.plan import PrivacyPlan
     from dpsynth.schema import Schema
 
@@ -182,21 +180,16 @@ def certify(
     plan: PrivacyPlan,
     *,
     model: str,
-    ledger: Ledger | None,
-    entry: Entry | None,
+    charge: Charge | None,
 ) -> dict[str, Any]:
-    """Write the certificate of a fit from public facts and its entry in the ledger.
+    """Write the certificate of a fit from public facts and its charge in the ledger.
 
     Args:
         schema: the table's public facts.
         plan: the calibrated plan; every event of the fit is in it.
         model: the generator's name.
-        ledger: where the fit was charged; None if nowhere.
-        entry: its entry there.
+        charge: what the ledger says of it; None if no ledger was charged.
     """
-    charge = None
-    if ledger is not None and entry is not None:
-        charge = Charge.of(ledger, entry)
     return Certificate(
         model=model,
         unit=Unit.of(schema),

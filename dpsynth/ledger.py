@@ -103,6 +103,8 @@ class Ledger(Book):
                 "allow_refuse": bool(allow_refuse),
                 "population": int(population),
                 "policy": None if binding is None else binding.digest,
+                "sign_off": 0 if binding is None else binding.sign_off,
+                "gates": [] if binding is None else list(binding.gates),
                 "version": installed_version(),
                 "host": socket.gethostname(),
                 "process": os.getpid(),
@@ -133,9 +135,15 @@ class Ledger(Book):
         same = {other.dataset for other in state.entries if sources.get(other.id) == digest}
         return tuple(sorted(name for name in same if name.lower() not in scope))
 
-    def charge(self, entry_id: str, note: str = "") -> None:
-        """Close an entry: the fit ended."""
-        self._close(entry_id, CHARGED, note)
+    def charge(self, entry_id: str, note: str = "", *, run: str | None = None) -> None:
+        """Close an entry: the fit ended.
+
+        Args:
+            entry_id: the entry.
+            note: as in `fail`.
+            run: digest of the run that was made; no other is released in this entry's name.
+        """
+        self._close(entry_id, CHARGED, note, run=run)
 
     def fail(self, entry_id: str, note: str = "") -> None:
         """Close an entry: the fit died. It counts as spent nevertheless.
@@ -147,13 +155,13 @@ class Ledger(Book):
         """
         self._close(entry_id, FAILED, note)
 
-    def _close(self, entry_id: str, kind: str, note: str) -> None:
+    def _close(self, entry_id: str, kind: str, note: str, **more: str | None) -> None:
         plain = note if _NOTE.fullmatch(note) else "note withheld"
         with self.writing() as pen:
             entry = pen.state.entry(entry_id, self.place)
             if entry.status not in FOLLOWS[kind]:
                 raise InputError(f"entry {entry.id} is {entry.status} already; it stays so")
-            pen.write(kind, entry.id, {"note": plain})
+            pen.write(kind, entry.id, {"note": plain, **more})
 
     def _binding(self, state: State, given: Policy | None) -> Policy | None:
         """Return the policy that a fit has to keep."""

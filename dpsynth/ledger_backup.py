@@ -29,16 +29,31 @@ def back_up(book: Book, target: str | Path) -> Path:
     try:
         with atomic_file(target) as temporary:
             os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
-            source = sqlite3.connect(f"file:{sqlite_path(book.location)}?mode=ro", uri=True)
+            place = (
+                sqlite_path(book.location).absolute().as_uri()
+            )  # quotes what a URI must not hold
+            source = sqlite3.connect(f"{place}?mode=ro", uri=True)
             copy = sqlite3.connect(temporary)
             try:
                 source.backup(copy)
             finally:
                 copy.close()
                 source.close()
-            Book(temporary).state()
+            _check(book, Book(temporary))
     except (OSError, sqlite3.Error) as error:
         raise BudgetError(
             f"the backup {target} cannot be written ({type(error).__name__}); choose another place"
         ) from error
     return target
+
+
+def _check(book: Book, copy: Book) -> None:
+    """Hold a copy against its ledger, which may have gone on meanwhile.
+
+    Raises:
+        BudgetError: it is not a copy, or its chain does not hold.
+    """
+    records, copied = book.records(), copy.records()
+    copy.state()
+    if copy.facts != book.facts or copied != records[: len(copied)]:
+        raise BudgetError(f"the backup of {book.place} is no copy of it; nothing was written")

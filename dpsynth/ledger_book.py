@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 import sqlalchemy as sa
 
 from dpsynth import ledger_places
+from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_chain import Record, linked
 from dpsynth.ledger_checks import user
 from dpsynth.ledger_state import State
 from dpsynth.ledger_store import Facts, Store
+
+FIRST_YEAR, LAST_YEAR = 2000, 2200  # of a record
 
 
 @dataclass
@@ -31,8 +33,15 @@ class Pen:
     _connection: sa.Connection
 
     def write(self, kind: str, entry: str, body: Mapping[str, Any]) -> State:
-        """Add a record and return the new state; time never runs backwards in a ledger."""
-        at = max(datetime.now(UTC).isoformat(timespec="seconds"), self.state.latest)
+        """Add a record and return the new state; time never runs backwards in a ledger.
+
+        Raises:
+            BudgetError: the clock is out of all reason, and a record of it could not be undone.
+        """
+        now = self._book.store.database.now(self._connection)
+        if not FIRST_YEAR <= now.year <= LAST_YEAR:
+            raise BudgetError(f"the clock says {now.date()}; set it right, then try again")
+        at = max(now.isoformat(timespec="seconds"), self.state.latest)
         record = linked(self.state.head, kind=kind, entry=entry, at=at, who=user(), body=body)
         self._book.store.append(self._connection, record)
         self.state = self._book.state(self._connection)
@@ -62,8 +71,24 @@ class Book:
     def __init__(self, location: str | Path | None = None) -> None:
         """Open the ledger; make it where there is none."""
         self.location = str(location or ledger_places.default_location())
+        self.made = not ledger_places.exists(self.location)
         self.store = Store.open(ledger_places.database_at(self.location))
         self.facts: Facts = self.store.facts()
+
+    @classmethod
+    def present(cls) -> Self:
+        """Open the default ledger, which must be there: what only looks makes none.
+
+        Raises:
+            InputError: there is none.
+        """
+        book = cls.existing()
+        if book is None:
+            raise InputError(
+                f"there is no ledger at {ledger_places.default_location()}; the first fit makes "
+                "one, or set DPSYNTH_LEDGER"
+            )
+        return book
 
     @classmethod
     def existing(cls, location: str | Path | None = None) -> Self | None:

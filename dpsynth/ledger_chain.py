@@ -19,7 +19,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpsynth.documents import digest
+from dpsynth.documents import digest, parsed
+
+MISTYPED = "mistyped"
+"""The kind of a record of which a stored column is of a wrong type; no ledger writes it."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,25 @@ class Record:
     body: str
     hash: str
 
+    @classmethod
+    def stored(cls, row: Mapping[str, Any]) -> Record:
+        """Take a row as a database holds it, whoever wrote it.
+
+        SQLite keeps a BLOB where a text belongs. What is of a wrong type is left empty, and the
+        record is `MISTYPED`, so that whatever is done with records can rely on their types.
+        """
+        kinds = {name: int if name == "number" else str for name in cls.__dataclass_fields__}
+        wrong = {name: kind() for name, kind in kinds.items() if type(row[name]) is not kind}
+        return cls(**{**row, **wrong, "kind": MISTYPED} if wrong else row)
+
     @property
     def document(self) -> dict[str, Any]:
-        """The body, parsed."""
-        parsed: dict[str, Any] = json.loads(self.body)
-        return parsed
+        """The body, parsed.
+
+        Raises:
+            ArtifactError: it is no object in strict JSON.
+        """
+        return parsed(self.body.encode(errors="surrogatepass"), f"record {self.number}")
 
     @property
     def head(self) -> Head:
@@ -104,7 +121,7 @@ def breaks(start: Head, records: Iterable[Record]) -> list[str]:
     """
     findings = []
     head = start
-    for record in records:
+    for record in (Record.stored(vars(record)) for record in records):
         expected = head.number + 1
         if record.number > expected:
             gone = (
@@ -115,6 +132,8 @@ def breaks(start: Head, records: Iterable[Record]) -> list[str]:
             findings.append(f"{gone} missing")
         elif record.number < expected:
             findings.append(f"record {record.number} occurs twice or before the first")
+        elif record.kind == MISTYPED:
+            findings.append(f"record {record.number} holds a value of a wrong type")
         else:
             fields = (record.kind, record.entry, record.at, record.who, record.body)
             if record.hash != _seal(head, record.number, *fields):

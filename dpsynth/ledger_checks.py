@@ -6,11 +6,13 @@ import getpass
 import math
 import os
 import re
+import unicodedata
 from importlib.metadata import PackageNotFoundError, version
 
 from dpsynth.errors import InputError
 
 LONGEST_TEXT = 200
+LARGEST_EPSILON = 1e6  # far beyond any protection; a plan stops at 1000
 NOBODY = "unknown"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -30,8 +32,8 @@ def check_request(
                 "starts with a letter or digit"
             )
     check_text("a purpose", purpose)
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError("epsilon must be a finite number above 0")
+    if not (math.isfinite(epsilon) and 0 < epsilon <= LARGEST_EPSILON):
+        raise InputError(f"epsilon must be above 0 and at most {LARGEST_EPSILON:g}")
     if not 0 < delta < 1:
         raise InputError("delta must lie between 0 and 1")
 
@@ -52,6 +54,16 @@ def user() -> str:
         name = NOBODY
     shown = "".join(letter for letter in name if letter.isprintable()).strip()
     return shown[:64] or NOBODY
+
+
+def same_person(one: str, other: str) -> bool:
+    """Whether two names are written alike: whatever their case, spaces and forms of letters."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(name: str) -> str:
+    letters = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())
 
 
 def require_person(does: str) -> str:

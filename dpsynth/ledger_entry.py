@@ -7,13 +7,16 @@ fit that never came to ``reading`` can be ``voided``, and then does not count.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
-from dpsynth.ledger_chain import Head, Record
+from dpsynth.documents import as_object, number, text, texts, truth, whole
+from dpsynth.errors import ArtifactError
+from dpsynth.ledger_chain import MISTYPED, Head, Record
 
 RESERVED, READING, CHARGED, FAILED, VOIDED = (
     "reserved",
@@ -33,6 +36,9 @@ FOLLOWS = {
     FAILED: (RESERVED, READING),
     VOIDED: (RESERVED, FAILED),
 }
+
+_YEARS = range(2000, 2201)  # of a record
+_DEEPEST = 10  # levels of a plan's document; a plan has 3
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,9 @@ class Entry:
         host: the machine that reserved it.
         process: its process there.
         policy: digest of the policy that admitted it; None if there was none.
+        sign_off: how many people that policy wants to sign before a release.
+        gates: that it wants a release to have passed.
+        run: digest of the run that the fit made; None while it is open, or if none was made.
     """
 
     id: str
@@ -88,11 +97,14 @@ class Entry:
     allow_refuse: bool
     population: int
     policy: str | None
+    sign_off: int
+    gates: list[str]
     version: str
     host: str
     process: int
     head: Head
     history: tuple[Status, ...]
+    run: str | None = None
     signatures: tuple[Signature, ...] = field(default=())
     releases: tuple[Released, ...] = field(default=())
 
@@ -149,23 +161,38 @@ def replayed(records: Iterable[Record]) -> list[Entry]:
     """Read entries out of records, in the order in which they were reserved.
 
     Raises:
-        Disorder: a record is about an entry that is not there, or follows what it cannot follow.
+        Disorder: a record is about an entry that is not there, follows what it cannot follow, or
+            holds something of a wrong type.
     """
     entries: dict[str, Entry] = {}
     for record in records:
-        if record.kind == POLICY:
-            continue
         try:
+            _check_columns(record)
             _apply(entries, record)
+        except ArtifactError as error:
+            raise Disorder(str(error)) from error
         except (KeyError, TypeError, ValueError) as error:
             raise Disorder(f"record {record.number} cannot be read") from error
     return list(entries.values())
 
 
-def _apply(entries: dict[str, Entry], record: Record) -> None:
+def _check_columns(record: Record) -> None:
+    """Refuse a record whose columns, the body apart, no ledger writes."""
+    place = f"record {record.number}"
+    if record.kind == MISTYPED:
+        raise Disorder(f"{place} holds a value of a wrong type")
     if record.kind not in KINDS:
-        raise Disorder(f"record {record.number} is of no known kind")
-    body = record.document
+        raise Disorder(f"{place} is of no known kind")
+    _line(record.entry, f"{place}: entry")
+    _line(record.who, f"{place}: who")
+    _check_time(record.at, f"{place}: at")
+
+
+def _apply(entries: dict[str, Entry], record: Record) -> None:
+    body, place = record.document, f"record {record.number}"
+    if record.kind == POLICY:
+        as_object(body["policy"], f"{place}: policy")
+        return
     known = entries.get(record.entry)
     if record.kind == RESERVED:
         if known is not None:
@@ -181,25 +208,88 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
             raise Disorder(
                 f"record {record.number}: an entry that is {known.status} cannot be {record.kind}"
             )
-        status = Status(record.at, record.kind, str(body.get("note", "")), record.who)
-        entries[record.entry] = replace(known, history=(*known.history, status))
+        note = _line(body.get("note", ""), f"{place}: note")
+        status = Status(record.at, record.kind, note, record.who)
+        run = _line_or_none(body.get("run", known.run), f"{place}: run")
+        entries[record.entry] = replace(known, history=(*known.history, status), run=run)
     elif record.kind == SIGNED:
-        signature = Signature(record.at, record.who, str(body.get("note", "")))
+        note = _line(body.get("note", ""), f"{place}: note")
+        signature = Signature(record.at, record.who, note)
         entries[record.entry] = replace(known, signatures=(*known.signatures, signature))
     else:
-        released = Released(record.at, record.who, str(body["manifest"]))
+        manifest = _line(body["manifest"], f"{place}: manifest")
+        released = Released(record.at, record.who, manifest)
         entries[record.entry] = replace(known, releases=(*known.releases, released))
 
 
 def _reserved(record: Record, body: dict[str, Any]) -> Entry:
-    epsilon, delta = float(body["epsilon"]), float(body["delta"])
-    if not (math.isfinite(epsilon) and epsilon > 0 and 0 < delta < 1):
-        raise ValueError("no budget")
+    place = f"record {record.number}"
+    if set(body) != set(_FIELDS):
+        raise Disorder(f"{place} has other fields than a reservation")
+    values = {name: check(body[name], f"{place}: {name}") for name, check in _FIELDS.items()}
     return Entry(
         id=record.entry,
         at=record.at,
         who=record.who,
         head=record.head,
         history=(Status(record.at, RESERVED, "", record.who),),
-        **(body | {"epsilon": epsilon, "delta": delta}),
+        **values,
     )
+
+
+def _line(value: Any, place: str) -> str:
+    """Check that a value is a text that a terminal can show as one line."""
+    if not text(value, place).isprintable():
+        raise ArtifactError(f"{place}: one line of printable text is expected")
+    return str(value)
+
+
+def _line_or_none(value: Any, place: str) -> str | None:
+    return None if value is None else _line(value, place)
+
+
+def _lines(value: Any, place: str) -> list[str]:
+    return [_line(one, place) for one in texts(value, place)]
+
+
+def _delta(value: Any, place: str) -> float:
+    if not (delta := number(value, place, above=0)) < 1:
+        raise ArtifactError(f"{place}: a number below 1 is expected")
+    return delta
+
+
+def _plan(value: Any, place: str) -> dict[str, Any]:
+    if not _is_plain(as_object(value, place), _DEEPEST):
+        raise ArtifactError(f"{place}: it nests too deeply, or has text that cannot be shown")
+    return dict(value)
+
+
+def _is_plain(value: Any, levels: int) -> bool:
+    """Whether JSON nests at most so deeply, and all its texts are printable."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        return levels > 0 and all(_is_plain(one, levels - 1) for one in value)
+    return not isinstance(value, str) or value.isprintable()
+
+
+def _check_time(value: str, place: str) -> None:
+    """Refuse what is no ISO 8601 time with a zone, or one out of all reason."""
+    try:
+        time = datetime.fromisoformat(_line(value, place))
+    except ValueError:
+        time = datetime.min
+    if time.utcoffset() is None or time.year not in _YEARS:
+        raise ArtifactError(f"{place}: a time with its zone, from 2000 to 2200, is expected")
+
+
+_FIELDS: dict[str, Callable[[Any, str], Any]] = {  # of a reservation
+    **dict.fromkeys(("dataset", "purpose", "model", "schema_hash", "version", "host"), _line),
+    **dict.fromkeys(("tier", "policy"), _line_or_none),
+    **dict.fromkeys(("population", "process", "sign_off"), partial(whole, least=0)),
+    "gates": _lines,
+    "epsilon": partial(number, above=0),
+    "delta": _delta,
+    "plan": _plan,
+    "allow_refuse": truth,
+}

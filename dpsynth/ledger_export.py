@@ -126,10 +126,12 @@ def exported(
             and moment give the same bytes as long as no fit's process ends meanwhile.
 
     Raises:
-        InputError: the file cannot be written, or is the ledger itself.
+        InputError: the file cannot be written, is a folder, or is the ledger itself.
         BudgetError: the ledger was changed by something else than dpsynth.
     """
     target = Path(output)
+    if os.path.isdir(target):  # a root has no name that a temporary file could be named after
+        raise InputError(f"cannot write {target}: it is a folder; name a file")
     if _is_ledger(ledger, target):
         raise InputError(f"{target} is the ledger itself; name another file for the export")
     snapshot = Snapshot.of(ledger, now or datetime.now(UTC))
@@ -154,6 +156,6 @@ def _adopted(one: Adopted) -> dict[str, Any]:
 
 
 def _is_ledger(book: Book, target: Path) -> bool:
-    if book.store.shared or not target.exists():
+    if book.store.shared or not os.path.exists(target):
         return False
     return os.path.samefile(target, sqlite_path(book.location))

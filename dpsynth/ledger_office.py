@@ -1,12 +1,18 @@
-"""The office's own verbs on a ledger: adopt a policy, void, sign, permit and enter a release."""
+"""The office's verbs on a ledger: adopt a policy, void, sign, close; permit and enter a release."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from dpsynth.certificate import Certificate
 from dpsynth.errors import BudgetError
 from dpsynth.ledger_book import Book
-from dpsynth.ledger_checks import check_text, require_person
-from dpsynth.ledger_entry import POLICY, RELEASED, SIGNED, VOIDED, Entry
+from dpsynth.ledger_checks import check_text, require_person, same_person
+from dpsynth.ledger_entry import CHARGED, POLICY, READING, RELEASED, SIGNED, VOIDED, Entry
+from dpsynth.ledger_state import State
+from dpsynth.ledger_verify import certificate_of, differences
 from dpsynth.policy import Policy
+from dpsynth.run import Run
 
 
 def adopt(book: Book, policy: Policy) -> None:
@@ -51,40 +57,86 @@ def sign(book: Book, entry_id: str, note: str = "") -> Entry:
     check_text("a note", note)
     with book.writing() as pen:
         entry = pen.state.entry(entry_id, book.place)
-        if entry.who.casefold() == who.casefold():
+        if same_person(entry.who, who):
             raise BudgetError(f"entry {entry.id} was made by {who}; somebody else has to sign")
-        if who.casefold() in {one.who.casefold() for one in entry.signatures}:
+        if any(same_person(one.who, who) for one in entry.signatures):
             raise BudgetError(f"{who} has signed entry {entry.id} already; somebody else has to")
         if not entry.counts:
             raise BudgetError(f"entry {entry.id} is voided; there is nothing to sign for")
         return pen.write(SIGNED, entry.id, {"note": note}).entry(entry.id, book.place)
 
 
-def permit(book: Book, entry_id: str) -> None:
-    """Refuse the release of a run that the policy in force does not allow.
+def close(book: Book, run_folder: str | Path) -> Entry:
+    """Close the entry of a run whose fit ended, but could not reach the ledger.
 
     Raises:
-        BudgetError: the entry is voided, signatures are missing, or a gate is required that the run
-            has no verdict of.
+        InputError: nobody is named, or no ledger charged the run.
+        ArtifactError: the run is damaged.
+        BudgetError: the run is not the one that the ledger has an open entry for.
+    """
+    require_person("closes an entry")
+    run = Run.load(run_folder)
+    certificate = certificate_of(Path(run_folder))
+    with book.writing() as pen:
+        entry = charged_entry(book, pen.state, certificate)
+        if entry.status != READING:
+            raise BudgetError(f"entry {entry.id} is {entry.status} already; it stays so")
+        body = {"note": "closed by hand", "run": run.digest}
+        return pen.write(CHARGED, entry.id, body).entry(entry.id, book.place)
+
+
+def permit(book: Book, run: Run) -> Entry:
+    """Refuse the release of a run that its ledger or its policies do not allow.
+
+    The stricter of the policy that admitted the fit and of the one in force counts.
+
+    Returns:
+        The run's entry.
+
+    Raises:
+        BudgetError: the run is not the one that the ledger charged, its entry is open or voided,
+            signatures are missing, or a gate is required that the run has no verdict of.
     """
     state = book.state()
-    entry, policy = state.entry(entry_id, book.place), state.policy
-    if not entry.counts:
-        raise BudgetError(f"entry {entry.id} was voided: a run of it cannot be released")
-    if policy is None:
-        return
-    missing = policy.sign_off - len(entry.signatures)
+    entry = charged_entry(book, state, Certificate.from_dict(run.certificate))
+    if entry.status == READING:
+        raise BudgetError(
+            f"entry {entry.id} is still open: its fit could not close it. If it ended well, run "
+            "`dpsynth ledger close` on the run"
+        )
+    if entry.run != run.digest:
+        raise BudgetError(
+            f"the run is not the one that entry {entry.id} was charged for: it was changed, or "
+            "comes from another fit"
+        )
+    policy = state.policy
+    wanted = max(entry.sign_off, 0 if policy is None else policy.sign_off)
+    missing = wanted - len(entry.signatures)
     if missing > 0:
         people = "1 more person" if missing == 1 else f"{missing} more people"
         raise BudgetError(
-            f"the policy '{policy.name}' asks for {people} to sign before the release: "
+            f"the policy asks for {people} to sign before the release: "
             f"dpsynth ledger sign {entry.id[:12]}"
         )
-    if policy.gates:
+    gates = sorted({*entry.gates, *(() if policy is None else policy.gates)})
+    if gates:
         raise BudgetError(
-            f"the policy '{policy.name}' requires gates that this run has no verdict of: "
-            f"{', '.join(policy.gates)}"
+            f"the policy requires gates that this run has no verdict of: {', '.join(gates)}"
         )
+    return entry
+
+
+def charged_entry(book: Book, state: State, certificate: Certificate) -> Entry:
+    """Return the entry of a certificate that says of the ledger what the ledger says itself.
+
+    Raises:
+        BudgetError: it says something else; the first difference is named.
+    """
+    findings = differences(book, book.records(), state.entries, certificate)
+    if findings:
+        raise BudgetError(f"the run is not one that ledger {book.place} charged: {findings[0]}")
+    assert certificate.ledger is not None
+    return state.entry(certificate.ledger.entry, book.place)
 
 
 def enter_release(book: Book, entry_id: str, manifest: str) -> None:

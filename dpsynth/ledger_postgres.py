@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -49,6 +50,11 @@ class PostgresServer:
         """Let one writer in at a time; readers go on."""
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
+    def now(self, connection: sa.Connection) -> datetime:
+        """The server's clock: one for all machines, and no user's to set."""
+        moment: datetime = connection.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+        return moment.astimezone(UTC)
+
     def guard(self, connection: sa.Connection, table: str) -> None:
         """Refuse edits, deletions and truncation."""
         connection.exec_driver_sql(
@@ -73,11 +79,13 @@ class PostgresServer:
             remedy = "the server's disk is full or failing; nothing was entered"
         elif code == _APPEND_ONLY:
             remedy = "entries are never edited or deleted"
-        elif code is None or code.startswith(("08", "57", "28", "3D")):
+        elif error.connection_invalidated:
             remedy = (
-                "the server cannot be reached, or the connection was lost. Whether the last record "
-                "was entered is not known; `dpsynth ledger show` will tell. Until then it counts"
+                "the connection was lost. Whether the last record was entered is not known; "
+                "`dpsynth ledger show` will tell. Until then it counts"
             )
+        elif code is None or code.startswith(("08", "57", "28", "3D")):
+            remedy = "the server or its database cannot be reached; nothing was entered"
         else:
             remedy = f"the database refused (SQLSTATE {code})"
         return BudgetError(f"ledger {self.place}: {remedy}")

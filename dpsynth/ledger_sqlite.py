@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,10 @@ class SqliteFile:
         """The path."""
         return str(self.path)
 
+    def now(self, connection: sa.Connection) -> datetime:
+        """This machine's clock."""
+        return datetime.now(UTC)
+
     def lock(self, connection: sa.Connection) -> None:
         """Nothing to do: writers begin with BEGIN IMMEDIATE, see `_engine`."""
 
@@ -57,6 +63,8 @@ class SqliteFile:
             return InputError(f"{self.path} is no ledger of this version")
         if "locked" in said or "busy" in said:
             remedy = f"another process held it for {WAIT_SECONDS} s; try again"
+        elif "unable to open" in said and not self.path.exists():
+            remedy = "the file is gone; put it back, or restore it from a backup"
         elif "readonly" in said or "unable to open" in said:
             remedy = "it or its folder may not be written to; set DPSYNTH_LEDGER to one that may"
         elif "full" in said or "disk i/o error" in said:
@@ -75,7 +83,7 @@ def _make_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError as error:
         if not path.is_file():
-            wrong = f"{path} is no file" if path.exists() else f"{path.parent} is no folder"
+            wrong = f"{path} is no file" if path.parent.is_dir() else f"{path.parent} is no folder"
             raise InputError(f"{wrong}; name a file for the ledger") from error
     except OSError as error:
         raise BudgetError(
@@ -86,9 +94,11 @@ def _make_file(path: Path) -> None:
 
 def _engine(path: Path) -> sa.Engine:
     """Connect anew for every transaction, so that nothing is shared with a forked process."""
+    place = f"{path.absolute().as_uri()}?mode=rw"  # a file that was removed is not made anew
+    wait = WAIT_SECONDS
     engine = sa.create_engine(
-        sa.URL.create("sqlite", database=str(path.absolute())),
-        connect_args={"timeout": WAIT_SECONDS},
+        "sqlite://",
+        creator=lambda: sqlite3.connect(place, uri=True, timeout=wait),
         poolclass=sa.NullPool,
     )
 
@@ -96,7 +106,10 @@ def _engine(path: Path) -> sa.Engine:
     def prepare(connection: Any, record: Any) -> None:
         # Python's sqlite3 would otherwise begin transactions on its own, too late.
         connection.isolation_level = None
-        connection.execute("PRAGMA synchronous = FULL")
+        # Not FULL: that leaves the end of a journal to chance, and a commit could be undone by a
+        # power cut. The second pragma matters on macOS alone.
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")
 
     @event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:

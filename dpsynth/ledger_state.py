@@ -96,6 +96,11 @@ class State:
 
 
 _SHORTEST = 6
+_LEAST_MU, _MOST_MU = 1e-12, 1e7  # of an event; a plan's lies well between
+_UNREADABLE = (  # what reading a document may raise that no dpsynth wrote
+    *(ArithmeticError, AttributeError, InputError, KeyError),
+    *(RecursionError, TypeError, ValueError),
+)
 
 
 def scope_of(policy: Policy | None, dataset: str) -> tuple[str, ...]:
@@ -107,11 +112,13 @@ def past_of(entry: Entry) -> Past:
     """Return a fit as the rules of a policy take it.
 
     A fit whose events this dpsynth does not know, as a later one may have made them, counts by its
-    epsilon and delta alone.
+    epsilon and delta alone. So does one with noise that no plan has, and no float can compose.
     """
     try:
         events = tuple(event_from_dict(event) for event in entry.plan["events"])
-    except (InputError, KeyError, TypeError):
+        if not all(_LEAST_MU <= event.mu() <= _MOST_MU for event in events):
+            events = ()
+    except _UNREADABLE:
         events = ()
     spend = Spend(entry.epsilon, entry.delta, events)
     return Past(datetime.fromisoformat(entry.at), entry.dataset, entry.tier, spend)
@@ -124,6 +131,6 @@ def _is_policy(record: Record) -> bool:
 def _adopted(record: Record) -> Adopted:
     try:
         policy = Policy.from_dict(record.document["policy"], f"record {record.number}")
-    except (InputError, KeyError, TypeError) as error:
+    except _UNREADABLE as error:
         raise Disorder(f"record {record.number} holds no policy that can be read") from error
     return Adopted(record.at, record.who, policy)

@@ -68,6 +68,9 @@ class Database(Protocol):
     def lock(self, connection: sa.Connection) -> None:
         """Make this transaction the only writer, before its first read."""
 
+    def now(self, connection: sa.Connection) -> datetime:
+        """Tell the time, with its zone."""
+
     def guard(self, connection: sa.Connection, table: str) -> None:
         """Have the database refuse to edit or delete rows of a new table."""
 
@@ -147,13 +150,21 @@ class Store:
                 yield connection
 
     def facts(self) -> Facts:
-        """Read what the ledger is."""
+        """Read what the ledger is.
+
+        Raises:
+            InputError: it does not say so once, or in values of another type than it was made with.
+        """
+        types = {"id": str, "version": int, "created": str, "key": bytes}
+        stored = [sa.type_coerce(LEDGER.c[name], sa.types.NullType()).label(name) for name in types]
         with self.reading() as connection:
-            rows = connection.execute(sa.select(LEDGER)).all()
-        if len(rows) != 1:
-            raise InputError(f"{self.place} is damaged: it does not say once which ledger it is")
-        row = rows[0]
-        return Facts(row.id, row.version, row.created, bytes(row.key))
+            rows = connection.execute(sa.select(*stored)).mappings().all()
+        if len(rows) != 1 or any(type(rows[0][name]) is not kind for name, kind in types.items()):
+            raise InputError(
+                f"{self.place} is damaged: it does not say once which ledger it is; restore it "
+                "from a backup"
+            )
+        return Facts(**rows[0])
 
     def records(self, connection: sa.Connection | None = None) -> list[Record]:
         """Read all records in the order of their numbers, in this transaction or one of its own."""
@@ -161,7 +172,7 @@ class Store:
             with self.reading() as connection:
                 return self.records(connection)
         rows = connection.execute(sa.select(RECORDS).order_by(RECORDS.c.number))
-        return [Record(**row) for row in rows.mappings()]
+        return [Record.stored({**row}) for row in rows.mappings()]
 
     def append(self, connection: sa.Connection, record: Record) -> None:
         """Add a record; its number must be free."""

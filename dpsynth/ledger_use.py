@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpsynth.charge import Charge
 from dpsynth.documents import BLOCK
-from dpsynth.errors import BudgetError, DpsynthError, DpsynthWarning, Note, RefusedCellError
+from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
@@ -30,11 +31,23 @@ class Use:
     policy: Policy | None = None
 
 
+@dataclass
+class Opened:
+    """A fit's open entry, what its certificate says of it, and the digest of the run it made."""
+
+    entry: Entry
+    charge: Charge
+    run: str | None = None
+
+
 @contextmanager
 def charged(
     ledger: Ledger | None, plan: PrivacyPlan, schema: Schema, model: str, use: Use
-) -> Iterator[Entry | None]:
+) -> Iterator[Opened | None]:
     """Reserve the budget before the first private read; close the entry whatever happens.
+
+    What a certificate says of the ledger is read off it before the first private read as well: it
+    cannot depend on how the fit went, and a ledger that is lost meanwhile loses no run.
 
     Raises:
         BudgetError: the ledger or its policy refuses; then nothing may be read.
@@ -55,18 +68,18 @@ def charged(
         allow_refuse=schema.may_refuse,
         population=schema.population.value,
     )
-    _begin(ledger, entry)
+    opened = Opened(entry, _begin(ledger, entry))
     try:
-        yield entry
+        yield opened
     except BaseException as error:
         _fail(ledger, entry, error)
         raise
     try:
-        ledger.charge(entry.id)
-    except BudgetError as lost:
+        ledger.charge(entry.id, run=opened.run)
+    except DpsynthError as lost:
         warnings.warn(
             f"the fit ended well, but its entry {entry.id} could not be closed ({lost}); it counts "
-            "as it stands, and the run is good",
+            "as it stands, and the run is good. Before a release: dpsynth ledger close RUN",
             DpsynthWarning,
             stacklevel=3,
         )
@@ -85,7 +98,10 @@ def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFra
     digest = source_digest(source, ledger.key)
     if digest is None:
         return
-    others = ledger.saw(entry.id, digest)
+    try:
+        others = ledger.saw(entry.id, digest)
+    except DpsynthError:
+        return  # only a hint; a fit that has begun does not stop for it
     if others:
         names = ", ".join(f"'{name}'" for name in others)
         warnings.warn(
@@ -114,10 +130,11 @@ def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
     return total.hexdigest()
 
 
-def _begin(ledger: Ledger, entry: Entry) -> None:
+def _begin(ledger: Ledger, entry: Entry) -> Charge:
     """Record that reading begins; where that fails, nothing was read."""
     try:
         ledger.begin(entry.id)
+        return Charge.of(ledger, entry)
     except BaseException as error:
         error.add_note(
             Note(
@@ -131,13 +148,15 @@ def _begin(ledger: Ledger, entry: Entry) -> None:
 def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
     """Close an entry after an error, and say on the error what it cost."""
     refused = isinstance(error, RefusedCellError)
+    told = (
+        f"rows may have been read: the ledger counts epsilon {entry.epsilon:g} as spent on "
+        f"dataset '{entry.dataset}'"
+    )
     try:
         ledger.fail(entry.id, "refused a cell" if refused else type(error).__name__)
     except DpsynthError as lost:
-        error.add_note(Note(f"entry {entry.id} could not be closed: {lost}"))
-    error.add_note(
-        Note(
-            f"rows may have been read: the ledger counts epsilon {entry.epsilon:g} as spent on "
-            f"dataset '{entry.dataset}'"
+        told = (
+            f"rows may have been read: epsilon {entry.epsilon:g} is spent on dataset "
+            f"'{entry.dataset}', and entry {entry.id} could not be closed: {lost}"
         )
-    )
+    error.add_note(Note(told))

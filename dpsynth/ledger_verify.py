@@ -3,23 +3,24 @@
 What the chain alone shows: a record that was edited, removed from the middle, inserted or reordered
 without writing all later hashes anew. What only a certificate shows: a chain that was written anew
 from some record on, or that was cut off at its end, or a ledger that was put back from an old
-backup. Each bundle (and each run) holds one; the oldest bundle protects all that came before it.
+backup. Each bundle (and each run) holds one, written when its fit began to read: the newest
+protects all records up to that moment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dpsynth.bundle import PRIVACY
 from dpsynth.certificate import Certificate
 from dpsynth.charge import Charge
 from dpsynth.documents import as_object, read_document
-from dpsynth.errors import InputError, Problem, VerificationError
-from dpsynth.events import Event
+from dpsynth.errors import BudgetError, InputError, Problem, VerificationError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_chain import Record, breaks
-from dpsynth.ledger_entry import VOIDED, Disorder, Entry, replayed
+from dpsynth.ledger_entry import VOIDED, Disorder, Entry, Spent, replayed
 from dpsynth.ledger_state import State
 
 _RUN = "run.json"
@@ -39,17 +40,16 @@ def verify_ledger(book: Book, against: Sequence[str | Path] = ()) -> list[str]:
     records = book.records()
     findings = [Problem("chain", finding) for finding in breaks(book.facts.origin, records)]
     findings += _out_of_time(records)
-    entries: dict[str, Entry] = {}
+    entries: Sequence[Entry] = ()
     try:
-        entries = {entry.id: entry for entry in replayed(records)}
+        entries = replayed(records)
         if not findings:
-            State.of(book.facts, records, book.place)
-    except Disorder as disorder:
+            State.of(book.facts, records, book.place).past()
+    except (Disorder, BudgetError) as disorder:
         findings.append(Problem("records", str(disorder)))
     for place, certificate in certificates:
-        findings += [
-            Problem(place, message) for message in _against(book, records, entries, certificate)
-        ]
+        messages = differences(book, records, entries, certificate)
+        findings += [Problem(place, message) for message in messages]
     if findings:
         raise VerificationError(findings)
     counted = "1 record" if len(records) == 1 else f"{len(records)} records"
@@ -73,27 +73,60 @@ def certificate_of(folder: Path) -> Certificate:
     raise InputError(f"{folder} is neither a bundle nor a run; name a folder that a ledger charged")
 
 
-def _against(
-    book: Book, records: Sequence[Record], entries: dict[str, Entry], certificate: Certificate
+def differences(
+    book: Book, records: Sequence[Record], entries: Sequence[Entry], certificate: Certificate
 ) -> list[str]:
-    """Name every way in which a ledger is not the one that charged a certificate."""
+    """Name every way in which a ledger is not the one that charged a certificate.
+
+    Args:
+        book: the ledger.
+        records: of it.
+        entries: what they say.
+        certificate: of a run or a bundle.
+    """
     charge = certificate.ledger
     if charge is None:
         return ["no ledger was charged for it"]
     if charge.id != book.id:
         return [f"it was charged by another ledger, {charge.id}"]
     messages = _anchored(book, records, charge)
-    entry = entries.get(charge.entry)
+    entry = {one.id: one for one in entries}.get(charge.entry)
     if entry is None:
         return [*messages, f"its entry {charge.entry} is not in the ledger"]
     if entry.status == VOIDED:
         messages.append(f"its entry {charge.entry} was voided, though it was fitted")
-    stated = (certificate.epsilon, certificate.delta, _documents(certificate.events))
-    if stated != (entry.epsilon, entry.delta, entry.plan.get("events")):
-        messages.append(f"its entry {charge.entry} has another budget or other events")
-    if entry.dataset != charge.dataset:
-        messages.append(f"its entry {charge.entry} is about another dataset")
-    return messages
+    pairs = {
+        "epsilon": (certificate.epsilon, entry.epsilon),
+        "delta": (certificate.delta, entry.delta),
+        "events": ([one.to_dict() for one in certificate.events], entry.plan.get("events")),
+        "dataset": (charge.dataset, entry.dataset),
+        "model": (certificate.model, entry.model),
+        "schema": (certificate.schema_sha256, entry.schema_hash),
+        "population": (certificate.population, entry.population),
+        "policy": (charge.policy, entry.policy),
+    }
+    messages += [
+        f"its entry {charge.entry} has another {name}"
+        for name, (stated, kept) in pairs.items()
+        if stated != kept
+    ]
+    return messages + _totals(records, charge)
+
+
+def _totals(records: Sequence[Record], charge: Charge) -> list[str]:
+    """Compare the number of fits and their sums with the ledger as of the certificate."""
+    try:
+        known = replayed(records[: charge.record])
+    except Disorder:
+        return []  # told already
+    spent = Spent.of(one for one in known if one.dataset.lower() in charge.scope)
+    if (spent.fits, spent.epsilon_sum, spent.delta_sum) == (
+        charge.fits,
+        charge.epsilon_total,
+        charge.delta_total,
+    ):
+        return []
+    return ["it states other fits, or other sums, than the ledger held when it was certified"]
 
 
 def _anchored(book: Book, records: Sequence[Record], charge: Charge) -> list[str]:
@@ -112,14 +145,17 @@ def _anchored(book: Book, records: Sequence[Record], charge: Charge) -> list[str
     return []
 
 
-def _documents(events: Sequence[Event]) -> list[dict[str, object]]:
-    return [event.to_dict() for event in events]
-
-
 def _out_of_time(records: Sequence[Record]) -> list[Problem]:
-    """Records are in the order of their times, whatever the clock did."""
-    return [
+    """Records are in the order of their times, and none is of a day to come."""
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat(timespec="seconds")
+    findings = [
         Problem("chain", f"record {after.number} is older than the one before it")
         for before, after in zip(records, records[1:], strict=False)
         if after.at < before.at
     ]
+    ahead = [record.number for record in records if record.at > tomorrow]
+    if ahead:
+        findings.append(
+            Problem("chain", f"record {ahead[0]} is of a time to come: a clock was set forward")
+        )
+    return findings

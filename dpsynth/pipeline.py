@@ -7,6 +7,7 @@ charged, and only then is the first row read.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from dpsynth.certificate import certify
 from dpsynth.codec import Codec
 from dpsynth.cohort import Cohort, read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.errors import InputError
+from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.ledger_use import Use, charged, compare_source
 from dpsynth.models.base import Domain, Generator, Progress, silent
@@ -130,12 +131,12 @@ def fit(
         stamps.append("no-ledger")
         book = None
     else:
-        book = ledger or Ledger()
+        book = ledger or _default_ledger()
 
     use = Use(dataset, purpose, tier, policy)
-    with charged(book, prepared.plan, schema, model, use) as entry:
-        if book is not None and entry is not None:
-            compare_source(book, entry, data)
+    with charged(book, prepared.plan, schema, model, use) as opened:
+        if book is not None and opened is not None:
+            compare_source(book, opened.entry, data)
         cohort = _read(table, schema, prepared, entropy, progress)
         generator = unfitted.fit(cohort, prepared.plan, entropy, progress)
         run = Run(
@@ -143,11 +144,15 @@ def fit(
             model=model,
             config=generator.config(),
             arrays=generator.arrays(),
-            certificate=certify(schema, prepared.plan, model=model, ledger=book, entry=entry),
+            certificate=certify(
+                schema, prepared.plan, model=model, charge=None if opened is None else opened.charge
+            ),
             stamps=tuple(stamps),
         )
         if output is not None:
             run.save(output)
+        if opened is not None:
+            opened.run = run.digest
     return run
 
 
@@ -202,6 +207,18 @@ def fit_not_private(
     if output is not None:
         run.save(output)
     return run
+
+
+def _default_ledger() -> Ledger:
+    """Open the default ledger; say so where it is made, for a new one knows of nothing spent."""
+    book = Ledger()
+    if book.made:
+        warnings.warn(
+            f"a new ledger was made: {book.place}; it knows of nothing that was spent before",
+            DpsynthWarning,
+            stacklevel=3,
+        )
+    return book
 
 
 def _read(

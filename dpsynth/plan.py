@@ -17,6 +17,9 @@ from dpsynth.errors import InputError
 from dpsynth.events import Event, JointHistograms, event_from_dict, round_up
 from dpsynth.gaussian import gaussian_mu
 
+LARGEST_EPSILON = 1000.0
+"""Of a fit. No table gets better beyond it, and floating point would overflow far above."""
+
 _AIM = 0.9992  # of epsilon: the search aims a little below the target, so that it lands below
 _MARGIN = 1.0001  # stated over computed: rounding on another machine must not contradict a claim
 _CLOSE = 6e-4  # relative distance to the aim at which the search ends
@@ -30,7 +33,7 @@ class PrivacyBudget:
     """What a fit may cost: (epsilon, delta) for adding or removing one privacy unit.
 
     Attributes:
-        epsilon: above 0.
+        epsilon: above 0 and at most 1000.
         delta: at least 1e-10 and below 1; choose it well below one over the number of units.
     """
 
@@ -41,6 +44,11 @@ class PrivacyBudget:
         """Refuse what is not a budget."""
         if not _is_number(self.epsilon) or not (0 < self.epsilon < math.inf):
             raise InputError("epsilon must be a finite number above 0")
+        if self.epsilon > LARGEST_EPSILON:
+            raise InputError(
+                f"epsilon must be at most {LARGEST_EPSILON:g}: so large an epsilon is no"
+                " protection; take a smaller one"
+            )
         if not _is_number(self.delta) or not 0 < self.delta < 1:
             raise InputError("delta must be above 0 and below 1")
         if self.delta < SMALLEST_DELTA:

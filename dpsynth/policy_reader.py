@@ -27,6 +27,7 @@ NO_BASIS = "is missing: say who decided it and why (a law, a board's decision, a
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAMES = "has 1 to 64 letters, digits, '.', '_' and '-', and starts with a letter or digit"
+_HIDDEN = "has a line break or another character that cannot be shown; write one line of plain text"
 _EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
 
 
@@ -76,7 +77,7 @@ def read_policy(document: object, source: str) -> Policy:
     if not top.has("name"):
         top.gap("name", "is missing: say whose policy this is, and of which year")
     policy = Policy(
-        name=top.text("name") or "",
+        name=_text(top, "name") or "",
         delta=_read_delta(top),
         caps=_read_caps(top),
         tiers=_read_tiers(top),
@@ -84,7 +85,7 @@ def read_policy(document: object, source: str) -> Policy:
         models=_read_models(top),
         minimum_population=_read_population(top),
         allow_refuse=top.flag("allow_refuse", True),
-        gates=tuple(sorted(_read_names(top, "gates") or ())),
+        gates=_read_gates(top),
         sign_off=_read_sign_off(top),
     )
     if not policy.caps and "caps" not in top.values:
@@ -96,8 +97,24 @@ def read_policy(document: object, source: str) -> Policy:
 
 def _refusal(source: str, problems: Sequence[Problem]) -> InputError:
     count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    lines = "\n".join(f"  {problem}" for problem in problems)
+    lines = "\n".join(f"  {_showable(str(problem))}" for problem in problems)
     return InputError(f"policy {source} has {count}:\n{lines}")
+
+
+def _showable(line: str) -> str:
+    """Escape what a terminal would obey: a place may be a key of the document."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in line
+    )
+
+
+def _text(part: Part, key: str) -> str | None:
+    """Read a text that is one line, as terminals and pages show it."""
+    text = part.text(key)
+    if text is not None and not text.isprintable():
+        part.mistake(key, f"the text {_HIDDEN}")
+    return text
 
 
 def _number(part: Part, key: str) -> float | None:
@@ -138,7 +155,7 @@ def _read_cap(owner: Part, key: str) -> Cap:
         return Cap(1.0, "")
     part = owner.part(key)
     part.refuse_unknown(("epsilon", "basis"))
-    epsilon, basis = _number(part, "epsilon"), part.text("basis")
+    epsilon, basis = _number(part, "epsilon"), _text(part, "basis")
     if not part.has("epsilon"):
         part.gap("epsilon", "is missing; write a number above 0")
     elif epsilon is not None and epsilon <= 0:
@@ -197,6 +214,14 @@ def _read_models(top: Part) -> tuple[str, ...] | None:
     return None if models is None else tuple(sorted(models))
 
 
+def _read_gates(top: Part) -> tuple[str, ...]:
+    gates = _read_names(top, "gates") or ()
+    for gate in gates:
+        if not gate.isprintable():
+            top.mistake("gates", f"{shown(gate)} {_HIDDEN}")
+    return tuple(sorted(gates))
+
+
 def _read_names(part: Part, key: str) -> tuple[str, ...] | None:
     """Read a list of names, none of them blank."""
     names = part.texts(key)
@@ -217,7 +242,7 @@ def _read_population(top: Part) -> Population | None:
         return None
     part = top.part("minimum_population")
     part.refuse_unknown(("value", "basis"))
-    value, basis = part.whole("value", least=1), part.text("basis")
+    value, basis = part.whole("value", least=1), _text(part, "basis")
     if not part.has("value"):
         part.gap("value", "is missing; write the least number of patients")
     if not part.has("basis"):

@@ -13,10 +13,11 @@ from dpsynth.pipeline import prepare
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.policy_advice import binding, largest_epsilon
-from dpsynth.policy_rules import FLOOR, SINGLE, Past, Request, Verdict, judge
+from dpsynth.policy_rules import FLOOR, OVERALL, ROLLING, SINGLE, Past, Request, Verdict, judge
 from dpsynth.privacy_filter import Spend, exactly, rounded_down
 from dpsynth.schema import Schema
 
+CAPS = (SINGLE, ROLLING, OVERALL)
 UNNAMED = "unnamed"  # a dataset without a past
 
 
@@ -45,8 +46,8 @@ class Preview:
     Attributes:
         policy: that was asked.
         verdicts: of every constraint, in a fixed order.
-        largest: an epsilon that every constraint but the floors would admit, near the largest;
-            None if the fit is allowed, or if no smaller epsilon would help.
+        largest: an epsilon that every constraint would admit, near the largest; None if the fit is
+            allowed, or if no smaller epsilon would help.
     """
 
     policy: Policy
@@ -90,7 +91,8 @@ def preview(
     verdicts = judge(policy, past, wish.request(plan), now)
     refused = [verdict for verdict in verdicts if not verdict.allowed]
     largest = None
-    if refused and all(verdict.constraint.find("epsilon") >= 0 for verdict in refused):
+    caps = [verdict for verdict in refused if verdict.constraint.endswith(CAPS)]
+    if caps and all(verdict.constraint.endswith((*CAPS, FLOOR)) for verdict in refused):
         delta = plan.budget.delta
 
         def admits(epsilon: float) -> bool:
@@ -101,8 +103,16 @@ def preview(
             found = judge(policy, past, wish.request(trial), now)
             return all(v.allowed or v.constraint.endswith(FLOOR) for v in found)
 
-        largest = _largest(admits, refused, plan.budget.epsilon)
+        largest = _largest(admits, caps, plan.budget.epsilon)
+        if largest is not None and largest < _floor(verdicts):
+            largest = None
     return Preview(policy, verdicts, largest)
+
+
+def _floor(verdicts: Sequence[Verdict]) -> float:
+    """The least epsilon that the tier allows."""
+    floors = [float(v.limit or 0.0) for v in verdicts if v.constraint.endswith(FLOOR)]
+    return max(floors, default=0.0)
 
 
 def _largest(

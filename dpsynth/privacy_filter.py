@@ -46,6 +46,7 @@ all others. A cap that was changed in view of results was chosen after the fact,
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
@@ -77,7 +78,7 @@ class Spend:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be counted."""
-        if not 0 < self.epsilon < math.inf:
+        if not 0 < self.epsilon <= sys.float_info.max:
             raise InputError("the epsilon of a fit must be a finite number above 0")
         if not 0 <= self.delta < 1:
             raise InputError("the delta of a fit must be at least 0 and below 1")
@@ -101,7 +102,7 @@ class PrivacyFilter:
 
     def __post_init__(self) -> None:
         """Refuse what is no cap."""
-        if not 0 < self.epsilon < math.inf:
+        if not 0 < self.epsilon <= sys.float_info.max:
             raise InputError("the epsilon of a cap must be a finite number above 0")
         if not 0 < self.delta < 1:
             raise InputError("the delta of a cap must be above 0 and below 1")
@@ -187,8 +188,11 @@ def rounded_down(value: Fraction | float, digits: int) -> float:
 
 
 def _upwards(value: Fraction | float) -> float:
-    """Give the smallest float that is written as this much at least."""
-    near = float(value)
+    """Give the smallest float that is written as this much at least; infinity beyond all floats."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf
     if math.isfinite(near) and exactly(near) < value:
         return math.nextafter(near, math.inf)
     return near

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpsynth.atomic import atomic_folder, check_vacant
 from dpsynth.bundle import (
@@ -23,15 +23,17 @@ from dpsynth.bundle import (
 )
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.documents import file_digest, written
-from dpsynth.errors import BudgetError, GateError, InputError
-from dpsynth.ledger import Ledger
-from dpsynth.ledger_office import enter_release, permit
+from dpsynth.errors import GateError, InputError
 from dpsynth.not_private import STAMP
+from dpsynth.permission import Permission
 from dpsynth.run import Run, run_digest
 from dpsynth.samples import Sample, read_samples
 from dpsynth.table import write_table
 from dpsynth.table_checks import check_file, table_kind
 from dpsynth.verify import verify
+
+if TYPE_CHECKING:
+    from dpsynth.ledger_book import Book
 
 
 def release(
@@ -41,12 +43,12 @@ def release(
     table: str | Path | None = None,
     rows: int | None = None,
     seed: int | None = None,
-    ledger: Ledger | None = None,
+    ledger: Book | None = None,
 ) -> Path:
     """Write a bundle: the synthetic table, its schema, the certificate, the manifest.
 
-    Where the ledger that charged the run is at hand, its policy decides, and the release is
-    entered there. A run that a policy admitted is not released without that ledger.
+    The ledger that charged the run has to be at hand: it says whether this is the run that was paid
+    for, its policy decides, and the release is entered there.
 
     Args:
         run_folder: the run.
@@ -54,7 +56,7 @@ def release(
         table: release this table, drawn from the run and recorded there; else one is drawn.
         rows: rows to draw; default: the schema's public number.
         seed: seed of the sampling; default: a fresh one. Either way it is public, and recorded.
-        ledger: the ledger that charged the run; default: the default ledger, if there is one.
+        ledger: the ledger that charged the run; default: the default ledger.
 
     Returns:
         The bundle's folder. The same run, seed and versions give the same bytes.
@@ -70,7 +72,7 @@ def release(
     run_folder = Path(run_folder)
     run = Run.load(run_folder)
     certificate = _releasable(run)
-    book = _permitted(certificate, ledger)
+    permission = Permission.of(run, ledger)
     if table is not None and (rows is not None or seed is not None):
         raise InputError("a table is released as it is: give either a table, or rows and seed")
     with atomic_folder(bundle) as temporary:
@@ -94,28 +96,8 @@ def release(
         description = manifest(temporary, run.schema, drawing)
         (temporary / MANIFEST).write_bytes(written(description))
         verify(temporary)
-        if book is not None:
-            manifest_sha256 = file_digest(temporary / MANIFEST)
-            enter_release(book, certificate["ledger"]["entry"], manifest_sha256)
+        permission.enter(file_digest(temporary / MANIFEST))
     return Path(bundle)
-
-
-def _permitted(certificate: dict[str, Any], ledger: Ledger | None) -> Ledger | None:
-    """Return the ledger that charged a run, if it is at hand and its policy allows the release."""
-    charge = certificate["ledger"]
-    if charge is None:
-        return None  # refused already; verification would refuse it again
-    book = ledger or Ledger.existing()
-    if book is None or book.id != charge["id"]:
-        if charge["policy"] is not None:
-            where = "there is none here" if book is None else f"{book.place} is another"
-            raise BudgetError(
-                f"a policy admitted this run, so its ledger {charge['id']} decides on the release, "
-                f"and {where}; set DPSYNTH_LEDGER to it"
-            )
-        return None
-    permit(book, charge["entry"])
-    return book
 
 
 def _releasable(run: Run) -> dict[str, Any]:

@@ -87,12 +87,7 @@ class Run:
         Raises:
             InputError: the folder exists or cannot be written, or an array is not plain numbers.
         """
-        from safetensors.numpy import save
-
-        for name, array in self.arrays.items():
-            if array.dtype.name not in DTYPES:
-                raise InputError(f"array '{name}' has type {array.dtype}; a run keeps numbers only")
-        state = save({name: np.asarray(a, order="C") for name, a in sorted(self.arrays.items())})
+        state = self._state()
         with atomic_folder(folder) as temporary:
             (temporary / STATE).write_bytes(state)
             (temporary / DOCUMENT).write_bytes(written(self._document(state)))
@@ -111,6 +106,19 @@ class Run:
         from dpsynth.pipeline import sample
 
         return sample(self, rows, seed=seed, plain=plain)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 by which the run is known, saved or not: what its ``run.json`` ends with."""
+        return str(self._document(self._state())["sha256"])
+
+    def _state(self) -> bytes:
+        from safetensors.numpy import save
+
+        for name, array in self.arrays.items():
+            if array.dtype.name not in DTYPES:
+                raise InputError(f"array '{name}' has type {array.dtype}; a run keeps numbers only")
+        return save({name: np.asarray(a, order="C") for name, a in sorted(self.arrays.items())})
 
     def _document(self, state: bytes) -> dict[str, Any]:
         """Describe the run; the last key is the digest of all others."""

@@ -178,7 +178,7 @@ def _ends(logits: Tensor) -> Tensor:
 
 
 class _Paths:
-    """The logits of rows under construction: each column's, from those that were drawn before it."""
+    """The logits of rows under construction: of each column, from those drawn before it."""
 
     def __init__(self, network: Network, rows: int, rng: np.random.Generator) -> None:
         self.network, self.shape = network, network.shape

@@ -28,6 +28,7 @@ FEW_PAIRS = 150  # up to so many are measured once; more, again where they stand
 MOST_CELLS = 10_000  # bins of all columns together; their pairs are kept as one square
 WIDEST_COLUMN = 16
 LEAST_UNITS = 20_000
+LEAST_SIGNAL = 40  # units times mu over codes: at 24 the steps of DP-SGD lose, at 57 they gain
 FINE = 250_000  # units times mu: from here on, noise leaves room for finer bins
 EXPECTED_UNITS = 5_000  # of a private step; more cost time and gain little
 
@@ -137,6 +138,11 @@ def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
         return "mixture", (
             f"below {LEAST_UNITS} units the noise of DP-SGD costs more than it teaches"
         )
+    signal = domain.population * gaussian_mu(budget.epsilon, budget.delta) / _codes(domain)
+    if signal < LEAST_SIGNAL:
+        return "mixture", (
+            "for so many columns and this budget the noise of DP-SGD costs more than it teaches"
+        )
     return "tvae", f"from {LEAST_UNITS} units on, DP-SGD adds what pairs of columns do not show"
 
 
@@ -196,12 +202,17 @@ def check_width(model: str, domain: Domain) -> None:
     Raises:
         InputError: for a model that fits pairs; a public fact, so it is known before any charge.
     """
-    cells = sum(min(feature.size, WIDEST_COLUMN) for feature in domain.features)
+    cells = _codes(domain)
     if model != "independent" and cells > MOST_CELLS:
         raise InputError(
             f"model '{model}' fits all pairs of columns, which have about {cells} bins; at most "
             f"{MOST_CELLS} fit into memory. Leave columns out (role: drop), or use independent"
         )
+
+
+def _codes(domain: Domain) -> int:
+    """Bins of all columns together, about."""
+    return sum(min(feature.size, WIDEST_COLUMN) for feature in domain.features)
 
 
 def runs_again(domain: Domain) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dpsynth.certificate import certify
+from dpsynth.charge import Charge
 from dpsynth.codec import Codec
 from dpsynth.errors import VerificationError
 from dpsynth.ledger import Ledger
@@ -98,13 +99,33 @@ def every_type() -> Schema:
 
 
 @pytest.fixture(scope="session")
-def made_run(every_type: Schema, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def made_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the ledger of `made_run` lies."""
+    return tmp_path_factory.mktemp("state") / "ledger.sqlite"
+
+
+@pytest.fixture(autouse=True)
+def _ledger_at_hand(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Give a test of `made_run` a copy of its ledger, and any other one of its own."""
+    place = tmp_path_factory.mktemp("office") / "ledger.sqlite"
+    if "made_run" in request.fixturenames:
+        request.getfixturevalue("made_run")
+        shutil.copyfile(request.getfixturevalue("made_ledger"), place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSYNTH_LEDGER", str(place))
+        yield
+
+
+@pytest.fixture(scope="session")
+def made_run(every_type: Schema, made_ledger: Path) -> Run:
     """A run of the model `independent` with flat histograms, charged to a ledger; no data read."""
     codec = Codec(every_type)
     generator = Independent(Domain.of(every_type, codec))
     budget = PrivacyBudget(epsilon=3.0, delta=1e-6)
     plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
-    ledger = Ledger(tmp_path_factory.mktemp("state") / "ledger.sqlite")
+    ledger = Ledger(made_ledger)
     entry = ledger.reserve(
         "cohort",
         purpose="",
@@ -117,15 +138,17 @@ def made_run(every_type: Schema, tmp_path_factory: pytest.TempPathFactory) -> Ru
         population=every_type.population.value,
     )
     ledger.begin(entry.id)
-    ledger.charge(entry.id)
     flat = np.concatenate([np.full(size, 1 / size) for size in codec.sizes])
-    return Run(
+    charge = Charge.of(ledger, entry)
+    run = Run(
         schema=every_type,
         model="independent",
         config={},
         arrays={"shares": flat},
-        certificate=certify(every_type, plan, model="independent", ledger=ledger, entry=entry),
+        certificate=certify(every_type, plan, model="independent", charge=charge),
     )
+    ledger.charge(entry.id, run=run.digest)
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -140,10 +163,11 @@ def run_folder(_saved: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def _released(_saved: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _released(_saved: Path, made_ledger: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from dpsynth.release import release
 
-    return release(_saved, tmp_path_factory.mktemp("bundles") / "bundle", rows=300, seed=7)
+    bundle = tmp_path_factory.mktemp("bundles") / "bundle"
+    return release(_saved, bundle, rows=300, seed=7, ledger=Ledger(made_ledger))
 
 
 @pytest.fixture

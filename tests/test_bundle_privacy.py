@@ -104,7 +104,7 @@ def test_the_events_a_model_must_pay_for_are_those_it_plans(model: str, every_ty
     shares = generator.shares(PrivacyBudget(epsilon=3.0, delta=1e-6))
     budget = PrivacyBudget(epsilon=3.0, delta=1e-6)
     plan = PrivacyPlan.calibrate(budget, shares)
-    document = certify(every_type, plan, model=model, ledger=None, entry=None)
+    document = certify(every_type, plan, model=model, charge=None)
 
     def complaints(events: list[Document]) -> list[str]:
         read = tuple(event_from_dict(event) for event in events)
@@ -127,7 +127,7 @@ def test_a_certificate_survives_its_document(forger: Forger) -> None:
 def test_a_whole_epsilon_is_certified_as_any_other(every_type: Schema) -> None:
     event = JointHistograms("one-way histograms", len(every_type.modelled), 2, 10.0)
     plan = PrivacyPlan(PrivacyBudget(epsilon=3, delta=1e-6), (event,), 2)
-    document = certify(every_type, plan, model="independent", ledger=None, entry=None)
+    document = certify(every_type, plan, model="independent", charge=None)
     read = json.loads(json.dumps(document))
     assert Certificate.from_dict(read).to_dict() == document
     assert document["ledger"] is None and "charged to no ledger" in document["not_covered"][0]

@@ -11,7 +11,8 @@ from dpsynth.accounting import epsilon
 from dpsynth.errors import InputError
 from dpsynth.events import UNDECIDED, Event, JointHistograms, PoissonSgd
 from dpsynth.gaussian import gaussian_mu
-from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.not_private import NOMINAL
+from dpsynth.plan import LARGEST_EPSILON, PrivacyBudget, PrivacyPlan, Share
 
 
 def counts(number: int = 12, rows: int = 1) -> JointHistograms:
@@ -136,6 +137,18 @@ def test_event_by_name() -> None:
 def test_what_is_no_budget(eps: float, at: float) -> None:
     with pytest.raises(InputError, match="epsilon|delta"):
         PrivacyBudget(eps, at)
+
+
+@pytest.mark.parametrize("eps", [1000.1, 1e30, 1e308, 10**400])
+def test_a_budget_that_is_no_protection_is_refused(eps: float) -> None:
+    with pytest.raises(InputError, match=r"at most 1000: so large an epsilon is no protection"):
+        PrivacyBudget(eps, 1e-6)
+
+
+def test_the_largest_budget_has_a_plan() -> None:
+    assert NOMINAL.epsilon <= LARGEST_EPSILON == 1000
+    plan = calibrate(LARGEST_EPSILON, 1e-6, (counts(), 0.3), (steps(), 0.7))
+    assert plan.epsilon <= LARGEST_EPSILON
 
 
 @pytest.mark.parametrize("eps", [1e-6, 1e-9, 1e-300])

@@ -190,6 +190,14 @@ MISTAKES: list[tuple[str, object, str]] = [
     ("sign_off/people", 21, "sign_off.people: at most 20"),
     ("capps", {}, "capps: there is no such key here (did you mean 'caps'?)"),
     ("name", "TODO", "name: is still TODO"),
+    ("name", "office\x1b[2J", "name: the text has a line break or another character"),
+    ("caps/year/basis", "a\x07b", "caps.year.basis: the text has a line break"),
+    ("caps/year/basis", "board\n", "caps.year.basis: the text has a line break"),
+    ("caps/year/basis", "a\u202eb", "caps.year.basis: the text has a line break"),
+    ("tiers/rare-disease/least/basis", "\x9b2J", "tiers.rare-disease.least.basis: the text has"),
+    ("minimum_population/basis", "a\tb", "minimum_population.basis: the text has a line break"),
+    ("gates", ["a", "b\x1b[0m"], "gates: 'b\\x1b[0m' has a line break"),
+    ("a\x1b[2J", 1, "a\\x1b[2J: there is no such key here"),
 ]
 
 
@@ -200,6 +208,7 @@ def test_a_mistake_is_named_with_its_place(path: str, value: object, message: st
     assert message in str(caught.value)
     assert str(caught.value).startswith("policy office.yaml has 1 mistake:\n")
     assert caught.value.exit_code == 2
+    assert all(line.isprintable() for line in str(caught.value).split("\n"))
 
 
 def test_all_mistakes_are_listed_at_once_a_line_each() -> None:

@@ -42,7 +42,7 @@ def domain(columns: int = 12, population: int = 50_000, max_rows: int = 1) -> Do
 domains = st.builds(domain, st.integers(1, 300), st.integers(1, 10**9), st.integers(1, 5040))
 budgets = st.builds(
     PrivacyBudget,
-    epsilon=st.floats(1e-6, 1e6),
+    epsilon=st.floats(1e-6, 1e3),
     delta=st.floats(-9.9, -0.1).map(lambda power: 10**power),
 )
 
@@ -108,11 +108,14 @@ def test_presets_and_the_check_of_certificates_are_light() -> None:
 def test_a_model_is_chosen_by_the_public_population() -> None:
     """One unit more or less in the table changes nothing: the table is not asked."""
     assert list(inspect.signature(choose).parameters) == ["domain", "budget"]
-    for epsilon in (0.1, 10.0):
+    for epsilon in (1.0, 10.0):
         budget = replace(BUDGET, epsilon=epsilon)
         assert choose(domain(population=LEAST_UNITS - 1), budget)[0] == "mixture"
         name, reason = choose(domain(population=LEAST_UNITS), budget)
         assert name == "tvae" and str(LEAST_UNITS) in reason
+    name, reason = choose(domain(columns=100, population=LEAST_UNITS), budget)
+    assert name == "mixture" and "columns" in reason
+    assert choose(domain(), replace(BUDGET, epsilon=0.01))[0] == "mixture"
 
 
 # Shares ---------------------------------------------------------------------------------------

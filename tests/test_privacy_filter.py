@@ -316,6 +316,16 @@ def test_composing_what_happened_to_be_run_is_no_filter() -> None:
     assert worst(PrivacyFilter(epsilon, delta / 0.9).admits, claims, epsilon, 2) <= delta / 0.9
 
 
+def test_a_sum_beyond_all_floats_is_more_than_any_cap() -> None:
+    cap = PrivacyFilter(1.5e308, 1e-5)
+    assert cap.used([spend(1e308)]) == 1e308 and cap.admits([spend(1e308)])
+    assert cap.used([spend(1e308)] * 3) == math.inf and not cap.admits([spend(1e308)] * 3)
+    with pytest.raises(InputError, match="finite"):
+        Spend(10**400, 1e-6, ())
+    with pytest.raises(InputError, match="finite"):
+        PrivacyFilter(10**400, 1e-6)
+
+
 def test_numbers_are_taken_as_written_and_rounded_down() -> None:
     assert exactly(0.1) * 3 == exactly(0.3)
     assert exactly(np.float64(1e-05)) * 100_000 == 1

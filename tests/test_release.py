@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsynth.codec import Codec
-from dpsynth.errors import GateError, InputError, TableError
+from dpsynth.errors import BudgetError, GateError, InputError, TableError
 from dpsynth.release import release
 from dpsynth.run import Run
 from dpsynth.sampler import sample_frames
@@ -221,7 +222,7 @@ def test_frictionless_would_notice_a_cell_out_of_bounds(bundle: Path) -> None:
 
 
 def test_declared_spellings_of_missing_and_true_stay_valid(
-    made_run: Run, every_type: Schema, tmp_path: Path
+    made_run: Run, every_type: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A source may write ``?`` and ``yes``; whatever the bundle writes, its schema must say."""
     frictionless = pytest.importorskip("frictionless")
@@ -234,6 +235,10 @@ def test_declared_spellings_of_missing_and_true_stay_valid(
     assert Codec(schema).sizes == Codec(every_type).sizes
     certificate = made_run.certificate | {"schema_sha256": schema.hash()}
     replace(made_run, schema=schema, certificate=certificate).save(tmp_path / "run")
+    with pytest.raises(BudgetError, match="has another schema"):
+        release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    granted = SimpleNamespace(enter=lambda manifest: None)  # of a ledger that charged such a run
+    monkeypatch.setattr("dpsynth.release.Permission.of", lambda run, book: granted)
     made = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
     package = frictionless.Package(str(made / "datapackage.json"))
     report = package.get_resource("synthetic-csv").validate()

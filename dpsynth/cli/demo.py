@@ -38,6 +38,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
     folder = _fresh(Path(output))
     with Console(as_json=as_json, quiet=quiet) as console:
         schema = Schema.load("demo")
+        ledger = Ledger(folder / "ledger.sqlite")
         console.progress("simulating", 0.0)
         cohort = simulate(PATIENTS, seed=SEED)
         cohort.to_csv(folder / "cohort.csv", index=False)
@@ -48,12 +49,12 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
             delta=DELTA,
             dataset="demo",
             purpose="demo",
-            ledger=Ledger(folder / "ledger.sqlite"),
+            ledger=ledger,
             output=folder / "run",
             progress=console.progress,
         )
         console.progress("bundle", 0.0)
-        bundle = release(folder / "run", folder / "bundle", seed=SEED)
+        bundle = release(folder / "run", folder / "bundle", seed=SEED, ledger=ledger)
         checks = verify(bundle)
         console.progress("comparing", 0.0)
         synthetic = pipeline.sample(run, seed=SEED)

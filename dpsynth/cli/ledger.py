@@ -38,7 +38,7 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
     from dpsynth.ledger_accounts import accounts
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        book = Ledger()
+        book = Ledger.present()
         state = book.state()
         found = accounts(state, datetime.now(UTC), dataset=dataset, compose=composed)
         entries = [entry for account in found for entry in account.entries]
@@ -74,7 +74,7 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
 
     with Console(as_json=as_json, quiet=quiet) as console:
         given = None if file is None else Policy.load(file)
-        book = Ledger()
+        book = Ledger.present() if given is None else Ledger()
         if given is not None:
             adopt(book, given)
         adopted = book.state().adopted
@@ -120,7 +120,7 @@ def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
     from dpsynth.ledger_office import sign as add_signature
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        signed = add_signature(Ledger(), entry, note)
+        signed = add_signature(Ledger.present(), entry, note)
         names = ", ".join(one.who for one in signed.signatures)
         lines = [f"entry {signed.id} of dataset {signed.dataset} is signed by {names}"]
         console.result("ledger-sign", {"internal": True, "entry": signed.to_dict()}, lines)
@@ -138,9 +138,23 @@ def void(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
     from dpsynth.ledger_office import void as take_out
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        voided = take_out(Ledger(), entry, reason)
+        voided = take_out(Ledger.present(), entry, reason)
         lines = [f"entry {voided.id} of dataset {voided.dataset} is voided and counts no more"]
         console.result("ledger-void", {"internal": True, "entry": voided.to_dict()}, lines)
+
+
+@ledger.command(epilog="Example:  dpsynth ledger close run/")
+@click.argument("run", type=click.Path())
+@output_options
+def close(run: str, as_json: bool, quiet: bool) -> None:
+    """Close the entry of RUN, whose fit ended well but could not reach the ledger any more."""
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_office import close as close_entry
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        closed = close_entry(Ledger.present(), run)
+        lines = [f"entry {closed.id} of dataset {closed.dataset} is charged"]
+        console.result("ledger-close", {"internal": True, "entry": closed.to_dict()}, lines)
 
 
 @ledger.command(epilog="Example:  dpsynth ledger verify --against bundle/")
@@ -155,7 +169,7 @@ def verify(against: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     from dpsynth.ledger_verify import verify_ledger
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        book = Ledger()
+        book = Ledger.present()
         checks = verify_ledger(book, against)
         values = {"internal": True, "ledger": book.id, "verified": True, "checks": checks}
         console.result("ledger-verify", values, [f"ok  {line}" for line in checks])
@@ -174,7 +188,7 @@ def backup(file: str, as_json: bool, quiet: bool) -> None:
     from dpsynth.ledger_backup import back_up
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        made = back_up(Ledger(), file)
+        made = back_up(Ledger.present(), file)
         values = {"internal": True, "backup": str(made)}
         console.result("ledger-backup", values, [f"the ledger is copied to {made}"])
 
@@ -192,7 +206,7 @@ def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
     from dpsynth.ledger_export import exported
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        exported(Ledger(), output, html=html)
+        exported(Ledger.present(), output, html=html)
         console.result("ledger-export", {"internal": True, "file": output}, [f"wrote {output}"])
 
 

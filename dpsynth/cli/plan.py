@@ -72,7 +72,7 @@ def plan(
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
-        answer = _answer(prepared, loaded, dataset, tier, policy)
+        answer = _answer(console, prepared, loaded, dataset, tier, policy)
         if answer is not None:
             values["policy"] = answer.to_dict()
             lines += ["", *_answer_lines(answer)]
@@ -82,20 +82,29 @@ def plan(
 
 
 def _answer(
-    prepared: Prepared, schema: Schema, dataset: str | None, tier: str | None, file: str | None
+    console: Console,
+    prepared: Prepared,
+    schema: Schema,
+    dataset: str | None,
+    tier: str | None,
+    file: str | None,
 ) -> Preview | None:
     """Ask the policy that is named, else that of the ledger, where a dataset is named."""
     from datetime import UTC, datetime
 
     from dpsynth.ledger import Ledger
+    from dpsynth.ledger_checks import check_request
     from dpsynth.policy import Policy
     from dpsynth.preview import UNNAMED, Wish, preview
 
+    check_request(dataset or UNNAMED, "", tier, 1.0, 0.5)
     policy = None if file is None else Policy.load(file)
     book = None if dataset is None else Ledger.existing()
     state = None if book is None else book.state()
-    if policy is None and state is not None:
-        policy = state.policy
+    own = None if state is None else state.policy
+    if policy is not None and own is not None and own.digest != policy.digest:
+        console.advice(f"The ledger has adopted the policy '{own.name}'; fits keep that one.")
+    policy = policy or own
     if policy is None:
         return None
     past = () if state is None else state.past()
@@ -128,7 +137,7 @@ def _answer_lines(answer: Preview) -> list[str]:
     lines.append(f"what binds  {names}")
     lines += [f"            {verdict.constraint}: {verdict.remedy}" for verdict in answer.binding]
     if answer.largest is not None:
-        lines.append(f"would do    epsilon {answer.largest:g} satisfies every cap")
+        lines.append(f"would do    epsilon {answer.largest:g} satisfies every constraint")
     return lines
 
 

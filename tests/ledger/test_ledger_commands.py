@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from dpsynth.cli import main
+from dpsynth.errors import BudgetError
 from dpsynth.ledger import Ledger
 
 BUDGET = ["--delta", "1e-6", "--model", "independent", "--quiet"]
@@ -94,6 +96,11 @@ def fit(cli: Cli, output: str, **changes: Any) -> Outcome:
 
 
 def test_an_office_from_policy_to_release(cli: Cli) -> None:
+    for looking in ("policy", "show", "verify"):
+        told = cli("ledger", looking)
+        assert told.code == 2 and "there is no ledger at" in told.err
+    assert not Path("ledger.sqlite").exists()
+    Ledger()
     assert "nothing is capped" in cli("ledger", "policy").out
     adopted = cli("ledger", "policy", "office.policy.yaml", user="chair")
     assert adopted.code == 0 and "by chair" in adopted.out
@@ -144,7 +151,7 @@ def test_plan_says_which_constraint_binds_and_what_would_do(cli: Cli) -> None:
     much = cli(*plan, "--model", "independent", "--epsilon", "0.9", "--tier", "standard")
     assert much.code == 4 and "would refuse" in much.err
     assert "what binds  epsilon a release, epsilon in 365 days" in much.out
-    assert "would do    epsilon 0.405 satisfies every cap" in much.out
+    assert "would do    epsilon 0.405 satisfies every constraint" in much.out
     assert (
         cli(*plan, "--model", "independent", "--epsilon", "0.405", "--tier", "standard").code == 0
     )
@@ -153,6 +160,30 @@ def test_plan_says_which_constraint_binds_and_what_would_do(cli: Cli) -> None:
     answer = json.loads(wrong.out)["policy"]
     assert answer["binding"] == ["tier", "model"] and answer["largest_epsilon"] is None
     assert not Path("ledger.sqlite").exists()  # a plan writes nothing
+
+
+def test_plan_advises_nothing_that_the_floor_forbids(cli: Cli) -> None:
+    plan = ["plan", "ward.schema.json", "--delta", "1e-6", "--policy", "office.policy.yaml"]
+    plan += ["--model", "independent", "--tier", "rare-disease", "--epsilon"]
+    little = cli(*plan, "0.1")
+    assert little.code == 4 and "would do" not in little.out
+    Path("office.policy.yaml").write_text(POLICY.replace("0.405", "0.16"))
+    contradiction = cli(*plan, "0.2")
+    assert contradiction.code == 4 and "would do" not in contradiction.out
+
+
+def test_plan_checks_names_as_a_fit_does(cli: Cli) -> None:
+    plan = ["plan", "ward.schema.json", "--delta", "1e-6", "--epsilon", "0.1"]
+    refused = cli(*plan, "--dataset", "two words")
+    assert refused.code == 2 and "a dataset's name has" in refused.err
+
+
+def test_plan_says_which_policy_a_fit_would_keep(cli: Cli) -> None:
+    cli("ledger", "policy", "office.policy.yaml")
+    Path("other.policy.yaml").write_text(POLICY.replace("0.405", "0.3"))
+    plan = ["plan", "ward.schema.json", "--delta", "1e-6", "--epsilon", "0.2", "--dataset", "ward"]
+    plan += ["--model", "independent", "--tier", "standard", "--policy", "other.policy.yaml"]
+    assert "has adopted the policy 'Office'; fits keep that one" in cli(*plan).err
 
 
 def test_plan_asks_the_ledger_about_a_dataset(cli: Cli) -> None:
@@ -186,7 +217,8 @@ def test_a_policy_with_mistakes_lists_them_and_changes_nothing(cli: Cli) -> None
 
 
 def test_the_same_file_under_another_name_is_told(cli: Cli) -> None:
-    assert "warning" not in fit(cli, "one").err
+    first = fit(cli, "one").err
+    assert "a new ledger was made" in first and "the same data" not in first
     told = fit(cli, "two", dataset="elsewhere")
     assert told.code == 0 and "dpsynth: warning: the same data were fitted as dataset" in told.err
     assert "'ward-2019'" in told.err
@@ -208,6 +240,33 @@ def test_a_backup_is_whole_and_can_be_put_back(cli: Cli) -> None:
     lost = cli("ledger", "verify", "--against", "two")
     assert lost.code == 5 and "an old backup was put in its place" in lost.err
     assert fit(cli, "three").code == 0
+
+
+@pytest.mark.parametrize("name", ["led#1.sqlite", "led?2%20.sqlite", "a b.sqlite"])
+def test_a_backup_of_any_name_is_that_ledger(
+    cli: Cli, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / name))
+    assert fit(cli, "one").code == 0
+    assert cli("ledger", "backup", "copy.sqlite").code == 0
+    assert Ledger("copy.sqlite").records() == Ledger().records() != []
+    assert {path.name for path in tmp_path.glob("led*")} <= {name, "ledger.sqlite"}
+
+
+def test_a_copy_that_is_none_is_no_backup(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: whatever is copied, it is another ledger."""
+    fit(cli, "one")
+    connect = sqlite3.connect
+
+    def elsewhere(place: Any, *rest: Any, **more: Any) -> Any:
+        if "mode=ro" in str(place):
+            place = ":memory:"
+        return connect(place, *rest, **more)
+
+    monkeypatch.setattr("dpsynth.ledger_backup.sqlite3.connect", elsewhere)
+    refused = cli("ledger", "backup", "copy.sqlite")
+    assert refused.code == 4 and "is no copy of it" in refused.err
+    assert not Path("copy.sqlite").exists()
 
 
 def test_a_backup_is_taken_while_others_write(cli: Cli) -> None:
@@ -233,6 +292,23 @@ def test_a_ledger_on_a_server_is_backed_up_there(
     refused = cli("ledger", "backup", "copy.sqlite")
     assert refused.code == 2 and "pg_dump" in refused.err
     assert cli("ledger", "verify", "--against", "one").code == 0
+
+
+def test_an_open_entry_is_closed_before_a_release(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object, **__: object) -> None:
+        raise BudgetError("the server is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "charge", lost)
+        ended = fit(cli, "run")
+    assert ended.code == 0 and "dpsynth ledger close RUN" in ended.err
+    refused = cli("release", "run", "-o", "bundle")
+    assert refused.code == 4 and "still open" in refused.err
+    closed = cli("ledger", "close", "run")
+    assert closed.code == 0 and "is charged" in closed.out
+    assert cli("release", "run", "-o", "bundle").code == 0
 
 
 def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,8 @@ from dpsynth.ledger_entry import Spent, Status
 from dpsynth.ledger_export import Snapshot, exported
 from dpsynth.ledger_office import adopt, enter_release, sign, void
 from dpsynth.ledger_page import factor, figure, one_in, page, shown
-from dpsynth.ledger_state import State
-from dpsynth.policy import Policy
+from dpsynth.ledger_state import Adopted, State, past_of
+from dpsynth.policy import Cap, Caps, Policy
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
@@ -240,10 +240,9 @@ def test_texts_of_people_stay_texts(
     sqlite: Ledger, reserve: Reserve, capped: Capped, person: Callable[[str], None], tmp_path: Path
 ) -> None:
     attack = "</title><script>alert(1)</script><img src=x onerror='a()'>\"{{ 7*7 }}{% raw %}"
-    hidden = "caf\u202etxt\u2066\u200b\x00\x1b[31m"
     person("<b onclick=x>boss</b>")
-    for name in (f"first {attack}", f"{attack}{hidden}"):
-        caps = {"total": {"epsilon": 5, "basis": f"{attack}\n{hidden}"}}
+    for name in (f"first {attack}", attack):
+        caps = {"total": {"epsilon": 5, "basis": attack}}
         adopt(
             sqlite,
             capped(1, name=name, caps=caps, minimum_population={"value": 5, "basis": attack}),
@@ -259,8 +258,6 @@ def test_texts_of_people_stay_texts(
     assert not [name for _, attrs in found.tags for name in attrs if name.startswith("on")]
     assert found.text.count(attack) >= 7
     assert "49" not in re.findall(r"\b49\b", found.text)
-    assert "caf[U+202E]txt[U+2066][U+200B][U+0000][U+001B][31m" in found.text
-    assert not set(hidden[3:8]) & set(content) - set("txt")
     assert "<bdi>\u05e9\u05dc\u05d5\u05dd</bdi>" in content
 
 
@@ -270,6 +267,7 @@ def snapshot_with(purpose: str, who: str) -> Snapshot:
     facts: dict[str, Any] = {"tier": None, "model": "independent", "schema_hash": "f" * 64}
     facts |= {"epsilon": 0.5, "delta": 1e-6, "plan": {"events": []}, "allow_refuse": False}
     facts |= {"population": 9, "policy": None, "version": "1", "host": "elsewhere", "process": 1}
+    facts |= {"sign_off": 0, "gates": []}
     head = Head(1, "0" * 64)
     history = (Status(at, "charged", ""),)
     entry = Entry("e" * 32, "cardio", at, who, purpose, head=head, history=history, **facts)
@@ -277,6 +275,19 @@ def snapshot_with(purpose: str, who: str) -> Snapshot:
     state = State(head, at, (entry,), ())
     moment = datetime(2026, 11, 21, tzinfo=UTC)
     return Snapshot("id", at, moment, "1", state, (account,))
+
+
+def test_invisible_characters_are_named() -> None:
+    """Neither a ledger nor a policy takes them in; the page does not rely on that."""
+    hidden = "caf\u202etxt\u2066\u200b\x00\x1b[31m"
+    policy = Policy(hidden, 1e-5, Caps(total=Cap(5.0, f"line\n{hidden}")))
+    one = snapshot_with(hidden, hidden)
+    adopted = (Adopted(one.state.entries[0].at, hidden, policy),)
+    content = page(replace(one, state=replace(one.state, adopted=adopted)))
+    said = "caf[U+202E]txt[U+2066][U+200B][U+0000][U+001B][31m"
+    found = Page(content).text
+    assert found.count(said) >= 5 and f"line {said}" in found
+    assert not set("\u202e\u2066\u200b\x00\x1b") & set(content)
 
 
 @settings(max_examples=50, deadline=None)
@@ -327,7 +338,6 @@ def test_history_rises_with_each_fit_and_falls_after_365_days() -> None:
     policy = Policy.from_dict(
         {"dpsynth_policy": 1, "name": "t", "delta": 1e-3, "caps": caps}, "test"
     )
-    from dpsynth.ledger_state import Adopted
     from dpsynth.policy_rules import room
 
     state = replace(one.state, entries=entries, adopted=(Adopted(first.at, "chair", policy),))
@@ -418,6 +428,42 @@ def test_the_ledger_is_never_written_over(full: Ledger, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is the ledger itself"):
             exported(full, target, html=True)
     assert place.read_bytes() == before
+
+
+@pytest.mark.parametrize("target", ["/", ".", "", "sub", "sub/.."])
+def test_a_folder_is_no_file_to_export_to(
+    target: str, sqlite: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(InputError, match="it is a folder; name a file"):
+        exported(sqlite, target)
+
+
+def test_a_name_that_is_too_long_is_told(sqlite: Ledger, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the name is too long"):
+        exported(sqlite, tmp_path / ("x" * 300))
+
+
+STRANGE: list[Any] = [
+    *({}, {"events": 5}, {"events": None}, {"events": "all"}, {"events": {"a": 1}}),
+    *({"events": [None]}, {"events": [[]]}, {"events": [{"kind": []}]}),
+    *({"events": [events()["events"][0] | {"sigma": sigma}]} for sigma in (10**400, 1e300, 1e-300)),
+    {"events": [events()["events"][0] | {"histograms": 10**6, "rows_per_unit": 10**6, "sigma": 3}]},
+]
+
+
+@pytest.mark.parametrize("plan", STRANGE)
+def test_a_fit_of_events_that_nobody_can_compose_counts_by_its_claim(
+    plan: dict[str, Any], sqlite: Ledger, reserve: Reserve, capped: Capped, tmp_path: Path
+) -> None:
+    adopt(sqlite, capped(1, delta=1e-5))
+    spend = past_of(reserve(sqlite, plan=plan)).spend
+    assert (spend.epsilon, spend.delta, spend.events) == (0.5, 1e-6, ())
+    (account,) = accounts(sqlite.state(), now(), compose=True)
+    assert account.composed is None and account.meters[0].used == 0.5
+    for html in (False, True):
+        exported(sqlite, tmp_path / "out", html=html)
 
 
 def test_a_full_disk_leaves_the_older_export(

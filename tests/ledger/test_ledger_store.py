@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ import pytest
 import sqlalchemy as sa
 
 from dpsynth import ledger_postgres, ledger_sqlite
-from dpsynth.errors import BudgetError, InputError
+from dpsynth.errors import BudgetError, InputError, VerificationError
 from dpsynth.ledger import Entry, Ledger
+from dpsynth.ledger_verify import verify_ledger
 
 Reserve = Callable[..., Entry]
 
@@ -159,6 +161,42 @@ def test_a_ledger_held_by_another_is_a_clear_error(
     assert reserve(impatient).status == "reserved"
 
 
+def test_a_ledger_that_was_removed_is_not_made_anew(sqlite: Ledger, reserve: Reserve) -> None:
+    """A fit that began with one ledger must not go on with an empty one."""
+    reserve(sqlite)
+    Path(sqlite.place).unlink()
+    with pytest.raises(BudgetError, match="the file is gone"):
+        reserve(sqlite)
+    assert not Path(sqlite.place).exists()
+
+
+def test_a_commit_outlives_a_power_cut(sqlite: Ledger) -> None:
+    """EXTRA (3) also writes down that the journal is gone; with FULL a commit could come undone."""
+    with sqlite.store.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 3
+
+
+@pytest.mark.parametrize("year", [1970, 9999])
+def test_a_clock_out_of_all_reason_writes_nothing(
+    ledger: Ledger, reserve: Reserve, year: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = datetime(year, 1, 1, tzinfo=UTC)
+    monkeypatch.setattr(type(ledger.store.database), "now", lambda self, connection: moment)
+    with pytest.raises(BudgetError, match="the clock says"):
+        reserve(ledger)
+    assert ledger.records() == []
+
+
+def test_a_clock_that_was_set_forward_shows(
+    ledger: Ledger, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = datetime.now(UTC) + timedelta(days=366)
+    monkeypatch.setattr(type(ledger.store.database), "now", lambda self, connection: moment)
+    reserve(ledger)
+    with pytest.raises(VerificationError, match="a clock was set forward"):
+        verify_ledger(ledger)
+
+
 @contextmanager
 def little_room(ledger: Ledger) -> Iterator[None]:
     """Let a SQLite file grow no more: what a full disk says, from the same place in SQLite."""
@@ -191,13 +229,14 @@ def test_a_lost_connection_is_a_clear_error_and_loses_nothing(
 ) -> None:
     ledger = Ledger(server.new())
     reserve(ledger)
-    with pytest.raises(BudgetError, match="cannot be reached, or the connection was lost"):
-        with ledger.writing() as pen:
+    try:
+        with pytest.raises(BudgetError, match="the connection was lost"), ledger.writing() as pen:
             server.stop()  # in the middle of a transaction
             pen.write("charged", pen.state.entries[0].id, {"note": ""})
-    with pytest.raises(BudgetError, match="cannot be reached"):
-        reserve(ledger)
-    server.start()
+        with pytest.raises(BudgetError, match="cannot be reached; nothing was entered"):
+            reserve(ledger)
+    finally:
+        server.start()
     assert [entry.status for entry in ledger.entries()] == ["reserved"]
     assert reserve(ledger).status == "reserved"
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from dpsynth import pipeline
 from dpsynth.codec import Codec
 from dpsynth.cohort import read_cohort
 from dpsynth.entropy import Entropy, OsEntropy, SeededEntropy
-from dpsynth.errors import ArtifactError, GateError, VerificationError
+from dpsynth.errors import ArtifactError, BudgetError, GateError, VerificationError
 from dpsynth.ledger import Ledger
 from dpsynth.models.base import Domain
 from dpsynth.models.independent import Independent
@@ -51,9 +52,13 @@ def rows() -> pd.DataFrame:
     )
 
 
+def office(folder: Path) -> Ledger:
+    return Ledger(folder / "ledger.sqlite")
+
+
 def fitted(rows: pd.DataFrame, schema: Schema, folder: Path, **changes: Any) -> Run:
     settings: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "model": "independent"}
-    settings |= {"dataset": "cohort", "ledger": Ledger(folder / "ledger.sqlite")}
+    settings |= {"dataset": "cohort", "ledger": office(folder)}
     return pipeline.fit(rows, schema, output=folder / "run", **(settings | changes))
 
 
@@ -69,9 +74,10 @@ def test_a_stamped_run_is_not_released(
 ) -> None:
     run = fitted(rows, every_type, tmp_path, **STAMPED[stamp])
     assert run.stamps == (stamp,) == Run.load(tmp_path / "run").stamps
+    office(tmp_path)
     before = set(os.listdir(tmp_path))
     with pytest.raises(GateError, match=f"stamped {stamp} and may not be released") as caught:
-        release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1)
+        release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
     assert caught.value.exit_code == 3
     assert set(os.listdir(tmp_path)) == before
 
@@ -82,7 +88,7 @@ def test_a_release_that_ignores_stamps_would_be_noticed(
     """The broken twin of the test above."""
     fitted(rows, every_type, tmp_path, **STAMPED["seeded-entropy"])
     monkeypatch.setattr("dpsynth.release._releasable", lambda run: run.certificate)
-    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1)
+    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
     assert (tmp_path / "bundle").exists()
 
 
@@ -100,7 +106,7 @@ def test_a_source_is_not_taken_at_its_word(
 
 def test_a_sound_run_is_released(rows: pd.DataFrame, every_type: Schema, tmp_path: Path) -> None:
     assert fitted(rows, every_type, tmp_path).stamps == ()
-    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1)
+    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
 
 
 def test_a_stamp_does_not_come_off_by_hand(
@@ -112,7 +118,7 @@ def test_a_stamp_does_not_come_off_by_hand(
     document["stamps"] = []
     path.write_text(json.dumps(document))
     with pytest.raises(ArtifactError, match="damaged"):
-        release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1)
+        release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
 
 
 def test_a_run_without_ledger_is_refused_whatever_its_stamps(
@@ -123,7 +129,11 @@ def test_a_run_without_ledger_is_refused_whatever_its_stamps(
     with pytest.raises(GateError, match="stamped no-ledger"):
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
     monkeypatch.setattr("dpsynth.release._releasable", lambda run: run.certificate)
-    with pytest.raises(VerificationError, match="no ledger was charged"):
+    with pytest.raises(BudgetError, match="no ledger charged this run"):  # a second lock
+        release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
+    granted = SimpleNamespace(enter=lambda manifest: None)
+    monkeypatch.setattr("dpsynth.release.Permission.of", lambda run, book: granted)
+    with pytest.raises(VerificationError, match="no ledger was charged"):  # and a third
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
 
 
@@ -167,6 +177,6 @@ def test_the_noise_cannot_be_drawn_again(
     broken.save(tmp_path / "broken" / "run")
     assert can_replay(tmp_path / "broken", broken, fit)
 
-    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=5)
+    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=5, ledger=office(tmp_path))
     assert not can_replay(tmp_path / "run", run, fit)
     assert not can_replay(tmp_path / "bundle", run, fit)

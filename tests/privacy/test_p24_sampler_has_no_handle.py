@@ -35,6 +35,7 @@ ROOT = Path(dpsynth.__file__).parent
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 # release takes a table that was drawn from the run, by its path, and compares it with the record.
+# A release asks the ledger that charged the run; a ledger holds no rows (P15).
 DRAWN = {("dpsynth.release.release", "table"), ("dpsynth.samples.record_sample", "table")}
 NAMES = re.compile("data|source|table|frame|rows_of|real|train|reference|avoid|like|cohort|holdout")
 TYPES = re.compile(r"DataFrame|Series|\bTable|Cohort|Source|ndarray|NDArray|Entropy|Ledger")
@@ -98,6 +99,7 @@ RELEASING = [
     "bundle_tables",
     "cli/sample",
     "cli/release",
+    "permission",
 ]
 
 
@@ -148,7 +150,8 @@ def watch(*commands):
             assert stop.code in (0, None), (command, stop.code)
     active.clear()
     return [list(item) for item in opened]
-real = watch("sample run --rows 50 --seed 1 -o drawn.csv -q", "release run --seed 2 -o bundle -q")
+sampled = watch("sample run --rows 50 --seed 1 -o drawn.csv -q")
+real = sampled + watch("release run --seed 2 -o bundle -q")
 frames = sampler.Sampler.frames
 def rejecting(self, rows, **options):
     with open("source.csv") as file:
@@ -156,7 +159,7 @@ def rejecting(self, rows, **options):
     yield from frames(self, rows, **options)
 sampler.Sampler.frames = rejecting
 twin = watch("sample run --rows 50 --seed 1 -o again.csv -q")
-print("RESULT" + json.dumps([real, twin]))
+print("RESULT" + json.dumps([sampled, real, twin]))
 """
 
 
@@ -193,10 +196,14 @@ def test_nothing_but_the_run_is_opened(clinic: Schema, visits: Visits, tmp_path:
         text=True,
     )
     assert "RESULT" in said.stdout, said.stderr
-    real, twin = json.loads(said.stdout.partition("RESULT")[2])
+    sampled, real, twin = json.loads(said.stdout.partition("RESULT")[2])
     assert any(place.endswith("run.json") for _, place in real), "the hook sees what is opened"
     assert outside(twin, tmp_path) == {"source.csv"}
-    assert outside(real, tmp_path) == set()
+    assert outside(sampled, tmp_path) == set()
+    assert outside(real, tmp_path) <= {"ledger.sqlite", "sqlite3.connect"}  # asks for permission
+    assert {Path(place).name for event, place in real if event == "sqlite3.connect"} == {
+        "ledger.sqlite?mode=rw"
+    }
 
 
 def keeps_the_cohort(

@@ -1,0 +1,44 @@
+"""Permission to release a run: from the ledger that charged it, and entered there.
+
+A release reads no row; it asks the office's ledger, which holds none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsynth.errors import BudgetError
+from dpsynth.ledger_book import Book
+from dpsynth.ledger_office import enter_release, permit
+from dpsynth.run import Run
+
+
+@dataclass(frozen=True)
+class Permission:
+    """A run that may be released, and the ledger that says so."""
+
+    book: Book
+    entry: str
+
+    @classmethod
+    def of(cls, run: Run, book: Book | None) -> Permission:
+        """Ask the ledger that charged a run; by default the one at hand.
+
+        Raises:
+            BudgetError: that ledger is not at hand, or does not allow the release.
+        """
+        if run.certificate is None or run.certificate["ledger"] is None:
+            raise BudgetError("no ledger charged this run; fit again with one")
+        wanted = run.certificate["ledger"]["id"]
+        book = book or Book.existing()
+        if book is None or book.id != wanted:
+            where = "there is none here" if book is None else f"{book.place} is another"
+            raise BudgetError(
+                f"ledger {wanted} charged this run and decides on its release, and {where}; set "
+                "DPSYNTH_LEDGER to it"
+            )
+        return cls(book, permit(book, run).id)
+
+    def enter(self, manifest: str) -> None:
+        """Record that a bundle is written; ``manifest`` is the SHA-256 of its manifest."""
+        enter_release(self.book, self.entry, manifest)
