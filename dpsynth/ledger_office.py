@@ -10,7 +10,7 @@ from dpsynth.ledger_book import Book
 from dpsynth.ledger_checks import check_text, require_person, same_person
 from dpsynth.ledger_entry import CHARGED, POLICY, READING, RELEASED, SIGNED, VOIDED, Entry
 from dpsynth.ledger_state import State
-from dpsynth.ledger_verify import certificate_of, differences
+from dpsynth.ledger_verify import Evidence, differences
 from dpsynth.policy import Policy
 from dpsynth.run import Run
 
@@ -76,9 +76,9 @@ def close(book: Book, run_folder: str | Path) -> Entry:
     """
     require_person("closes an entry")
     run = Run.load(run_folder)
-    certificate = certificate_of(Path(run_folder))
+    evidence = Evidence.of(Path(run_folder))
     with book.writing() as pen:
-        entry = charged_entry(book, pen.state, certificate)
+        entry = charged_entry(book, pen.state, evidence)
         if entry.status != READING:
             raise BudgetError(f"entry {entry.id} is {entry.status} already; it stays so")
         body = {"note": "closed by hand", "run": run.digest}
@@ -98,17 +98,15 @@ def permit(book: Book, run: Run) -> Entry:
             signatures are missing, or a gate is required that the run has no verdict of.
     """
     state = book.state()
-    entry = charged_entry(book, state, Certificate.from_dict(run.certificate))
+    evidence = Evidence(Certificate.from_dict(run.certificate), run.digest)
+    entry = charged_entry(book, state, evidence)
     if entry.status == READING:
         raise BudgetError(
             f"entry {entry.id} is still open: its fit could not close it. If it ended well, run "
             "`dpsynth ledger close` on the run"
         )
-    if entry.run != run.digest:
-        raise BudgetError(
-            f"the run is not the one that entry {entry.id} was charged for: it was changed, or "
-            "comes from another fit"
-        )
+    if entry.run is None:
+        raise BudgetError(f"entry {entry.id} is {entry.status}: no run was made for it")
     policy = state.policy
     wanted = max(entry.sign_off, 0 if policy is None else policy.sign_off)
     missing = wanted - len(entry.signatures)
@@ -126,17 +124,17 @@ def permit(book: Book, run: Run) -> Entry:
     return entry
 
 
-def charged_entry(book: Book, state: State, certificate: Certificate) -> Entry:
-    """Return the entry of a certificate that says of the ledger what the ledger says itself.
+def charged_entry(book: Book, state: State, evidence: Evidence) -> Entry:
+    """Return the entry of a run that says of the ledger what the ledger says itself.
 
     Raises:
         BudgetError: it says something else; the first difference is named.
     """
-    findings = differences(book, book.records(), state.entries, certificate)
+    findings = differences(book, book.records(), state.entries, evidence)
     if findings:
         raise BudgetError(f"the run is not one that ledger {book.place} charged: {findings[0]}")
-    assert certificate.ledger is not None
-    return state.entry(certificate.ledger.entry, book.place)
+    assert evidence.certificate.ledger is not None
+    return state.entry(evidence.certificate.ledger.entry, book.place)
 
 
 def enter_release(book: Book, entry_id: str, manifest: str) -> None:

@@ -10,13 +10,14 @@ protects all records up to that moment.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from dpsynth.bundle import PRIVACY
+from dpsynth.bundle import MANIFEST, PRIVACY, Drawing
 from dpsynth.certificate import Certificate
 from dpsynth.charge import Charge
-from dpsynth.documents import as_object, read_document
+from dpsynth.documents import file_digest, read_document, text
 from dpsynth.errors import BudgetError, InputError, Problem, VerificationError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_chain import Record, breaks
@@ -36,7 +37,7 @@ def verify_ledger(book: Book, against: Sequence[str | Path] = ()) -> list[str]:
         InputError: one of ``against`` is neither a bundle nor a run.
         VerificationError: with everything that was found.
     """
-    certificates = [(str(folder), certificate_of(Path(folder))) for folder in against]
+    claims = [(str(folder), Evidence.of(Path(folder))) for folder in against]
     records = book.records()
     findings = [Problem("chain", finding) for finding in breaks(book.facts.origin, records)]
     findings += _out_of_time(records)
@@ -47,43 +48,65 @@ def verify_ledger(book: Book, against: Sequence[str | Path] = ()) -> list[str]:
             State.of(book.facts, records, book.place).past()
     except (Disorder, BudgetError) as disorder:
         findings.append(Problem("records", str(disorder)))
-    for place, certificate in certificates:
-        messages = differences(book, records, entries, certificate)
+    for place, evidence in claims:
+        messages = differences(book, records, entries, evidence)
         findings += [Problem(place, message) for message in messages]
     if findings:
         raise VerificationError(findings)
     counted = "1 record" if len(records) == 1 else f"{len(records)} records"
     checks = [f"the chain of {counted} is whole, and each follows from the one before"]
-    return checks + [f"it holds all that {place} was charged for" for place, _ in certificates]
+    return checks + [f"it holds all that {place} was charged for" for place, _ in claims]
 
 
-def certificate_of(folder: Path) -> Certificate:
-    """Read the certificate of a bundle or of a run.
+@dataclass(frozen=True)
+class Evidence:
+    """What a run or a bundle says of the ledger that charged it.
 
-    Raises:
-        InputError: the folder is neither, or its run has no certificate.
+    Attributes:
+        certificate: its certificate.
+        run: digest of the run.
+        manifest: SHA-256 of a bundle's manifest; None for a run.
     """
-    if (folder / PRIVACY).is_file():
-        return Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
-    if (folder / _RUN).is_file():
-        document = as_object(read_document(folder / _RUN), _RUN).get("certificate")
-        if document is None:
-            raise InputError(f"{folder} is a run without a certificate; no ledger charged it")
-        return Certificate.from_dict(document, _RUN)
-    raise InputError(f"{folder} is neither a bundle nor a run; name a folder that a ledger charged")
+
+    certificate: Certificate
+    run: str
+    manifest: str | None = None
+
+    @classmethod
+    def of(cls, folder: Path) -> Evidence:
+        """Read a bundle or a run.
+
+        Raises:
+            InputError: the folder is neither, or its run has no certificate.
+        """
+        if (folder / PRIVACY).is_file():
+            manifest = read_document(folder / MANIFEST)
+            drawing = Drawing.from_dict(manifest.get("dpsynth"), f"{folder / MANIFEST}: dpsynth")
+            certificate = Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
+            return cls(certificate, drawing.run_sha256, file_digest(folder / MANIFEST))
+        if (folder / _RUN).is_file():
+            document = read_document(folder / _RUN)
+            if document.get("certificate") is None:
+                raise InputError(f"{folder} is a run without a certificate; no ledger charged it")
+            certificate = Certificate.from_dict(document["certificate"], _RUN)
+            return cls(certificate, text(document.get("sha256"), f"{_RUN}: sha256"))
+        raise InputError(
+            f"{folder} is neither a bundle nor a run; name a folder that a ledger charged"
+        )
 
 
 def differences(
-    book: Book, records: Sequence[Record], entries: Sequence[Entry], certificate: Certificate
+    book: Book, records: Sequence[Record], entries: Sequence[Entry], evidence: Evidence
 ) -> list[str]:
-    """Name every way in which a ledger is not the one that charged a certificate.
+    """Name every way in which a ledger is not the one that charged a run or a bundle.
 
     Args:
         book: the ledger.
         records: of it.
         entries: what they say.
-        certificate: of a run or a bundle.
+        evidence: what the run or the bundle says.
     """
+    certificate = evidence.certificate
     charge = certificate.ledger
     if charge is None:
         return ["no ledger was charged for it"]
@@ -110,6 +133,13 @@ def differences(
         for name, (stated, kept) in pairs.items()
         if stated != kept
     ]
+    if entry.run is not None and entry.run != evidence.run:
+        messages.append(
+            f"its entry {charge.entry} was charged for another run: this one was changed, or comes "
+            "from another fit"
+        )
+    if evidence.manifest not in (None, *(one.manifest for one in entry.releases)):
+        messages.append(f"its entry {charge.entry} holds no release of this bundle")
     return messages + _totals(records, charge)
 
 

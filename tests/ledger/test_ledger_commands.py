@@ -125,7 +125,12 @@ def test_an_office_from_policy_to_release(cli: Cli) -> None:
     assert "epsilon in 365 days" in shown.out and "left" in shown.out
     checked = cli("ledger", "verify", "--against", "bundle", "--against", "rare")
     assert checked.code == 0 and checked.out.count("ok  ") == 3
-    assert cli("verify", "bundle").code == 0
+    assert cli("release", "rare", "-o", "unsigned").code == 4
+    Path("bundle/datapackage.json").write_text(
+        Path("bundle/datapackage.json").read_text().replace("synthetic", "Synthetic", 1)
+    )
+    changed = cli("ledger", "verify", "--against", "bundle")
+    assert changed.code == 5 and "holds no release of this bundle" in changed.err
     charge = json.loads(Path("bundle/privacy.json").read_text())["ledger"]
     assert (charge["scope"], charge["fits"]) == (["ward", "ward-2019", "ward-2020"], 1)
     assert charge["policy"] == Ledger().state().policy.digest  # type: ignore[union-attr]

@@ -28,6 +28,7 @@ from dpsynth.ledger_verify import verify_ledger
 from dpsynth.schema import Schema
 
 Reserve = Callable[..., Entry]
+pytestmark = pytest.mark.filterwarnings("ignore::dpsynth.errors.DpsynthWarning")
 SCHEMA = {
     "fields": [
         {
