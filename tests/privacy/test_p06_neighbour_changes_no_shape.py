@@ -89,7 +89,9 @@ def seen(shell: Shell, folder: Path, model: str) -> dict[str, Any]:
     screens = [(one.code, without_noise(one.out), without_noise(one.err)) for one in said]
     found: dict[str, Any] = {"screens": screens}
     if screens[0][0] == 0:
-        found |= artifact(Run.load(folder / "run")) | documents(folder)
+        found |= artifact(Run.load(folder / "run"))
+    if screens[2][0] == 0:  # a run that a twin changed after the fit is not released
+        found |= documents(folder)
     return found | {"files": sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))}
 
 

@@ -32,9 +32,9 @@ class OverwritingLedger(Ledger):
         if {entry.id: entry for entry in self.entries()}[entry_id].status == "reserved":
             super().begin(entry_id)
 
-    def charge(self, entry_id: str, note: str = "") -> None:
+    def charge(self, entry_id: str, note: str = "", *, run: str | None = None) -> None:
         if {entry.id: entry for entry in self.entries()}[entry_id].status != "charged":
-            super().charge(entry_id, note)
+            super().charge(entry_id, note, run=run)
 
 
 @pytest.fixture
