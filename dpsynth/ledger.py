@@ -135,6 +135,26 @@ class Ledger(Book):
         same = {other.dataset for other in state.entries if sources.get(other.id) == digest}
         return tuple(sorted(name for name in same if name.lower() not in scope))
 
+    def twins(self, state: State) -> dict[str, tuple[str, ...]]:
+        """Give, for each entry, datasets of another budget whose fits read the same file."""
+        with self.store.reading() as connection:
+            sources = self.store.sources(connection)
+        named: dict[str, set[str]] = {}
+        for entry in state.entries:
+            if entry.id in sources:
+                named.setdefault(sources[entry.id], set()).add(entry.dataset)
+        found = {
+            entry.id: tuple(
+                sorted(
+                    name
+                    for name in named.get(sources.get(entry.id, ""), ())
+                    if name.lower() not in state.scope(entry.dataset)
+                )
+            )
+            for entry in state.entries
+        }
+        return {key: names for key, names in found.items() if names}
+
     def charge(self, entry_id: str, note: str = "", *, run: str | None = None) -> None:
         """Close an entry: the fit ended.
 

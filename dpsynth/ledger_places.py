@@ -16,11 +16,14 @@ _POSTGRES = ("postgresql://", "postgres://", "postgresql+psycopg://")
 
 def default_location() -> str:
     """Return ``DPSYNTH_LEDGER``, else a file in the user's state folder."""
+    return os.environ.get("DPSYNTH_LEDGER") or str(default_path())
+
+
+def default_path() -> Path:
+    """Return the file in the user's state folder."""
     from platformdirs import user_state_dir
 
-    return os.environ.get("DPSYNTH_LEDGER") or str(
-        Path(user_state_dir("dpsynth")) / "ledger.sqlite"
-    )
+    return Path(user_state_dir("dpsynth")) / "ledger.sqlite"
 
 
 def database_at(location: str | Path) -> Database:

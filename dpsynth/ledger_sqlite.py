@@ -14,6 +14,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 from dpsynth.errors import BudgetError, InputError
+from dpsynth.ledger_places import default_path
 
 WAIT_SECONDS = 30
 
@@ -79,7 +80,8 @@ class SqliteFile:
 def _make_file(path: Path) -> None:
     """Make an empty file that only its owner can read, unless one exists."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path == default_path():  # elsewhere, a folder that is missing is a slip of the pen
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError as error:
         if not path.is_file():

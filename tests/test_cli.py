@@ -306,6 +306,7 @@ def test_an_interrupt_is_exit_code_130_and_says_what_it_cost(cohort: Path) -> No
     """In the middle of the fit: nothing is left of the run, and the ledger is closed."""
     folder = cohort.parent
     ledger = folder / "state" / "ledger.sqlite"
+    ledger.parent.mkdir()
     process = subprocess.Popen(
         [sys.executable, "-m", "dpsynth", "fit", "demo", str(cohort), *BUDGET, "-o", "runs/run"],
         stderr=subprocess.PIPE,

@@ -74,6 +74,7 @@ def sources(
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
+    (tmp_path / "state").mkdir()
     return Ledger(tmp_path / "state" / "ledger.sqlite")
 
 

@@ -49,12 +49,13 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
             "head": vars(state.head),
             "policy": None if state.policy is None else state.policy.name,
             "entries": [entry.to_dict() for entry in entries],
+            "same_file": {key: list(names) for key, names in book.twins(state).items()},
             "datasets": {account.name: account.to_dict() for account in found},
         }
         if not entries:
             lines = [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
         else:
-            lines = [*_entry_lines(entries), "", *_account_lines(found)]
+            lines = [*_entry_lines(entries, book.twins(state)), "", *_account_lines(found)]
         console.result("ledger", values, lines)
 
 
@@ -66,7 +67,10 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
 
     `dpsynth plan --policy FILE` tries a policy out without adopting it.
     """
+    from datetime import UTC, datetime
+
     from dpsynth.ledger import Ledger
+    from dpsynth.ledger_accounts import accounts
     from dpsynth.ledger_office import adopt
     from dpsynth.policy import Policy
     from dpsynth.policy_advice import allocation
@@ -77,6 +81,8 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
         book = Ledger.present() if given is None else Ledger()
         if given is not None:
             adopt(book, given)
+        if book.made:
+            console.advice(f"A new ledger was made: {book.place}")
         adopted = book.state().adopted
         if not adopted:
             console.result(
@@ -94,6 +100,13 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
         ]
         if any(tier.releases_a_year for tier in latest.policy.tiers):
             lines += ["", *allocation(latest.policy).lines()]
+        over = [
+            f"over already: {account.name}: {_meter(meter)}"
+            for account in accounts(book.state(), datetime.now(UTC), compose=False)
+            for meter in account.meters
+            if meter.used > meter.limit
+        ]
+        lines += ["", *over] if over else []
         values = {
             "internal": True,
             "ledger": book.id,
@@ -120,9 +133,14 @@ def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
     from dpsynth.ledger_office import sign as add_signature
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        signed = add_signature(Ledger.present(), entry, note)
+        book = Ledger.present()
+        signed = add_signature(book, entry, note)
         names = ", ".join(one.who for one in signed.signatures)
-        lines = [f"entry {signed.id} of dataset {signed.dataset} is signed by {names}"]
+        lines = [
+            *_entry_lines([signed], book.twins(book.state())),
+            "",
+            f"entry {signed.id} of dataset {signed.dataset} is signed by {names}",
+        ]
         console.result("ledger-sign", {"internal": True, "entry": signed.to_dict()}, lines)
 
 
@@ -210,8 +228,17 @@ def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
         console.result("ledger-export", {"internal": True, "file": output}, [f"wrote {output}"])
 
 
-def _entry_lines(entries: list[Entry]) -> list[str]:
+def _status(entry: Entry) -> str:
+    signed = f", {len(entry.signatures)} signed" if entry.signatures else ""
+    return entry.status + signed + (", released" if entry.releases else "")
+
+
+def _entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list[str]:
     from dpsynth.ledger_accounts import explained
+
+    def same(entry: Entry) -> str:
+        names = twins.get(entry.id, ())
+        return f"THE SAME FILE AS {', '.join(names)}" if names else ""
 
     header = ("entry", "when (UTC)", "who", "dataset", "model", "epsilon", "delta", "status", "")
     rows = [
@@ -223,8 +250,8 @@ def _entry_lines(entries: list[Entry]) -> list[str]:
             entry.model,
             f"{entry.epsilon:g}",
             f"{entry.delta:g}",
-            entry.status + (", released" if entry.releases else ""),
-            "; ".join(filter(None, (entry.tier, entry.purpose, explained(entry)))),
+            _status(entry),
+            "; ".join(filter(None, (entry.tier, entry.purpose, explained(entry), same(entry)))),
         )
         for entry in entries
     ]
@@ -253,7 +280,7 @@ def _meter(meter: Meter) -> str:
 
     if meter.name.endswith(SINGLE):
         return f"{meter.name}: at most {meter.limit:g}"
-    return f"{meter.name}: {meter.used:.4g} of {meter.limit:g} used, {meter.left:.4g} left"
+    return f"{meter.name}: {meter.used:.4g} of {meter.limit:g} used, as the filter counts"
 
 
 def _when(at: str) -> str:

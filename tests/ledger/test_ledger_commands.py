@@ -121,8 +121,8 @@ def test_an_office_from_policy_to_release(cli: Cli) -> None:
         assert cli("ledger", "sign", entry, "--note", "board", user=person).code == 0
     assert cli("release", "run", "-o", "bundle").code == 0
     shown = cli("ledger", "show", "--dataset", "ward")
-    assert "charged, released" in shown.out
-    assert "epsilon in 365 days" in shown.out and "left" in shown.out
+    assert "charged, 2 signed, released" in shown.out
+    assert "epsilon in 365 days" in shown.out and "2 signed" in shown.out
     checked = cli("ledger", "verify", "--against", "bundle", "--against", "rare")
     assert checked.code == 0 and checked.out.count("ok  ") == 3
     assert cli("release", "rare", "-o", "unsigned").code == 4
@@ -227,6 +227,7 @@ def test_the_same_file_under_another_name_is_told(cli: Cli) -> None:
     told = fit(cli, "two", dataset="elsewhere")
     assert told.code == 0 and "dpsynth: warning: the same data were fitted as dataset" in told.err
     assert "'ward-2019'" in told.err
+    assert "THE SAME FILE AS ward-2019" in cli("ledger", "show").out  # for whoever signs
     assert "warning" not in fit(cli, "three", dataset="elsewhere", data="other.csv").err
     cli("ledger", "policy", "office.policy.yaml")
     assert "'elsewhere'" in fit(cli, "four", dataset="ward-2020").err

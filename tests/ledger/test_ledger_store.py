@@ -38,11 +38,22 @@ def unprivileged() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_file_and_folder_are_the_owners_alone(tmp_path: Path, reserve: Reserve) -> None:
-    path = tmp_path / "state" / "ledger.sqlite"
-    reserve(Ledger(path))
+def test_file_and_folder_are_the_owners_alone(
+    tmp_path: Path, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DPSYNTH_LEDGER")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    reserve(Ledger())
+    path = tmp_path / "state" / "dpsynth" / "ledger.sqlite"
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_folder_that_is_named_and_missing_is_not_made(tmp_path: Path) -> None:
+    """A share that is not mounted must not become an empty ledger."""
+    with pytest.raises(BudgetError, match="cannot be made"):
+        Ledger(tmp_path / "share" / "ledger.sqlite")
+    assert not (tmp_path / "share").exists()
 
 
 def test_the_ledger_keeps_its_identity_and_key(location: str, tmp_path: Path) -> None:
