@@ -71,6 +71,20 @@ def prepare(schema: Schema, *, epsilon: float, delta: float, model: str = DEFAUL
     return Prepared(codec, domain, model, plan, reason)
 
 
+def require_small_delta(schema: Schema, delta: float) -> None:
+    """Refuse a delta that the publication of a random unit, whole, would satisfy.
+
+    Raises:
+        InputError: delta is not below one over the public number of units.
+    """
+    units = schema.population.value
+    if delta * units >= 1:
+        raise InputError(
+            f"delta {delta:g} is not below 1 over the population of {units}: it would allow to "
+            "publish one unit whole; take far less"
+        )
+
+
 def fit(
     data: Source,
     schema: Schema | str | Path,
@@ -120,6 +134,7 @@ def fit(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
+    require_small_delta(schema, delta)
     model = prepared.model
     table = open_table(data, schema)
     if output is not None:

@@ -289,6 +289,14 @@ def watched(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> list[list[str]]:
     return seen
 
 
+def test_a_delta_that_allows_to_publish_a_unit_is_refused(
+    fit: Callable[..., Run], patients: pd.DataFrame, ledger: Ledger
+) -> None:
+    with pytest.raises(InputError, match="is not below 1 over the population"):
+        fit(patients, delta=0.02)
+    assert ledger.entries() == []
+
+
 def test_the_budget_is_reserved_before_the_first_row_is_read(
     fit: Callable[..., Run], patients: pd.DataFrame, watched: list[list[str]]
 ) -> None:

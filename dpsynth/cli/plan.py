@@ -42,12 +42,13 @@ def plan(
     With --policy or --dataset, also hold it against the policy: every constraint, the one that
     binds, and what would satisfy them all. Exit code 4 if the policy would refuse the fit.
     """
-    from dpsynth.pipeline import prepare
+    from dpsynth.pipeline import prepare, require_small_delta
     from dpsynth.schema import Schema
 
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = Schema.load(schema)
         prepared = prepare(loaded, epsilon=epsilon, delta=delta, model=model)
+        require_small_delta(loaded, delta)
         calibrated, model = prepared.plan, prepared.model
         total = sum(event.mu() ** 2 for event in calibrated.events)
         rows = [
