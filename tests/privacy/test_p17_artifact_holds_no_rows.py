@@ -50,6 +50,7 @@ def rows_with_canaries(count: int) -> pd.DataFrame:
 @pytest.fixture
 def fit(every_type: Schema) -> Fit:
     def fit_rows(count: int, folder: Path) -> Run:
+        folder.mkdir(exist_ok=True)
         return pipeline.fit(
             rows_with_canaries(count),
             every_type,
@@ -144,6 +145,7 @@ def test_no_canary_is_in_a_run_or_a_bundle(fit: Fit, broken_fit: Fit, tmp_path: 
     assert {TEXT.encode(), struct.pack("<d", NUMBER)} <= canaries_in(tmp_path / "broken")
 
     fit(100, tmp_path / "b").save(tmp_path / "run")
-    release(tmp_path / "run", tmp_path / "bundle", rows=100, seed=1)
+    office = Ledger(tmp_path / "b" / "ledger.sqlite")
+    release(tmp_path / "run", tmp_path / "bundle", rows=100, seed=1, ledger=office)
     assert canaries_in(tmp_path / "run") == set()
     assert canaries_in(tmp_path / "bundle") == set()
