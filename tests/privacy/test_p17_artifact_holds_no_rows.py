@@ -50,7 +50,7 @@ def rows_with_canaries(count: int) -> pd.DataFrame:
 @pytest.fixture
 def fit(every_type: Schema) -> Fit:
     def fit_rows(count: int, folder: Path) -> Run:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         return pipeline.fit(
             rows_with_canaries(count),
             every_type,
