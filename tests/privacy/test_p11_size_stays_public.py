@@ -81,6 +81,7 @@ def facts(
     def of(frame: pd.DataFrame, schema: Schema, model: str, settings: Settings = declared) -> Facts:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         steps.clear()
+        folder.mkdir(parents=True, exist_ok=True)
         run = pipeline.fit(
             frame,
             **settings(frame, schema),
