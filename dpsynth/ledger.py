@@ -1,6 +1,6 @@
 """The ledger: what the patients of each dataset have spent, append-only and chained.
 
-A fit is reserved before it reads its first private byte, in one transaction with the check of the
+A fit is reserved before it reads its first private row, in one transaction with the check of the
 policy, so that processes that race for the last of a budget cannot both have it. What becomes of it
 is a record of its own. A fit that died counts as spent, since it may have read rows; only one whose
 record proves that it never began to read can be voided.
@@ -117,7 +117,7 @@ class Ledger(Book):
             return entry
 
     def begin(self, entry_id: str) -> None:
-        """Record that private bytes are about to be read; from here on a fit cannot be voided."""
+        """Record that private rows are about to be read; from here on a fit cannot be voided."""
         self._close(entry_id, READING, "")
 
     def saw(self, entry_id: str, digest: str) -> tuple[str, ...]:
@@ -131,29 +131,13 @@ class Ledger(Book):
             state, sources = pen.state, pen.sources()
             entry = state.entry(entry_id, self.place)
             pen.add_source(entry.id, digest)
-        scope = state.scope(entry.dataset)
-        same = {other.dataset for other in state.entries if sources.get(other.id) == digest}
-        return tuple(sorted(name for name in same if name.lower() not in scope))
+        return _twins(state, sources | {entry.id: digest}).get(entry.id, ())
 
     def twins(self, state: State) -> dict[str, tuple[str, ...]]:
         """Give, for each entry, datasets of another budget whose fits read the same file."""
         with self.store.reading() as connection:
             sources = self.store.sources(connection)
-        named: dict[str, set[str]] = {}
-        for entry in state.entries:
-            if entry.id in sources:
-                named.setdefault(sources[entry.id], set()).add(entry.dataset)
-        found = {
-            entry.id: tuple(
-                sorted(
-                    name
-                    for name in named.get(sources.get(entry.id, ""), ())
-                    if name.lower() not in state.scope(entry.dataset)
-                )
-            )
-            for entry in state.entries
-        }
-        return {key: names for key, names in found.items() if names}
+        return _twins(state, sources)
 
     def charge(self, entry_id: str, note: str = "", *, run: str | None = None) -> None:
         """Close an entry: the fit ended.
@@ -192,3 +176,18 @@ class Ledger(Book):
                 "named; leave it out, or adopt it: dpsynth ledger policy FILE"
             )
         return own or given
+
+
+def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    """Give, for each entry, datasets outside its scope under which the same digest was read."""
+    named: dict[str, set[str]] = {}
+    for entry in state.entries:
+        if entry.id in sources:
+            named.setdefault(sources[entry.id], set()).add(entry.dataset)
+    found = {}
+    for entry in state.entries:
+        scope = state.scope(entry.dataset)
+        same = named.get(sources.get(entry.id, ""), ())
+        if names := tuple(sorted(name for name in same if name.lower() not in scope)):
+            found[entry.id] = names
+    return found

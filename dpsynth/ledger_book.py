@@ -6,7 +6,7 @@ on the disk. Writing on a chain that does not hold is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,9 @@ from dpsynth import ledger_places
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_chain import Record, linked
 from dpsynth.ledger_checks import user
+from dpsynth.ledger_entry import YEARS
 from dpsynth.ledger_state import State
 from dpsynth.ledger_store import Facts, Store
-
-FIRST_YEAR, LAST_YEAR = 2000, 2200  # of a record
 
 
 @dataclass
@@ -39,12 +38,12 @@ class Pen:
             BudgetError: the clock is out of all reason, and a record of it could not be undone.
         """
         now = self._book.store.database.now(self._connection)
-        if not FIRST_YEAR <= now.year <= LAST_YEAR:
+        if now.year not in YEARS:
             raise BudgetError(f"the clock says {now.date()}; set it right, then try again")
         at = max(now.isoformat(timespec="seconds"), self.state.latest)
         record = linked(self.state.head, kind=kind, entry=entry, at=at, who=user(), body=body)
         self._book.store.append(self._connection, record)
-        self.state = self._book.state(self._connection)
+        self.state = self._book.read((*self.state.records, record))
         return self.state
 
     def sources(self) -> dict[str, str]:
@@ -115,13 +114,17 @@ class Book:
         """Read all records as they are stored, whether or not they hold together."""
         return self.store.records()
 
-    def state(self, connection: sa.Connection | None = None) -> State:
+    def state(self) -> State:
         """Read what all records say.
 
         Raises:
             BudgetError: they do not hold together.
         """
-        return State.of(self.facts, self.store.records(connection), self.place)
+        return self.read(self.records())
+
+    def read(self, records: Sequence[Record]) -> State:
+        """Read what records of this ledger say, as `state` does."""
+        return State.of(self.facts, records, self.place)
 
     @contextmanager
     def writing(self) -> Iterator[Pen]:
@@ -131,4 +134,4 @@ class Book:
             BudgetError: the records do not hold together, or the ledger cannot be written to.
         """
         with self.store.writing() as connection:
-            yield Pen(self.state(connection), self, connection)
+            yield Pen(self.read(self.store.records(connection)), self, connection)

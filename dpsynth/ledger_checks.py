@@ -5,16 +5,15 @@ from __future__ import annotations
 import getpass
 import math
 import os
-import re
 import unicodedata
 from importlib.metadata import PackageNotFoundError, version
 
 from dpsynth.errors import InputError
+from dpsynth.policy import NAME
 
 LONGEST_TEXT = 200
 LARGEST_EPSILON = 1e6  # far beyond any protection; a plan stops at 1000
 NOBODY = "unknown"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def check_request(
@@ -26,7 +25,7 @@ def check_request(
         InputError: a name, a text or the budget is not acceptable.
     """
     for what, name in (("a dataset's name", dataset), ("a tier's name", tier)):
-        if name is not None and not _NAME.fullmatch(name):
+        if name is not None and not NAME.fullmatch(name):
             raise InputError(
                 f"{what} has 1 to 64 letters, digits, dots, hyphens and underscores, and "
                 "starts with a letter or digit"

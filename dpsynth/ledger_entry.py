@@ -1,6 +1,6 @@
 """What a ledger's records say: each fit with its history, and the sum of fits.
 
-A fit is ``reserved`` before it may read; ``reading`` is recorded before its first private byte;
+A fit is ``reserved`` before it may read; ``reading`` is recorded before its first private row;
 then it is ``charged`` if it ended well and ``failed`` if not. All of these count as spent. Only a
 fit that never came to ``reading`` can be ``voided``, and then does not count.
 """
@@ -37,7 +37,7 @@ FOLLOWS = {
     VOIDED: (RESERVED, FAILED),
 }
 
-_YEARS = range(2000, 2201)  # of a record
+YEARS = range(2000, 2201)  # of a record
 _DEEPEST = 10  # levels of a plan's document; a plan has 3
 
 
@@ -279,7 +279,7 @@ def _check_time(value: str, place: str) -> None:
         time = datetime.fromisoformat(_line(value, place))
     except ValueError:
         time = datetime.min
-    if time.utcoffset() is None or time.year not in _YEARS:
+    if time.utcoffset() is None or time.year not in YEARS:
         raise ArtifactError(f"{place}: a time with its zone, from 2000 to 2200, is expected")
 
 

@@ -130,7 +130,7 @@ def charged_entry(book: Book, state: State, evidence: Evidence) -> Entry:
     Raises:
         BudgetError: it says something else; the first difference is named.
     """
-    findings = differences(book, book.records(), state.entries, evidence)
+    findings = differences(book, state.records, state.entries, evidence)
     if findings:
         raise BudgetError(f"the run is not one that ledger {book.place} charged: {findings[0]}")
     assert evidence.certificate.ledger is not None

@@ -31,13 +31,13 @@ class State:
 
     Attributes:
         head: the end of the chain.
-        latest: time of the last record; empty if there is none.
+        records: that it was read from.
         entries: the fits, oldest first.
         adopted: the policies, oldest first; the last one is in force.
     """
 
     head: Head
-    latest: str
+    records: tuple[Record, ...]
     entries: tuple[Entry, ...]
     adopted: tuple[Adopted, ...]
 
@@ -59,8 +59,13 @@ class State:
                 f"ledger {place} was changed by something else than dpsynth: {findings[0]}. "
                 "`dpsynth ledger verify` lists every finding; restore the ledger from a backup"
             )
-        latest = records[-1].at if records else ""
-        return cls(records[-1].head if records else facts.origin, latest, entries, adopted)
+        head = records[-1].head if records else facts.origin
+        return cls(head, tuple(records), entries, adopted)
+
+    @property
+    def latest(self) -> str:
+        """Time of the last record; empty if there is none."""
+        return self.records[-1].at if self.records else ""
 
     @property
     def policy(self) -> Policy | None:
@@ -69,7 +74,7 @@ class State:
 
     def scope(self, dataset: str) -> tuple[str, ...]:
         """Return the names, in lower case, that share the budget of a dataset."""
-        return scope_of(self.policy, dataset)
+        return (dataset.lower(),) if self.policy is None else self.policy.members(dataset)
 
     def of_dataset(self, dataset: str) -> tuple[Entry, ...]:
         """Return the fits of a dataset and of those that share its patients."""
@@ -101,11 +106,6 @@ _UNREADABLE = (  # what reading a document may raise that no dpsynth wrote
     *(ArithmeticError, AttributeError, InputError, KeyError),
     *(RecursionError, TypeError, ValueError),
 )
-
-
-def scope_of(policy: Policy | None, dataset: str) -> tuple[str, ...]:
-    """Return the names, in lower case, that share the budget of a dataset under a policy."""
-    return (dataset.lower(),) if policy is None else policy.members(dataset)
 
 
 def past_of(entry: Entry) -> Past:

@@ -189,22 +189,19 @@ class Store:
 
     def _make_tables(self) -> None:
         """Make the tables and their guards; whoever comes second finds them made."""
-        with self._clear_errors(), self.database.engine.connect() as connection:
-            connection = connection.execution_options(dpsynth_writes=True)
-            with connection.begin():
-                self.database.lock(connection)
-                if sa.inspect(connection).has_table(LEDGER.name):
-                    return
-                METADATA.create_all(connection)
-                for table in METADATA.tables:
-                    self.database.guard(connection, table)
-                row = {
-                    "id": str(uuid.uuid4()),
-                    "version": VERSION,
-                    "created": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "key": secrets.token_bytes(KEY_BYTES),
-                }
-                connection.execute(LEDGER.insert().values(row))
+        with self.writing() as connection:
+            if sa.inspect(connection).has_table(LEDGER.name):
+                return
+            METADATA.create_all(connection)
+            for table in METADATA.tables:
+                self.database.guard(connection, table)
+            row = {
+                "id": str(uuid.uuid4()),
+                "version": VERSION,
+                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "key": secrets.token_bytes(KEY_BYTES),
+            }
+            connection.execute(LEDGER.insert().values(row))
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:

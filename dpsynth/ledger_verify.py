@@ -22,7 +22,6 @@ from dpsynth.errors import BudgetError, InputError, Problem, VerificationError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_chain import Record, breaks
 from dpsynth.ledger_entry import VOIDED, Disorder, Entry, Spent, replayed
-from dpsynth.ledger_state import State
 
 _RUN = "run.json"
 
@@ -45,7 +44,7 @@ def verify_ledger(book: Book, against: Sequence[str | Path] = ()) -> list[str]:
     try:
         entries = replayed(records)
         if not findings:
-            State.of(book.facts, records, book.place).past()
+            book.read(records).past()
     except (Disorder, BudgetError) as disorder:
         findings.append(Problem("records", str(disorder)))
     for place, evidence in claims:

@@ -9,6 +9,7 @@ The document is YAML or JSON; docs/governance.md explains each key.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 from dpsynth.documents import digest
 
 VERSION = 1
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # of a dataset, a group, a tier
 
 
 @dataclass(frozen=True)

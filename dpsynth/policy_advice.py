@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from dpsynth.errors import InputError
 from dpsynth.policy import Cap, Policy, Tier
-from dpsynth.policy_rules import FLOOR, OVERALL, ROLLING, SINGLE, Verdict
+from dpsynth.policy_rules import CAPS, FLOOR, OVERALL, ROLLING, SINGLE, Verdict
 from dpsynth.privacy_filter import PrivacyFilter, exactly, rounded_down
 
 MOST_CALLS = 8
@@ -28,7 +28,7 @@ def binding(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     Empty if nothing refuses and there is no cap.
     """
     refusing = tuple(verdict for verdict in verdicts if not verdict.allowed)
-    caps = [v for v in verdicts if v.constraint.endswith((SINGLE, ROLLING, OVERALL))]
+    caps = [v for v in verdicts if v.constraint.endswith(CAPS)]
     return refusing or tuple(sorted(caps, key=_left)[:1])
 
 

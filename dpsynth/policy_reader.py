@@ -9,7 +9,7 @@ from typing import Any
 
 from dpsynth.accounting import SMALLEST_DELTA
 from dpsynth.errors import InputError, Problem, SchemaError
-from dpsynth.policy import VERSION, Cap, Caps, Group, Policy, Population, Tier
+from dpsynth.policy import NAME, VERSION, Cap, Caps, Group, Policy, Population, Tier
 from dpsynth.schema_files import SUFFIXES, parse_json, parse_yaml
 from dpsynth.schema_parts import Findings, Part
 from dpsynth.schema_wording import did_you_mean, listed, shown
@@ -25,7 +25,6 @@ CAP_KEYS = ("release", "year", "total")
 TIER_KEYS = ("caps", "releases_a_year", "least")
 NO_BASIS = "is missing: say who decided it and why (a law, a board's decision, a measurement)"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAMES = "has 1 to 64 letters, digits, '.', '_' and '-', and starts with a letter or digit"
 _HIDDEN = "has a line break or another character that cannot be shown; write one line of plain text"
 _EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
@@ -262,5 +261,5 @@ def _read_sign_off(top: Part) -> int:
 
 
 def _check_name(part: Part, key: str, name: str, what: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         part.mistake(key, f"{what} {_NAMES}; {shown(name)} is none")

@@ -28,7 +28,7 @@ from dpsynth.privacy_filter import PrivacyFilter, Spend, exactly, rounded_down
 from dpsynth.schema_wording import did_you_mean
 
 YEAR = timedelta(days=365)
-SINGLE, ROLLING, OVERALL = "epsilon a release", "epsilon in 365 days", "epsilon in all"
+CAPS = SINGLE, ROLLING, OVERALL = "epsilon a release", "epsilon in 365 days", "epsilon in all"
 FLOOR = "least epsilon"
 
 
@@ -82,9 +82,11 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the verdict as one line."""
-        figure = "more than all" if self.used == math.inf else _figure(self.used)
+        figure = "more than all" if self.used == math.inf else figure_of(self.used)
         used = "" if self.used is None else f", {figure} of it used"
-        line = f"{self.constraint}: limit {_figure(self.limit)}{used}, {_figure(self.asked)} asked"
+        line = (
+            f"{self.constraint}: limit {figure_of(self.limit)}{used}, {figure_of(self.asked)} asked"
+        )
         return f"{line} (basis: {self.basis})" + (f"; {self.remedy}" if self.remedy else "")
 
 
@@ -286,7 +288,8 @@ def _verdict(
     return Verdict(constraint, allowed, limit, used, asked, basis, "" if allowed else remedy)
 
 
-def _figure(value: str | float | None) -> str:
+def figure_of(value: str | float | None) -> str:
+    """Show a limit, or what is asked or used."""
     if value is None:
         return "none"
     return value if isinstance(value, str) else f"{value:.6g}"

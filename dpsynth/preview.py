@@ -13,11 +13,10 @@ from dpsynth.pipeline import prepare
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.policy_advice import binding, largest_epsilon
-from dpsynth.policy_rules import FLOOR, OVERALL, ROLLING, SINGLE, Past, Request, Verdict, judge
+from dpsynth.policy_rules import CAPS, FLOOR, SINGLE, Past, Request, Verdict, judge
 from dpsynth.privacy_filter import Spend, exactly, rounded_down
 from dpsynth.schema import Schema
 
-CAPS = (SINGLE, ROLLING, OVERALL)
 UNNAMED = "unnamed"  # a dataset without a past
 
 

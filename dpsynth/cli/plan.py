@@ -115,13 +115,15 @@ def _answer(
 
 def _answer_lines(answer: Preview) -> list[str]:
     """Lay out what the policy says of each constraint, what binds, and what would do."""
+    from dpsynth.policy_rules import figure_of
+
     rows = [
         (
             "ok" if verdict.allowed else "NO",
             verdict.constraint,
-            _figure(verdict.limit),
-            "" if verdict.used is None else _figure(verdict.used),
-            _figure(verdict.asked),
+            figure_of(verdict.limit),
+            "" if verdict.used is None else figure_of(verdict.used),
+            figure_of(verdict.asked),
             verdict.basis,
         )
         for verdict in answer.verdicts
@@ -140,12 +142,6 @@ def _answer_lines(answer: Preview) -> list[str]:
     if answer.largest is not None:
         lines.append(f"would do    epsilon {answer.largest:g} satisfies every constraint")
     return lines
-
-
-def _figure(value: str | float | None) -> str:
-    if value is None:
-        return "none"
-    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def describe_event(event: Event) -> str:

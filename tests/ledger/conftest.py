@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from dpsynth import pipeline
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.policy import Policy
+from dpsynth.run import Run
+from dpsynth.schema import Schema
 
 Reserve = Callable[..., Entry]
 
@@ -58,6 +62,15 @@ class Server:
 
     def url(self, database: str) -> str:
         return f"postgresql://office@/{database}?host={self.folder}"
+
+    def copy(self, source: str, target: str) -> None:
+        """Dump one database into another, by the server's own tools."""
+        dump, restore = (self.control.with_name(name) for name in ("pg_dump", "psql"))
+        if not (dump.exists() and restore.exists()):
+            pytest.skip("nothing can be dumped: pg_dump and psql are not installed")
+        said = self.folder / "dump.sql"
+        self.run(dump, "-d", source, "-f", said)
+        self.run(restore, "-q", "-v", "ON_ERROR_STOP=1", "-d", target, "-f", said)
 
     def new(self) -> str:
         """Make a database and return its URL."""
@@ -135,3 +148,32 @@ def capped() -> Callable[..., Policy]:
         return Policy.from_dict(document | more, "test")
 
     return policy
+
+
+@pytest.fixture
+def small() -> dict[str, Any]:
+    """The document of a schema with one column, quick to fit."""
+    sex = {
+        "name": "sex",
+        "type": "string",
+        "constraints": {"enum": ["F", "M"], "required": True},
+        "dpsynth": {"bounds_basis": "test"},
+    }
+    size = {"value": 9000, "basis": "test"}
+    return {
+        "fields": [sex],
+        "dpsynth": {"version": 1, "population": size, "rows": {"value": 100, "basis": "test"}},
+    }
+
+
+@pytest.fixture
+def fit(ledger: Ledger, small: dict[str, Any]) -> Callable[..., Run]:
+    """Fit a small table; keyword arguments are those of `pipeline.fit`."""
+
+    def fitted(**changes: Any) -> Run:
+        settings: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6, "dataset": "cardio"}
+        settings |= {"model": "independent", "ledger": ledger}
+        frame = pd.DataFrame({"sex": ["F", "M"] * 50})
+        return pipeline.fit(frame, Schema.from_dict(small), **(settings | changes))
+
+    return fitted

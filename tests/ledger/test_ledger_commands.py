@@ -19,21 +19,6 @@ from dpsynth.errors import BudgetError
 from dpsynth.ledger import Ledger
 
 BUDGET = ["--delta", "1e-6", "--model", "independent", "--quiet"]
-SCHEMA = {
-    "fields": [
-        {
-            "name": "sex",
-            "type": "string",
-            "constraints": {"enum": ["F", "M"], "required": True},
-            "dpsynth": {"bounds_basis": "test"},
-        }
-    ],
-    "dpsynth": {
-        "version": 1,
-        "population": {"value": 9000, "basis": "test"},
-        "rows": {"value": 100, "basis": "test"},
-    },
-}
 POLICY = """
 dpsynth_policy: 1
 name: Office
@@ -63,12 +48,15 @@ Cli = Callable[..., Outcome]
 
 @pytest.fixture
 def cli(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    small: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> Iterator[Cli]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
     monkeypatch.delenv("DPSYNTH_POLICY", raising=False)
-    Path("ward.schema.json").write_text(json.dumps(SCHEMA))
+    Path("ward.schema.json").write_text(json.dumps(small))
     Path("office.policy.yaml").write_text(POLICY)
     Path("extract.csv").write_text("sex\n" + "F\nM\n" * 50)
     Path("other.csv").write_text("sex\n" + "F\nM\nM\n" * 50)
@@ -315,6 +303,23 @@ def test_an_open_entry_is_closed_before_a_release(
     closed = cli("ledger", "close", "run")
     assert closed.code == 0 and "is charged" in closed.out
     assert cli("release", "run", "-o", "bundle").code == 0
+
+
+def test_a_server_s_dump_is_put_back_whole(
+    cli: Cli, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Backup and restore as the server's own tools do it: key, chain and guards come along."""
+    first, second = server.new(), server.new()
+    monkeypatch.setenv("DPSYNTH_LEDGER", first)
+    assert fit(cli, "one").code == 0
+    server.copy(first, second)
+    monkeypatch.setenv("DPSYNTH_LEDGER", second)
+    assert cli("ledger", "verify", "--against", "one").code == 0
+    assert fit(cli, "two", data="other.csv").code == 0
+    assert Ledger().spent("ward-2019").fits == 2
+    monkeypatch.setenv("DPSYNTH_LEDGER", first)
+    lost = cli("ledger", "verify", "--against", "two")
+    assert lost.code == 5 and "an old backup was put in its place" in lost.err
 
 
 def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from dpsynth import pipeline
@@ -16,25 +15,10 @@ from dpsynth.ledger import Entry, Ledger
 from dpsynth.ledger_office import adopt, close, enter_release, permit, sign, void
 from dpsynth.policy import Policy
 from dpsynth.run import Run
-from dpsynth.schema import Schema
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
-SCHEMA: dict[str, Any] = {
-    "fields": [
-        {
-            "name": "sex",
-            "type": "string",
-            "constraints": {"enum": ["F", "M"], "required": True},
-            "dpsynth": {"bounds_basis": "test"},
-        }
-    ],
-    "dpsynth": {
-        "version": 1,
-        "population": {"value": 100, "basis": "test"},
-        "rows": {"value": 100, "basis": "test"},
-    },
-}
+Fit = Callable[..., Run]
 
 
 @pytest.fixture
@@ -110,17 +94,9 @@ def test_nobody_can_neither_void_nor_sign_nor_adopt(
 
 
 @pytest.fixture
-def fitted(ledger: Ledger) -> Run:
+def fitted(fit: Fit) -> Run:
     """A run that the ledger charged."""
-    return pipeline.fit(
-        pd.DataFrame({"sex": ["F", "M"] * 50}),
-        Schema.from_dict(SCHEMA),
-        epsilon=0.5,
-        delta=1e-6,
-        dataset="cardio",
-        model="independent",
-        ledger=ledger,
-    )
+    return fit()
 
 
 def test_two_others_sign_before_a_release(
@@ -149,22 +125,14 @@ def test_two_others_sign_before_a_release(
 
 
 def test_the_policy_that_admitted_a_fit_binds_its_release_as_well(
-    ledger: Ledger, capped: Capped, fitted: Run, reserve: Reserve
+    ledger: Ledger, capped: Capped, fit: Fit, fitted: Run, reserve: Reserve
 ) -> None:
     """Neither adopting a laxer policy afterwards nor never adopting one evades the signatures."""
     strict = capped(9, sign_off={"people": 2}, gates=["membership"])
     entry = reserve(ledger, policy=strict)
     assert (entry.sign_off, entry.gates) == (2, ["membership"])
     adopt(ledger, strict)
-    again = pipeline.fit(
-        pd.DataFrame({"sex": ["F", "M"] * 50}),
-        Schema.from_dict(SCHEMA),
-        epsilon=0.5,
-        delta=1e-6,
-        dataset="cardio",
-        model="independent",
-        ledger=ledger,
-    )
+    again = fit()
     adopt(ledger, capped(9))
     permit(ledger, fitted)
     with pytest.raises(BudgetError, match="asks for 2 more people to sign"):
@@ -200,23 +168,14 @@ def test_a_run_is_the_one_that_was_charged(ledger: Ledger, fitted: Run, tmp_path
 
 
 def test_an_entry_that_could_not_be_closed_is_closed_by_hand(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*_: object, **__: object) -> None:
         raise BudgetError("the server is gone")
 
     with monkeypatch.context() as patch, pytest.warns(DpsynthWarning, match="could not be closed"):
         patch.setattr(Ledger, "charge", lost)
-        run = pipeline.fit(
-            pd.DataFrame({"sex": ["F", "M"] * 50}),
-            Schema.from_dict(SCHEMA),
-            epsilon=0.5,
-            delta=1e-6,
-            dataset="cardio",
-            model="independent",
-            ledger=ledger,
-            output=tmp_path / "run",
-        )
+        run = fit(output=tmp_path / "run")
     assert ledger.entries()[0].status == "reading"
     with pytest.raises(BudgetError, match="is still open"):
         permit(ledger, run)
@@ -227,7 +186,7 @@ def test_an_entry_that_could_not_be_closed_is_closed_by_hand(
 
 
 def test_a_ledger_that_is_lost_while_reading_loses_no_run(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the first read on, a fit asks the ledger for nothing that it could not do without."""
     read = pipeline.read_cohort
@@ -239,16 +198,7 @@ def test_a_ledger_that_is_lost_while_reading_loses_no_run(
 
     monkeypatch.setattr(pipeline, "read_cohort", reading)
     with pytest.raises(ZeroDivisionError):  # not an error of ours, so it is not held back
-        pipeline.fit(
-            pd.DataFrame({"sex": ["F", "M"] * 50}),
-            Schema.from_dict(SCHEMA),
-            epsilon=0.5,
-            delta=1e-6,
-            dataset="cardio",
-            model="independent",
-            ledger=ledger,
-            output=tmp_path / "run",
-        )
+        fit(output=tmp_path / "run")
     assert Run.load(tmp_path / "run").certificate["ledger"]["fits"] == 1
 
 

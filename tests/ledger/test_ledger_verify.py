@@ -12,11 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import sqlalchemy as sa
 
-from dpsynth import pipeline
 from dpsynth.documents import digest
 from dpsynth.errors import BudgetError, InputError, VerificationError
 from dpsynth.ledger import Entry, Ledger
@@ -25,44 +23,18 @@ from dpsynth.ledger_entry import Disorder, replayed
 from dpsynth.ledger_office import void
 from dpsynth.ledger_store import RECORDS
 from dpsynth.ledger_verify import verify_ledger
-from dpsynth.schema import Schema
+from dpsynth.run import Run
 
 Reserve = Callable[..., Entry]
 pytestmark = pytest.mark.filterwarnings("ignore::dpsynth.errors.DpsynthWarning")
-SCHEMA = {
-    "fields": [
-        {
-            "name": "sex",
-            "type": "string",
-            "dpsynth": {"bounds_basis": "test"},
-            "constraints": {"enum": ["F", "M"], "required": True},
-        }
-    ],
-    "dpsynth": {
-        "version": 1,
-        "population": {"value": 100, "basis": "test"},
-        "rows": {"value": 100, "basis": "test"},
-    },
-}
 
 
 @pytest.fixture
-def runs(ledger: Ledger, tmp_path: Path) -> list[Path]:
+def runs(fit: Callable[..., Run], tmp_path: Path) -> list[Path]:
     """Three fits on two datasets, with their runs."""
-    frame = pd.DataFrame({"sex": ["F", "M"] * 50})
-    made = []
-    for number, dataset in enumerate(("first", "second", "first")):
-        made.append(tmp_path / f"run{number}")
-        pipeline.fit(
-            frame,
-            Schema.from_dict(SCHEMA),
-            epsilon=0.5,
-            delta=1e-6,
-            dataset=dataset,
-            model="independent",
-            ledger=ledger,
-            output=made[-1],
-        )
+    made = [tmp_path / f"run{number}" for number in range(3)]
+    for output, dataset in zip(made, ("first", "second", "first"), strict=True):
+        fit(dataset=dataset, output=output)
     return made
 
 
