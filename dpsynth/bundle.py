@@ -93,12 +93,7 @@ class Drawing:
 
 def manifest(folder: Path, schema: Schema, drawing: Drawing) -> dict[str, Any]:
     """Describe the files of a bundle; the same files give the same document."""
-    title = f"Synthetic table: {schema.title or schema.name}"
-    document: dict[str, Any] = {"$schema": PROFILE, "name": _slug(schema.name), "title": title}
-    if schema.description:
-        document["description"] = schema.description
-    document["dpsynth"] = drawing.to_dict()
-    document["resources"] = [
+    resources = [
         described(path, schema)
         | {
             "bytes": (folder / path).stat().st_size,
@@ -107,7 +102,16 @@ def manifest(folder: Path, schema: Schema, drawing: Drawing) -> dict[str, Any]:
         for path in _KINDS
         if (folder / path).exists()
     ]
-    return document
+    return heading(schema, drawing) | {"resources": resources}
+
+
+def heading(schema: Schema, drawing: Drawing) -> dict[str, Any]:
+    """Give all of a manifest but its list of files; no file is read."""
+    title = f"Synthetic table: {schema.title or schema.name}"
+    document: dict[str, Any] = {"$schema": PROFILE, "name": _slug(schema.name), "title": title}
+    if schema.description:
+        document["description"] = schema.description
+    return document | {"dpsynth": drawing.to_dict()}
 
 
 def described(path: str, schema: Schema) -> dict[str, Any]:

@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from dpsynth.codec import Codec
 from dpsynth.errors import DpsynthError, Problem, TableError
 from dpsynth.schema import Column, Schema
 from dpsynth.table import open_synthetic
+from dpsynth.table_csv import LONGEST_LINE
 
 Floats = npt.NDArray[np.float64]
 
@@ -155,10 +157,10 @@ def _header_problems(path: Path, schema: Schema) -> list[Problem]:
     try:
         if path.suffix == ".csv":
             with path.open(encoding="utf-8", newline="") as file:
-                found = next(csv.reader(file), [])
+                found = next(csv.reader([file.readline(LONGEST_LINE)]), [])
             return [] if found == names else [_other_columns()]
         return _parquet_problems(path, schema)
-    except (OSError, ValueError, csv.Error):
+    except (OSError, ValueError, csv.Error, pa.ArrowException):
         return [Problem("table", "its header cannot be read")]
 
 

@@ -25,6 +25,7 @@ from functools import cache
 from types import MappingProxyType
 
 from dpsynth.errors import InputError
+from dpsynth.schema_wording import plain
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ def code_list(system: str, rollup: str) -> CodeList:
     if (system, rollup) not in _LISTS:
         known = ", ".join(f"{{system: {s}, rollup: {r}}}" for s, r in _LISTS)
         raise InputError(
-            f"code list {{system: {system}, rollup: {rollup}}} is not known; use one of {known}, "
+            f"code list {{system: {plain(system)}, rollup: {plain(rollup)}}} is not known; use one "
+            f"of {known}, "
             "or declare the categories in constraints.enum"
         )
     return _LISTS[system, rollup]

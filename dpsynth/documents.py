@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth.errors import ArtifactError
+from dpsynth.schema_wording import listed, shown
 
 LARGEST = 64 * 2**20  # bytes of one document
 HUGE = 1e300  # no number of ours comes near it
@@ -124,9 +125,9 @@ def check_keys(
     """
     found, wanted = set(as_object(document, place)), set(keys)
     problems = [f"'{key}' is missing" for key in sorted(wanted - found)]
-    problems += [f"'{key}' is unknown" for key in sorted(found - wanted - set(optional))]
+    problems += [f"{shown(key)} is unknown" for key in sorted(found - wanted - set(optional))]
     if problems:
-        raise ArtifactError(f"{place}: {', '.join(problems)}")
+        raise ArtifactError(f"{place}: {listed(problems)}")
 
 
 def check_format(document: Mapping[str, Any], place: str, name: str, version: int) -> None:
@@ -136,7 +137,7 @@ def check_format(document: Mapping[str, Any], place: str, name: str, version: in
     found = document.get("version")
     if type(found) is not int or found != version:
         raise ArtifactError(
-            f"{place} has version {found!r} of {name}; this dpsynth reads version {version}: "
+            f"{place} has version {shown(found)} of {name}; this dpsynth reads version {version}: "
             "use the dpsynth that wrote it"
         )
 

@@ -124,6 +124,8 @@ def lattice_of_bounds(
         raise ValueError("step must be positive")
     decimals = max(_decimals(low), _decimals(width))
     points = int((high - low) // width) + 1
+    if width * 10**decimals > LARGEST_WHOLE:
+        raise ValueError("step is far larger than what the bounds span; declare a smaller one")
     try:
         return Lattice(int(low * 10**decimals), int(width * 10**decimals), points, decimals)
     except ValueError:

@@ -110,8 +110,11 @@ def _engine(path: Path) -> sa.Engine:
         connection.isolation_level = None
         # Not FULL: that leaves the end of a journal to chance, and a commit could be undone by a
         # power cut. The second pragma matters on macOS alone.
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA fullfsync = ON")
+        try:
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA fullfsync = ON")
+        except UnicodeDecodeError:  # of SQLite's own message, which quotes the file's tables
+            raise sqlite3.DatabaseError("malformed") from None
 
     @event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:

@@ -12,7 +12,7 @@ from dpsynth.errors import InputError, Problem, SchemaError
 from dpsynth.policy import NAME, VERSION, Cap, Caps, Group, Policy, Population, Tier
 from dpsynth.schema_files import SUFFIXES, parse_json, parse_yaml
 from dpsynth.schema_parts import Findings, Part
-from dpsynth.schema_wording import did_you_mean, listed, shown
+from dpsynth.schema_wording import did_you_mean, listed, printable, shown
 
 LARGEST_FILE = 2**20
 MOST_PEOPLE = 20
@@ -96,16 +96,8 @@ def read_policy(document: object, source: str) -> Policy:
 
 def _refusal(source: str, problems: Sequence[Problem]) -> InputError:
     count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    lines = "\n".join(f"  {_showable(str(problem))}" for problem in problems)
+    lines = "\n".join(f"  {printable(str(problem))}" for problem in problems)
     return InputError(f"policy {source} has {count}:\n{lines}")
-
-
-def _showable(line: str) -> str:
-    """Escape what a terminal would obey: a place may be a key of the document."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in line
-    )
 
 
 def _text(part: Part, key: str) -> str | None:

@@ -35,6 +35,7 @@ from dpsynth.documents import (
 from dpsynth.errors import ArtifactError, InputError, SchemaError
 from dpsynth.not_private import STAMP
 from dpsynth.schema import Schema
+from dpsynth.schema_wording import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,11 +216,12 @@ def _described_tensors(value: Any, place: str) -> dict[str, tuple[str, tuple[int
     """Read the names, types and shapes of the arrays."""
     tensors = {}
     for name, tensor in as_object(value, place).items():
-        check_keys(tensor, f"{place}.{name}", ("dtype", "shape"))
-        dtype = text(tensor["dtype"], f"{place}.{name}.dtype")
+        own = f"{place}.{plain(name)}"
+        check_keys(tensor, own, ("dtype", "shape"))
+        dtype = text(tensor["dtype"], f"{own}.dtype")
         if dtype not in DTYPES or not isinstance(tensor["shape"], list):
-            raise ArtifactError(f"{place}.{name} is not a plain array of numbers")
-        shape = tuple(whole(n, f"{place}.{name}.shape", least=0) for n in tensor["shape"])
+            raise ArtifactError(f"{own} is not a plain array of numbers")
+        shape = tuple(whole(n, f"{own}.shape", least=0) for n in tensor["shape"])
         tensors[name] = (dtype, shape)
     return tensors
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,10 @@ BLOCK = 65_536
 SPARSEST = 1_000  # give up when fewer than one drawn row in so many satisfies the rules
 LEAST_BATCH = 4_096  # rows drawn at a time where some may be dropped
 SEEDS = 2**63
+_MISFIT = (  # what a model may raise over arrays that are none of its own
+    *(ArithmeticError, AttributeError, LookupError),
+    *(RuntimeError, TypeError, ValueError),
+)
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,9 @@ class Sampler:
         """
         codec = Codec(run.schema)
         domain = Domain.of(run.schema, codec)
-        try:
-            generator = generator_class(run.model).restore(domain, run.config, run.arrays)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
-            raise ArtifactError(
-                f"the run's state is not that of model '{run.model}' on this schema; it was "
-                "damaged, or written by another version of dpsynth"
-            ) from error
+        kind = generator_class(run.model)
+        with _fitting(kind.name):
+            generator = kind.restore(domain, run.config, run.arrays)
         condition = None if where is None else _condition(where, run)
         return cls(generator, codec, run.schema.rules, condition, plain)
 
@@ -89,8 +90,9 @@ class Sampler:
         kept: list[pd.DataFrame] = []
         wanted, drawn, satisfied = rows, 0, 0
         while wanted > 0:
-            codes = self.generator.sample(batch, rng, even=not self.plain)
-            frame = self.codec.decode(codes, rng)
+            with _fitting(self.generator.name):
+                codes = self.generator.sample(batch, rng, even=not self.plain)
+                frame = self.codec.decode(codes, rng)
             for rule in self.rules:  # a rule about a missing value is not broken
                 frame = frame[rule.holds(frame)]
             if self.where is not None:  # a condition on a missing value is not met
@@ -106,6 +108,18 @@ class Sampler:
                     f"{'; '.join(rule.text for rule in conditions)}; loosen the condition"
                 )
         return pd.concat(kept, ignore_index=True) if conditions else kept[0]
+
+
+@contextmanager
+def _fitting(model: str) -> Iterator[None]:
+    """Word what goes wrong with arrays that are none of a model: of other shapes, out of range."""
+    try:
+        yield
+    except _MISFIT as error:
+        raise ArtifactError(
+            f"the run's state is not that of model '{model}' on this schema; it was damaged, or "
+            "written by another version of dpsynth"
+        ) from error
 
 
 def _condition(text: str, run: Run) -> Rule:

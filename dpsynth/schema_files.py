@@ -23,6 +23,7 @@ from dpsynth.schema_wording import did_you_mean, listed, shown
 LARGEST_FILE = 4 * 2**20
 MOST_NODES = 200_000
 DEEPEST = 60
+MOST_REPEATS = 100  # of keys, that are told; a file has more where a part of it was pasted often
 SUFFIXES = (".yaml", ".yml", ".json")
 _SHIPPED = ".schema.yaml"
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -208,7 +209,8 @@ def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: st
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise _at(source, key.start_mark, "a key is plain text")
-            if key.value in lines and key.tag != "tag:yaml.org,2002:merge":
+            twice = key.value in lines and key.tag != "tag:yaml.org,2002:merge"
+            if twice and len(problems) < MOST_REPEATS:
                 first = f"line {lines[key.value]} has it already; keep one"
                 place = f"line {key.start_mark.line + 1}"
                 problems.append(Problem(place, f"key {shown(key.value)} occurs twice: {first}"))

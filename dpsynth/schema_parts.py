@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpsynth.errors import Problem
-from dpsynth.schema_wording import did_you_mean, listed, shown
+from dpsynth.schema_wording import did_you_mean, listed, plain, shown
 
 TODO = "TODO"
 NO_BASIS = "say where it comes from (a form, a device range, a coding manual); never from the data"
@@ -66,7 +66,7 @@ class Part:
 
     def at(self, key: str | None) -> str:
         """Give the place of a key."""
-        return ".".join(part for part in (self.place, key) if part) or "document"
+        return ".".join(part for part in (self.place, key and plain(key)) if part) or "document"
 
     def mistake(self, key: str | None, message: str) -> None:
         """Note a mistake at a key, or at this part as a whole."""

@@ -21,7 +21,7 @@ def did_you_mean(word: str, options: Iterable[str]) -> str:
     ''
     """
     close = closest(word, options)
-    return f" (did you mean {close!r}?)" if close else ""
+    return f" (did you mean {shown(close)}?)" if close else ""
 
 
 def closest(word: str, options: Iterable[str]) -> str | None:
@@ -53,12 +53,34 @@ def shown(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
+def plain(word: str, *, longest: int = LONGEST) -> str:
+    """Return a word of a document without quotes: shortened, and nothing that a terminal obeys.
+
+    >>> plain("age"), plain(chr(27) + "[2J") == chr(92) + "x1b[2J", len(plain("x" * 100))
+    ('age', True, 60)
+    """
+    return printable(word if len(word) <= longest else word[: longest - 1] + "…")
+
+
+def printable(text: str) -> str:
+    """Escape what a terminal obeys.
+
+    >>> printable("a" + chr(9) + "b") == "a" + chr(92) + "tb"
+    True
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
 def listed(words: Iterable[str]) -> str:
-    """Join words for a sentence, at most twenty of them.
+    """Join words for a sentence, at most twenty of them, each short and printable.
 
     >>> listed(["a", "b"])
     'a, b'
     """
     words = list(words)
     rest = len(words) - 20
-    return ", ".join(words[:20]) + (f" and {rest} more" if rest > 0 else "")
+    joined = ", ".join(plain(word, longest=2 * LONGEST) for word in words[:20])
+    return joined + (f" and {rest} more" if rest > 0 else "")

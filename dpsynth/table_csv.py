@@ -23,6 +23,7 @@ import pandas as pd
 
 from dpsynth.errors import TableError
 from dpsynth.schema import Dialect
+from dpsynth.schema_wording import printable
 from dpsynth.table_checks import Progress, check_names, chunk_rows, no_rows
 
 BLOCK = 512  # rows
@@ -137,8 +138,10 @@ def _rows(path: Path, raw: BinaryIO, dialect: Dialect) -> Iterator[Row]:
             "dialect.encoding; declare the file's own"
         ) from None
     except csv.Error as error:
+        reason = printable(str(error))  # it may name the declared separator, such as a tab
         raise TableError(
-            f"{path} line {reader.line_num}: the quotes do not match the declared dialect ({error})"
+            f"{path} line {reader.line_num}: the quotes do not match the declared dialect "
+            f"({reason})"
         ) from None
     except (EOFError, OSError, zlib.error):
         raise TableError(f"{path}, after line {reader.line_num}: damaged or cut off") from None

@@ -32,8 +32,8 @@ from dpsynth.bundle import (
     SCHEMA,
     Drawing,
     described,
+    heading,
     listed_files,
-    manifest,
 )
 from dpsynth.bundle_privacy import check_certificate
 from dpsynth.bundle_tables import Content, check_table
@@ -93,7 +93,7 @@ def verify(bundle: str | Path) -> list[str]:
         drawing = Drawing.from_dict(document.get("dpsynth"), "dpsynth") if document else None
     if schema is not None:
         if document is not None and drawing is not None:
-            _description(folder, document, schema, drawing, report)
+            _description(document, schema, drawing, report)
         if certificate is not None:
             passed = (
                 f"the certificate's events compose to at most epsilon {certificate.epsilon:g} at "
@@ -159,14 +159,14 @@ def _certificate(folder: Path, found: set[str], report: _Report) -> Certificate 
 
 
 def _description(
-    folder: Path, document: dict[str, Any], schema: Schema, drawing: Drawing, report: _Report
+    document: dict[str, Any], schema: Schema, drawing: Drawing, report: _Report
 ) -> None:
     """Hold the manifest to what a release would have written, but for sizes and digests."""
     with report.step(MANIFEST, "the manifest describes each file as the schema requires"):
         for path, (_, _, description) in listed_files(document).items():
             if description != described(path, schema):
                 report.add(MANIFEST, f"{path} is described otherwise than the schema requires")
-        expected = manifest(folder, schema, drawing)
+        expected = heading(schema, drawing)
         differing = {
             key
             for key in {*document, *expected} - {"resources"}
