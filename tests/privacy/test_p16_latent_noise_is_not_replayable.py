@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from dpsynth import pipeline
-from dpsynth.entropy import SeededEntropy
+from dpsynth.entropy import OsEntropy, SeededEntropy
 from dpsynth.events import PoissonSgd
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.layers import Linear, Tape
@@ -159,3 +159,26 @@ def test_a_private_step_draws_on_no_stream_of_torch(
     clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not draws_by_torch(None, clinic, visits(60), monkeypatch)
+
+
+@pytest.mark.usefixtures("few_steps", "quick_plans")
+def test_latent_noise_comes_from_the_source_of_all_noise(
+    clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not from a stream of its own, whose seed may be written in the program."""
+    made: list[np.random.Generator] = []
+    used: list[np.random.Generator] = []
+
+    class Noting(OsEntropy):
+        def generator(self) -> np.random.Generator:
+            made.append(super().generator())
+            return made[-1]
+
+    def noting(network: Network, rows: Tensor, tape: Tape | None) -> Tensor:
+        used.append(network.noise)
+        return real_loss(network, rows, tape)
+
+    monkeypatch.setattr(Network, "loss", noting)
+    settings: dict[str, Any] = {"dataset": "clinic", "model": "tvae", "without_ledger": True}
+    pipeline.fit(visits(60), clinic, epsilon=2.0, delta=1e-5, entropy=Noting(), **settings)
+    assert used and all(any(noise is source for source in made) for noise in used)

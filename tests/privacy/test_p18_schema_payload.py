@@ -58,6 +58,15 @@ def test_tags_do_not_run(tmp_path: Path, kind: str) -> None:
         Schema.load(tmp_path / f"{kind}.yaml")
 
 
+@pytest.mark.parametrize("kind", ["open", "mkdir", "call"])
+def test_a_tag_that_slipped_through_is_not_built(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second line: the loader is a safe one, whatever the check of tags before it lets pass."""
+    monkeypatch.setattr("dpsynth.schema_files._check_events", lambda text, source: None)
+    assert not runs(Schema.load, tmp_path, kind)
+
+
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_values_that_look_like_code_are_text(tmp_path: Path, suffix: str) -> None:
     marker = tmp_path / "marker"

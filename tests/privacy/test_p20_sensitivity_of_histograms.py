@@ -121,3 +121,9 @@ def test_masked_rows_do_not_count() -> None:
     hidden = Rows(rows.codes, rows.mask.copy())
     hidden.mask[-1] = False
     assert not shift_of_one_unit(hidden, event).any()
+
+
+def test_columns_that_nobody_pays_for_are_refused() -> None:
+    fewer = JointHistograms("counts", len(SIZES) - 1, 3, 25.0)
+    with pytest.raises(InputError, match="accounts for 2 histograms"):
+        joint_histograms(cohort(3, spread=True), SIZES, fewer, SeededEntropy(1))

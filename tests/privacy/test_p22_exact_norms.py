@@ -198,6 +198,19 @@ def test_a_loss_that_mixes_units_is_refused() -> None:
     assert clipping_norm_from(net, net, batch, mask) > 0
 
 
+def test_a_loss_that_mixes_two_units_is_refused() -> None:
+    """One unit that reaches one other is enough."""
+    net = Net()
+    batch, mask = rows(8, 3, equal=False), torch.ones(8, 3)
+
+    def paired(batch: Any, tape: Tape | None = None) -> Tensor:
+        losses = net(batch, tape)
+        return torch.cat([losses[:1], losses[1:2] + losses[:1], losses[2:]])
+
+    with pytest.raises(InputError, match="mixes units of a batch"):
+        clipping_norm_from(net, paired, batch, mask)
+
+
 def test_rounding_does_not_hide_a_large_gradient() -> None:
     """Two huge rows that nearly cancel: float32 loses their difference, which exceeds C.
 

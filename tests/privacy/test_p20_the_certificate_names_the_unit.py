@@ -1,0 +1,57 @@
+"""P20: a certificate says whose presence is hidden: which unit, how many of its rows, which change.
+
+The words are part of the claim. They have to be those that the accounting is about: one unit more
+or less, with all its rows, and as many rows as the events account for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpsynth.bundle_privacy import check_certificate
+from dpsynth.certificate import Certificate, certify
+from dpsynth.errors import ArtifactError
+from dpsynth.pipeline import prepare
+from dpsynth.schema import Schema
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@pytest.fixture
+def document(clinic: Schema) -> dict[str, Any]:
+    plan = prepare(clinic, epsilon=2.0, delta=1e-5, model="independent").plan
+    return certify(clinic, plan, model="independent", charge=None)
+
+
+def test_patients_are_named_with_their_rows(clinic: Schema, document: dict[str, Any]) -> None:
+    assert document["adjacency"] == "add or remove one unit with all its rows"
+    assert document["unit"] == {"name": "patient", "max_rows": 2, "keep": "window"}
+    assert document["population"] == 300
+    assert {event["rows_per_unit"] for event in document["events"]} == {2}
+
+
+@pytest.mark.parametrize(
+    "words", ["replace one unit by another", "add or remove one row", "add or remove one unit"]
+)
+def test_another_change_is_no_certificate(words: str, document: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError, match="adjacency"):
+        Certificate.from_dict(document | {"adjacency": words})
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        {"name": None, "max_rows": 1, "keep": "window"},  # the epsilon of rows
+        {"name": "patient", "max_rows": 1, "keep": "window"},
+        {"name": "note", "max_rows": 2, "keep": "window"},
+        {"name": "patient", "max_rows": 2, "keep": "random"},
+    ],
+)
+def test_another_unit_is_found(
+    unit: dict[str, Any], clinic: Schema, document: dict[str, Any]
+) -> None:
+    found = check_certificate(Certificate.from_dict(document | {"unit": unit}), clinic, None)
+    assert "unit is not that of schema.json" in [problem.message for problem in found]
