@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PIP_TORCH ?=
 DEMO ?= demo
 
-.PHONY: help install install-dev demo test lint bench quality clean
+.PHONY: help install install-dev demo test lint bench quality audit mutants fuzz clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -46,6 +46,15 @@ bench: install-dev  ## speed: codec, sampler, DP-SGD (prints tables; minutes)
 quality: install-dev  ## quality on real tables against epsilon (hours; QUALITY=--quick: minutes)
 	$(BIN)/python bench/quality.py $(QUALITY); status=$$?; $(BIN)/python bench/quality_report.py \
 		$(if $(findstring --quick,$(QUALITY)),--show) && exit $$status
+
+audit: install-dev  ## attack every mechanism many times over (half an hour; AUDIT="--runs 0.1": minutes)
+	$(BIN)/python bench/audit.py $(AUDIT)
+
+mutants: install-dev  ## break the privacy argument one line at a time; the tests must notice (half an hour)
+	$(BIN)/python bench/mutants.py $(MUTANTS)
+
+fuzz: install-dev  ## feed bad files to every reader (a quarter of an hour; FUZZ="--inputs 2000": less)
+	$(BIN)/python bench/fuzz.py $(FUZZ)
 
 clean:  ## remove .venv, caches and the demo
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

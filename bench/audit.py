@@ -1,0 +1,110 @@
+"""Attack every mechanism many times over, and say how much of its claimed epsilon shows.
+
+usage: audit.py [--only TEXT] [--runs SHARE] [--docs FILE]
+
+Each game (`dpsynth.eval.game`) runs a mechanism on worst-case neighbours, with fresh entropy of the
+operating system, and turns the attacker's error rates into the epsilon that they refute. Sound
+mechanisms must keep their claim; where the attack is the best one, at least 60 % of the claim must
+show, or the game would prove little. The broken twin of each must be caught. Exit code 1 otherwise.
+
+With --docs the table is written between the marks of that file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import audit_counts
+import audit_fit
+import audit_selection
+import audit_sgd
+
+from dpsynth.entropy import Entropy, OsEntropy
+from dpsynth.eval.game import FAILS, Finding, Game
+
+TIGHT = 0.6
+OPEN, CLOSE = "<!-- audits -->", "<!-- /audits -->"
+RUNS = {audit_counts: 20_000, audit_sgd: 8_000, audit_selection: 8_000, audit_fit: 8_000}
+SLOW = {"a whole fit: tvae": 0.25, "five times": 0.05}  # of those runs: a quarter of a second each
+
+
+@dataclass(frozen=True)
+class Case:
+    """A game to play, how often, and whether it must be lost."""
+
+    game: Game
+    runs: int
+    mutant: bool
+
+
+def cases(source: Entropy, share: float = 1.0) -> list[Case]:
+    """List all games; broken twins need fewer runs, unless they are only a little broken."""
+    listed = []
+    for module, runs in RUNS.items():
+        for mutant, games in ((False, module.sound(source)), (True, module.mutants(source))):
+            for game in games:
+                part = next((part for text, part in SLOW.items() if text in game.name), None)
+                if part is None:
+                    part = 0.25 if mutant and module is not audit_selection else 1.0
+                listed.append(Case(game, max(100, round(share * part * runs)), mutant))
+    return listed
+
+
+def verdict(found: Finding, *, mutant: bool) -> str:
+    """Say in a word how a game ended; in capitals where it should not have ended so."""
+    if mutant:
+        return "refuted" if found.broken else "NOT SEEN"
+    if found.broken:
+        return "REFUTED"
+    if not found.game.tight:
+        return "stands"
+    return "stands" if found.share >= TIGHT else "TOO LOOSE"
+
+
+def row(found: Finding, runs: int, said: str) -> str:
+    """Return a line of the table."""
+    game, false, true = found.game, found.false.value, found.true.value
+    claim = f"| {game.name} | {game.epsilon:.2f} | {game.delta:g} | {runs:,} "
+    return f"{claim}| {false:.3f} | {true:.3f} | {found.refuted:.2f} | {found.share:.0%} | {said} |"
+
+
+HEADER = (
+    "| mechanism | claimed epsilon | delta | runs a side | FPR | TPR | epsilon at least | share |"
+    " the claim |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+)
+
+
+def main() -> int:
+    """Play and print; returns 1 where a game did not end as it must."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="games whose names hold this text")
+    parser.add_argument("--runs", type=float, default=1.0, help="share of the usual runs")
+    parser.add_argument("--docs", type=Path, help="a file with the marks of the table")
+    chosen = parser.parse_args()
+    start, lines, bad = time.perf_counter(), [HEADER], 0
+    played = [case for case in cases(OsEntropy(), chosen.runs) if chosen.only in case.game.name]
+    print(HEADER, flush=True)
+    for case in played:
+        found = case.game.play(case.runs)
+        said = verdict(found, mutant=case.mutant)
+        bad += said.isupper()
+        lines.append(row(found, case.runs, said))
+        print(lines[-1], flush=True)
+    minutes = (time.perf_counter() - start) / 60
+    alarms = 2 * FAILS * sum(not case.mutant for case in played)
+    print(f"{len(played)} games, {bad} not as they must be, {minutes:.0f} minutes")
+    print(f"a sound mechanism is accused with probability {alarms:.1g} at most, all together")
+    if chosen.docs:
+        before, _, rest = chosen.docs.read_text().partition(OPEN)
+        after = rest.partition(CLOSE)[2]
+        table = "\n".join(lines)
+        chosen.docs.write_text(f"{before}{OPEN}\n\n{table}\n\n{CLOSE}{after}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""What an attack refutes: from error rates to the epsilon that a mechanism cannot have.
+
+Whoever is (epsilon, delta)-private keeps every test between neighbours to
+TPR <= e^epsilon FPR + delta and 1 - FPR <= e^epsilon (1 - TPR) + delta. One pair of rates says
+little about one epsilon at a tiny delta; but a mechanism is private at all epsilons at once, by its
+trade-off curve (Dong, Roth, Su, arXiv 1905.02383). So the rates are held against the curves of the
+same mechanism with less and less noise, and the epsilon of the last curve that they refute is what
+they prove (Nasr et al., Tight Auditing of Differentially Private Machine Learning, arXiv
+2302.07956, section 3).
+
+The curves are computed here from the libraries, not from the package's own accounting, which they
+are there to check.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LEAST, MOST = 2.0**-5, 2.0**4  # shares of the claimed noise that are considered
+STEPS = 16  # halvings of that range, on a logarithmic scale: relative error 1e-4
+
+
+class Curve(Protocol):
+    """A mechanism with a dial: at ``dial`` its noise is that much smaller than was claimed."""
+
+    def deltas(self, dial: float, epsilons: Floats) -> Floats:
+        """Return the least delta at each epsilon, or an upper bound of it."""
+        ...
+
+    def epsilon(self, dial: float, delta: float) -> float:
+        """Return the epsilon at a delta."""
+        ...
+
+
+def refuted(curve: Curve, low: float, high: float, delta: float) -> float:
+    """Return the largest epsilon at ``delta`` that error rates refute; 0 where they refute none.
+
+    Args:
+        curve: the mechanism that was claimed.
+        low: the true positive rate is at least this.
+        high: the false positive rate is at most this.
+        delta: of the claim.
+    """
+    if not _contradicts(curve, LEAST, low, high):
+        return 0.0
+    below, above = math.log(LEAST), math.log(MOST)
+    for _ in range(STEPS):
+        middle = (below + above) / 2
+        if _contradicts(curve, math.exp(middle), low, high):
+            below = middle
+        else:
+            above = middle
+    return curve.epsilon(math.exp(below), delta)
+
+
+def _contradicts(curve: Curve, dial: float, low: float, high: float) -> bool:
+    """Whether a true positive rate of ``low`` is out of reach at a false positive rate ``high``."""
+    epsilons = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 400)])
+    deltas, growth = curve.deltas(dial, epsilons), np.exp(epsilons)
+    hit = float((growth * high + deltas).min())
+    missed = float((growth * (1 - low) + deltas).min())
+    return low > hit or 1 - high > missed
+
+
+@dataclass(frozen=True)
+class GaussianCurve:
+    """The Gaussian mechanism.
+
+    Attributes:
+        mu: sensitivity over the standard deviation of the noise, as claimed.
+    """
+
+    mu: float
+
+    def deltas(self, dial: float, epsilons: Floats) -> Floats:
+        """Return the least delta at each epsilon (Balle and Wang, arXiv 1805.06530, Theorem 8)."""
+        from scipy.special import log_ndtr, ndtr
+
+        mu = self.mu * dial
+        first = ndtr(mu / 2 - epsilons / mu)
+        second = np.exp(epsilons + log_ndtr(-mu / 2 - epsilons / mu))
+        return np.asarray(np.maximum(first - second, 0.0))
+
+    def epsilon(self, dial: float, delta: float) -> float:
+        """Return the epsilon at a delta."""
+        return _solved(self, dial, delta)
+
+
+@dataclass(frozen=True)
+class StepsCurve:
+    """Poisson-subsampled Gaussian steps after a Gaussian mechanism, as DP-SGD after histograms.
+
+    Attributes:
+        noise: standard deviation of a step's noise over the clipping norm, as claimed.
+        rate: sampling rate.
+        steps: number of steps.
+        mu: of the Gaussian mechanism before them; 0 where there is none.
+    """
+
+    noise: float
+    rate: float
+    steps: int
+    mu: float = 0.0
+
+    def deltas(self, dial: float, epsilons: Floats) -> Floats:
+        """Return an upper bound of delta at each epsilon, both directions of the adjacency."""
+        losses = _losses(self, round(math.log(dial), 9))
+        return np.asarray(losses.get_delta_for_epsilon(epsilons))
+
+    def epsilon(self, dial: float, delta: float) -> float:
+        """Return the epsilon at a delta."""
+        return float(_losses(self, round(math.log(dial), 9)).get_epsilon_for_delta(delta))
+
+
+@lru_cache(maxsize=256)
+def _losses(curve: StepsCurve, log_dial: float) -> Any:
+    """Privacy loss distribution of the steps at a dial, by dp_accounting, rounded up."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    dial = math.exp(log_dial)
+    noise = curve.noise / dial
+    growth = math.expm1(min(noise**-2, 50.0))
+    total = math.hypot(curve.mu * dial, curve.rate * math.sqrt(curve.steps * growth))
+    # fine against the spread of all losses together, and at most some ten thousand points a step
+    fine = min(total, 5.0) * min(4e-3, math.sqrt(1e-3 / (curve.steps + 1)))
+    widest = max(10 / noise + 0.5 / noise**2, 10 * curve.mu * dial)
+    settings: dict[str, Any] = {"value_discretization_interval": max(fine, widest / 10_000)}
+    composed = pld.from_gaussian_mechanism(noise, sampling_prob=curve.rate, **settings)
+    if curve.steps > 1:
+        composed = composed.self_compose(curve.steps)
+    if curve.mu:
+        composed = composed.compose(pld.from_gaussian_mechanism(1 / (curve.mu * dial), **settings))
+    return composed
+
+
+@dataclass(frozen=True)
+class PureCurve:
+    """A mechanism that is private at delta 0, as the exponential mechanism.
+
+    Attributes:
+        claimed: its epsilon.
+    """
+
+    claimed: float
+
+    def deltas(self, dial: float, epsilons: Floats) -> Floats:
+        """Return what randomised response has, the worst mechanism of this epsilon."""
+        top = self.claimed * dial
+        return np.maximum(-np.expm1(epsilons - top), 0.0) / (1 + math.exp(-top))
+
+    def epsilon(self, dial: float, delta: float) -> float:
+        """Return the epsilon itself: no part of it is left to delta."""
+        return self.claimed * dial
+
+
+@dataclass(frozen=True)
+class ConcentratedCurve:
+    """Whatever has Renyi divergence at most a * rho at every order a above 1.
+
+    Attributes:
+        rho: as claimed (zero-concentrated privacy, Bun and Steinke, arXiv 1605.02065).
+    """
+
+    rho: float
+
+    def deltas(self, dial: float, epsilons: Floats) -> Floats:
+        """Return delta by the best order (Canonne, Kamath, Steinke, 2004.00010, Corollary 13)."""
+        rho = self.rho * dial**2
+        orders = 1 + np.geomspace(1e-3, 1e3, 400)[:, None]
+        exponent = (orders - 1) * (orders * rho - epsilons)
+        room = orders * np.log1p(-1 / orders) - np.log(orders - 1)
+        return np.asarray(np.exp(np.minimum((exponent + room).min(axis=0), 0.0)))
+
+    def epsilon(self, dial: float, delta: float) -> float:
+        """Return the epsilon at a delta."""
+        return _solved(self, dial, delta)
+
+
+def _solved(curve: Curve, dial: float, delta: float) -> float:
+    """Return the least epsilon at which the curve's delta is small enough, to 1e-9."""
+    low, high = 0.0, 1.0
+    while curve.deltas(dial, np.array([high]))[0] > delta:
+        low, high = high, 2 * high
+    if curve.deltas(dial, np.array([0.0]))[0] <= delta:
+        return 0.0
+    while high - low > 1e-9 * max(1.0, high):
+        middle = (low + high) / 2
+        if curve.deltas(dial, np.array([middle]))[0] > delta:
+            low = middle
+        else:
+            high = middle
+    return high
