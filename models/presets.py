@@ -27,6 +27,7 @@ MOST_PAIRS = 5000
 FEW_PAIRS = 150  # up to so many are measured once; more, again where they stand out
 MOST_CELLS = 10_000  # bins of all columns together; their pairs are kept as one square
 WIDEST_COLUMN = 16
+WIDEST = 4096  # of a layer of a network, far beyond the presets
 LEAST_UNITS = 20_000
 LEAST_SIGNAL = 40  # units times mu over codes: at 24 the steps of DP-SGD lose, at 57 they gain
 FINE = 250_000  # units times mu: from here on, noise leaves room for finer bins
@@ -70,6 +71,15 @@ class Preset:
     learning_rate: float = 0.0
     anchor: float = 0.0
     rounds: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse widths that no fit has: a run from a stranger must not ask for all the memory.
+
+        Raises:
+            ValueError: if a width is out of range.
+        """
+        if not all(0 <= width <= WIDEST for width in (self.masked, self.hidden, self.latent)):
+            raise ValueError(f"a network's widths lie between 0 and {WIDEST}")
 
     @classmethod
     def of(cls, model: str, domain: Domain, budget: PrivacyBudget) -> Preset:

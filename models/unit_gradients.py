@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -222,19 +223,21 @@ def unit_norms(tape: Tape, output_grads: Sequence[Tensor], units: int, rows: int
 def check_units_apart(loss: Loss, pack: Pack) -> None:
     """Refuse a loss in which one unit's value depends on another unit of the batch.
 
-    Weighs every second laid-out unit by zero: the gradient at its rows must then be zero, in every
-    layer. Runs on public or synthetic rows.
+    Weighs some laid-out units by zero: the gradient at their rows must then be zero, in every
+    layer. Which, follows the bits of a unit's number and their complements, so that every unit is
+    once weighed while any other one is not. Runs on public or synthetic rows.
 
     Raises:
         InputError: batch statistics, attention over the batch, or a mean over rows mix units.
     """
-    even = (torch.arange(len(pack.order)) % 2).to(pack.weights)
-    rows = pack.per_row(even)
-    found = UnitGradients.of(loss, pack, pack.weights * rows.reshape(pack.weights.shape))
-    for layer, grads in zip(found.layers, found.grads, strict=True):
-        if bool((grads[rows[:, 0] == 0] != 0).any()):
-            raise InputError(
-                f"the loss mixes units of a batch: the gradient of one unit reaches {layer} at "
-                "the rows of another, so clipping by unit bounds nothing. Remove batch statistics "
-                "and sums over the batch"
-            )
+    numbers = torch.arange(len(pack.order))
+    for bit, kept in product(range(max(1, (len(numbers) - 1).bit_length())), (0, 1)):
+        rows = pack.per_row(((numbers >> bit) % 2 == kept).to(pack.weights))
+        found = UnitGradients.of(loss, pack, pack.weights * rows.reshape(pack.weights.shape))
+        for layer, grads in zip(found.layers, found.grads, strict=True):
+            if bool((grads[rows[:, 0] == 0] != 0).any()):
+                raise InputError(
+                    f"the loss mixes units of a batch: the gradient of one unit reaches {layer} "
+                    "at the rows of another, so clipping by unit bounds nothing. Remove batch "
+                    "statistics and sums over the batch"
+                )

@@ -34,6 +34,15 @@ from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 
 
+@pytest.mark.parametrize("width", ["masked", "hidden", "latent"])
+def test_widths_that_no_fit_has_are_refused_before_a_network_is_built(width: str) -> None:
+    settings = asdict(Preset.of("tvae", domain(), BUDGET))
+    assert Preset(**settings | {width: 512})
+    for absurd in (-1, 10**9):
+        with pytest.raises(ValueError, match="widths lie between 0 and 4096"):
+            Preset(**settings | {width: absurd})
+
+
 def domain(columns: int = 12, population: int = 50_000, max_rows: int = 1) -> Domain:
     features = tuple(Feature(f"column {j}", 2 + j, 0) for j in range(columns))
     return Domain(features, population, max_rows)

@@ -198,14 +198,15 @@ def test_a_loss_that_mixes_units_is_refused() -> None:
     assert clipping_norm_from(net, net, batch, mask) > 0
 
 
-def test_a_loss_that_mixes_two_units_is_refused() -> None:
-    """One unit that reaches one other is enough."""
+@pytest.mark.parametrize(("one", "other"), [(0, 1), (1, 0), (0, 2), (5, 3), (6, 7), (7, 0)])
+def test_a_loss_that_mixes_two_units_is_refused(one: int, other: int) -> None:
+    """One unit that reaches one other is enough, whichever they are."""
     net = Net()
     batch, mask = rows(8, 3, equal=False), torch.ones(8, 3)
 
     def paired(batch: Any, tape: Tape | None = None) -> Tensor:
         losses = net(batch, tape)
-        return torch.cat([losses[:1], losses[1:2] + losses[:1], losses[2:]])
+        return torch.cat([losses[:other], losses[other, None] + losses[one], losses[other + 1 :]])
 
     with pytest.raises(InputError, match="mixes units of a batch"):
         clipping_norm_from(net, paired, batch, mask)
