@@ -28,6 +28,8 @@ NULLABLE = {
     pa.bool_(): pd.BooleanDtype(),
 }
 
+DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)  # the last: a name that is no text
+
 
 @dataclass(frozen=True)
 class ParquetTable:
@@ -78,7 +80,7 @@ class ParquetTable:
                     if batch is None:
                         return
                     cells = {name: _series(batch.column(name)) for name in self.columns}
-                except (pa.ArrowException, OSError):  # their messages may quote cells
+                except DAMAGED:  # their messages may quote cells
                     raise TableError(f"{self.path}, after row {done}: damaged") from None
                 yield pd.DataFrame(cells)
                 done += batch.num_rows
@@ -90,7 +92,7 @@ def _file(path: Path) -> Any:
     """Open a Parquet file."""
     try:
         return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError):
+    except DAMAGED:
         raise TableError(f"{path} is not a Parquet file, or it is damaged") from None
 
 

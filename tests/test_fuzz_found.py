@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dpsynth import verify
@@ -28,6 +29,7 @@ from dpsynth.sampler import Sampler
 from dpsynth.schema import Schema
 from dpsynth.schema_files import MOST_REPEATS, parse_yaml
 from dpsynth.table import open_table
+from dpsynth.table_parquet import ParquetTable
 
 CLEAR, LONG = "\x1b[2Jgone", "k" * 70_000
 BASE = Schema.load("demo").to_dict()
@@ -175,6 +177,14 @@ def test_whatever_arrow_says_of_a_footer_is_a_finding(
         verify.verify(bundle)
     assert "its header cannot be read" in str(caught.value)
     assert "Zq7X" not in str(caught.value)
+
+
+def test_a_parquet_file_whose_names_are_no_text_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"colour": ["red", "blue"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"colour", b"col\xff\xffr"))
+    with pytest.raises(TableError, match="is not a Parquet file, or it is damaged"):
+        ParquetTable.open(path, ("colour",), unit=None)
 
 
 def test_a_header_without_an_end_does_not_fill_the_memory(
