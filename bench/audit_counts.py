@@ -17,9 +17,8 @@ import numpy.typing as npt
 from dpsynth.cohort import Cohort
 from dpsynth.entropy import Entropy, SeededEntropy
 from dpsynth.eval.game import Game
-from dpsynth.eval.tradeoff import GaussianCurve
+from dpsynth.eval.tradeoff import Curve, DiscreteCurve, GaussianCurve
 from dpsynth.events import UNDECIDED, ChosenHistograms, JointHistograms
-from dpsynth.gaussian import gaussian_mu
 from dpsynth.mechanisms import chosen_histograms, joint_histograms
 from dpsynth.models.measure import cohort_with_visits, pair_noise
 from dpsynth.models.presets import mass_of
@@ -76,12 +75,14 @@ class Office:
         sigmas: scale of the noise of each of them.
         columns: codes of each column of its cohorts.
         cap: rows of a unit.
+        curve: the trade-off that its noise claims.
     """
 
     release: Callable[[Cohort, Entropy], Counts]
     sigmas: list[float]
     columns: tuple[int, ...]
     cap: int
+    curve: Curve
 
 
 def neighbours(columns: tuple[int, ...], cap: int) -> tuple[Cohort, Cohort]:
@@ -105,7 +106,9 @@ def counts_office(columns: tuple[int, ...], cap: int) -> Office:
     def release(cohort: Cohort, entropy: Entropy) -> Counts:
         return joint_histograms(cohort_with_visits(cohort), sizes, event, entropy)
 
-    return Office(release, [event.sigma] * len(sizes), columns, cap)
+    exact = DiscreteCurve(event.sigma, len(sizes))
+    curve = exact if cap == 1 else GaussianCurve(event.mu())
+    return Office(release, [event.sigma] * len(sizes), columns, cap, curve)
 
 
 def pairs_office(columns: tuple[int, ...], cap: int) -> Office:
@@ -120,7 +123,7 @@ def pairs_office(columns: tuple[int, ...], cap: int) -> Office:
     def release(cohort: Cohort, entropy: Entropy) -> Counts:
         return chosen_histograms(cohort_with_visits(cohort), sizes, chosen, sigmas, event, entropy)
 
-    return Office(release, sigmas, columns, cap)
+    return Office(release, sigmas, columns, cap, GaussianCurve(event.mu()))
 
 
 def rows_as_units(office: Office) -> Office:
@@ -149,8 +152,7 @@ def game(name: str, office: Office, source: Entropy, *, halved: bool = False) ->
         seen = np.array([_flat(office.release(cohort, entropy)) for _ in range(runs)])
         return np.asarray((seen - (without + within) / 2) @ ((within - without) / spread**2))
 
-    curve = GaussianCurve(gaussian_mu(CLAIM.epsilon, CLAIM.delta))
-    return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=0.0)
+    return Game(name, scores, office.curve, CLAIM.epsilon, CLAIM.delta, cut=0.0)
 
 
 def _flat(tables: Counts) -> Floats:

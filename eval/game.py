@@ -47,8 +47,20 @@ class Game:
     cut: float | None = None
     tight: bool = True
 
+    def most(self, runs: int, fails: float = FAILS) -> float:
+        """Return the epsilon that an attack without an error would refute in so many runs."""
+        counted = runs if self.cut is not None else runs - _size(runs)
+        low = Rate(counted, counted).bounds(fails)[0]
+        return refuted(self.curve, low, 1 - low, self.delta)
+
     def play(self, runs: int, fails: float = FAILS) -> Finding:
-        """Play with so many runs without the unit and as many with it."""
+        """Play with so many runs without the unit and as many with it.
+
+        Raises:
+            ValueError: if no attack at all could refute the claim in so few runs.
+        """
+        if self.most(runs, fails) <= self.epsilon:
+            raise ValueError(f"{self.name}: {runs} runs could refute nothing; play more")
         return judged(self, self.scores(False, runs), self.scores(True, runs), fails)
 
 
@@ -81,15 +93,26 @@ class Finding:
 
 
 def judged(game: Game, out: Floats, within: Floats, fails: float = FAILS) -> Finding:
-    """Turn scores without and with the unit into what they refute."""
+    """Turn scores without and with the unit into what they refute.
+
+    Raises:
+        ValueError: if a score is no finite number: it would count as "out", whatever it hides.
+    """
+    if not (np.isfinite(out).all() and np.isfinite(within).all()):
+        raise ValueError(f"{game.name}: a score is not a finite number")
     cut, size = game.cut, 0
     if cut is None:
-        size = max(1, round(CHOOSING * len(out)))
+        size = _size(len(out))
         cut = _chosen_cut(game.curve, out[:size], within[:size], len(out) - size, fails)
     false = Rate(int((out[size:] > cut).sum()), len(out) - size)
     true = Rate(int((within[size:] > cut).sum()), len(within) - size)
     found = refuted(game.curve, true.bounds(fails)[0], false.bounds(fails)[1], game.delta)
     return Finding(game, found, false, true)
+
+
+def _size(runs: int) -> int:
+    """Return how many runs choose the cut."""
+    return max(1, round(CHOOSING * runs))
 
 
 def _chosen_cut(curve: Curve, out: Floats, within: Floats, runs: int, fails: float) -> float:
