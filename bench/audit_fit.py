@@ -1,4 +1,4 @@
-"""Games on whole fits: everything that a tiny fit releases, against what its plan claims.
+"""Games on whole fits: all that a tiny fit gets from its mechanisms, against what its plan claims.
 
 The attacker knows every clipped gradient (`audit_transcript`). The networks are tiny and the steps
 few; mechanisms, plan and engine are the real ones. The clipping norm is a quantile of gradients on

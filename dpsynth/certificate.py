@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpsynth.plan import PrivacyPlan
     from dpsynth.schema import Schema
 
-FORMAT, VERSION = "dpsynth-certificate", 3
+FORMAT, VERSION = "dpsynth-certificate", 4
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 

@@ -71,9 +71,10 @@ def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
     if schema.unit.column is None:
         sentences.append("each row is a unit: a person with several rows is protected for one")
     else:
+        own = "; a row without one is a unit of its own" if schema.unit.missing_key == "own" else ""
         sentences.append(
-            f"a unit is a value of column '{schema.unit.column}': a person with several values is "
-            "several units"
+            f"a unit is a value of column '{schema.unit.column}': a person with several values, or "
+            f"one value written in several ways, is several units{own}"
         )
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
     sentences.append(

@@ -81,5 +81,5 @@ def float_keys(place: str, column: str) -> TableError:
     """Word the error for keys of units in which different ones may have become equal."""
     return TableError(
         f"{place}: the unit's key, column '{column}', holds floating-point numbers, in which long "
-        "keys collide; make it text, or a (nullable) integer"
+        "keys collide (decimals become such, too); make it text, or a (nullable) integer"
     )

@@ -49,7 +49,7 @@ class ParquetTable:
 
         Raises:
             TableError: not a Parquet file, columns are missing or of a type no schema knows, or
-                keys are floating-point numbers.
+                keys are floating-point numbers, or decimals.
         """
         with _file(path) as file:
             schema = file.schema_arrow
@@ -61,7 +61,7 @@ class ParquetTable:
                     f"{path}: column '{name}' is {_family(kind)}; a cell must hold one number, "
                     "text, truth value, date or date and time"
                 )
-        if unit is not None and pa.types.is_floating(schema.field(unit).type):
+        if unit is not None and _collides(schema.field(unit).type):
             raise float_keys(str(path), unit)
         return cls(path, needed)
 
@@ -112,6 +112,13 @@ def _is_readable(kind: Any) -> bool:
         or types.is_timestamp(kind)
         or types.is_null(kind)
     )
+
+
+def _collides(kind: Any) -> bool:
+    """Whether long keys of a type may become equal, since it is read as floating-point numbers."""
+    if pa.types.is_dictionary(kind):
+        return _collides(kind.value_type)
+    return bool(pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale > 0))
 
 
 def _family(kind: Any) -> str:

@@ -225,7 +225,8 @@ def check_units_apart(loss: Loss, pack: Pack) -> None:
 
     Weighs some laid-out units by zero: the gradient at their rows must then be zero, in every
     layer. Which, follows the bits of a unit's number and their complements, so that every unit is
-    once weighed while any other one is not. Runs on public or synthetic rows.
+    once weighed while any other one is not. Runs on public or synthetic rows. What reaches other
+    units without a gradient, such as detached statistics of the batch, is not found.
 
     Raises:
         InputError: batch statistics, attention over the batch, or a mean over rows mix units.
@@ -235,7 +236,8 @@ def check_units_apart(loss: Loss, pack: Pack) -> None:
         rows = pack.per_row(((numbers >> bit) % 2 == kept).to(pack.weights))
         found = UnitGradients.of(loss, pack, pack.weights * rows.reshape(pack.weights.shape))
         for layer, grads in zip(found.layers, found.grads, strict=True):
-            if bool((grads[rows[:, 0] == 0] != 0).any()):
+            unweighed = grads[rows[:, 0] == 0]  # a unit of no numbers has none for a gradient
+            if bool(((unweighed != 0) & torch.isfinite(unweighed)).any()):
                 raise InputError(
                     f"the loss mixes units of a batch: the gradient of one unit reaches {layer} "
                     "at the rows of another, so clipping by unit bounds nothing. Remove batch "

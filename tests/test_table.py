@@ -600,6 +600,23 @@ def test_real_tables(name: str, rows: int) -> None:
     assert np.mean(used) > 2, "cells are read, not sent to one code"
 
 
+@pytest.mark.parametrize("scale", [0, 1])
+def test_decimal_keys_with_a_fraction_are_refused_and_whole_ones_kept(
+    scale: int, tmp_path: Path
+) -> None:
+    schema = Schema.load("demo")
+    names = [column.name for column in schema.columns]
+    keys = pa.array([Decimal(2**60 + n) for n in range(3)], pa.decimal128(22, scale))
+    columns = {name: pa.array(["x"] * 3) for name in names} | {str(schema.unit.column): keys}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    if scale:
+        with pytest.raises(TableError, match="decimals become such, too"):
+            open_table(tmp_path / "t.parquet", schema)
+        return
+    (frame,) = open_table(tmp_path / "t.parquet", schema).chunks()
+    assert frame[schema.unit.column].nunique() == 3
+
+
 @pytest.mark.parametrize("kind", ["frame", "parquet"])
 def test_float_keys_are_refused_before_any_row_is_read(kind: str, tmp_path: Path) -> None:
     """One missing key turns long integers into floats, in which these three would be one unit."""

@@ -33,6 +33,19 @@ def test_patients_are_named_with_their_rows(clinic: Schema, document: dict[str, 
     assert {event["rows_per_unit"] for event in document["events"]} == {2}
 
 
+@pytest.mark.parametrize("policy", ["drop", "own"])
+def test_rows_without_a_key_are_said_to_be_units_where_they_are(
+    policy: str, clinic: Schema
+) -> None:
+    document = clinic.to_dict()
+    document["dpsynth"]["missing_key"] = policy
+    schema = Schema.from_dict(document)
+    plan = prepare(schema, epsilon=2.0, delta=1e-5, model="independent").plan
+    words = " ".join(certify(schema, plan, model="independent", charge=None)["not_covered"])
+    assert "one value written in several ways, is several units" in words
+    assert ("a row without one is a unit of its own" in words) == (policy == "own")
+
+
 @pytest.mark.parametrize(
     "words", ["replace one unit by another", "add or remove one row", "add or remove one unit"]
 )
