@@ -68,8 +68,9 @@ def verdict(found: Finding, *, mutant: bool) -> str:
 def row(found: Finding, runs: int, said: str) -> str:
     """Return a line of the table."""
     game, false, true = found.game, found.false.value, found.true.value
+    share = f"{found.share:.0%}" if found.share <= 10 else "over 1000%"
     claim = f"| {game.name} | {game.epsilon:.2f} | {game.delta:g} | {runs:,} "
-    return f"{claim}| {false:.3f} | {true:.3f} | {found.refuted:.2f} | {found.share:.0%} | {said} |"
+    return f"{claim}| {false:.3f} | {true:.3f} | {found.refuted:.2f} | {share} | {said} |"
 
 
 HEADER = (
