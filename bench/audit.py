@@ -50,19 +50,29 @@ def cases(source: Entropy, share: float = 1.0) -> list[Case]:
                 part = next((part for text, part in SLOW.items() if text in game.name), None)
                 if part is None:
                     part = 0.25 if mutant and module is not audit_selection else 1.0
-                listed.append(Case(game, max(100, round(share * part * runs)), mutant))
+                listed.append(Case(game, enough(game, round(share * part * runs)), mutant))
     return listed
 
 
-def verdict(found: Finding, *, mutant: bool) -> str:
-    """Say in a word how a game ended; in capitals where it should not have ended so."""
+def enough(game: Game, runs: int) -> int:
+    """Return so many runs, or as many as an attack without an error would need."""
+    runs = max(100, runs)
+    while game.most(runs) <= game.epsilon:
+        runs *= 2
+    return runs
+
+
+def verdict(found: Finding, *, mutant: bool, few: bool) -> str:
+    """Say in a word how a game ended; in capitals where it should not have ended so.
+
+    In fewer runs than usual (``few``) an attack may show little, which is nobody's fault then.
+    """
     if mutant:
-        return "refuted" if found.broken else "NOT SEEN"
+        return "refuted" if found.broken else ("not seen in so few runs" if few else "NOT SEEN")
     if found.broken:
         return "REFUTED"
-    if not found.game.tight:
-        return "stands"
-    return "stands" if found.share >= TIGHT else "TOO LOOSE"
+    loose = found.game.tight and found.share < TIGHT and not few
+    return "TOO LOOSE" if loose else "stands"
 
 
 def row(found: Finding, runs: int, said: str) -> str:
@@ -91,7 +101,7 @@ def main() -> int:
     print(HEADER, flush=True)
     for case in played:
         found = case.game.play(case.runs)
-        said = verdict(found, mutant=case.mutant)
+        said = verdict(found, mutant=case.mutant, few=chosen.runs < 1)
         bad += said.isupper()
         lines.append(row(found, case.runs, said))
         print(lines[-1], flush=True)
