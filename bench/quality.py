@@ -88,6 +88,13 @@ def commit() -> str | None:
     return done.stdout.strip()
 
 
+def below_one_in(population: int, delta: float) -> float:
+    """Return delta, or the largest of its tenths that a table of so many units may be fitted at."""
+    while delta * population >= 1:
+        delta = float(f"{delta / 10:.6g}")
+    return delta
+
+
 def one_fit(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:
     """Fit, sample as many rows as the training split has, score."""
     from dpsynth import pipeline
@@ -107,7 +114,7 @@ def one_fit(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:
         folder / "train.csv",
         schema,
         epsilon=epsilon,
-        delta=delta,
+        delta=below_one_in(schema.population.value, delta),
         dataset="benchmark",
         model=model,
         without_ledger=True,

@@ -44,7 +44,8 @@ Each generator learns from the scorer's training split; as many rows are drawn a
 TVD2, TVD3: mean total variation distance of one, two, three columns to the training rows. TSTR:
 AUROC of gradient boosting trained on synthetic rows and tested on real ones. C2ST: AUC of telling
 synthetic from real rows (.5: cannot be told). Means over the seeds, ± half their range. The noise
-is never seeded, so a repeat differs. Seconds are of one thread. Real rows give the floors: the
+is never seeded, so a repeat differs. A table of more than 1 / delta units is fitted at a tenth of
+delta. Seconds are of one thread. Real rows give the floors: the
 distances of the test rows, with the AUROC of training on the real training rows in their line, and
 a bootstrap of the training rows, scored as if it were synthetic.
 """

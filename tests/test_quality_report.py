@@ -52,6 +52,13 @@ def test_seeds_come_one_after_another_and_each_fit_once() -> None:
     assert tables_named("diabetes130:patient") == [("diabetes130", "patient")]
 
 
+def test_delta_stays_below_one_over_the_population() -> None:
+    from quality import below_one_in
+
+    assert below_one_in(70_000, 1e-5) == 1e-5
+    assert below_one_in(203_000, 1e-5) == below_one_in(100_000, 1e-5) == 1e-6
+
+
 def test_a_kept_line_is_found_by_the_key_that_asks_for_it(tmp_path: Path) -> None:
     from quality import wanted
     from quality_results import append_line, key_of, read_lines
