@@ -22,12 +22,12 @@ import audit_counts
 import audit_fit
 import audit_selection
 import audit_sgd
+from pages import write_section
 
 from dpsynth.entropy import Entropy, OsEntropy
 from dpsynth.eval.game import FAILS, Finding, Game
 
 TIGHT = 0.6
-OPEN, CLOSE = "<!-- audits -->", "<!-- /audits -->"
 RUNS = {audit_counts: 20_000, audit_sgd: 8_000, audit_selection: 8_000, audit_fit: 8_000}
 SLOW = {"a whole fit: tvae": 0.25, "five times": 0.05}  # of those runs: a quarter of a second each
 
@@ -110,10 +110,7 @@ def main() -> int:
     print(f"{len(played)} games, {bad} not as they must be, {minutes:.0f} minutes")
     print(f"a sound mechanism is accused with probability {alarms:.1g} at most, all together")
     if chosen.docs:
-        before, _, rest = chosen.docs.read_text().partition(OPEN)
-        after = rest.partition(CLOSE)[2]
-        table = "\n".join(lines)
-        chosen.docs.write_text(f"{before}{OPEN}\n\n{table}\n\n{CLOSE}{after}")
+        write_section(chosen.docs, "\n".join(lines), "audits")
     return 1 if bad else 0
 
 

@@ -15,6 +15,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
+from pages import write_section
 from quality_results import (
     BOOTSTRAP,
     GAP,
@@ -32,7 +33,6 @@ from quality_results import (
 from quality_targets import Pick, Verdict, judged, picked
 
 HERE = Path(__file__).parent
-OPEN, CLOSE = "<!-- quality -->", "<!-- /quality -->"
 PICTURE = "quality.svg"
 SEEDS = 3  # that a target is a mean of
 NAMES = {"tvd1": "TVD1", "tvd2": "TVD2", "tvd3": "TVD3", "tstr_hgb": "TSTR", "c2st_auc": "C2ST"}
@@ -184,26 +184,6 @@ def section(
     return "\n\n".join(parts)
 
 
-def replace_section(text: str, body: str) -> str:
-    """Put a body between the marks; without marks, after the first heading's paragraph.
-
-    Raises:
-        ValueError: one mark stands without the other, or they stand in the wrong order.
-    """
-    marked = f"{OPEN}\n\n{body}\n\n{CLOSE}"
-    start, end = text.find(OPEN), text.find(CLOSE)
-    if start >= 0 and end > start:
-        return text[:start] + marked + text[end + len(CLOSE) :]
-    if start >= 0 or end >= 0:
-        raise ValueError(f"the marks {OPEN} and {CLOSE} do not enclose a section")
-    blocks = text.rstrip("\n").split("\n\n")
-    heading = next((i for i, block in enumerate(blocks) if block.startswith("#")), -1)
-    after = heading + 1
-    if after < len(blocks) and not blocks[after].startswith("#"):
-        after += 1  # the heading's paragraph
-    return "\n\n".join([*blocks[:after], marked, *blocks[after:]]) + "\n"
-
-
 def main() -> None:
     """Write the section and the picture, or print the section."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -229,13 +209,8 @@ def main() -> None:
         return
     from quality_figure import draw
 
-    from dpsynth.atomic import atomic_file
-
     draw(lines, peers, chosen.docs / PICTURE, delta=chosen.delta)
-    page = chosen.docs / "benchmarks.md"
-    text = replace_section(page.read_text(), body)
-    with atomic_file(page) as part:
-        part.write_text(text)
+    write_section(chosen.docs / "benchmarks.md", body, "quality")
 
 
 if __name__ == "__main__":

@@ -239,18 +239,23 @@ def test_the_section_shows_seeds_spread_floors_and_peers() -> None:
 
 
 def test_replacing_the_section_again_changes_nothing_else() -> None:
-    from quality_report import CLOSE, OPEN, replace_section
+    from pages import marks, replace_section
 
+    opened, closed = marks("quality")
     page = "# Benchmarks\n\nFigures of\ntwo lines.\n\n## Speed\n\nFast.\n"
-    first = replace_section(page, "## Quality\n\nold")
+    first = replace_section(page, "## Quality\n\nold", "quality")
     assert first.startswith(
-        f"# Benchmarks\n\nFigures of\ntwo lines.\n\n{OPEN}\n\n## Quality\n\nold"
+        f"# Benchmarks\n\nFigures of\ntwo lines.\n\n{opened}\n\n## Quality\n\nold"
     )
-    assert first.endswith(f"{CLOSE}\n\n## Speed\n\nFast.\n")
-    again = replace_section(first, "## Quality\n\nnew")
-    assert again == first.replace("old", "new") == replace_section(again, "## Quality\n\nnew")
+    assert first.endswith(f"{closed}\n\n## Speed\n\nFast.\n")
+    again = replace_section(first, "## Quality\n\nnew", "quality")
+    assert (
+        again
+        == first.replace("old", "new")
+        == replace_section(again, "## Quality\n\nnew", "quality")
+    )
     with pytest.raises(ValueError, match="do not enclose"):
-        replace_section(page + OPEN, "new")
+        replace_section(page + opened, "new", "quality")
 
 
 def test_packages_of_one_epsilon_stand_side_by_side() -> None:

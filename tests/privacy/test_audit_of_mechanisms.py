@@ -2,8 +2,9 @@
 
 Each sound mechanism is played beside a broken twin of it, with as many runs and bounds that fail as
 rarely: what the twin cannot hide, the mechanism could not have hidden either. False alarms: an
-honest mechanism is accused with probability 2 FAILS = 2e-4 a game at most, and all 16 games here
-together with 3.2e-3; the seeds are fixed, so that what passes once passes always.
+honest mechanism is accused with probability 1e-6 a game at most, 2e-4 where FAILS is named and 2e-3
+where 1e-3 is; that is 10, 5 and 3 games, 7.1e-3 for all together. The seeds are fixed, so that what
+passes once passes always.
 """
 
 from __future__ import annotations
