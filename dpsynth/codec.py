@@ -71,12 +71,7 @@ class Codec:
             RefusedCellError: a cell broke a column that opts in to ``refuse``; the message holds
                 neither the cell nor how many there are.
         """
-        absent = [name for name in self.names if name not in frame.columns]
-        if absent:
-            raise TableError(f"the table lacks columns of the schema: {', '.join(absent)}")
-        doubled = set(frame.columns[frame.columns.duplicated()]) & set(self.names)
-        if doubled:
-            raise TableError(f"the table has two columns called {', '.join(sorted(doubled))}")
+        self._check(frame)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
             encoded = coder.encode(frame[name])
@@ -88,6 +83,21 @@ class Codec:
                 )
             codes[:, place] = encoded
         return codes
+
+    def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the modelled columns in their declared types, bounded as `encode` bounds them.
+
+        Unlike ``decode`` of the codes, numbers keep the resolution of their lattice.
+
+        Raises:
+            TableError: a modelled column is not in the frame.
+        """
+        self._check(frame)
+        columns = {
+            name: coder.typed(frame[name])
+            for name, coder in zip(self.names, self._coders, strict=True)
+        }
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
         """Return a frame of typed cells for codes ``[rows, columns]``.
@@ -108,6 +118,15 @@ class Codec:
             for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True))
         }
         return pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
+
+    def _check(self, frame: pd.DataFrame) -> None:
+        """Refuse a frame without the modelled columns, or with two of a name."""
+        absent = [name for name in self.names if name not in frame.columns]
+        if absent:
+            raise TableError(f"the table lacks columns of the schema: {', '.join(absent)}")
+        doubled = set(frame.columns[frame.columns.duplicated()]) & set(self.names)
+        if doubled:
+            raise TableError(f"the table has two columns called {', '.join(sorted(doubled))}")
 
     def conforms(self, frame: pd.DataFrame) -> list[Problem]:
         """List how a synthetic table departs from the schema; empty if every cell is valid.

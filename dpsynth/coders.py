@@ -53,6 +53,12 @@ class Coder(Protocol):
     def kinds(self, cells: pd.Series[Any]) -> Kinds:
         """Return the `Kind` of each cell: why `encode` gives it the code that it gives."""
 
+    def typed(self, cells: pd.Series[Any]) -> pd.Series[Any]:
+        """Return each cell in the declared type, as `encode` takes it: bounded, by the policies.
+
+        What the column refuses is given as missing, or as its first category or point.
+        """
+
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Return a cell of the declared type for each code."""
 
@@ -121,6 +127,15 @@ class NumericCoder:
         kinds[missing] = Kind.MISSING
         return kinds
 
+    def typed(self, cells: pd.Series[Any]) -> pd.Series[Any]:
+        """Return each cell at its own lattice point, however many points share a code."""
+        values, missing = read_cells(cells, self.column, self.decimal)
+        bad = ~np.isfinite(values) | (missing & self.column.required)
+        positions = self.lattice.positions(np.where(bad, 0.0, values))
+        positions[bad] = 0 if self.column.on_bad == "minimum" else self.lattice.points - 1
+        absent = (missing | (bad & (self.column.on_bad == MISSING))) & self.column.nullable
+        return typed_series(self.lattice.values(positions), absent, self.column)
+
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Draw a lattice point uniformly among those of each code."""
         cells = codes.astype(np.int64)
@@ -165,6 +180,11 @@ class CategoryCoder:
         of_text, texts = self._distinct(cells)
         kinds = [self._read(text)[1] for text in texts]
         return np.array([*kinds, Kind.MISSING], dtype=np.uint8)[of_text]
+
+    def typed(self, cells: pd.Series[Any]) -> pd.Series[Any]:
+        """Return the category that `encode` takes each cell for."""
+        codes = np.maximum(self.encode(cells), 0)
+        return self.decode(codes, np.random.default_rng(0))  # a category has nothing to draw
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Return the category of each code; strings are objects, None where missing."""
