@@ -12,6 +12,7 @@ from dpsynth.models.base import Domain
 from dpsynth.models.presets import shares_of
 from dpsynth.models.registry import NAMES
 from dpsynth.plan import PrivacyBudget
+from dpsynth.quality_event import QUALITY, quality_event
 from dpsynth.schema import Schema
 
 _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
@@ -61,6 +62,8 @@ def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
         return [str(error)]
     needed = {share.event.name: share.event for share in planned}
     found = {event.name: event for event in certificate.events}
+    if QUALITY in found:
+        needed[QUALITY] = quality_event(schema)
     messages = [
         f"event '{name}', which model {certificate.model} runs, is missing"
         for name in needed

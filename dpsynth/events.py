@@ -138,7 +138,9 @@ class ChosenHistograms:
     that earlier events released. With scales sigma_i and s = SMOOTHING, the bound is
     sum_i mass^2 / (sigma_i^2 - s^2) <= 1 / noise_multiplier^2: by the argument of accounting.py
     every histogram is dominated by a continuous Gaussian of scale sqrt(sigma_i^2 - s^2), and all of
-    them together by one whose sensitivity over scale is at most 1 / noise_multiplier.
+    them together by one whose sensitivity over scale is at most 1 / noise_multiplier. Nothing else
+    is used of a histogram than that a unit shifts it by whole numbers of L2 norm at most ``mass``,
+    so any answer with this property may stand in its place (questions.py).
 
     Attributes:
         name: the event's name within its plan.

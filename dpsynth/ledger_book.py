@@ -18,7 +18,7 @@ from dpsynth import ledger_places
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_chain import Record, linked
 from dpsynth.ledger_checks import user
-from dpsynth.ledger_entry import YEARS
+from dpsynth.ledger_fields import YEARS
 from dpsynth.ledger_state import State
 from dpsynth.ledger_store import Facts, Store
 

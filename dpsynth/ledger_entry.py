@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from dpsynth.documents import as_object, number, text, texts, truth, whole
+from dpsynth.documents import as_object, number, truth, whole
 from dpsynth.errors import ArtifactError
 from dpsynth.ledger_chain import MISTYPED, Head, Record
+from dpsynth.ledger_fields import check_time, delta_of, line, line_or_none, lines, plan_of
 
 RESERVED, READING, CHARGED, FAILED, VOIDED = (
     "reserved",
@@ -26,8 +26,8 @@ RESERVED, READING, CHARGED, FAILED, VOIDED = (
     "voided",
 )
 STATUSES = (RESERVED, READING, CHARGED, FAILED, VOIDED)
-SIGNED, RELEASED, POLICY = "signed", "released", "policy"
-KINDS = (*STATUSES, SIGNED, RELEASED, POLICY)
+SIGNED, RELEASED, POLICY, MEASURED = "signed", "released", "policy", "measured"
+KINDS = (*STATUSES, SIGNED, RELEASED, POLICY, MEASURED)
 
 FOLLOWS = {
     RESERVED: (),
@@ -36,9 +36,6 @@ FOLLOWS = {
     FAILED: (RESERVED, READING),
     VOIDED: (RESERVED, FAILED),
 }
-
-YEARS = range(2000, 2201)  # of a record
-_DEEPEST = 10  # levels of a plan's document; a plan has 3
 
 
 @dataclass(frozen=True)
@@ -70,6 +67,15 @@ class Released:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """When (UTC) the share for public quality figures was spent, by whom, and on which table."""
+
+    at: str
+    who: str
+    table: str
+
+
+@dataclass(frozen=True)
 class Entry:
     """One fit on a dataset, as the ledger knows it.
 
@@ -81,6 +87,7 @@ class Entry:
         sign_off: how many people that policy wants to sign before a release.
         gates: that it wants a release to have passed.
         run: digest of the run that the fit made; None while it is open, or if none was made.
+        measured: the one time that public quality figures were paid from its plan; None so far.
     """
 
     id: str
@@ -107,6 +114,7 @@ class Entry:
     run: str | None = None
     signatures: tuple[Signature, ...] = field(default=())
     releases: tuple[Released, ...] = field(default=())
+    measured: Measured | None = None
 
     @property
     def status(self) -> str:
@@ -183,9 +191,9 @@ def _check_columns(record: Record) -> None:
         raise Disorder(f"{place} holds a value of a wrong type")
     if record.kind not in KINDS:
         raise Disorder(f"{place} is of no known kind")
-    _line(record.entry, f"{place}: entry")
-    _line(record.who, f"{place}: who")
-    _check_time(record.at, f"{place}: at")
+    line(record.entry, f"{place}: entry")
+    line(record.who, f"{place}: who")
+    check_time(record.at, f"{place}: at")
 
 
 def _apply(entries: dict[str, Entry], record: Record) -> None:
@@ -208,16 +216,21 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
             raise Disorder(
                 f"record {record.number}: an entry that is {known.status} cannot be {record.kind}"
             )
-        note = _line(body.get("note", ""), f"{place}: note")
+        note = line(body.get("note", ""), f"{place}: note")
         status = Status(record.at, record.kind, note, record.who)
-        run = _line_or_none(body.get("run", known.run), f"{place}: run")
+        run = line_or_none(body.get("run", known.run), f"{place}: run")
         entries[record.entry] = replace(known, history=(*known.history, status), run=run)
     elif record.kind == SIGNED:
-        note = _line(body.get("note", ""), f"{place}: note")
+        note = line(body.get("note", ""), f"{place}: note")
         signature = Signature(record.at, record.who, note)
         entries[record.entry] = replace(known, signatures=(*known.signatures, signature))
+    elif record.kind == MEASURED:
+        if known.status != CHARGED or known.measured is not None:
+            raise Disorder(f"record {record.number} spends a share that is not there to spend")
+        table = line(body["table"], f"{place}: table")
+        entries[record.entry] = replace(known, measured=Measured(record.at, record.who, table))
     else:
-        manifest = _line(body["manifest"], f"{place}: manifest")
+        manifest = line(body["manifest"], f"{place}: manifest")
         released = Released(record.at, record.who, manifest)
         entries[record.entry] = replace(known, releases=(*known.releases, released))
 
@@ -237,59 +250,13 @@ def _reserved(record: Record, body: dict[str, Any]) -> Entry:
     )
 
 
-def _line(value: Any, place: str) -> str:
-    """Check that a value is a text that a terminal can show as one line."""
-    if not text(value, place).isprintable():
-        raise ArtifactError(f"{place}: one line of printable text is expected")
-    return str(value)
-
-
-def _line_or_none(value: Any, place: str) -> str | None:
-    return None if value is None else _line(value, place)
-
-
-def _lines(value: Any, place: str) -> list[str]:
-    return [_line(one, place) for one in texts(value, place)]
-
-
-def _delta(value: Any, place: str) -> float:
-    if not (delta := number(value, place, above=0)) < 1:
-        raise ArtifactError(f"{place}: a number below 1 is expected")
-    return delta
-
-
-def _plan(value: Any, place: str) -> dict[str, Any]:
-    if not _is_plain(as_object(value, place), _DEEPEST):
-        raise ArtifactError(f"{place}: it nests too deeply, or has text that cannot be shown")
-    return dict(value)
-
-
-def _is_plain(value: Any, levels: int) -> bool:
-    """Whether JSON nests at most so deeply, and all its texts are printable."""
-    if isinstance(value, dict):
-        value = [*value, *value.values()]
-    if isinstance(value, list):
-        return levels > 0 and all(_is_plain(one, levels - 1) for one in value)
-    return not isinstance(value, str) or value.isprintable()
-
-
-def _check_time(value: str, place: str) -> None:
-    """Refuse what is no ISO 8601 time with a zone, or one out of all reason."""
-    try:
-        time = datetime.fromisoformat(_line(value, place))
-    except ValueError:
-        time = datetime.min
-    if time.utcoffset() is None or time.year not in YEARS:
-        raise ArtifactError(f"{place}: a time with its zone, from 2000 to 2200, is expected")
-
-
 _FIELDS: dict[str, Callable[[Any, str], Any]] = {  # of a reservation
-    **dict.fromkeys(("dataset", "purpose", "model", "schema_hash", "version", "host"), _line),
-    **dict.fromkeys(("tier", "policy"), _line_or_none),
+    **dict.fromkeys(("dataset", "purpose", "model", "schema_hash", "version", "host"), line),
+    **dict.fromkeys(("tier", "policy"), line_or_none),
     **dict.fromkeys(("population", "process", "sign_off"), partial(whole, least=0)),
-    "gates": _lines,
+    "gates": lines,
     "epsilon": partial(number, above=0),
-    "delta": _delta,
-    "plan": _plan,
+    "delta": delta_of,
+    "plan": plan_of,
     "allow_refuse": truth,
 }

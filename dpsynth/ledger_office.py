@@ -8,7 +8,16 @@ from dpsynth.certificate import Certificate
 from dpsynth.errors import BudgetError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_checks import check_text, require_person, same_person
-from dpsynth.ledger_entry import CHARGED, POLICY, READING, RELEASED, SIGNED, VOIDED, Entry
+from dpsynth.ledger_entry import (
+    CHARGED,
+    MEASURED,
+    POLICY,
+    READING,
+    RELEASED,
+    SIGNED,
+    VOIDED,
+    Entry,
+)
 from dpsynth.ledger_state import State
 from dpsynth.ledger_verify import Evidence, differences
 from dpsynth.policy import Policy
@@ -135,6 +144,30 @@ def charged_entry(book: Book, state: State, evidence: Evidence) -> Entry:
         raise BudgetError(f"the run is not one that ledger {book.place} charged: {findings[0]}")
     assert evidence.certificate.ledger is not None
     return state.entry(evidence.certificate.ledger.entry, book.place)
+
+
+def spend_quality(book: Book, run: Run, table: str) -> Entry:
+    """Record that the share of a fit for quality figures is spent now; before any row is read.
+
+    Args:
+        book: the ledger that charged the fit.
+        run: the fit's run.
+        table: SHA-256 of the synthetic table that the figures are about.
+
+    Raises:
+        BudgetError: the run is not one that the ledger charged, or the share was spent before.
+    """
+    evidence = Evidence(Certificate.from_dict(run.certificate), run.digest)
+    with book.writing() as pen:
+        entry = charged_entry(book, pen.state, evidence)
+        if entry.status != CHARGED:
+            raise BudgetError(f"entry {entry.id} is {entry.status}: there is no share to spend")
+        if entry.measured is not None:
+            raise BudgetError(
+                f"the share for quality figures of entry {entry.id} was spent on "
+                f"{entry.measured.at[:10]}; a second look would need a new fit"
+            )
+        return pen.write(MEASURED, entry.id, {"table": table}).entry(entry.id, book.place)
 
 
 def enter_release(book: Book, entry_id: str, manifest: str) -> None:

@@ -83,7 +83,7 @@ def chosen_histograms(
         InputError: if the cohort, the pairs or the scales are not what the event accounts for; no
             noise has been drawn then.
     """
-    rows, weights = _checked_rows(cohort, sizes, event)
+    rows, weights = checked_rows(cohort, sizes, event)
     columns = range(len(sizes))
     if not all(i in columns and j in columns and i != j for i, j in pairs):
         raise InputError(f"event '{event.name}': a pair must name two columns of the cohort")
@@ -104,7 +104,7 @@ def _count(
     cohort: CodedRows, sizes: Sequence[int], event: JointHistograms
 ) -> list[NDArray[np.int64]]:
     """Exact counts, after all checks. They must not leave this module."""
-    rows, weights = _checked_rows(cohort, sizes, event)
+    rows, weights = checked_rows(cohort, sizes, event)
     if not len(sizes) == event.histograms:
         raise InputError(
             f"event '{event.name}' accounts for {event.histograms} histograms;"
@@ -113,7 +113,7 @@ def _count(
     return [_weighted_counts(rows[:, column], weights, size) for column, size in enumerate(sizes)]
 
 
-def _checked_rows(
+def checked_rows(
     cohort: CodedRows, sizes: Sequence[int], event: JointHistograms | ChosenHistograms
 ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
     """Real rows [rows, columns] and what each counts (None: 1), after all checks."""

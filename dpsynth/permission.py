@@ -27,18 +27,28 @@ class Permission:
         Raises:
             BudgetError: that ledger is not at hand, or does not allow the release.
         """
-        if run.certificate is None or run.certificate["ledger"] is None:
-            raise BudgetError("no ledger charged this run; fit again with one")
-        wanted = run.certificate["ledger"]["id"]
-        book = book or Book.existing()
-        if book is None or book.id != wanted:
-            where = "there is none here" if book is None else f"{book.place} is another"
-            raise BudgetError(
-                f"ledger {wanted} charged this run and decides on its release, and {where}; set "
-                "DPSYNTH_LEDGER to it"
-            )
+        book = ledger_of(run, book)
         return cls(book, permit(book, run).id)
 
     def enter(self, manifest: str) -> None:
         """Record that a bundle is written; ``manifest`` is the SHA-256 of its manifest."""
         enter_release(self.book, self.entry, manifest)
+
+
+def ledger_of(run: Run, book: Book | None) -> Book:
+    """Return the ledger that charged a run; by default the one at hand is tried.
+
+    Raises:
+        BudgetError: no ledger charged it, or that ledger is not at hand.
+    """
+    if run.certificate is None or run.certificate["ledger"] is None:
+        raise BudgetError("no ledger charged this run; fit again with one")
+    wanted = run.certificate["ledger"]["id"]
+    book = book or Book.existing()
+    if book is None or book.id != wanted:
+        where = "there is none here" if book is None else f"{book.place} is another"
+        raise BudgetError(
+            f"ledger {wanted} charged this run and decides on its release, and {where}; set "
+            "DPSYNTH_LEDGER to it"
+        )
+    return book

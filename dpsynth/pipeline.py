@@ -27,6 +27,7 @@ from dpsynth.models.registry import AUTO, DEFAULT, NAMES, check_model, generator
 from dpsynth.not_private import NOMINAL, STAMP, NotPrivate
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.policy import Policy
+from dpsynth.quality_event import with_quality
 from dpsynth.run import Run
 from dpsynth.sampler import Sampler, default_rows, fresh_seed
 from dpsynth.schema import Schema
@@ -53,11 +54,19 @@ class Prepared:
         return generator_class(self.model)(self.domain)
 
 
-def prepare(schema: Schema, *, epsilon: float, delta: float, model: str = DEFAULT) -> Prepared:
+def prepare(
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float,
+    model: str = DEFAULT,
+    publish_quality: float | None = None,
+) -> Prepared:
     """Calibrate the plan of a fit from public facts alone; no generator's library is imported.
 
     Raises:
-        InputError: the schema is a draft, the model is unknown, or the budget cannot be met.
+        InputError: the schema is a draft, the model is unknown, the budget cannot be met, or the
+            share for publishing quality is out of range.
     """
     schema.require_complete()
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
@@ -67,7 +76,10 @@ def prepare(schema: Schema, *, epsilon: float, delta: float, model: str = DEFAUL
     if model == AUTO:
         model, reason = choose(domain, budget)
     check_model(model)
-    plan = PrivacyPlan.calibrate(budget, shares_of(model, domain, budget))
+    shares = shares_of(model, domain, budget)
+    if publish_quality is not None:
+        shares = with_quality(shares, schema, publish_quality)
+    plan = PrivacyPlan.calibrate(budget, shares)
     return Prepared(codec, domain, model, plan, reason)
 
 
@@ -96,6 +108,7 @@ def fit(
     purpose: str = "",
     tier: str | None = None,
     policy: Policy | None = None,
+    publish_quality: float | None = None,
     ledger: Ledger | None = None,
     without_ledger: bool = False,
     output: str | Path | None = None,
@@ -114,6 +127,8 @@ def fit(
         purpose: a few words for the ledger.
         tier: the kind of purpose, where the policy names some.
         policy: one to keep, where the ledger has adopted none; its own binds in any case.
+        publish_quality: the share of the budget to set aside for public quality figures, which
+            `dpsynth.evaluate.publish_quality` spends once; None: none will be published.
         ledger: where to charge; the default ledger if None.
         without_ledger: charge nowhere; the run is stamped, and release refuses it.
         output: folder to save the run in; refused at once, before any charge, if it exists.
@@ -133,7 +148,9 @@ def fit(
             could not be closed; either way the run is good.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
+    prepared = prepare(
+        schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
+    )
     require_small_delta(schema, delta)
     model = prepared.model
     table = open_table(data, schema)

@@ -28,6 +28,7 @@ class Wish:
     dataset: str
     tier: str | None
     model: str
+    publish_quality: float | None = None
 
     def request(self, plan: PrivacyPlan) -> Request:
         """Return what a policy would be asked."""
@@ -96,7 +97,13 @@ def preview(
 
         def admits(epsilon: float) -> bool:
             try:
-                trial = prepare(wish.schema, epsilon=epsilon, delta=delta, model=wish.model).plan
+                trial = prepare(
+                    wish.schema,
+                    epsilon=epsilon,
+                    delta=delta,
+                    model=wish.model,
+                    publish_quality=wish.publish_quality,
+                ).plan
             except InputError:
                 return False
             found = judge(policy, past, wish.request(trial), now)

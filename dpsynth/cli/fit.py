@@ -11,6 +11,7 @@ from dpsynth.cli.options import (
     budget_options_unless_not_private,
     check_budget,
     policy_options,
+    publish_option,
     takes_schema,
 )
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--output", "-o", required=True, type=click.Path(), help="Folder of the run; new.")
 @click.option("--purpose", default="", help="A few words for the ledger.")
 @policy_options
+@publish_option
 @click.option(
     "--no-ledger", is_flag=True, help="Charge nowhere: the run is stamped and never released."
 )
@@ -50,6 +52,7 @@ def fit(
     purpose: str,
     tier: str | None,
     policy: str | None,
+    publish_quality: float | None,
     no_ledger: bool,
     as_json: bool,
     quiet: bool,
@@ -65,6 +68,8 @@ def fit(
     with Console(as_json=as_json, quiet=quiet) as console:
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
         if not_private:
+            if publish_quality is not None:
+                raise click.UsageError("--not-private has no budget to set a share of aside")
             run = pipeline.fit_not_private(
                 data, schema, model=model, output=output, progress=console.progress
             )
@@ -80,6 +85,7 @@ def fit(
                 purpose=purpose,
                 tier=tier,
                 policy=None if policy is None or no_ledger else Policy.load(policy),
+                publish_quality=publish_quality,
                 without_ledger=no_ledger,
                 output=output,
                 progress=console.progress,

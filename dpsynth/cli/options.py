@@ -92,6 +92,17 @@ def policy_options(command: Command) -> Command:
     )(command)
 
 
+def publish_option(command: Command) -> Command:
+    """Add ``--publish-quality``."""
+    return click.option(
+        "--publish-quality",
+        type=float,
+        metavar="SHARE",
+        help="Set this share of the budget aside (such as 0.05) for quality figures that may be "
+        "published; `dpsynth evaluate --publish` spends it, once.",
+    )(command)
+
+
 def takes_schema(function: Command) -> Command:
     """Say in a command's help what its SCHEMA may be; goes below the options."""
     text = inspect.cleandoc(function.__doc__ or "")

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import budget_options, policy_options, takes_schema
+from dpsynth.cli.options import (
+    budget_options,
+    policy_options,
+    publish_option,
+    takes_schema,
+)
 from dpsynth.errors import BudgetError
 from dpsynth.events import ChosenHistograms, PoissonSgd
+from dpsynth.quality_event import QUALITY
 
 if TYPE_CHECKING:
     from dpsynth.events import Event
     from dpsynth.pipeline import Prepared
-    from dpsynth.preview import Preview
+    from dpsynth.preview import Preview, Wish
     from dpsynth.schema import Schema
 
 
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 @budget_options
 @click.option("--dataset", help="Ask the ledger: may this dataset still spend so much?")
 @policy_options
+@publish_option
 @output_options
 @takes_schema
 def plan(
@@ -31,6 +38,7 @@ def plan(
     epsilon: float,
     delta: float,
     model: str,
+    publish_quality: float | None,
     dataset: str | None,
     tier: str | None,
     policy: str | None,
@@ -43,11 +51,14 @@ def plan(
     binds, and what would satisfy them all. Exit code 4 if the policy would refuse the fit.
     """
     from dpsynth.pipeline import prepare, require_small_delta
+    from dpsynth.preview import UNNAMED, Wish
     from dpsynth.schema import Schema
 
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = Schema.load(schema)
-        prepared = prepare(loaded, epsilon=epsilon, delta=delta, model=model)
+        prepared = prepare(
+            loaded, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
+        )
         require_small_delta(loaded, delta)
         calibrated, model = prepared.plan, prepared.model
         total = sum(event.mu() ** 2 for event in calibrated.events)
@@ -73,7 +84,8 @@ def plan(
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
-        answer = _answer(console, prepared, loaded, dataset, tier, policy)
+        wish = Wish(loaded, dataset or UNNAMED, tier, model, publish_quality)
+        answer = _answer(console, prepared, wish, policy, named=dataset is not None)
         if answer is not None:
             values["policy"] = answer.to_dict()
             lines += ["", *_answer_lines(answer)]
@@ -83,12 +95,7 @@ def plan(
 
 
 def _answer(
-    console: Console,
-    prepared: Prepared,
-    schema: Schema,
-    dataset: str | None,
-    tier: str | None,
-    file: str | None,
+    console: Console, prepared: Prepared, wish: Wish, file: str | None, *, named: bool
 ) -> Preview | None:
     """Ask the policy that is named, else that of the ledger, where a dataset is named."""
     from datetime import UTC, datetime
@@ -96,11 +103,11 @@ def _answer(
     from dpsynth.ledger import Ledger
     from dpsynth.ledger_checks import check_request
     from dpsynth.policy import Policy
-    from dpsynth.preview import UNNAMED, Wish, preview
+    from dpsynth.preview import preview
 
-    check_request(dataset or UNNAMED, "", tier, 1.0, 0.5)
+    check_request(wish.dataset, "", wish.tier, 1.0, 0.5)
     policy = None if file is None else Policy.load(file)
-    book = None if dataset is None else Ledger.existing()
+    book = Ledger.existing() if named else None
     state = None if book is None else book.state()
     own = None if state is None else state.policy
     if policy is not None and own is not None and own.digest != policy.digest:
@@ -109,7 +116,6 @@ def _answer(
     if policy is None:
         return None
     past = () if state is None else state.past()
-    wish = Wish(schema, dataset or UNNAMED, tier, prepared.model)
     return preview(policy, past, wish, prepared.plan, datetime.now(UTC))
 
 
@@ -152,6 +158,9 @@ def describe_event(event: Event) -> str:
             f"noise multiplier {event.noise_multiplier:.4g}"
         )
     counted = "counts of rows" if event.unit_mass is None else "counts of units, shared by rows"
+    if isinstance(event, ChosenHistograms) and event.name == QUALITY:
+        sd = event.noise_multiplier * math.sqrt(event.most) * event.mass
+        return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
     if isinstance(event, ChosenHistograms):
         sd = event.noise_multiplier * math.sqrt(event.most) * event.mass / (event.unit_mass or 1)
         return f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all"
