@@ -1,0 +1,144 @@
+"""Internal gates: thresholds with reasons, on figures that were computed from real rows.
+
+Their verdicts stay in the office. Public gates, which decide on a release, are elsewhere: they use
+nothing that depends on real rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dpsynth.errors import InputError
+from dpsynth.schema_wording import did_you_mean
+
+Measures = Mapping[str, Mapping[str, Any]]
+
+LIMITS = ("at_most", "at_least", "beyond_reference")
+EVERY = ":*"  # ends the key of a gate for all figures of a kind
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A threshold.
+
+    Attributes:
+        key: of the measure; ``tstr_gap:*`` stands for all of its kind.
+        kind: one of `LIMITS`.
+        limit: the number.
+        reason: why it is there; one sentence.
+    """
+
+    key: str
+    kind: str
+    limit: float
+    reason: str
+
+    def verdicts(self, measures: Measures) -> list[dict[str, Any]]:
+        """Judge the measures that the gate is about; what was not measured has no verdict."""
+        keys = [self.key]
+        if self.key.endswith(EVERY):
+            stem = self.key.removesuffix("*")
+            keys = [key for key in measures if key.startswith(stem)]
+        return [self._verdict(key, measures.get(key)) for key in keys]
+
+    def _verdict(self, key: str, measure: Mapping[str, Any] | None) -> dict[str, Any]:
+        verdict: dict[str, Any] = {
+            "key": key,
+            "title": key if measure is None else measure["title"],
+            "passed": None,
+            "value": None,
+            "limit": self._wording(None),
+            "reason": self.reason,
+        }
+        if measure is None:
+            return verdict
+        value, reference = measure["value"], measure["reference"]
+        if reference is None:
+            reference = measure["chance"]
+        if self.kind == "beyond_reference" and reference is None:
+            return verdict | {"value": value}
+        if self.kind == "at_most":
+            passed = value <= self.limit
+        elif self.kind == "at_least":
+            passed = value >= self.limit
+        else:
+            worse = reference - value if measure["best"] == 1 else value - reference
+            passed = worse <= self.limit
+        return verdict | {"passed": passed, "value": value, "limit": self._wording(reference)}
+
+    def _wording(self, reference: float | None) -> str:
+        if self.kind == "beyond_reference":
+            beside = "" if reference is None else f" ({reference:.3g})"
+            return f"at most {self.limit:g} worse than the reference{beside}"
+        return f"{self.kind.replace('_', ' ')} {self.limit:g}"
+
+
+def gates(path: str | Path | None = None) -> tuple[Gate, ...]:
+    """Return the gates that come with dpsynth, with those of a file in their place.
+
+    Raises:
+        InputError: the file is missing, or is no file of gates; all is said with its place.
+    """
+    own = files("dpsynth.eval").joinpath("templates/gates.yaml").read_text(encoding="utf-8")
+    found: dict[str, Gate] = {}
+    _take(found, _read(yaml.safe_load(own), "gates.yaml"))
+    if path is None:
+        return tuple(found.values())
+    try:
+        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
+        raise InputError(f"{path} is no YAML; `dpsynth evaluate --help` names a template") from None
+    _take(found, _read(document, str(path)))
+    return tuple(found.values())
+
+
+def _take(found: dict[str, Gate], more: Sequence[Gate | str]) -> None:
+    """Put gates in the place of earlier ones of their keys; a key alone takes one away."""
+    for one in more:
+        if isinstance(one, Gate):
+            found[one.key] = one
+        else:
+            found.pop(one, None)
+
+
+def judged(measures: Measures, limits: Sequence[Gate]) -> list[dict[str, Any]]:
+    """Return the verdicts of all gates, in their order."""
+    return [verdict for gate in limits for verdict in gate.verdicts(measures)]
+
+
+def _read(document: Any, place: str) -> list[Gate | str]:
+    """Read a document; a key alone stands for a gate that is switched off."""
+    if not isinstance(document, dict) or set(document) != {"version", "gates"}:
+        raise InputError(f"{place}: a file of gates has the keys version and gates")
+    if document["version"] != 1 or not isinstance(document["gates"], list):
+        raise InputError(f"{place}: version is 1, and gates is a list")
+    return [_gate(one, f"{place}: gates[{i}]") for i, one in enumerate(document["gates"])]
+
+
+def _gate(one: Any, place: str) -> Gate | str:
+    if not isinstance(one, dict) or not isinstance(one.get("key"), str):
+        raise InputError(f"{place}: a gate has a key, such as tvd2")
+    key: str = one["key"]
+    if one.get("skip") is True:
+        return key
+    unknown = [str(name) for name in one if name not in ("key", "skip", "reason", *LIMITS)]
+    if unknown:
+        meant = did_you_mean(unknown[0], LIMITS)
+        raise InputError(f"{place}: there is no '{unknown[0]}' here{meant}")
+    kinds = [name for name in LIMITS if name in one]
+    if len(kinds) != 1:
+        raise InputError(f"{place}: a gate has one of {', '.join(LIMITS)}, or skip: true")
+    limit, reason = one[kinds[0]], one.get("reason")
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not abs(limit) < 1e9:
+        raise InputError(f"{place}: {kinds[0]} is a number")
+    if not isinstance(reason, str) or not reason.strip():
+        raise InputError(f"{place}: a gate has a reason, one sentence")
+    return Gate(key, kinds[0], float(limit), reason)

@@ -1,0 +1,100 @@
+"""Internal gates: limits with reasons, read strictly, judged on what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpsynth.errors import InputError
+from dpsynth.eval.gates import Gate, gates, judged
+
+
+def measure(value: float, **more: Any) -> dict[str, Any]:
+    return {
+        "title": "A figure",
+        "value": value,
+        "reference": None,
+        "chance": None,
+        "best": 0,
+        **more,
+    }
+
+
+def passed(gate: Gate, **measures: dict[str, Any]) -> list[bool | None]:
+    return [verdict["passed"] for verdict in judged(measures, [gate])]
+
+
+def test_limits_of_the_figure_itself() -> None:
+    assert passed(Gate("a", "at_most", 0.1, "r"), a=measure(0.1)) == [True]
+    assert passed(Gate("a", "at_most", 0.1, "r"), a=measure(0.11)) == [False]
+    assert passed(Gate("a", "at_least", 0.1, "r"), a=measure(0.09)) == [False]
+
+
+def test_beyond_reference_is_held_against_the_holdout_then_chance() -> None:
+    gate = Gate("a", "beyond_reference", 0.05, "r")
+    assert passed(gate, a=measure(0.3, reference=0.26, chance=0.0)) == [True]
+    assert passed(gate, a=measure(0.3, reference=0.24, chance=0.3)) == [False]
+    assert passed(gate, a=measure(0.3, chance=0.24)) == [False]
+    assert passed(gate, a=measure(0.3)) == [None]
+    # where more is better, less than the reference is worse
+    assert passed(gate, a=measure(0.7, best=1, reference=0.8)) == [False]
+    assert passed(gate, a=measure(0.9, best=1, reference=0.8)) == [True]
+
+
+def test_a_gate_for_all_of_a_kind_judges_each() -> None:
+    gate = Gate("gap:*", "at_most", 0.1, "r")
+    verdicts = judged({"gap:a": measure(0.0), "gap:b": measure(0.2), "gaps": measure(9)}, [gate])
+    assert [(v["key"], v["passed"]) for v in verdicts] == [("gap:a", True), ("gap:b", False)]
+
+
+def test_what_was_not_measured_has_no_verdict() -> None:
+    [verdict] = judged({}, [Gate("a", "at_most", 0.1, "r")])
+    assert verdict["passed"] is None and verdict["value"] is None
+
+
+def test_the_gates_that_ship_have_reasons_and_a_place_for_each_limit() -> None:
+    shipped = gates()
+    assert {"rules", "tvd2", "c2st"} <= {gate.key for gate in shipped}
+    assert all(len(gate.reason.split()) > 5 for gate in shipped)
+
+
+def test_a_file_replaces_adds_and_switches_off(tmp_path: Path) -> None:
+    path = tmp_path / "gates.yaml"
+    path.write_text(
+        "version: 1\ngates:\n"
+        "  - {key: c2st, at_most: 0.6, reason: ours}\n"
+        "  - {key: tvd3, at_most: 0.2, reason: more}\n"
+        "  - {key: rules, skip: true}\n"
+    )
+    found = {gate.key: gate for gate in gates(path)}
+    assert found["c2st"] == Gate("c2st", "at_most", 0.6, "ours")
+    assert found["tvd3"].limit == 0.2 and "rules" not in found and "tvd2" in found
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[", "no YAML"),
+        ("gates: []", "version and gates"),
+        ("version: 2\ngates: []", "version is 1"),
+        ("version: 1\ngates: [{at_most: 1, reason: r}]", "has a key"),
+        ("version: 1\ngates: [{key: a, at_mots: 1, reason: r}]", "at_most"),
+        ("version: 1\ngates: [{key: a, at_most: 1, at_least: 0, reason: r}]", "one of"),
+        ("version: 1\ngates: [{key: a, at_most: x, reason: r}]", "is a number"),
+        ("version: 1\ngates: [{key: a, at_most: .nan, reason: r}]", "is a number"),
+        ("version: 1\ngates: [{key: a, at_most: 1}]", "has a reason"),
+    ],
+)
+def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "gates.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said) as refused:
+        gates(path)
+    assert str(path) in str(refused.value)
+
+
+def test_a_missing_file_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        gates(tmp_path / "none.yaml")
