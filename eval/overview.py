@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.codec import Codec
-from dpsynth.eval.fidelity import coarse, decile_edges, mean_tvd
+from dpsynth.eval.bins import coarse, decile_edges
+from dpsynth.eval.tvd import mean_tvd
 from dpsynth.schema import Schema
 
 

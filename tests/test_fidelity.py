@@ -1,14 +1,23 @@
-"""Distances between tables, each against a number worked out by hand."""
+"""Distances between tables by hand, and all of fidelity on the demo cohort."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.fidelity import coarse, decile_edges, mean_tvd, tvd
+from dpsynth.eval import c2st
+from dpsynth.eval.bins import coarse, decile_edges
+from dpsynth.eval.estimate import Estimate
+from dpsynth.eval.fidelity import fidelity
 from dpsynth.eval.overview import overview
+from dpsynth.eval.part import Part
+from dpsynth.eval.tables import Tables
+from dpsynth.eval.tvd import mean_tvd, tvd
 from dpsynth.schema import Schema
+from dpsynth.simulate import simulate
 
 
 def table(*columns: list[int]) -> np.ndarray:
@@ -150,3 +159,114 @@ def test_overview_of_tables_of_different_length(pairs: pd.DataFrame, schema: Sch
     one_way, two_way = overview(schema, pairs, women).values()
     assert one_way.value == pytest.approx((pairs["sex"] == "M").mean())
     assert two_way.value == pytest.approx((pairs["sex"] == "M").mean())
+
+
+def split(rows: int, seed: int) -> pd.DataFrame:
+    """Patients of the demo cohort; those of a seed above 1 have other keys."""
+    frame = simulate(rows, seed=seed)
+    if seed > 1:
+        frame["patient_id"] = frame["patient_id"].astype(str) + f"h{seed}"
+    return frame
+
+
+def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Each column on its own."""
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {name: frame[name].to_numpy()[rng.permutation(len(frame))] for name in frame.columns}
+    )
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fast classifier, where nothing depends on how good it is."""
+    monkeypatch.setattr(c2st, "SETTINGS", {**c2st.SETTINGS, "max_iter": 8})
+
+
+@pytest.fixture(scope="module")
+def demo() -> Part:
+    """The demo cohort against its shuffled columns, with a holdout."""
+    source = split(700, 1)
+    tables = Tables.read(Schema.load("demo"), source, shuffled(source), split(700, 2))
+    return fidelity(tables, np.random.default_rng(0))
+
+
+def values(part: Part) -> dict[str, Estimate]:
+    return {measure.key: measure.estimate for measure in part.measures}
+
+
+def test_all_measures_and_details_are_there(demo: Part) -> None:
+    columns = {f"tvd1:{column.name}" for column in Schema.load("demo").modelled}
+    assert set(values(demo)) == columns | {
+        *("tvd1", "tvd2", "tvd3", "correlation", "information", "missing", "patterns"),
+        *("heaping", "tails", "queries", "queries_worst", "c2st"),
+        *("sdmetrics_quality", "sdmetrics_shapes", "sdmetrics_pairs", "sdmetrics_diagnostic"),
+    }
+    assert set(demo.details) == {
+        *("columns", "pairs", "missing_patterns", "heaping", "tails", "queries", "c2st"),
+        *("sdmetrics", "embedding"),
+    }
+    assert set(demo.details["pairs"]) == {"names", "tvd", "correlation", "information"}
+    assert json.loads(json.dumps(demo.details, allow_nan=False)) == demo.details
+    assert all(measure.meaning.endswith(".") for measure in demo.measures)
+
+
+def test_shuffled_columns_keep_their_own_distribution_and_lose_everything_else(demo: Part) -> None:
+    found = values(demo)
+    for key in ("tvd1", "missing", "heaping", "tails"):
+        assert found[key].value < found[key].reference
+    for key in ("information", "correlation", "patterns"):
+        assert found[key].low > found[key].reference
+        assert found[key].low > found[key].chance
+    assert found["tvd2"].low > found["tvd2"].chance
+    assert found["c2st"].low > 0.8
+    assert found["c2st"].reference == pytest.approx(0.5, abs=0.08)
+    assert found["sdmetrics_shapes"].value > found["sdmetrics_shapes"].reference  # so much for it
+    assert found["sdmetrics_pairs"].value < found["sdmetrics_pairs"].reference
+
+
+def test_every_value_has_its_size_and_its_reference(demo: Part) -> None:
+    for key, estimate in values(demo).items():
+        assert estimate.n > 1000 and estimate.reference is not None
+        if not key.startswith("sdmetrics"):
+            assert estimate.low is not None and estimate.low <= estimate.value <= estimate.high
+
+
+def test_the_table_itself_is_at_distance_0_without_a_holdout() -> None:
+    source = split(150, 1)
+    part = fidelity(Tables.read(Schema.load("demo"), source, source), np.random.default_rng(0))
+    found = values(part)
+    for key in ("tvd1", "tvd2", "tvd3", "information", "correlation", "patterns", "queries_worst"):
+        assert found[key].value == 0
+        assert found[key].reference is None and found[key].chance > 0
+    assert found["sdmetrics_quality"].value == pytest.approx(1)
+    assert found["sdmetrics_quality"].chance is not None
+    assert part.details["sdmetrics"]["holdout"] is None
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    source = split(80, 1)
+    tables = Tables.read(Schema.load("demo"), source, shuffled(source), split(60, 2))
+    parts = [fidelity(tables, np.random.default_rng(3), sdmetrics=False) for _ in range(2)]
+    assert parts[0] == parts[1]
+
+
+def test_one_synthetic_row_is_compared_as_far_as_it_goes() -> None:
+    source = split(60, 1)
+    tables = Tables.read(Schema.load("demo"), source, source.iloc[:1], split(60, 2))
+    part = fidelity(tables, np.random.default_rng(0))
+    found = values(part)
+    assert found["tvd1"].n == 1 and found["tvd1"].low is None
+    assert "c2st" not in found and any("c2st" in note for note in part.notes)
+    json.dumps(part.details, allow_nan=False)
+
+
+def test_columns_without_values_and_constant_ones_do_no_harm() -> None:
+    schema = Schema.load("demo")
+    bare = split(100, 1).assign(hba1c=None, bmi=None, ward="surgery", sbp=120, dbp=80)
+    full = split(100, 3)
+    for source, synthetic in ((bare, full), (full, bare), (bare, bare)):
+        tables = Tables.read(schema, source, synthetic)
+        part = fidelity(tables, np.random.default_rng(0), sdmetrics=synthetic is full)
+        json.dumps(part.details, allow_nan=False)
+        assert {"tvd1", "tvd2", "queries", "c2st", "missing"} <= set(values(part))
