@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpsynth.pipeline import fit, fit_not_private, sample
     from dpsynth.plan import PrivacyBudget, PrivacyPlan
-    from dpsynth.release import release
     from dpsynth.run import Run
     from dpsynth.schema import Schema
-    from dpsynth.verify import verify
+    from dpsynth.split_table import split, split_file
 
 __version__ = "0.1.0"
 
@@ -29,9 +28,9 @@ _HOMES = {
     "Schema": "dpsynth.schema",
     "fit": "dpsynth.pipeline",
     "fit_not_private": "dpsynth.pipeline",
-    "release": "dpsynth.release",
     "sample": "dpsynth.pipeline",
-    "verify": "dpsynth.verify",
+    "split": "dpsynth.split_table",
+    "split_file": "dpsynth.split_table",
 }
 
 __all__ = [
@@ -41,9 +40,9 @@ __all__ = [
     "Schema",
     "fit",
     "fit_not_private",
-    "release",
     "sample",
-    "verify",
+    "split",
+    "split_file",
 ]
 
 

@@ -3,7 +3,7 @@
 A run folder holds ``run.json`` (schema, model, configuration, certificate, stamps, and the digest
 of itself and of the arrays) and ``state.safetensors`` (the arrays). Nothing in it can execute, and
 nothing in it is a row, a time, a machine or the state of a random generator. Drawing a table adds
-``samples.json`` (see `samples`).
+``samples.json`` (see `samples`), drawing replicates ``replicates.json`` (`replicate_files`).
 
 The digests catch damage, not malice: whoever edits a run can renew them.
 """
@@ -107,6 +107,20 @@ class Run:
         from dpsynth.pipeline import sample
 
         return sample(self, rows, seed=seed, plain=plain)
+
+    def replicates(
+        self, m: int, rows: int | None = None, *, seed: int | None = None
+    ) -> list[pd.DataFrame]:
+        """Draw m tables, each from a refitted generator, for standard errors that hold.
+
+        See `dpsynth.replicates` for what they are, and `dpsynth.eval.combine` for their use.
+
+        Raises:
+            InputError: m, rows or seed are out of range, or the run was fitted without privacy.
+        """
+        from dpsynth.replicates import replicates
+
+        return replicates(self, m, rows, seed=seed)
 
     @property
     def digest(self) -> str:

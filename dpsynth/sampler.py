@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpsynth.codec import Codec
+from dpsynth.codec import Codec, Codes
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models.base import Domain, Generator
 from dpsynth.models.registry import generator_class
@@ -74,6 +74,20 @@ class Sampler:
         Raises:
             InputError: rows or seed are out of range, or the rules leave (almost) nothing.
         """
+        for frame, _ in self._blocks(rows, seed, progress):
+            yield frame
+
+    def codes(self, rows: int, *, seed: int) -> Codes:
+        """Return the codes ``[rows, columns]`` of the rows that ``frames`` yields in words.
+
+        Raises:
+            InputError: as `frames`.
+        """
+        return np.concatenate([codes for _, codes in self._blocks(rows, seed, None)])
+
+    def _blocks(
+        self, rows: int, seed: int, progress: Callable[[float], None] | None
+    ) -> Iterator[tuple[pd.DataFrame, Codes]]:
         check_seed(seed)
         if rows < 1:
             raise InputError(f"rows must be at least 1, not {rows}")
@@ -83,11 +97,12 @@ class Sampler:
             if progress is not None:
                 progress(min(1.0, (start + BLOCK) / rows))
 
-    def _block(self, rows: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Draw one block; rows that break a rule are drawn again."""
+    def _block(self, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, Codes]:
+        """Draw one block, and its codes; rows that break a rule are drawn again."""
         conditions = [*self.rules, *([self.where] if self.where else [])]
         batch = max(rows, LEAST_BATCH) if conditions else rows
         kept: list[pd.DataFrame] = []
+        codes_kept: list[Codes] = []
         wanted, drawn, satisfied = rows, 0, 0
         while wanted > 0:
             with _fitting(self.generator.name):
@@ -99,6 +114,7 @@ class Sampler:
                 frame = frame[self.where.holds(frame, missing=False)]
             drawn, satisfied = drawn + batch, satisfied + len(frame)
             kept.append(frame.iloc[:wanted])
+            codes_kept.append(codes[kept[-1].index])  # the index still counts the drawn rows
             wanted -= len(kept[-1])
             if satisfied:  # the rest needs so many draws, and some to spare
                 batch = min(BLOCK, max(LEAST_BATCH, math.ceil(1.1 * wanted * drawn / satisfied)))
@@ -107,7 +123,8 @@ class Sampler:
                     f"fewer than one drawn row in {SPARSEST} satisfies "
                     f"{'; '.join(rule.text for rule in conditions)}; loosen the condition"
                 )
-        return pd.concat(kept, ignore_index=True) if conditions else kept[0]
+        frame = pd.concat(kept, ignore_index=True) if conditions else kept[0]
+        return frame, np.concatenate(codes_kept)
 
 
 @contextmanager

@@ -73,6 +73,20 @@ class CsvTable:
                     progress(1.0 if raw.closed else min(1.0, raw.tell() / size))
                 cells = _chunk(rows, places)
 
+    def records(self) -> Iterator[str]:
+        """Yield the text of each row as it stands in the file, the header's first.
+
+        Line ends are kept, blank lines and a byte order mark are not.
+
+        Raises:
+            TableError: as `chunks`.
+        """
+        taken: list[str] = []
+        with _opened(self.path) as raw:
+            for _ in _rows(self.path, raw, self.dialect, taken):
+                yield "".join(taken)
+                taken.clear()
+
 
 def _chunk(rows: Iterator[Row], places: Sequence[int]) -> npt.NDArray[np.object_]:
     """Return the next rows, ``[columns, rows]``; they are turned in blocks that fit a cache."""
@@ -101,15 +115,24 @@ def _header(rows: Iterator[Row], path: Path) -> list[str]:
     raise TableError(f"{path} is empty")
 
 
-def _rows(path: Path, raw: BinaryIO, dialect: Dialect) -> Iterator[Row]:
+def _rows(
+    path: Path, raw: BinaryIO, dialect: Dialect, taken: list[str] | None = None
+) -> Iterator[Row]:
     """Yield the rows that are not blank, the header first, all as wide as the header.
+
+    Args:
+        path: for messages.
+        raw: the file.
+        dialect: how it is written.
+        taken: gets the lines that each row is made of; the caller clears it row by row.
 
     Raises:
         TableError: the bytes, the text or the fields are not those of such a file. The errors of
             the reader are replaced, not chained: they may quote what they stumbled on.
     """
+    lines = _lines(path, _decoded(path, raw, dialect), dialect)
     reader = csv.reader(
-        _lines(path, _decoded(path, raw, dialect), dialect),
+        lines if taken is None else _noted(lines, taken),
         delimiter=dialect.delimiter,
         quotechar=dialect.quote or None,
         quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
@@ -121,7 +144,8 @@ def _rows(path: Path, raw: BinaryIO, dialect: Dialect) -> Iterator[Row]:
             if len(row) == width:
                 yield row
             elif not row:
-                continue
+                if taken is not None:
+                    taken.clear()
             elif width < 0:
                 width = len(row)
                 yield row
@@ -145,6 +169,13 @@ def _rows(path: Path, raw: BinaryIO, dialect: Dialect) -> Iterator[Row]:
         ) from None
     except (EOFError, OSError, zlib.error):
         raise TableError(f"{path}, after line {reader.line_num}: damaged or cut off") from None
+
+
+def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
+    """Put down each line as it is asked for; the reader asks for no more than a row needs."""
+    for line in lines:
+        taken.append(line)
+        yield line
 
 
 def _decoded(path: Path, raw: BinaryIO, dialect: Dialect) -> io.TextIOWrapper:

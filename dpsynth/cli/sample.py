@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,6 +23,12 @@ from dpsynth.cli.console import Console, output_options
     help="Table to write: .parquet, .csv or .csv.gz.",
 )
 @click.option("--plain", is_flag=True, help="Draw independent rows, for analyses that need them.")
+@click.option(
+    "--replicates",
+    type=int,
+    metavar="M",
+    help="Write M tables OUTPUT-1 ... OUTPUT-M, each from a refit of the run, for standard errors.",
+)
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @output_options
 def sample(
@@ -31,6 +38,7 @@ def sample(
     where: str | None,
     plain: bool,
     output: str,
+    replicates: int | None,
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -40,6 +48,10 @@ def sample(
     The same run, seed and number of rows give the same table. The table's hash is recorded in the
     run, so that it can be released later. Rows are spread more evenly than chance would, which
     keeps the table close to what was learned; with --plain they are independent draws.
+
+    With --replicates, the plan of the run is carried out again on tables drawn from the run, and
+    each replicate is drawn from what that learned. It costs time (a refit takes as long as the fit)
+    and no budget. Replicates show how uncertain estimates are; they cannot be released.
     """
     from dpsynth.run import Run
     from dpsynth.sampler import Sampler, default_rows, fresh_seed
@@ -47,6 +59,11 @@ def sample(
     from dpsynth.table import write_table
 
     with Console(as_json=as_json, quiet=quiet) as console:
+        if replicates is not None:
+            _replicates(
+                console, run, replicates, output, rows=rows, seed=seed, where=where, overwrite=force
+            )
+            return
         loaded = Run.load(run)
         wanted = default_rows(loaded) if rows is None else rows
         chosen = fresh_seed() if seed is None else seed
@@ -73,3 +90,31 @@ def sample(
             lines.append("privacy     NONE: the run was fitted without it; keep this table inside")
         console.result("sample", values, lines)
         console.advice("Each row is a synthetic visit or patient of its own; keys are not drawn.")
+
+
+def _replicates(console: Console, run: str, m: int, output: str, **options: Any) -> None:
+    """Write replicates, and say how to use them."""
+    from dpsynth.replicate_files import write_replicates
+
+    console.progress("replicates", 0.0)
+    made = write_replicates(
+        run, m, output, progress=lambda part: console.progress("replicates", part), **options
+    )
+    folder, first = Path(output).parent, made[0]
+    files = [str(folder / one.file) for one in made]
+    values = {
+        "tables": files,
+        "rows": first.rows,
+        "seed": first.seed,
+        "sha256": [one.sha256 for one in made],
+    }
+    lines = [
+        f"replicates  {files[0]} to {files[-1]}: {first.rows} synthetic rows each",
+        f"seed        {first.seed}",
+        "use         for standard errors; a replicate cannot be released, a sample can",
+    ]
+    console.result("replicates", values, lines)
+    console.advice(
+        "Estimate on each table, then dpsynth.eval.combine.combine(estimates, variances, "
+        "original=...): see docs/inference.md."
+    )

@@ -1,0 +1,363 @@
+"""A split deals out units with all their rows, and touches no cell."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import stat
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pandas.testing
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpsynth
+from dpsynth import pipeline
+from dpsynth.cli import commands
+from dpsynth.cohort import normalised
+from dpsynth.errors import InputError, TableError
+from dpsynth.schema import Schema
+from dpsynth.split_table import split, split_file
+
+UNITS = 400
+
+# Keys are compared without case, without blanks around them, without leading zeros.
+SPELLINGS: tuple[Callable[[int], str], ...] = (
+    lambda unit: f"A{unit}",
+    lambda unit: f" a{unit}",
+    lambda unit: f"00A{unit} ",
+    lambda unit: f"0a{unit}",
+)
+
+
+def described(**table: Any) -> Schema:
+    return Schema.from_dict(
+        {
+            "name": "messy",
+            "missingValues": ["", "NA"],
+            "fields": [
+                {"name": "key", "type": "string", "dpsynth": {"role": "unit"}},
+                {
+                    "name": "weight",
+                    "type": "number",
+                    "constraints": {"minimum": 0, "maximum": 300},
+                    "dpsynth": {"bounds_basis": "the scale", "step": 0.5},
+                },
+                {"name": "smoker", "type": "boolean"},
+            ],
+            "dpsynth": {
+                "version": 1,
+                "max_rows": {"value": 3, "basis": "policy"},
+                "population": {"value": UNITS, "basis": "report"},
+                "rows": {"value": 2 * UNITS, "basis": "report"},
+                "key": {"case": True, "leading_zeros": False},
+                "dialect": {"delimiter": ";", "decimal": ",", "encoding": "latin-1"},
+                **table,
+            },
+        }
+    )
+
+
+def unit_of(text: str) -> str:
+    """Compare a key as the messy schema declares, by hand."""
+    return text.strip().casefold().lstrip("0")
+
+
+@pytest.fixture(scope="module")
+def schema() -> Schema:
+    return described()
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[str]:
+    """Rows of 400 units, 1 to 4 each under any spelling, in random order, with awkward cells."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for unit in range(UNITS):
+        for _ in range(rng.integers(1, 5)):
+            key = SPELLINGS[rng.integers(len(SPELLINGS))](unit)
+            key = f'"{key}"' if rng.random() < 0.3 else key
+            weight = ("70,5", "070,50", '"70,5"', " 70,5 ", "", "NA", "-1e3", "?")[rng.integers(8)]
+            note = ("plain", '"a; b"', '"say ""ah"""', '"two\nlines"', "M\xfcller", "")[
+                rng.integers(6)
+            ]
+            rows.append(f"{weight};{note};{key};{rng.choice(['true', '0', 'x'])}")
+    return [rows[i] for i in rng.permutation(len(rows))]
+
+
+HEADER = "weight; note ;key;smoker"
+
+
+@pytest.fixture
+def source(lines: list[str], tmp_path: Path) -> Path:
+    path = tmp_path / "extract.csv"
+    path.write_bytes("\r\n".join([HEADER, *lines, ""]).encode("latin-1"))
+    return path
+
+
+def records(path: Path) -> list[str]:
+    """Cut a file into rows: a row of this source ends with CR and LF, and no cell has both."""
+    content = path.read_bytes() if path.suffix != ".gz" else gzip.decompress(path.read_bytes())
+    assert content.endswith(b"\r\n")
+    return content.decode("latin-1").split("\r\n")[:-1]
+
+
+def units_of(rows: list[str]) -> set[str]:
+    return {unit_of(row.split(";")[-2].strip('"')) for row in rows}
+
+
+# Files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_rows_are_copied_as_they_stand(
+    source: Path, lines: list[str], schema: Schema, tmp_path: Path, zipped: bool
+) -> None:
+    if zipped:
+        source.with_suffix(".csv.gz").write_bytes(gzip.compress(source.read_bytes()))
+        source = source.with_suffix(".csv.gz")
+    paths = split_file(source, schema, tmp_path / "out")
+    assert [path.name for path in paths] == (
+        ["train.csv.gz", "holdout.csv.gz"] if zipped else ["train.csv", "holdout.csv"]
+    )
+    train, holdout = map(records, paths)
+    assert train[0] == holdout[0] == HEADER
+    assert Counter(train[1:] + holdout[1:]) == Counter(lines)
+    for side in (train[1:], holdout[1:]):
+        rest = iter(lines)
+        assert all(row in rest for row in side)  # in the order of the source
+
+
+def test_no_unit_is_on_both_sides(source: Path, schema: Schema, tmp_path: Path) -> None:
+    train, holdout = map(records, split_file(source, schema, tmp_path / "out", holdout=0.3))
+    one, other = units_of(train[1:]), units_of(holdout[1:])
+    assert not one & other
+    assert len(one | other) == UNITS
+    assert len(other) == 0.3 * UNITS  # the share is one of units, not of rows
+
+
+def test_my_reading_of_a_key_is_that_of_the_schema(schema: Schema) -> None:
+    for spelling in SPELLINGS:
+        assert normalised(spelling(12), schema.unit) == unit_of(spelling(12)) == "a12"
+
+
+def test_the_folder_is_for_its_owner_alone(source: Path, schema: Schema, tmp_path: Path) -> None:
+    split_file(source, schema, tmp_path / "out")
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "holdout.csv",
+        "train.csv",
+    ]
+
+
+def test_a_last_row_without_line_end_and_blank_lines(schema: Schema, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"key;weight;smoker\n\n" + b"\n".join(b"k%d;1;1\n" % i for i in range(9)))
+    path.write_bytes(path.read_bytes() + b"last;2;0")
+    train, holdout = split_file(path, schema, tmp_path / "out", holdout=0.5, seed=3)
+    rows = train.read_text().splitlines()[1:] + holdout.read_text().splitlines()[1:]
+    assert Counter(rows) == Counter([*(f"k{i};1;1" for i in range(9)), "last;2;0"])
+
+
+def test_parquet_keeps_types_and_columns(schema: Schema, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    units = rng.integers(0, 50, 70_000)  # more rows than a chunk
+    weights = pa.array(rng.integers(0, 600, len(units)) / 2).cast(pa.float32())
+    table = pa.table(
+        {
+            "key": pa.array([f"k{unit}" for unit in units]).dictionary_encode(),
+            "weight": weights,
+            "smoker": pa.array([None, True, False, None] * (len(units) // 4)),
+            "visits": pa.array([[1, 2]] * len(units), pa.list_(pa.int8())),
+            "day": pa.array([19_000] * len(units), pa.int32()).cast(pa.date32()),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=9_999)
+    paths = split_file(tmp_path / "t.parquet", schema, tmp_path / "out", seed=1)
+    train, holdout = map(pq.read_table, paths)
+    assert train.schema.equals(table.schema) and holdout.schema.equals(table.schema)
+    sides = [side.to_pandas() for side in (train, holdout)]
+    held = np.isin(table["key"].to_pylist(), sides[1]["key"].unique().tolist())
+    assert len(np.unique(units[held])) == 10
+    for side, rows in zip(sides, (~held, held), strict=True):
+        expected = table.filter(pa.array(rows)).to_pandas()
+        pd.testing.assert_frame_equal(side.astype({"key": str}), expected.astype({"key": str}))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_both_files_can_be_fitted(source: Path, schema: Schema, tmp_path: Path, kind: str) -> None:
+    data: Path = source
+    if kind == "parquet":
+        data = tmp_path / "t.parquet"
+        keys = [f"k{i % 90}" for i in range(300)]
+        pd.DataFrame({"key": keys, "weight": 70.5, "smoker": True}).to_parquet(data)
+    for path in split_file(data, schema, tmp_path / "out"):
+        run = pipeline.fit(
+            path,
+            schema,
+            epsilon=3.0,
+            delta=1e-6,
+            dataset="split",
+            model="independent",
+            without_ledger=True,
+        )
+        assert len(run.sample(10, seed=1)) == 10
+
+
+# Which units ----------------------------------------------------------------------------------
+
+
+def frame(units: int) -> pd.DataFrame:
+    keys = [SPELLINGS[i % 4](int(unit)) for i, unit in enumerate(np.repeat(np.arange(units), 2))]
+    return pd.DataFrame({"key": keys, "weight": 1.0, "smoker": True})
+
+
+def test_a_seed_repeats_a_split_and_fresh_entropy_does_not(schema: Schema) -> None:
+    table = frame(200)
+    first, again, other = (split(table, schema, seed=seed) for seed in (5, 5, 6))
+    for one, two in zip(first, again, strict=True):
+        pd.testing.assert_frame_equal(one, two)
+    assert not first[1].equals(other[1])
+    assert not split(table, schema)[1].equals(split(table, schema)[1])
+
+
+def test_file_and_frame_are_split_alike(schema: Schema, tmp_path: Path) -> None:
+    table = frame(100)
+    table.to_parquet(tmp_path / "t.parquet")
+    files = split_file(tmp_path / "t.parquet", schema, tmp_path / "out", seed=4)
+    for path, expected in zip(files, split(table, schema, seed=4), strict=True):
+        pd.testing.assert_frame_equal(pd.read_parquet(path), expected.reset_index(drop=True))
+
+
+def test_each_unit_is_held_out_equally_often(schema: Schema) -> None:
+    table = frame(10)
+    times: Counter[str] = Counter()
+    for seed in range(1000):
+        times.update(unit_of(key) for key in split(table, schema, seed=seed)[1]["key"][::2])
+    assert sum(times.values()) == 2000  # 2 of 10 units, 1000 times
+    assert all(abs(times[f"a{unit}"] - 200) < 5 * np.sqrt(1000 * 0.2 * 0.8) for unit in range(10))
+
+
+@given(
+    keys=st.lists(
+        st.sampled_from(["1", "01", " 1", "2", "a", "A ", "", "NA", "b", "c"]), min_size=1
+    ),
+    share=st.floats(0.05, 0.95),
+    own=st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_every_row_with_a_key_is_on_the_side_of_its_unit(
+    keys: list[str], share: float, own: bool
+) -> None:
+    schema = described(missing_key="own" if own else "drop")
+    table = pd.DataFrame({"key": keys, "weight": 1.0, "smoker": True})
+    try:
+        train, holdout = split(table, schema, holdout=share)
+    except InputError:
+        named = {unit_of(key) for key in keys if key not in ("", "NA")}
+        units = len(named) + own * sum(key in ("", "NA") for key in keys)
+        assert units < 2 or round(share * units) in (0, units)
+        return
+    kept = [i for i, key in enumerate(keys) if own or key not in ("", "NA")]
+    assert sorted([*train.index, *holdout.index]) == kept
+    one, other = ({unit_of(key) for key in side["key"]} - {"", "na"} for side in (train, holdout))
+    assert not one & other
+    assert len(train) and len(holdout)
+
+
+def test_rows_are_units_where_no_unit_is_declared() -> None:
+    schema = described()
+    rows = replace(schema.unit, column=None, max_rows=1)
+    fields = tuple(column for column in schema.columns if column.name != "key")
+    schema = replace(schema, unit=rows, columns=fields)
+    table = pd.DataFrame({"weight": np.arange(50.0), "smoker": True})
+    train, holdout = split(table, schema, holdout=0.1)
+    assert (len(train), len(holdout)) == (45, 5)
+    assert sorted([*train["weight"], *holdout["weight"]]) == list(range(50))
+
+
+# Refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.2, 20.0, float("nan")])
+def test_a_share_that_is_none(schema: Schema, share: float) -> None:
+    with pytest.raises(InputError, match="above 0 and below 1"):
+        split(frame(20), schema, holdout=share)
+
+
+@pytest.mark.parametrize(("units", "share"), [(1, 0.5), (2, 0.01), (3, 0.99), (4, 0.1)])
+def test_a_side_without_units(schema: Schema, units: int, share: float) -> None:
+    with pytest.raises(InputError, match="one side would be empty"):
+        split(frame(units), schema, holdout=share)
+
+
+def test_tables_that_cannot_be_split(schema: Schema) -> None:
+    with pytest.raises(TableError, match="lacks a column of the schema: weight"):
+        split(frame(9).drop(columns="weight"), schema)
+    with pytest.raises(TableError, match="no row has a key"):
+        split(frame(9).assign(key="NA"), schema)
+    with pytest.raises(TableError, match="no rows"):
+        split(frame(9).iloc[:0], schema)
+    with pytest.raises(InputError, match="seed must lie"):
+        split(frame(9), schema, seed=-1)
+
+
+def test_nothing_is_left_where_a_split_fails(
+    source: Path, schema: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    with pytest.raises(InputError, match="exists"):
+        split_file(source, schema, tmp_path / "there")
+    source.write_bytes(source.read_bytes() + b'"no end')
+    with pytest.raises(TableError, match="quotes"):
+        split_file(source, schema, tmp_path / "out")
+    source.write_bytes(source.read_bytes()[:-7])
+    real = dpsynth.split_table._sides
+    for change in (1, -1):
+        monkeypatch.setattr(
+            "dpsynth.split_table._sides",
+            lambda *facts, by=change: np.resize(real(*facts), real(*facts).size + by),
+        )
+        with pytest.raises(TableError, match="changed while it was split"):
+            split_file(source, schema, tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["extract.csv", "there"]
+
+
+# The command ----------------------------------------------------------------------------------
+
+
+def test_the_command_tells_no_numbers_of_the_table(
+    source: Path, lines: list[str], schema: Schema, tmp_path: Path
+) -> None:
+    document = tmp_path / "messy.schema.json"
+    document.write_text(json.dumps(schema.to_dict()))
+    done = CliRunner().invoke(
+        commands,
+        ["split", str(document), str(source), "-o", str(tmp_path / "out"), "--seed", "1"],
+    )
+    assert done.exit_code == 0, done.output
+    assert "never release them" in done.output and "rows without a key" in done.output
+    train, holdout = (
+        len(records(tmp_path / "out" / f"{side}.csv")) - 1 for side in ("train", "holdout")
+    )
+    for private in (len(lines), train, holdout, UNITS // 5, UNITS - UNITS // 5):
+        assert str(private) not in done.output.replace(str(tmp_path), "")
+    again = CliRunner().invoke(
+        commands, ["split", str(document), str(source), "-o", str(tmp_path / "out")]
+    )
+    assert isinstance(again.exception, InputError)
+
+
+def test_the_names_of_the_package() -> None:
+    assert dpsynth.split is dpsynth.split is split
+    assert dpsynth.split_file is split_file
