@@ -17,17 +17,23 @@ from dpsynth.bundle import (
     MOST_CSV_ROWS,
     PARQUET,
     PRIVACY,
+    QUALITY,
+    REPORT,
     SCHEMA,
     Drawing,
     manifest,
 )
+from dpsynth.bundle_page import bundle_page
 from dpsynth.bundle_tables import typed_frames
+from dpsynth.certificate import Certificate
 from dpsynth.documents import file_digest, written
 from dpsynth.errors import GateError, InputError
 from dpsynth.not_private import STAMP
 from dpsynth.permission import Permission
+from dpsynth.quality_file import Quality, read_quality
 from dpsynth.run import Run, run_digest
 from dpsynth.samples import Sample, read_samples
+from dpsynth.schema import Schema
 from dpsynth.table import write_table
 from dpsynth.table_checks import check_file, table_kind
 from dpsynth.verify import verify
@@ -45,10 +51,11 @@ def release(
     seed: int | None = None,
     ledger: Book | None = None,
 ) -> Path:
-    """Write a bundle: the synthetic table, its schema, the certificate, the manifest.
+    """Write a bundle: the synthetic table, its schema, the certificate, a page, the manifest.
 
     The ledger that charged the run has to be at hand: it says whether this is the run that was paid
-    for, its policy decides, and the release is entered there.
+    for, its policy decides, and the release is entered there. Quality figures that the plan paid
+    for go along, if ``quality.json`` beside the run holds them.
 
     Args:
         run_folder: the run.
@@ -63,8 +70,9 @@ def release(
 
     Raises:
         ArtifactError: the run is damaged.
-        GateError: the run is stamped as one that may not be released, or the table is not one that
-            was drawn from it.
+        GateError: the run is stamped as one that may not be released, the table is not one that
+            was drawn from it, the quality figures are about another table or were not paid for, or
+            a public gate failed.
         BudgetError: the ledger's policy does not allow it.
         InputError: the bundle exists or cannot be written, or rows or seed are out of range.
     """
@@ -93,6 +101,13 @@ def release(
             condition=drawn.condition,
             plain=drawn.plain,
         )
+        claim = Certificate.from_dict(certificate)
+        quality = _paid_quality(run_folder, run.schema, claim, drawn)
+        if quality is not None:
+            (temporary / QUALITY).write_bytes(written(quality.to_dict()))
+        page = bundle_page(temporary, run.schema, claim, drawing, quality)
+        page.require_passed()
+        (temporary / REPORT).write_bytes(page.content)
         description = manifest(temporary, run.schema, drawing)
         (temporary / MANIFEST).write_bytes(written(description))
         verify(temporary)
@@ -147,3 +162,21 @@ def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
         if kind != ".csv" or recorded[-1].rows > MOST_CSV_ROWS:
             copy.unlink()
     return recorded[-1]
+
+
+def _paid_quality(
+    run_folder: Path, schema: Schema, certificate: Certificate, drawn: Sample
+) -> Quality | None:
+    """Read the quality figures beside the run, if any; refuse them if they are not this table's."""
+    quality = read_quality(run_folder)
+    if quality is None:
+        return None
+    place = f"{run_folder}/{QUALITY}"
+    if quality.table_sha256 != drawn.sha256:
+        raise GateError(
+            f"{place} holds the figures of another table; release the one that was measured "
+            "(--table), or take the file away"
+        )
+    if problems := quality.problems(schema, certificate):
+        raise GateError(f"{place}: {problems[0]}; it cannot be published")
+    return quality

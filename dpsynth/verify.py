@@ -4,13 +4,15 @@ What is detected: a file that is missing, added, changed or a link; a table with
 rule or a number of rows that the schema or the manifest does not allow, or that differs between its
 two formats; a certificate that is not strict, whose events compose to more than it claims or to
 something else than it states, that lacks an event its model must have paid for, that is about
-another schema, unit or population, or that claims more in words than this version's sentences.
+another schema, unit or population, or that claims more in words than this version's sentences;
+quality figures that no event paid for; a page that is not the one which the other files give.
 
 What is not: the manifest is not signed, so whoever rewrites the whole bundle consistently can put
 any table that fits the schema into it, state more noise than was added (and the smaller epsilon
 that goes with it), or another ledger. ``plan_sha256`` and the hashes show damage and careless
-edits, not a forger's. That the noise was really drawn is shown by tests and audits of the program,
-not by the bundle.
+edits, not a forger's. A page that says that another version of dpsynth wrote it is held to its hash
+alone. That the noise was really drawn is shown by tests and audits of the program, not by the
+bundle.
 """
 
 from __future__ import annotations
@@ -23,23 +25,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpsynth import __version__
 from dpsynth.bundle import (
     CSV,
     MANIFEST,
     MOST_CSV_ROWS,
     PARQUET,
     PRIVACY,
+    QUALITY,
+    REPORT,
     SCHEMA,
     Drawing,
     described,
     heading,
     listed_files,
 )
+from dpsynth.bundle_page import bundle_page, writer_of
 from dpsynth.bundle_privacy import check_certificate
 from dpsynth.bundle_tables import Content, check_table
 from dpsynth.certificate import Certificate
-from dpsynth.documents import file_digest, read_document
+from dpsynth.documents import file_digest, read_document, read_plain_bytes
 from dpsynth.errors import DpsynthError, InputError, Problem, VerificationError
+from dpsynth.quality_file import Quality
 from dpsynth.schema import Schema
 
 
@@ -102,6 +109,11 @@ def verify(bundle: str | Path) -> list[str]:
             with report.step(PRIVACY, passed):
                 report.findings += check_certificate(certificate, schema, drawing)
         _tables(folder, found, schema, drawing, report)
+    report.raise_if_any()
+    if schema is not None and certificate is not None and drawing is not None:  # they are
+        quality = _quality(folder, found, schema, certificate, report)
+        report.raise_if_any()
+        _page(folder, schema, certificate, drawing, quality, report)
     report.raise_if_any()
     return report.checks
 
@@ -200,3 +212,44 @@ def _tables(
                 report.add(CSV, f"holds other rows than {PARQUET}")
     if CSV not in found and table.rows <= MOST_CSV_ROWS:
         report.add(CSV, "is missing")
+
+
+def _quality(
+    folder: Path, found: set[str], schema: Schema, certificate: Certificate, report: _Report
+) -> Quality | None:
+    """Check the quality figures, if there are any: paid for, and about columns of the table."""
+    if QUALITY not in found:
+        return None
+    quality: Quality | None = None
+    with report.step(QUALITY, "an event of the certificate paid for the quality figures"):
+        quality = Quality.from_dict(read_document(folder / QUALITY))
+        for problem in quality.problems(schema, certificate):
+            report.add(QUALITY, problem)
+        tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in found}
+        if quality.table_sha256 in tables:
+            report.checks.append("the quality figures are about a table of this bundle")
+    return quality
+
+
+def _page(
+    folder: Path,
+    schema: Schema,
+    certificate: Certificate,
+    drawing: Drawing,
+    quality: Quality | None,
+    report: _Report,
+) -> None:
+    """Compare the page with what the other files give, byte by byte."""
+    with report.step(REPORT):
+        content = read_plain_bytes(folder / REPORT)
+        if (writer := writer_of(content)) not in (None, __version__):
+            report.checks.append(
+                f"{REPORT} has its listed SHA-256; dpsynth {writer} can compare it"
+            )
+            return
+        page = bundle_page(folder, schema, certificate, drawing, quality)
+        page.require_passed()
+        if page.content != content:
+            report.add(REPORT, "is not the page that the other files give")
+        else:
+            report.checks.append(f"{REPORT} is the page that the other files give")

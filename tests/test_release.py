@@ -29,7 +29,10 @@ from dpsynth.schema import Schema
 from dpsynth.table import write_table
 from dpsynth.verify import verify
 
-FILES = ["data/synthetic.csv", "data/synthetic.parquet", "privacy.json", "schema.json"]
+FILES = [
+    *("data/synthetic.csv", "data/synthetic.parquet"),
+    *("privacy.json", "report.html", "schema.json"),
+]
 Files = Callable[[Path], dict[str, bytes]]
 
 

@@ -31,10 +31,11 @@ def test_a_sound_bundle_passes_every_check(forger: Forger, bundle: Path) -> None
         f"every cell of {TABLE}",
         f"every cell of {TEXT}",
         "holds the same 300 rows",
+        "report.html is the page that the other files give",
     ):
         assert part in checks
     forger.relist()  # the forger's tool alone changes nothing
-    assert len(verify(bundle)) == 7
+    assert len(verify(bundle)) == 8
 
 
 def test_no_bundle_is_a_usage_error(tmp_path: Path) -> None:
@@ -45,13 +46,15 @@ def test_no_bundle_is_a_usage_error(tmp_path: Path) -> None:
         verify(tmp_path / "empty")
 
 
-@pytest.mark.parametrize("file", [TABLE, TEXT, "schema.json", "privacy.json", "datapackage.json"])
+@pytest.mark.parametrize(
+    "file", [TABLE, TEXT, "schema.json", "privacy.json", "report.html", "datapackage.json"]
+)
 def test_a_missing_file_is_found(forger: Forger, bundle: Path, file: str) -> None:
     (bundle / file).unlink()
     assert f"{file}" in forger.findings() and "is missing" in forger.findings()
 
 
-@pytest.mark.parametrize("file", [TABLE, TEXT, "schema.json", "privacy.json"])
+@pytest.mark.parametrize("file", [TABLE, TEXT, "schema.json", "privacy.json", "report.html"])
 def test_a_missing_file_is_found_although_the_manifest_forgets_it(
     forger: Forger, bundle: Path, file: str
 ) -> None:
@@ -62,7 +65,7 @@ def test_a_missing_file_is_found_although_the_manifest_forgets_it(
     assert file in forger.findings()
 
 
-@pytest.mark.parametrize("file", [TABLE, TEXT, "schema.json", "privacy.json"])
+@pytest.mark.parametrize("file", [TABLE, TEXT, "schema.json", "privacy.json", "report.html"])
 def test_a_changed_byte_is_found(forger: Forger, bundle: Path, file: str) -> None:
     content = bytearray((bundle / file).read_bytes())
     content[-2] ^= 1
@@ -132,7 +135,7 @@ def test_a_path_out_of_the_bundle_is_found(forger: Forger, bundle: Path, path: A
 
 def test_a_file_that_is_listed_twice_is_found(forger: Forger) -> None:
     forger.edit("datapackage.json", lambda d: d["resources"].append(d["resources"][0]))
-    assert "resources[4].path occurs twice" in forger.findings()
+    assert "resources[5].path occurs twice" in forger.findings()
 
 
 MANIFEST_CHANGES: dict[str, Callable[[Document], Any]] = {
@@ -197,7 +200,7 @@ def test_verification_needs_neither_torch_nor_a_database(bundle: Path) -> None:
     code = BLOCKED + "from dpsynth.verify import verify; print(len(verify(sys.argv[1])))"
     command = [sys.executable, "-c", code, str(bundle)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "7\n"
+    assert done.stdout == "8\n"
 
 
 def test_the_block_would_be_noticed() -> None:

@@ -84,7 +84,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
             *[f"  {line}" for line in scores_lines(scores)],
         ]
         console.result("demo", values, lines)
-        console.advice(f"\nNext: look into {bundle}, then README.md shows a real table.")
+        console.advice(f"\nNext: open {bundle}/report.html, then README.md shows a real table.")
 
 
 def scores_lines(scores: dict[str, Score]) -> list[str]:

@@ -25,7 +25,7 @@ def release(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write a bundle from RUN: data, schema, data dictionary, privacy certificate."""
+    """Write a bundle from RUN: data, schema, privacy certificate, a page for its readers."""
     from dpsynth.release import release as write_bundle
 
     with Console(as_json=as_json, quiet=quiet) as console:

@@ -133,7 +133,10 @@ def test_a_run_without_ledger_is_refused_whatever_its_stamps(
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
     granted = SimpleNamespace(enter=lambda manifest: None)
     monkeypatch.setattr("dpsynth.release.Permission.of", lambda run, book: granted)
-    with pytest.raises(VerificationError, match="no ledger was charged"):  # and a third
+    with pytest.raises(GateError, match="no-ledger"):  # a third
+        release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
+    monkeypatch.setattr("dpsynth.bundle_page.BundlePage.require_passed", lambda page: None)
+    with pytest.raises(VerificationError, match="no ledger was charged"):  # and a fourth
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
 
 

@@ -1,0 +1,81 @@
+"""What each event of a certificate was for, in words, and its part of the budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsynth.certificate import Certificate
+from dpsynth.events import ChosenHistograms, Event, JointHistograms, PoissonSgd
+from dpsynth.page_text import figure, percent
+from dpsynth.quality_event import QUALITY
+
+
+@dataclass(frozen=True)
+class BudgetLine:
+    """An event of a plan.
+
+    Attributes:
+        name: of the event.
+        share: its part of the sum of mu squared, by which a plan divides its budget.
+        purpose: what was learned by it.
+        noise: what was added.
+    """
+
+    name: str
+    share: float
+    purpose: str
+    noise: str
+
+
+def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]:
+    """List every event of a certificate, in its order.
+
+    Args:
+        certificate: of the run.
+        quality: whether figures are published that the event for them paid for.
+    """
+    squares = [event.mu() ** 2 for event in certificate.events]
+    total = sum(squares)
+    who = "patients" if certificate.unit.name else "rows"
+    pairs = [e.name for e in certificate.events if isinstance(e, ChosenHistograms)]
+    lines = []
+    for event, square in zip(certificate.events, squares, strict=True):
+        purpose = _purpose(event, who, again=event.name in pairs[1:])
+        if event.name == QUALITY:
+            spent = "on this page" if quality else "set aside, none are published with this bundle"
+            purpose = f"figures of the quality of the synthetic table: {spent}"
+        share = square / total if 0 < total < float("inf") else 1 / len(squares)
+        lines.append(BudgetLine(event.name, share, purpose, _noise(event)))
+    return lines
+
+
+def _purpose(event: Event, who: str, *, again: bool) -> str:
+    match event:
+        case JointHistograms():
+            many = "1 count" if event.histograms == 1 else f"{event.histograms:,} sets of counts"
+            return f"how often the values of each column occur: {many}"
+        case ChosenHistograms():
+            if again:
+                return "a second, sharper look at the pairs of columns that stood out before"
+            pairs = "1 pair" if event.most == 1 else f"{event.most:,} pairs"
+            return f"which values occur together: counts of at most {pairs} of columns"
+        case PoissonSgd():
+            drawn = percent(event.sampling_rate).replace(".0 ", " ")
+            return (
+                f"training of the network: {event.steps:,} steps, each with a random {drawn} of "
+                f"the {who}"
+            )
+    return "another measurement of the source"
+
+
+def _noise(event: Event) -> str:
+    """Say how much noise was added."""
+    match event:
+        case JointHistograms():
+            multiplier = figure(event.sigma / event.sensitivity)
+            return f"multiplier {multiplier}: sigma {figure(event.sigma)} on each count"
+        case ChosenHistograms():
+            return f"multiplier {figure(event.noise_multiplier)}, for all counts together"
+        case PoissonSgd():
+            return f"multiplier {figure(event.noise_multiplier)}, in each step"
+    return "see the certificate"

@@ -1,0 +1,120 @@
+"""A column of a synthetic table in words: kind, unit, bounds, and what its values are like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from dpsynth.page_text import figure, percent
+from dpsynth.profile import ColumnProfile
+from dpsynth.schema import Bound, Column
+
+_KINDS = {
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "string": "category",
+    "date": "date",
+    "datetime": "date and time",
+    "year": "year",
+}
+_UNITS = {  # of the Unified Code for Units of Measure, as people write them
+    "a": "years",
+    "mo": "months",
+    "wk": "weeks",
+    "d": "days",
+    "h": "hours",
+    "min": "minutes",
+    "s": "seconds",
+    "mm[Hg]": "mmHg",
+    "kg/m2": "kg/m²",
+    "Cel": "°C",
+    "{visits}": "visits",
+    "1": "",
+}
+_ROLES = {
+    "target": "to be predicted",
+    "sensitive": "sensitive",
+    "quasi_identifier": "could help to recognise a person",
+    "group": "divides people into groups",
+    "time": "time",
+    "event": "event",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of a data dictionary."""
+
+    name: str
+    value: str
+
+
+def kind_of(column: Column) -> str:
+    """Name the type of a column; categories of whole numbers are called so."""
+    kind = _KINDS[column.type]
+    of_numbers = column.is_categorical and column.type not in ("string", "boolean")
+    return f"category ({kind})" if of_numbers else kind
+
+
+def unit_of(column: Column) -> str:
+    """Name the unit of a column as people write it; empty if it has none."""
+    return "" if column.ucum is None else _UNITS.get(column.ucum, column.ucum)
+
+
+def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
+    """List what is declared of a column, and what its synthetic values are like."""
+    column, unit = profile.column, unit_of(profile.column)
+    facts = []
+    if unit:
+        facts.append(Fact("Unit", unit))
+    if column.minimum is not None and column.maximum is not None:
+        facts.append(Fact("Bounds", f"{_bound(column.minimum)} to {_bound(column.maximum)}"))
+    if column.is_categorical and column.type != "boolean":
+        facts.append(Fact("Categories", f"{len(column.levels)} declared"))
+    if column.codes is not None:
+        facts.append(Fact("Codes", f"{column.codes.system}, by {column.codes.rollup}"))
+    if column.bounds_basis is not None:
+        facts.append(Fact("Why these", column.bounds_basis))
+    if roles := [words for role, words in _ROLES.items() if role in column.roles]:
+        facts.append(Fact("Role", ", ".join(roles)))
+    facts.append(Fact("Missing", _missing(profile)))
+    if profile.mean is not None:
+        facts.append(Fact("Mean", figure(profile.mean)))
+    if profile.five:
+        low, first, median, third, high = profile.five
+        facts.append(Fact("Median", median))
+        facts.append(Fact("Middle half", f"{first} to {third}"))
+        facts.append(Fact("Least and largest", f"{low}, {high}"))
+    return tuple(facts)
+
+
+def summary_of(profile: ColumnProfile) -> str:
+    """Say in a few words what the values are like."""
+    if profile.constant:
+        return "one value only"
+    if not profile.distinct:
+        return "no values"
+    if profile.five:
+        unit = unit_of(profile.column)
+        low, first, median, third, high = profile.five
+        words = f"median {median}{' ' + unit if unit else ''}"
+        return f"{words}, middle half {first} to {third}"
+    most = max(profile.bins, key=lambda one: one.rows)
+    share = percent(most.rows / profile.rows)
+    values = "1 value" if profile.distinct == 1 else f"{profile.distinct} values"
+    return f"{values}, most often {most.label} ({share})"
+
+
+def _missing(profile: ColumnProfile) -> str:
+    if profile.column.required:
+        return "never, by declaration"
+    return percent(profile.missing / profile.rows)
+
+
+def _bound(bound: Bound) -> str:
+    if isinstance(bound, datetime):
+        return bound.isoformat(sep=" ", timespec="minutes")
+    if isinstance(bound, date):
+        return bound.isoformat()
+    return f"{bound:g}" if isinstance(bound, float) else str(bound)

@@ -1,0 +1,90 @@
+"""Numbers and names as pages show them: short, honest when rounded, nothing invisible."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+_MOST_DECIMALS = 4
+
+
+def shown(text: str) -> str:
+    """Name each invisible character, and make one line of several.
+
+    >>> shown("pilot" + chr(0x202E) + " 2026")
+    'pilot[U+202E] 2026'
+    """
+    return "".join(
+        c if c.isprintable() else " " if c.isspace() else f"[U+{ord(c):04X}]" for c in text
+    )
+
+
+def figure(value: float) -> str:
+    """Write a number with at most four digits that matter; whole ones in full, with commas.
+
+    >>> figure(2.99764), figure(9000), figure(0.00001), figure(-0.0)
+    ('2.998', '9,000', '1e-5', '0')
+    """
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    mantissa, mark, exponent = f"{value:.4g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if mark else mantissa
+
+
+def percent(share: float) -> str:
+    """Write a share; one that is not 0 or 1 is never shown as nothing or all.
+
+    >>> percent(0.1234), percent(0.0), percent(0.0002), percent(0.9999), percent(1.0)
+    ('12.3 %', '0 %', 'under 0.1 %', 'over 99.9 %', '100 %')
+    """
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    if share < 0.0005:
+        return "under 0.1 %"
+    if share >= 0.9995:
+        return "over 99.9 %"
+    return f"{100 * share:.1f} %"
+
+
+def percent_at_most(share: float) -> str:
+    """Write a bound on a chance, rounded up, with as many decimals as keep it below 100 %.
+
+    >>> percent_at_most(0.75), percent_at_most(0.9525), percent_at_most(0.9999546)
+    ('75 %', '95.3 %', '99.996 %')
+    >>> percent_at_most(1 - 1e-9), percent_at_most(1.0)
+    ('all but 100 %', '100 %')
+    """
+    if share >= 1:
+        return "100 %"
+    exact = 100 * Fraction(share)
+    for decimals in range(1, _MOST_DECIMALS + 1):
+        value = math.ceil(exact * 10**decimals - Fraction(1, 10**6)) / 10**decimals
+        if value < 100:
+            return f"{value:.{decimals}f}".rstrip("0").rstrip(".") + " %"
+    return "all but 100 %"
+
+
+def one_in(chance: float) -> str:
+    """Say a small chance in words; never a smaller chance than it is.
+
+    >>> one_in(1e-6)
+    '1 in 1,000,000'
+    """
+    return f"1 in {math.floor(1 / Fraction(repr(chance))):,}"
+
+
+def at_most(value: float) -> str:
+    """Write a bound rounded up to three digits that matter.
+
+    >>> at_most(2.99764), at_most(20.0855), at_most(22026.4658), at_most(1e9), at_most(3.0)
+    ('3', '20.1', '22,100', 'over a million', '3')
+    """
+    if value > 1e6:
+        return "over a million"
+    if value <= 0:
+        return "0"
+    digits = 2 - math.floor(math.log10(value))
+    scale = Fraction(10) ** digits
+    rounded = math.ceil(Fraction(repr(value)) * scale) / scale
+    text = f"{float(rounded):,.{max(0, digits)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,201 @@
+"""report.html: the page of a bundle for those who receive it and those whose data are behind it.
+
+A pure function of public things: the schema, the certificate, a profile of the synthetic table, the
+verdicts of public gates, and quality figures if the plan paid for them. The same inputs give the
+same bytes; there is no clock and no machine in it. One file, without script, which asks no network
+for anything. Every text that a person wrote is escaped, set apart from its surroundings, and rid of
+invisible characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from dpsynth import __version__, svg
+from dpsynth.budget_words import BudgetLine, budget_lines
+from dpsynth.bundle import Drawing
+from dpsynth.certificate import Certificate
+from dpsynth.column_words import Fact, facts_of, kind_of, summary_of
+from dpsynth.page_text import figure, one_in, percent, percent_at_most, shown
+from dpsynth.privacy_words import protected, readings, what_it_is_not
+from dpsynth.profile import ColumnProfile, Profile
+from dpsynth.public_gates import Verdict
+from dpsynth.quality_file import Quality
+from dpsynth.schema import Schema
+
+_MOST_BARS = 12  # of a picture of categories; the table beside it has more
+_MODELS = {
+    "independent": "noisy counts of each column on its own",
+    "mixture": "a mixture fitted to noisy counts of columns and pairs of columns",
+    "tvae": "noisy counts, then a network trained with noise (variational autoencoder)",
+    "ctgan": "noisy counts, then a network trained with noise (adversarial)",
+}
+_SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
+
+
+@dataclass(frozen=True)
+class _Card:
+    """A column of the data dictionary."""
+
+    key: str
+    profile: ColumnProfile
+    kind: str
+    summary: str
+    facts: tuple[Fact, ...]
+    picture: Markup
+    left_out: int
+
+
+def public_page(
+    schema: Schema,
+    certificate: Certificate,
+    profile: Profile,
+    verdicts: Sequence[Verdict],
+    drawing: Drawing,
+    *,
+    table_sha256: str,
+    quality: Quality | None = None,
+) -> str:
+    """Return the public page of a bundle as HTML.
+
+    Args:
+        schema: public facts of the source.
+        certificate: what the fit guarantees.
+        profile: of the synthetic table.
+        verdicts: of the public gates.
+        drawing: how the table was drawn.
+        table_sha256: of the table as Parquet, in hex.
+        quality: figures that the plan paid for, if any.
+    """
+    lines = budget_lines(certificate, quality=quality is not None)
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            version=__version__,
+            schema=schema,
+            title=schema.title or schema.name,
+            certificate=certificate,
+            profile=profile,
+            verdicts=verdicts,
+            drawing=drawing,
+            model=_MODELS.get(drawing.model, "a generator"),
+            table_sha256=table_sha256,
+            quality=quality,
+            readings=readings(certificate),
+            protected=protected(certificate.unit),
+            what_it_is_not=what_it_is_not(),
+            lines=lines,
+            budget_picture=_budget_picture(lines),
+            cards=[_card(place, one) for place, one in enumerate(profile.columns, start=1)],
+            distances=None if quality is None else _distances(quality),
+            agreements=() if quality is None else _agreements(quality),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("dpsynth", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    environment.filters |= {
+        "said": lambda text: Markup("<bdi>{}</bdi>").format(shown(text)),
+        "figure": figure,
+        "percent": lambda share: _unbroken(percent(share)),
+        "at_most": lambda share: _unbroken(percent_at_most(share)),
+        "unbroken": _unbroken,
+        "one_in": one_in,
+        "sentence": _sentence,
+    }
+    environment.globals |= {
+        "hundred": svg.hundred,
+        "found": lambda verdict: _judged(verdict, verdict.value),
+        "limit": lambda verdict: _judged(verdict, verdict.limit),
+    }
+    return environment
+
+
+def _finalize(value: Any) -> Any:
+    """Let no text of a person onto the page as it is, whatever the template does with it."""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _sentence(text: str) -> str:
+    """Begin with a capital, end with a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def _unbroken(text: str) -> Markup:
+    """Keep the sign of per cent beside its number."""
+    return Markup("&nbsp;%").join(shown(part) for part in text.split(" %"))
+
+
+def _judged(verdict: Verdict, value: float) -> str:
+    return _unbroken(percent(value)) if verdict.key in _SHARES else figure(value)
+
+
+def _budget_picture(lines: Sequence[BudgetLine]) -> Markup:
+    rows = [(line.name, line.share, percent(line.share)) for line in lines]
+    return svg.shares_of("budget-picture", "Part of the privacy budget that each event has", rows)
+
+
+def _card(place: int, profile: ColumnProfile) -> _Card:
+    key, column = f"column-{place}", profile.column
+    bins, left_out = profile.bins, 0
+    if column.is_categorical:
+        if len(bins) > _MOST_BARS:
+            bins = tuple(sorted(bins, key=lambda one: -one.rows)[:_MOST_BARS])
+            left_out = len(profile.bins) - len(bins)
+        rows = [(b.label, b.rows / profile.rows, percent(b.rows / profile.rows)) for b in bins]
+        picture = svg.shares_of(f"{key}-picture", f"Shares of the values of {column.name}", rows)
+    elif profile.five:
+        title = (
+            f"Distribution of {column.name} in {len(bins)} ranges from {profile.five[0]} to "
+            f"{profile.five[-1]}"
+        )
+        shares = [one.rows / profile.rows for one in bins]
+        ends = bins[0].label.split(" to ")[0], bins[-1].label.split(" to ")[-1]
+        picture = svg.histogram(f"{key}-picture", title, shares, *ends)
+    else:
+        picture = Markup("")
+    return _Card(
+        key=key,
+        profile=profile,
+        kind=kind_of(column),
+        summary=summary_of(profile),
+        facts=facts_of(profile),
+        picture=picture,
+        left_out=left_out,
+    )
+
+
+def _distances(quality: Quality) -> Markup:
+    """Draw the distance of each column, on one scale."""
+    rows = [(one.column, one.tvd, one.low, one.high, figure(one.tvd)) for one in quality.columns]
+    most = max([one.high for one in quality.columns] + [0.1])
+    title = f"Distance of each column to the source, with its interval, from 0 to {figure(most)}"
+    return svg.intervals("distances-picture", title, rows, most)
+
+
+def _agreements(quality: Quality) -> list[Markup]:
+    """Draw the calibration of each target's class."""
+    return [
+        svg.agreement(
+            f"target-{place}",
+            f"Predicted and observed chance of {one.target} being {one.class_}",
+            [(point.predicted, point.observed) for point in one.calibration],
+        )
+        for place, one in enumerate(quality.targets, start=1)
+    ]

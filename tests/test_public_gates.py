@@ -1,0 +1,89 @@
+"""Public gates: each passes on a sound release and fails on one that is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpsynth.bundle_page import BundlePage
+from dpsynth.bundle_tables import typed_frames
+from dpsynth.certificate import Certificate
+from dpsynth.errors import GateError
+from dpsynth.profile import Profile, RuleCount
+from dpsynth.public_gates import Verdict, judge
+from dpsynth.schema import Schema
+
+
+@pytest.fixture
+def certificate(forger: Any) -> Certificate:
+    return Certificate.from_dict(forger.read("privacy.json"))
+
+
+@pytest.fixture
+def profile(bundle: Path, every_type: Schema) -> Profile:
+    return Profile.of(every_type, typed_frames(bundle / "data/synthetic.parquet", every_type))
+
+
+def failed(*arguments: Any, **options: Any) -> dict[str, Verdict]:
+    return {one.key: one for one in judge(*arguments, **options) if not one.passed}
+
+
+def test_a_sound_release_passes_every_gate(certificate: Certificate, profile: Profile) -> None:
+    verdicts = judge(certificate, profile)
+    assert [one.key for one in verdicts] == [
+        *("cells", "rules", "accounting", "stamps", "epsilon", "constant"),
+    ]
+    assert all(one.passed and one.value <= one.limit and one.reason for one in verdicts)
+    assert [one.key for one in verdicts if not one.stops] == ["epsilon", "constant"]
+    assert verdicts[0].to_dict()["passed"] is True
+
+
+def test_a_strange_cell_fails(certificate: Certificate, profile: Profile) -> None:
+    columns = (replace(profile.columns[0], strange=3), *profile.columns[1:])
+    [(key, verdict)] = failed(certificate, replace(profile, columns=columns)).items()
+    assert (key, verdict.detail) == ("cells", "age")
+    assert verdict.value == 3 / (300 * 9)
+
+
+def test_a_broken_rule_fails(certificate: Certificate, profile: Profile) -> None:
+    broken = replace(profile, rules=(RuleCount("a < b", 30), RuleCount("b < c", 3)))
+    [(key, verdict)] = failed(certificate, broken).items()
+    assert (key, verdict.value, verdict.detail) == ("rules", 0.1, "a < b; b < c")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"epsilon": 2.0}, {"composed_epsilon": 2.5}, {"composed_epsilon": 3.1}, {"delta": 1e-12}],
+)
+def test_a_claim_that_its_events_do_not_carry_fails(
+    certificate: Certificate, profile: Profile, change: dict[str, float]
+) -> None:
+    assert set(failed(replace(certificate, **change), profile)) == {"accounting"}
+
+
+def test_a_stamp_fails(certificate: Certificate, profile: Profile) -> None:
+    assert failed(certificate, profile, stamps=["seeded-entropy"])["stamps"].value == 1
+    alone = failed(replace(certificate, ledger=None), profile)
+    assert alone["stamps"].detail == "no-ledger"
+
+
+def test_a_large_epsilon_informs(certificate: Certificate, profile: Profile) -> None:
+    [(key, verdict)] = failed(certificate, profile, most_epsilon=2.5).items()
+    assert (key, verdict.stops, verdict.limit) == ("epsilon", False, 2.5)
+
+
+def test_a_dead_column_informs(certificate: Certificate, profile: Profile) -> None:
+    columns = (*profile.columns[:-1], replace(profile.columns[-1], constant=True))
+    [(key, verdict)] = failed(certificate, replace(profile, columns=columns)).items()
+    assert (key, verdict.stops, verdict.detail) == ("constant", False, "born")
+
+
+def test_only_gates_that_stop_refuse_a_release(certificate: Certificate, profile: Profile) -> None:
+    informing = judge(certificate, profile, most_epsilon=1.0)
+    BundlePage(b"", informing).require_passed()
+    stopping = judge(certificate, profile, stamps=["not-private"])
+    with pytest.raises(GateError, match="not-private"):
+        BundlePage(b"", stopping).require_passed()
