@@ -128,7 +128,7 @@ def fit(
         tier: the kind of purpose, where the policy names some.
         policy: one to keep, where the ledger has adopted none; its own binds in any case.
         publish_quality: the share of the budget to set aside for public quality figures, which
-            `dpsynth.evaluate.publish_quality` spends once; None: none will be published.
+            `dpsynth.publish.publish_quality` spends once; None: none will be published.
         ledger: where to charge; the default ledger if None.
         without_ledger: charge nowhere; the run is stamped, and release refuses it.
         output: folder to save the run in; refused at once, before any charge, if it exists.

@@ -22,7 +22,7 @@ from dpsynth.documents import (
     whole,
     written,
 )
-from dpsynth.errors import ArtifactError
+from dpsynth.errors import ArtifactError, GateError, InputError
 
 FORMAT, VERSION = "dpsynth-samples", 1
 DOCUMENT = "samples.json"
@@ -101,4 +101,24 @@ def read_samples(folder: str | Path) -> tuple[Sample, ...]:
     return tuple(
         Sample.from_dict(item, f"{path}: samples[{index}]")
         for index, item in enumerate(document["samples"])
+    )
+
+
+def drawn_from(folder: str | Path, table: str | Path) -> Sample:
+    """Return the record of a table that was drawn from a run.
+
+    Raises:
+        InputError: there is no such table.
+        GateError: it is not recorded in the run, or was changed since.
+    """
+    path = Path(table)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such table")
+    sha256 = file_digest(path)
+    for sample in reversed(read_samples(folder)):
+        if sample.sha256 == sha256:
+            return sample
+    raise GateError(
+        f"{path} is not recorded in {folder}/samples.json as drawn from this run, or was changed "
+        "since; draw it again by `dpsynth sample`, or name the schema in the place of the run"
     )

@@ -27,8 +27,11 @@ _COMMANDS = {
     "plan": ("dpsynth.cli.plan", "plan"),
     "fit": ("dpsynth.cli.fit", "fit"),
     "sample": ("dpsynth.cli.sample", "sample"),
+    "evaluate": ("dpsynth.cli.evaluate", "evaluate"),
+    "compare": ("dpsynth.cli.evaluate", "compare"),
     "release": ("dpsynth.cli.release", "release"),
     "verify": ("dpsynth.cli.release", "verify"),
+    "split": ("dpsynth.cli.split", "split"),
     "ledger": ("dpsynth.cli.ledger", "ledger"),
     "completion": ("dpsynth.cli.completion", "completion"),
 }

@@ -16,7 +16,6 @@ from dpsynth.cli.options import (
 )
 from dpsynth.errors import BudgetError
 from dpsynth.events import ChosenHistograms, PoissonSgd
-from dpsynth.quality_event import QUALITY
 
 if TYPE_CHECKING:
     from dpsynth.events import Event
@@ -152,6 +151,8 @@ def _answer_lines(answer: Preview) -> list[str]:
 
 def describe_event(event: Event) -> str:
     """Say in a few words what noise an event adds."""
+    from dpsynth.quality_event import QUALITY
+
     if isinstance(event, PoissonSgd):
         return (
             f"{event.steps} steps, sampling rate {event.sampling_rate:g}, "

@@ -1,0 +1,211 @@
+"""The verbs that hold synthetic tables against real ones: evaluate, compare, publish quality.
+
+What `evaluate` and `compare` find is internal: it goes into a folder of its own that only its owner
+can read, never into a run or a bundle. `publish_quality` is the one way from here to the public: a
+mechanism that the plan of the fit has paid for.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpsynth import __version__
+from dpsynth.atomic import atomic_folder, check_vacant
+from dpsynth.documents import file_digest, written
+from dpsynth.errors import InputError
+from dpsynth.eval.evaluation import Progress, evaluation
+from dpsynth.eval.gates import Gate, gates
+from dpsynth.eval.report import comparison_page, internal_page
+from dpsynth.eval.tables import Source, Tables
+from dpsynth.run import Run
+from dpsynth.samples import drawn_from
+from dpsynth.schema import Schema
+
+EVALUATION, PAGE = "evaluation.json", "internal.html"
+COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
+_RESULTS = ({EVALUATION, PAGE}, {COMPARISON, COMPARISON_PAGE})
+
+
+def _silent(stage: str, part: float) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A synthetic table to be judged.
+
+    Attributes:
+        name: what pages call it.
+        table: a file or a DataFrame.
+        run: facts of the run that it was drawn from; None for another tool's table.
+    """
+
+    name: str
+    table: Source
+    run: dict[str, Any] | None = None
+
+    @classmethod
+    def of_run(cls, folder: str | Path, table: str | Path) -> Candidate:
+        """Take a table that was drawn from a run, as its ``samples.json`` records it.
+
+        Raises:
+            GateError: the table is not recorded there, or was changed since.
+        """
+        run, _ = Run.load(folder), drawn_from(folder, table)
+        certificate = run.certificate or {}
+        facts = {
+            "model": run.model,
+            "epsilon": certificate.get("epsilon"),
+            "delta": certificate.get("delta"),
+            "stamps": list(run.stamps),
+        }
+        return cls(Path(table).name, table, facts)
+
+
+def evaluate(
+    schema: Schema,
+    source: Source,
+    candidate: Candidate,
+    holdout: Source | None = None,
+    *,
+    limits: Sequence[Gate] | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress = _silent,
+) -> dict[str, Any]:
+    """Measure a synthetic table against its source: fidelity, rules, usefulness, subgroups.
+
+    Args:
+        schema: the public facts of all tables.
+        source: the private table that the generator learned from.
+        candidate: the table to judge.
+        holdout: rows of people who are not in the source.
+        limits: the internal gates; default: those that come with dpsynth.
+        seed: of subsamples and splits.
+        output: folder to write ``evaluation.json`` and ``internal.html`` into, for its owner only.
+        overwrite: put it in the place of an earlier evaluation there, when all is done.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The document of the evaluation; internal.
+
+    Raises:
+        InputError: a table or the output is wrong, or source and holdout share people.
+    """
+    _check_place(output, overwrite)
+    schema.require_complete()
+    progress("reading", 0.0)
+    document = _judged(schema, source, candidate, holdout, limits, seed, progress)
+    if output is not None:
+        progress("page", 0.0)
+        _write(Path(output), {EVALUATION: document}, {PAGE: internal_page(document)})
+    return document
+
+
+def compare(
+    schema: Schema,
+    source: Source,
+    candidates: Sequence[Candidate],
+    holdout: Source | None = None,
+    *,
+    limits: Sequence[Gate] | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress = _silent,
+) -> list[dict[str, Any]]:
+    """Measure several synthetic tables against one source, on the same tasks and splits.
+
+    Arguments and errors are those of `evaluate`; the documents come in the order of the candidates.
+    ``output`` gets ``comparison.json`` and ``comparison.html``.
+    """
+    names = [candidate.name for candidate in candidates]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InputError("a comparison needs two tables or more, under different names")
+    _check_place(output, overwrite)
+    schema.require_complete()
+    documents = []
+    for candidate in candidates:
+
+        def named(stage: str, part: float, name: str = candidate.name) -> None:
+            progress(f"{name}: {stage}", part)
+
+        named("reading", 0.0)
+        documents.append(_judged(schema, source, candidate, holdout, limits, seed, named))
+    if output is not None:
+        together = {
+            "format": "dpsynth-comparison",
+            "version": 1,
+            "internal": True,
+            "evaluations": dict(zip(names, documents, strict=True)),
+        }
+        page = comparison_page(documents, names)
+        _write(Path(output), {COMPARISON: together}, {COMPARISON_PAGE: page})
+    return documents
+
+
+def _check_place(output: str | Path | None, overwrite: bool) -> None:
+    """Refuse a folder that is there, unless it is an earlier result that may go."""
+    if output is None:
+        return
+    folder = Path(output)
+    if not (overwrite and folder.is_dir() and not folder.is_symlink()):
+        check_vacant(folder)
+    elif {path.name for path in folder.iterdir()} not in _RESULTS:
+        raise InputError(f"{folder} holds no earlier evaluation; choose another folder")
+
+
+def _write(folder: Path, documents: dict[str, Any], pages: dict[str, str]) -> None:
+    """Write a result for its owner only; an earlier one gives way when all is ready."""
+    earlier = folder.with_name(f".{folder.name}.earlier")
+    if folder.is_dir():
+        folder.rename(earlier)
+    try:
+        with atomic_folder(folder) as temporary:
+            temporary.chmod(0o700)
+            for name, document in documents.items():
+                (temporary / name).write_bytes(written(document))
+            for name, page in pages.items():
+                (temporary / name).write_text(page, encoding="utf-8")
+    except BaseException:
+        if earlier.is_dir() and not folder.exists():
+            earlier.rename(folder)
+        raise
+    if earlier.is_dir():
+        shutil.rmtree(earlier)
+
+
+def _judged(
+    schema: Schema,
+    source: Source,
+    candidate: Candidate,
+    holdout: Source | None,
+    limits: Sequence[Gate] | None,
+    seed: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Evaluate one table, and say which tables these were."""
+    tables = Tables.read(schema, source, candidate.table, holdout)
+    chosen = gates() if limits is None else limits
+    document = evaluation(tables, limits=chosen, seed=seed, progress=progress)
+    described = document["tables"]
+    described["source"]["name"] = _name(source)
+    described["synthetic"] |= {"name": candidate.name, "sha256": _sha256(candidate.table)}
+    if described["holdout"] is not None and holdout is not None:
+        described["holdout"]["name"] = _name(holdout)
+    return document | {"run": candidate.run, "dpsynth": __version__}
+
+
+def _name(source: Source) -> str:
+    return "a DataFrame" if isinstance(source, pd.DataFrame) else Path(source).name
+
+
+def _sha256(source: Source) -> str | None:
+    return None if isinstance(source, pd.DataFrame) else file_digest(Path(source))

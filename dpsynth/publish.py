@@ -1,0 +1,104 @@
+"""Publish quality: the one way from real rows to public figures, and the plan has paid for it.
+
+The share that a fit set aside is spent once. Figures go into ``quality.json`` of the run, and from
+there into its bundle.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from dpsynth.certificate import Certificate
+from dpsynth.codec import Codec
+from dpsynth.cohort import read_cohort
+from dpsynth.entropy import Entropy, OsEntropy
+from dpsynth.errors import BudgetError, GateError, InputError, Note
+from dpsynth.eval.evaluation import Progress
+from dpsynth.eval.published import figures
+from dpsynth.eval.questionnaire import Questionnaire
+from dpsynth.eval.tables import Source
+from dpsynth.ledger_book import Book
+from dpsynth.ledger_office import spend_quality
+from dpsynth.permission import ledger_of
+from dpsynth.quality_event import reserved
+from dpsynth.quality_file import DOCUMENT as QUALITY_FILE
+from dpsynth.quality_file import Quality, read_quality, write_quality
+from dpsynth.questions import ask
+from dpsynth.run import Run
+from dpsynth.samples import drawn_from
+from dpsynth.table import open_synthetic, open_table
+
+
+def _silent(stage: str, part: float) -> None:
+    """Show nothing."""
+
+
+def publish_quality(
+    run_folder: str | Path,
+    table: str | Path,
+    data: Source,
+    *,
+    ledger: Book | None = None,
+    entropy: Entropy | None = None,
+    progress: Progress = _silent,
+) -> Quality:
+    """Spend the share that a fit set aside, once, on public figures about one table.
+
+    The figures go into ``quality.json`` of the run. The ledger records that the share is spent
+    before the first private row is read; whatever happens then, there is no second time.
+
+    Args:
+        run_folder: a run that was fitted with ``publish_quality``.
+        table: a synthetic table drawn from it, unconditioned: the one that will be released.
+        data: the real rows to measure it on: a holdout of people who are in no fit, or the source.
+            Either way they have to be of the dataset that the ledger charged.
+        ledger: the one that charged the run; default: the default ledger.
+        entropy: source of the noise; OS entropy if None. No other can be published.
+        progress: called with a stage and its fraction done.
+
+    Raises:
+        InputError: the run set nothing aside, or a table is wrong.
+        GateError: the table was not drawn from the run, or only a part of it was.
+        BudgetError: the share was spent before, or the ledger is not at hand.
+    """
+    folder = Path(run_folder)
+    run = Run.load(folder)
+    certificate = None if run.certificate is None else Certificate.from_dict(run.certificate)
+    event = None if certificate is None else reserved(certificate.events)
+    if event is None:
+        raise InputError(
+            f"the fit of {folder} set nothing aside for public figures; fit with --publish-quality"
+        )
+    entropy = entropy or OsEntropy()
+    if run.stamps or not entropy.releasable:
+        raise BudgetError(
+            "a run that is stamped, or noise that is not the operating system's, can be part of no "
+            "release; nothing was spent"
+        )
+    drawn = drawn_from(folder, table)
+    if drawn.condition is not None:
+        raise GateError("the table was drawn under a condition; figures are about whole tables")
+    if read_quality(folder) is not None or (folder / QUALITY_FILE).exists():
+        raise BudgetError(f"{folder} has its {QUALITY_FILE} already: the share is spent")
+    schema, codec = run.schema, Codec(run.schema)
+    progress("questions", 0.0)
+    synthetic = pd.concat(open_synthetic(table, schema).chunks(), ignore_index=True)
+    asked = Questionnaire.of(codec, codec.encode(synthetic))
+    real = open_table(data, schema)
+    entry = spend_quality(ledger_of(run, ledger), run, drawn.sha256)
+    try:
+        cohort = read_cohort(real, codec, schema, entropy, lambda part: progress("asking", part))
+        answers = ask(cohort, codec.sizes, asked.questions, asked.parts, event, entropy)
+        quality = Quality.from_dict(figures(asked, answers, drawn.sha256, drawn.rows))
+        write_quality(folder, quality)
+    except BaseException as error:
+        error.add_note(
+            Note(
+                f"rows may have been read: the share for quality of entry {entry.id} is spent, and "
+                "there are no figures to publish"
+            )
+        )
+        raise
+    return quality

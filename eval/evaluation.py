@@ -1,0 +1,90 @@
+"""An evaluation: all parts on one set of tables, as one document. Internal from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpsynth.errors import InputError
+from dpsynth.eval.fidelity import fidelity
+from dpsynth.eval.gates import Gate, judged
+from dpsynth.eval.part import Part
+from dpsynth.eval.rules import rules
+from dpsynth.eval.subgroups import subgroups
+from dpsynth.eval.tables import Tables, View
+from dpsynth.eval.tstr import trials
+from dpsynth.eval.usefulness import usefulness
+
+FORMAT, VERSION = "dpsynth-evaluation", 1
+
+Progress = Callable[[str, float], None]
+PARTS = ("fidelity", "rules", "models", "usefulness", "subgroups")
+
+
+def evaluation(
+    tables: Tables, *, limits: Sequence[Gate], seed: int = 0, progress: Progress = lambda *_: None
+) -> dict[str, Any]:
+    """Measure a synthetic table against its source, and a holdout if there is one.
+
+    Args:
+        tables: as read.
+        limits: the internal gates.
+        seed: of subsamples, splits and bootstraps; the same seed and tables give the same figures.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The document, in JSON types: measures by key, details of each part, notes, verdicts.
+
+    Raises:
+        InputError: the seed is no whole number from 0.
+    """
+    if isinstance(seed, bool) or seed < 0:
+        raise InputError("the seed of an evaluation is a whole number from 0")
+    measures: dict[str, Any] = {}
+    details: dict[str, Any] = {}
+    notes: list[str] = []
+    for name, part in _parts(tables, seed, progress):
+        measures |= {one.key: one.to_dict() for one in part.measures}
+        alone = set(part.details) == {name}  # a part that is one list
+        details[name] = part.details[name] if alone else part.details
+        notes += [note for note in part.notes if note not in notes]
+    schema = tables.schema
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "internal": True,
+        "schema": {"name": schema.name, "title": schema.title, "sha256": schema.hash()},
+        "tables": {
+            "source": _described(tables.source),
+            "synthetic": {"rows": tables.synthetic.rows},
+            "holdout": None if tables.holdout is None else _described(tables.holdout),
+        },
+        "run": None,
+        "seed": seed,
+        "measures": measures,
+        "parts": details,
+        "notes": notes,
+        "gates": judged(measures, limits),
+    }
+
+
+def _parts(tables: Tables, seed: int, progress: Progress) -> Iterator[tuple[str, Part]]:
+    """Measure part by part, each with a source of chance of its own."""
+    sources = dict(zip(PARTS, np.random.default_rng(seed).spawn(len(PARTS)), strict=True))
+    progress("fidelity", 0.0)
+    yield "fidelity", fidelity(tables, sources["fidelity"])
+    yield "rules", rules(tables, sources["rules"])
+    progress("models", 0.0)
+    tried, notes = trials(tables, sources["models"])
+    progress("usefulness", 0.0)
+    useful = usefulness(tables, sources["usefulness"], tried=tried)
+    yield "usefulness", replace(useful, notes=(*notes, *useful.notes))
+    progress("subgroups", 0.0)
+    yield "subgroups", subgroups(tables, sources["subgroups"], tried=tried)
+
+
+def _described(view: View) -> dict[str, Any]:
+    return {"rows": view.rows, "units": len(np.unique(view.units))}

@@ -1,0 +1,122 @@
+"""Small pictures within a line of text or a table: marks on a scale, drawn without a script.
+
+The same shapes mean the same everywhere: a filled circle is the synthetic table, a square the
+source, an open diamond the holdout, a stroke what chance makes. The figures stand beside them in
+words, so that the pictures are hidden from screen readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+WIDTH, HEIGHT, EDGE = 220.0, 22.0, 8.0
+_MIDDLE = HEIGHT / 2
+
+
+def score(one: Mapping[str, Any], reach: float | None = None) -> Markup:
+    """Draw an estimate between its references; the best value is the strong stroke, to the left.
+
+    The scale runs from the best value to the farthest mark, so a circle that is far to the right
+    of the diamond is much worse than a holdout. ``reach`` is the distance from best at which the
+    scale ends, where several pictures share one.
+    """
+    best = float(one["best"])
+    marks = [one.get(name) for name in ("value", "low", "high", "reference", "chance")]
+    away = [float(mark) - best for mark in marks if mark is not None]
+    if sum(away) < 0:  # better is more: the scale is turned round
+        away = [-distance for distance in away]
+        turn = -1.0
+    else:
+        turn = 1.0
+    start, end = min(0.0, *away), max(0.0, *away, reach or 0.0)
+    span = (end - start) or 1.0
+
+    def x(mark: float) -> float:
+        return EDGE + (turn * (mark - best) - start) / span * (WIDTH - 2 * EDGE)
+
+    parts = [_line("base", EDGE, WIDTH - EDGE), _stroke("best", x(best), HEIGHT / 2 - 1)]
+    if one.get("chance") is not None:
+        parts.append(_stroke("chance", x(float(one["chance"])), 6))
+    if one.get("low") is not None and one.get("high") is not None:
+        parts.append(_line("range", x(float(one["low"])), x(float(one["high"]))))
+    if one.get("reference") is not None:
+        parts.append(_diamond(x(float(one["reference"]))))
+    parts.append(_circle(x(float(one["value"]))))
+    return _picture(parts)
+
+
+def shares(
+    source: float | None,
+    synthetic: float | None,
+    holdout: float | None = None,
+    *,
+    most: float,
+    least: float = 0.0,
+) -> Markup:
+    """Draw a figure of each table on a scale from ``least`` to ``most``."""
+    span = (most - least) or 1.0
+
+    def x(mark: float) -> float:
+        return EDGE + min(1.0, max(0.0, (mark - least) / span)) * (WIDTH - 2 * EDGE)
+
+    parts = [_line("base", EDGE, WIDTH - EDGE)]
+    if source is not None and synthetic is not None:
+        parts.append(_line("between", x(source), x(synthetic)))
+    if source is not None:
+        parts.append(_square(x(source)))
+    if holdout is not None:
+        parts.append(_diamond(x(holdout)))
+    if synthetic is not None:
+        parts.append(_circle(x(synthetic)))
+    return _picture(parts)
+
+
+def intervals(
+    source: Mapping[str, Any], synthetic: Mapping[str, Any], *, least: float, most: float
+) -> Markup:
+    """Draw two estimates with their intervals, one above the other, on one scale."""
+    span = (most - least) or 1.0
+
+    def x(mark: float) -> float:
+        return EDGE + min(1.0, max(0.0, (mark - least) / span)) * (WIDTH - 2 * EDGE)
+
+    parts = []
+    for one, name, y in ((source, "source", 6.0), (synthetic, "synthetic", 16.0)):
+        if one.get("value") is None:
+            continue
+        if one.get("low") is not None and one.get("high") is not None:
+            parts.append(_line(f"of-{name}", x(float(one["low"])), x(float(one["high"])), y))
+        mark = _square if name == "source" else _circle
+        parts.append(mark(x(float(one["value"])), y))
+    return _picture(parts)
+
+
+def _picture(parts: list[str]) -> Markup:
+    body = "".join(parts)
+    return Markup(
+        f'<svg class="strip" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" aria-hidden="true" '
+        f'focusable="false">{body}</svg>'
+    )
+
+
+def _line(kind: str, start: float, end: float, y: float = _MIDDLE) -> str:
+    return f'<path class="{kind}" d="M{start:.1f},{y:.1f}H{end:.1f}"/>'
+
+
+def _stroke(kind: str, x: float, half: float) -> str:
+    return f'<path class="{kind}" d="M{x:.1f},{_MIDDLE - half:.1f}V{_MIDDLE + half:.1f}"/>'
+
+
+def _circle(x: float, y: float = _MIDDLE) -> str:
+    return f'<circle class="synthetic" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
+
+
+def _square(x: float, y: float = _MIDDLE) -> str:
+    return f'<rect class="source" x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>'
+
+
+def _diamond(x: float) -> str:
+    return f'<path class="holdout" d="M{x - 6:.1f},{_MIDDLE:.1f}l6,-6l6,6l-6,6z"/>'

@@ -1,0 +1,219 @@
+"""Train on synthetic, test on real: what a model loses when it learns from the synthetic table.
+
+Esteban, Hyland and Raetsch, Real-valued (Medical) Time Series Generation with Recurrent Conditional
+GANs, 2017, section 4 (TSTR). Beside it stand the same model trained on as many rows of the source
+(TRTR), and on a bootstrap of the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.eval.calibration import reliability
+from dpsynth.eval.estimate import Estimate, about
+from dpsynth.eval.learners import MODELS, Learner, learn
+from dpsynth.eval.part import Measure
+from dpsynth.eval.scores import auc, bootstrap, r2, ranks, roc, spread
+from dpsynth.eval.tables import Tables, View, groups
+from dpsynth.eval.task import Task, tasks
+
+Floats = npt.NDArray[np.float64]
+
+MOST_ROWS = 50_000  # of a training table, and of the test
+LEAST_ROWS = 5  # of each class in the test; twice as many where a number is asked for
+FOLDS = 5  # one of which is the test where there is no holdout
+SIDES = ("synthetic", "source", "chance")
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One model of one task, trained on each side, tested on the same real rows.
+
+    Attributes:
+        task: what is foretold.
+        model: one of `MODELS`.
+        test: real rows with a known target that no model was trained on.
+        truth: of those rows.
+        learners: the fitted model by side: synthetic, source, chance (a bootstrap of the source).
+        scores: what each said of the test rows.
+    """
+
+    task: Task
+    model: str
+    test: View
+    truth: Floats
+    learners: dict[str, Learner]
+    scores: dict[str, Floats]
+
+    @property
+    def predictors(self) -> list[str]:
+        """The columns that the models read, in the schema's order."""
+        return [name for name in self.test.frame.columns if name not in self.task.skip]
+
+    def quality(self, rows: npt.NDArray[np.int64] | None = None) -> Quality:
+        """Return AUC or R2 of each side on some test rows, or on all."""
+        return Quality(self, np.arange(len(self.truth)) if rows is None else rows)
+
+
+class Quality:
+    """AUC (classes) or R2 (numbers) of the sides of a trial on some rows of the test."""
+
+    def __init__(self, trial: Trial, rows: npt.NDArray[np.int64]) -> None:
+        """Take rows of the trial's test."""
+        self.classes = trial.task.level is not None
+        self.truth = trial.truth[rows]
+        self.units = trial.test.units[rows]
+        said = [trial.scores[side][rows] for side in SIDES]
+        self._said = said
+        self._places = [ranks(scores) for scores in said] if self.classes else []
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is enough to tell a good model from a bad one."""
+        if not self.classes:
+            return len(self.truth) >= 2 * LEAST_ROWS and float(np.ptp(self.truth)) > 0
+        return bool(LEAST_ROWS <= self.truth.sum() <= len(self.truth) - LEAST_ROWS)
+
+    def of(self, weights: Floats | None = None) -> list[float]:
+        """Return the figure of synthetic, source and chance, in this order."""
+        if self.classes:
+            return [auc(places, self.truth, weights) for places in self._places]
+        return [r2(said, self.truth, weights) for said in self._said]
+
+    def estimates(self, rng: np.random.Generator) -> dict[str, Estimate]:
+        """Return ``tstr``, ``trtr`` and ``gap`` with intervals.
+
+        Normal, by the standard error of a bootstrap of the test's units (`scores.bootstrap`); that
+        of the gap is paired. They hold for these models: training again is not part of them.
+        """
+        values = self.of()
+        draws = bootstrap(self.of, self.units, rng)
+        rows, least = len(self.truth), 0.0 if self.classes else -np.inf
+        tstr = about(
+            values[0], spread(draws[:, 0]), rows,
+            reference=values[1], chance=values[2], least=least, most=1.0,
+        )  # fmt: skip
+        trtr = about(values[1], spread(draws[:, 1]), rows, least=least, most=1.0)
+        error = spread(draws[:, 1] - draws[:, 0])
+        gap = about(values[1] - values[0], error, rows, chance=values[1] - values[2])
+        return {"tstr": tstr, "trtr": trtr, "gap": gap}
+
+
+def trials(tables: Tables, rng: np.random.Generator) -> tuple[tuple[Trial, ...], tuple[str, ...]]:
+    """Train and test both models on every target; say what was left out, and which rows were used.
+
+    Training rows are as many of the source as of the synthetic table, at most 50 000; the test is
+    the holdout, or else a fifth of the source's units, which no model of the source is trained on.
+    """
+    asked, notes = tasks(tables)
+    if not asked:
+        return (), tuple(notes)
+    real, test, said = _real(tables, rng)
+    rows = min(real.rows, tables.synthetic.rows, MOST_ROWS)
+    notes += [*said, f"models are trained on {rows} rows of each table, drawn at random"]
+    sides = {
+        "synthetic": tables.synthetic.sample(rows, rng),
+        "source": real.sample(rows, rng),
+        "chance": real.bootstrap(rows, rng),
+    }
+    found: list[Trial] = []
+    for task in asked:
+        known = {side: task.known(view) for side, view in sides.items()}
+        tested = task.known(test)
+        missing = _missing(task, known, tested)
+        if missing:
+            notes.append(f"{task.name}: {missing}")
+            continue
+        if np.ptp(task.truth(known["synthetic"])) == 0:
+            notes.append(
+                f"{task.name}: its value is the same in all synthetic rows, from which a model "
+                "learns nothing; its score is that of a constant"
+            )
+        found += [_trial(task, model, known, tested, tables, rng) for model in MODELS]
+    return tuple(found), tuple(notes)
+
+
+def measures(trial: Trial, rng: np.random.Generator) -> tuple[list[Measure], dict[str, Any]]:
+    """Return TSTR and its gap to TRTR, and what the pages show of the trial."""
+    quality = trial.quality()
+    estimates = quality.estimates(rng)
+    task, linear = trial.task, "_linear" if trial.model == "linear" else ""
+    figure = "AUC" if quality.classes else "R2"
+    name = "a linear model" if linear else "gradient boosting"
+    what = task.title if task.label is None else f"{task.title}: {task.label}"
+    found = [
+        Measure(
+            f"tstr{linear}:{task.name}",
+            f"{figure} of {name} trained on synthetic rows, {what}",
+            estimates["tstr"],
+            1.0,
+            f"{figure} on real rows of {name} that learned from synthetic rows, beside the same "
+            "model that learned from the source; far below it, the synthetic table does not hold "
+            "what foretells this column.",
+        ),
+        Measure(
+            f"tstr{linear}_gap:{task.name}",
+            f"Loss of {figure} by training on synthetic rows, {what}",
+            estimates["gap"],
+            0.0,
+            f"{figure} of {name} trained on the source less that of the one trained on synthetic "
+            "rows, on the same real rows; what is lost for this task.",
+        ),
+    ]
+    return found, {
+        "model": trial.model,
+        "tstr": estimates["tstr"].to_dict(),
+        "trtr": estimates["trtr"].to_dict(),
+        "roc": _by_side(trial, roc) if quality.classes else None,
+        "calibration": _by_side(trial, reliability) if quality.classes else None,
+    }
+
+
+def _by_side(trial: Trial, curve: Any) -> dict[str, Any]:
+    return {side: curve(trial.scores[side], trial.truth) for side in ("synthetic", "source")}
+
+
+def _real(tables: Tables, rng: np.random.Generator) -> tuple[View, View, list[str]]:
+    """Return real rows for training, real rows for the test, and what is to be said of them."""
+    if tables.holdout is not None:
+        return tables.source, tables.holdout.sample(MOST_ROWS, rng), []
+    dealt = groups(tables.source.units, FOLDS, rng)
+    train, test = (tables.source.take(np.flatnonzero(rows)) for rows in (dealt > 0, dealt == 0))
+    note = (
+        "there is no holdout: a fifth of the source's units is the test of the models, which those "
+        "of the source are not trained on; the generator has seen it"
+    )
+    return train, test.sample(MOST_ROWS, rng), [note]
+
+
+def _missing(task: Task, known: dict[str, View], test: View) -> str | None:
+    """Say what a task lacks, if anything."""
+    for side, view in (*known.items(), ("test", test)):
+        if view.rows < 2 * LEAST_ROWS:
+            table = {"chance": "source"}.get(side, side)
+            return f"fewer than {2 * LEAST_ROWS} rows of the {table} have a value; left out"
+    for table, view in (("source", known["source"]), ("test", test)):
+        truth = task.truth(view)
+        if task.level is None and np.ptp(truth) == 0:
+            return f"constant in the {table}; left out"
+        if task.level is not None and not LEAST_ROWS <= truth.sum() <= len(truth) - LEAST_ROWS:
+            return f"fewer than {LEAST_ROWS} rows of a class in the {table}; left out"
+    return None
+
+
+def _trial(
+    task: Task,
+    model: str,
+    known: dict[str, View],
+    test: View,
+    tables: Tables,
+    rng: np.random.Generator,
+) -> Trial:
+    """Train a model on each side, and let it say what it makes of the test."""
+    learners = {side: learn(model, task, known[side], tables.codec, rng) for side in SIDES}
+    scores = {side: learner.predict(learner.features(test)) for side, learner in learners.items()}
+    return Trial(task, model, test, task.truth(test), learners, scores)
