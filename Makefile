@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PIP_TORCH ?=
 DEMO ?= demo
 
-.PHONY: help install install-dev demo test lint bench quality audit mutants fuzz clean
+.PHONY: help install install-dev demo test lint bench quality audit mutants fuzz gallery clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -29,18 +29,20 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 demo: install  ## simulate a cohort, fit, sample, check, and write a bundle to demo/
 	$(BIN)/dpsynth demo --output $(DEMO)
 
+# a worker for each core, each with one thread: threads of several workers would wait for each other
 test: install-dev  ## run the tests
-	$(BIN)/python -m pytest -q -rs
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs --numprocesses auto --dist loadfile
 
 lint: install-dev  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: install-dev  ## speed: codec, sampler, DP-SGD (prints tables; minutes)
+bench: install-dev  ## speed: codec, sampler, DP-SGD, evaluation (prints tables; minutes)
 	$(BIN)/python bench/codec_speed.py
 	$(BIN)/python bench/sampler_speed.py
 	$(BIN)/python bench/dpsgd_speed.py --quick
+	$(BIN)/python bench/evaluation_speed.py
 
 # a fit that failed ends make with its status, after the report of those that did not
 quality: install-dev  ## quality on real tables against epsilon (hours; QUALITY=--quick: minutes)
@@ -55,6 +57,9 @@ mutants: install-dev  ## break the privacy argument one line at a time; the test
 
 fuzz: install-dev  ## feed bad files to every reader (a quarter of an hour; FUZZ="--inputs 2000": less)
 	$(BIN)/python bench/fuzz.py $(FUZZ)
+
+gallery: install-dev  ## the pictures of docs/gallery.md, by headless Chromium (minutes)
+	$(BIN)/python bench/gallery.py
 
 clean:  ## remove .venv, caches and the demo
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,7 +1,8 @@
 """Splitting a private table into train and holdout, by privacy unit.
 
 A generator is judged by people that it never saw. So a split deals out units, not rows: all rows
-of a unit go to one side, keys compared as the schema declares. Rows and cells are not touched: a
+of a unit go to one side, keys compared as the schema declares, by a coin of the unit's own: one
+more patient in the table moves nobody else to the other side. Rows and cells are not touched: a
 CSV row is copied as it stands in the file, a Parquet column keeps its type. Columns that the schema
 does not name stay in their rows, unread.
 
@@ -50,7 +51,7 @@ def split(
     Args:
         data: typed or text cells, the columns of the schema among them.
         schema: a `Schema`, the path of one, or the name of a shipped one.
-        holdout: share of the units that go to the holdout, above 0 and below 1.
+        holdout: probability of a unit to go to the holdout, above 0 and below 1.
         seed: makes the split repeatable, for benchmarks; it is no noise, so nothing is lost by it.
             Default: the operating system's entropy.
 
@@ -86,7 +87,7 @@ def split_file(
         schema: as in `split`, and so are ``holdout`` and ``seed``.
         output: the folder to make, for its owner alone (mode 0700): ``train`` and ``holdout``, with
             the suffix of the source.
-        holdout: share of the units.
+        holdout: as in `split`.
         seed: see `split`.
         progress: called with the fraction of the work that is done.
 
@@ -134,15 +135,15 @@ def _sides(
             f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
             "missingValues, or which column has the role unit"
         )
-    held = round(holdout * count)
-    if count < 2 or held in (0, count):
+    entropy = OsEntropy() if seed is None else SeededEntropy(seed)
+    held = entropy.uniform(count) < holdout
+    if held.all() or not held.any():
         raise InputError(
-            f"the table has too few units for a holdout of {holdout:g} of them: one side would be "
+            f"the table has too few units for a holdout of {holdout:g} of them: one side came out "
             "empty; take another share"
         )
-    entropy = OsEntropy() if seed is None else SeededEntropy(seed)
     side_of_unit = np.full(count + 1, _IN_TRAIN, dtype=np.int8)
-    side_of_unit[entropy.permutation(count)[:held]] = _IN_HOLDOUT
+    side_of_unit[:count][held] = _IN_HOLDOUT
     side_of_unit[NO_KEY] = _LEFT_OUT  # the last place
     return side_of_unit[units]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.column_words import unit_of
 from dpsynth.eval.features import numbers
 from dpsynth.eval.figure import Figure, plain
 from dpsynth.eval.missingness import gaps
@@ -82,7 +83,7 @@ def distribution(tables: Tables, place: int) -> dict[str, Any]:
         "name": column.name,
         "title": column.title,
         "type": column.type,
-        "unit": column.ucum,
+        "unit": unit_of(column) or None,
         "kind": "category" if lattice is None else "numeric",
         "bins": labels,
         **shares,

@@ -103,7 +103,7 @@ def pairs(details: Details) -> Section | None:
             Heading("Distance of pairs"),
             Say(
                 "Total variation distance of two columns together, numbers cut at the source's "
-                "deciles. A dark row is a column that is far in all its pairs."
+                "deciles. A row that stands out is a column that is far in all its pairs."
             ),
             Pictures((picture,), "wide"),
             table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,10 @@ from dpsynth.errors import GateError, InputError
 if TYPE_CHECKING:
     from dpsynth.evaluate import Candidate
     from dpsynth.schema import Schema
+
+# Threads of the classifiers that wait by spinning would stand still on a machine with other work;
+# the setting is read when a library with OpenMP is loaded, so it comes before that.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 HEADLINES = (
     *("tvd1", "tvd2", "tvd3", "correlation", "missing", "queries", "c2st", "rules"),

@@ -66,7 +66,7 @@ def split(
         }
         lines = [
             f"train       {train}",
-            f"holdout     {held}: a share of {holdout:g} of the units, with all their rows",
+            f"holdout     {held}: each unit with probability {holdout:g}, with all its rows",
         ]
         if keyless is not None:
             lines.append(f"no key      {_WORDS[keyless]}")

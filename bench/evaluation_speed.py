@@ -1,0 +1,95 @@
+"""Print seconds and peak memory of an evaluation: 100 000 rows of 50 columns, three such tables.
+
+usage: evaluation_speed.py [--rows 100000] [--columns 50]
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+import pandas as pd
+
+from dpsynth.eval.evaluation import evaluation
+from dpsynth.eval.gates import gates
+from dpsynth.eval.report import internal_page
+from dpsynth.eval.tables import Tables
+from dpsynth.schema import Schema
+
+BASIS = "made up for a benchmark"
+
+
+def schema_of(columns: int) -> Schema:
+    """Declare half numeric and half categorical columns; a target, a group, a unit."""
+    fields = [{"name": "unit", "type": "string", "dpsynth": {"role": "unit"}}]
+    for place in range(columns):
+        own: dict[str, object] = {"bounds_basis": BASIS}
+        if place == 1:
+            own["role"] = "target"
+        if place == 3:
+            own["role"] = "group"
+        number = place % 2 == 0
+        levels = ["no", "yes"] if place == 1 else [f"c{i}" for i in range(2 + place % 9)]
+        constraints = {"minimum": -40, "maximum": 40} if number else {"enum": levels}
+        fields.append(
+            {
+                "name": f"x{place}",
+                "type": "number" if number else "string",
+                "constraints": constraints,
+                "dpsynth": own | ({"step": 0.1} if number else {}),
+            }
+        )
+    many = {"value": 50_000, "basis": BASIS}
+    own = {"version": 1, "max_rows": {"value": 4, "basis": BASIS}, "population": many, "rows": many}
+    return Schema.from_dict({"name": "speed", "fields": fields, "dpsynth": own})
+
+
+def table(schema: Schema, rows: int, seed: int) -> pd.DataFrame:
+    """Draw rows from a few common factors, two of a unit, with missing cells."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(rows, 4))
+    weights = np.random.default_rng(0).normal(size=(len(schema.modelled), 4))
+    columns: dict[str, object] = {"unit": [f"{seed}-{row // 2}" for row in range(rows)]}
+    for column, weight in zip(schema.modelled, weights, strict=True):
+        values = factors @ weight + rng.normal(size=rows)
+        if column.is_categorical:
+            cuts = np.linspace(-2.5, 2.5, len(column.levels) + 1)[1:-1]
+            cells = np.array(column.levels, dtype=object)[np.searchsorted(cuts, values)]
+        else:
+            cells = np.round(values * 3, 1).astype(object)
+        cells[rng.random(rows) < 0.02] = None
+        columns[column.name] = cells
+    return pd.DataFrame(columns)
+
+
+def main() -> None:
+    """Time reading, each part, and the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--columns", type=int, default=50)
+    chosen = parser.parse_args()
+    schema = schema_of(chosen.columns)
+    source, drawn, held = (table(schema, chosen.rows, seed) for seed in (1, 2, 3))
+    stages: list[tuple[str, float]] = []
+
+    def stage(name: str, part: float = 0.0) -> None:
+        stages.append((name, time.perf_counter()))
+
+    stage("reading")
+    tables = Tables.read(schema, source, drawn, held)
+    document = evaluation(tables, limits=gates(), progress=stage)
+    stage("page")
+    page = internal_page(document | {"dpsynth": "", "run": None})
+    stage("end")
+    print("| stage | seconds |\n|---|---|")
+    for (name, start), (_, end) in zip(stages[:-1], stages[1:], strict=True):
+        print(f"| {name} | {end - start:.1f} |")
+    print(f"| all | {stages[-1][1] - stages[0][1]:.1f} |")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\npeak memory {peak:.2f} GiB, page {len(page.encode()) / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
