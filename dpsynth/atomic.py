@@ -108,6 +108,21 @@ def check_vacant(path: str | Path) -> None:
             raise PermissionError(errno.EACCES, "not writable", str(parent))
 
 
+def check_apart(path: str | Path) -> None:
+    """Refuse a place for internal files inside something that others are given.
+
+    Raises:
+        InputError: a folder above it holds a run, or a bundle.
+    """
+    for folder in Path(os.path.abspath(path)).parents:
+        for name in ("run.json", "datapackage.json", "privacy.json"):
+            if (folder / name).is_file():
+                raise InputError(
+                    f"{path} lies in {folder}, which holds {name}: what is computed from real rows "
+                    "does not go into a run or a bundle; choose another place"
+                )
+
+
 def _temporary_sibling(target: Path) -> Path:
     """Name a hidden path beside ``target``, in a folder that exists."""
     if not target.parent.is_dir():

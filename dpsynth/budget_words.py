@@ -42,7 +42,7 @@ def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]
     for event, square in zip(certificate.events, squares, strict=True):
         purpose = _purpose(event, who, again=event.name in pairs[1:])
         if event.name == QUALITY:
-            spent = "on this page" if quality else "set aside, none are published with this bundle"
+            spent = "on this page" if quality else "set aside; none is published with this bundle"
             purpose = f"figures of the quality of the synthetic table: {spent}"
         share = square / total if 0 < total < float("inf") else 1 / len(squares)
         lines.append(BudgetLine(event.name, share, purpose, _noise(event)))

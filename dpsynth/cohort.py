@@ -106,6 +106,11 @@ class Keys:
         ]
         return np.array([*numbers, NO_KEY], dtype=np.int64)[of_text]
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The keys seen so far, as they are compared, by the numbers of their units."""
+        return tuple(self._numbers)
+
     def own_units(self, units: Ints) -> Ints:
         """Make each row without a key a unit of its own, if the schema says so."""
         if self._unit.missing_key != "own":

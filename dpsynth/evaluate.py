@@ -13,19 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpsynth import __version__
-from dpsynth.atomic import atomic_folder, check_vacant
+from dpsynth.atomic import atomic_folder, check_apart, check_vacant
+from dpsynth.cohort import NO_KEY, Keys
 from dpsynth.documents import file_digest, written
 from dpsynth.errors import InputError
 from dpsynth.eval.evaluation import Progress, evaluation
 from dpsynth.eval.gates import Gate, gates
 from dpsynth.eval.report import comparison_page, internal_page
-from dpsynth.eval.tables import Source, Tables
+from dpsynth.eval.tables import Source, Tables, shared_people
 from dpsynth.run import Run
 from dpsynth.samples import drawn_from
 from dpsynth.schema import Schema
+from dpsynth.table import open_table
 
 EVALUATION, PAGE = "evaluation.json", "internal.html"
 COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
@@ -99,7 +102,7 @@ def evaluate(
     Raises:
         InputError: a table or the output is wrong, or source and holdout share people.
     """
-    _check_place(output, overwrite)
+    check_place(output, overwrite)
     schema.require_complete()
     progress("reading", 0.0)
     document = _judged(schema, source, candidate, holdout, limits, seed, progress)
@@ -129,7 +132,7 @@ def compare(
     names = [candidate.name for candidate in candidates]
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError("a comparison needs two tables or more, under different names")
-    _check_place(output, overwrite)
+    check_place(output, overwrite)
     schema.require_complete()
     documents = []
     for candidate in candidates:
@@ -151,11 +154,27 @@ def compare(
     return documents
 
 
-def _check_place(output: str | Path | None, overwrite: bool) -> None:
+def check_people(schema: Schema, source: Source, holdout: Source | None) -> None:
+    """Refuse a source and a holdout that share people, before anything is spent on them.
+
+    Raises:
+        InputError: they do, or one of them cannot be read.
+    """
+    keys, seen = Keys(schema), []
+    for table in (source, holdout):
+        if table is not None and schema.unit.column is not None:
+            units = [keys.units(chunk) for chunk in open_table(table, schema).chunks()]
+            seen.append(set(np.concatenate(units).tolist()) - {NO_KEY})
+    if len(seen) == 2 and seen[0] & seen[1]:
+        raise shared_people()
+
+
+def check_place(output: str | Path | None, overwrite: bool) -> None:
     """Refuse a folder that is there, unless it is an earlier result that may go."""
     if output is None:
         return
     folder = Path(output)
+    check_apart(folder)
     if not (overwrite and folder.is_dir() and not folder.is_symlink()):
         check_vacant(folder)
     elif {path.name for path in folder.iterdir()} not in _RESULTS:
@@ -165,6 +184,10 @@ def _check_place(output: str | Path | None, overwrite: bool) -> None:
 def _write(folder: Path, documents: dict[str, Any], pages: dict[str, str]) -> None:
     """Write a result for its owner only; an earlier one gives way when all is ready."""
     earlier = folder.with_name(f".{folder.name}.earlier")
+    if earlier.is_dir() and {path.name for path in earlier.iterdir()} in _RESULTS:
+        shutil.rmtree(earlier)  # left behind by a process that was killed
+    if earlier.exists():
+        raise InputError(f"{earlier} is in the way; remove it")
     if folder.is_dir():
         folder.rename(earlier)
     try:
@@ -174,6 +197,8 @@ def _write(folder: Path, documents: dict[str, Any], pages: dict[str, str]) -> No
                 (temporary / name).write_bytes(written(document))
             for name, page in pages.items():
                 (temporary / name).write_text(page, encoding="utf-8")
+            for path in temporary.iterdir():
+                path.chmod(0o600)
     except BaseException:
         if earlier.is_dir() and not folder.exists():
             earlier.rename(folder)

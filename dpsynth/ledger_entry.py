@@ -26,8 +26,9 @@ RESERVED, READING, CHARGED, FAILED, VOIDED = (
     "voided",
 )
 STATUSES = (RESERVED, READING, CHARGED, FAILED, VOIDED)
-SIGNED, RELEASED, POLICY, MEASURED = "signed", "released", "policy", "measured"
-KINDS = (*STATUSES, SIGNED, RELEASED, POLICY, MEASURED)
+SIGNED, RELEASED, POLICY = "signed", "released", "policy"
+MEASURED, FIGURES = "measured", "figures"
+KINDS = (*STATUSES, SIGNED, RELEASED, POLICY, MEASURED, FIGURES)
 
 FOLLOWS = {
     RESERVED: (),
@@ -68,11 +69,15 @@ class Released:
 
 @dataclass(frozen=True)
 class Measured:
-    """When (UTC) the share for public quality figures was spent, by whom, and on which table."""
+    """When (UTC) the share for public quality figures was spent, by whom, and on which table.
+
+    ``figures`` is the SHA-256 of the file with the answers; None if none came out of it.
+    """
 
     at: str
     who: str
     table: str
+    figures: str | None = None
 
 
 @dataclass(frozen=True)
@@ -229,6 +234,12 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
             raise Disorder(f"record {record.number} spends a share that is not there to spend")
         table = line(body["table"], f"{place}: table")
         entries[record.entry] = replace(known, measured=Measured(record.at, record.who, table))
+    elif record.kind == FIGURES:
+        measured = known.measured
+        if measured is None or measured.figures is not None:
+            raise Disorder(f"record {record.number} holds figures that nothing was measured for")
+        digest = line(body["sha256"], f"{place}: sha256")
+        entries[record.entry] = replace(known, measured=replace(measured, figures=digest))
     else:
         manifest = line(body["manifest"], f"{place}: manifest")
         released = Released(record.at, record.who, manifest)

@@ -10,6 +10,7 @@ from dpsynth.ledger_book import Book
 from dpsynth.ledger_checks import check_text, require_person, same_person
 from dpsynth.ledger_entry import (
     CHARGED,
+    FIGURES,
     MEASURED,
     POLICY,
     READING,
@@ -85,6 +86,10 @@ def close(book: Book, run_folder: str | Path) -> Entry:
     """
     require_person("closes an entry")
     run = Run.load(run_folder)
+    if run.stamps:
+        raise BudgetError(
+            f"the run is stamped {', '.join(run.stamps)}: it is not what a fit on the dataset made"
+        )
     evidence = Evidence.of(Path(run_folder))
     with book.writing() as pen:
         entry = charged_entry(book, pen.state, evidence)
@@ -168,6 +173,16 @@ def spend_quality(book: Book, run: Run, table: str) -> Entry:
                 f"{entry.measured.at[:10]}; a second look would need a new fit"
             )
         return pen.write(MEASURED, entry.id, {"table": table}).entry(entry.id, book.place)
+
+
+def enter_figures(book: Book, entry_id: str, sha256: str) -> None:
+    """Record which figures came out of the one measurement: the SHA-256 of their file.
+
+    Raises:
+        BudgetError: nothing was measured for the entry, or its figures are recorded already.
+    """
+    with book.writing() as pen:
+        pen.write(FIGURES, pen.state.entry(entry_id, book.place).id, {"sha256": sha256})
 
 
 def enter_release(book: Book, entry_id: str, manifest: str) -> None:

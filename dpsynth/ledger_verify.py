@@ -22,6 +22,7 @@ from dpsynth.errors import BudgetError, InputError, Problem, VerificationError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_chain import Record, breaks
 from dpsynth.ledger_entry import VOIDED, Disorder, Entry, Spent, replayed
+from dpsynth.quality_file import quality_digest, read_quality
 
 _RUN = "run.json"
 
@@ -65,11 +66,13 @@ class Evidence:
         certificate: its certificate.
         run: digest of the run.
         manifest: SHA-256 of a bundle's manifest; None for a run.
+        figures: SHA-256 of public quality figures; None if it has none.
     """
 
     certificate: Certificate
     run: str
     manifest: str | None = None
+    figures: str | None = None
 
     @classmethod
     def of(cls, folder: Path) -> Evidence:
@@ -82,13 +85,15 @@ class Evidence:
             manifest = read_document(folder / MANIFEST)
             drawing = Drawing.from_dict(manifest.get("dpsynth"), f"{folder / MANIFEST}: dpsynth")
             certificate = Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
-            return cls(certificate, drawing.run_sha256, file_digest(folder / MANIFEST))
+            manifest_sha256 = file_digest(folder / MANIFEST)
+            return cls(certificate, drawing.run_sha256, manifest_sha256, _figures(folder))
         if (folder / _RUN).is_file():
             document = read_document(folder / _RUN)
             if document.get("certificate") is None:
                 raise InputError(f"{folder} is a run without a certificate; no ledger charged it")
             certificate = Certificate.from_dict(document["certificate"], _RUN)
-            return cls(certificate, text(document.get("sha256"), f"{_RUN}: sha256"))
+            sha256 = text(document.get("sha256"), f"{_RUN}: sha256")
+            return cls(certificate, sha256, figures=_figures(folder))
         raise InputError(
             f"{folder} is neither a bundle nor a run; name a folder that a ledger charged"
         )
@@ -139,7 +144,19 @@ def differences(
         )
     if evidence.manifest not in (None, *(one.manifest for one in entry.releases)):
         messages.append(f"its entry {charge.entry} holds no release of this bundle")
+    recorded = None if entry.measured is None else entry.measured.figures
+    if evidence.figures not in (None, recorded):
+        messages.append(
+            f"its entry {charge.entry} does not hold its quality figures: they were changed, or "
+            "measured with another copy of the ledger"
+        )
     return messages + _totals(records, charge)
+
+
+def _figures(folder: Path) -> str | None:
+    """Digest public quality figures as a release would write them; None if there are none."""
+    quality = read_quality(folder)
+    return None if quality is None else quality_digest(quality)
 
 
 def _totals(records: Sequence[Record], charge: Charge) -> list[str]:

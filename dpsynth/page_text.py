@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
 _MOST_DECIMALS = 4
@@ -44,6 +45,24 @@ def percent(share: float) -> str:
     if share >= 0.9995:
         return "over 99.9 %"
     return f"{100 * share:.1f} %"
+
+
+def figure_at_most(value: float) -> str:
+    """Write a bound with at most four digits that matter, never rounded downwards.
+
+    >>> figure_at_most(2.99849), figure_at_most(3.0), figure_at_most(1e-6)
+    ('2.999', '3', '1e-6')
+    """
+    return figure(float(Context(4, ROUND_CEILING).create_decimal_from_float(value)))
+
+
+def percent_at_least(share: float) -> str:
+    """Write the least of a chance, rounded down.
+
+    >>> percent_at_least(0.42556), percent_at_least(0.5), percent_at_least(0.0002)
+    ('42.5 %', '50 %', '0 %')
+    """
+    return f"{math.floor(1000 * Fraction(share)) / 10:g} %"
 
 
 def percent_at_most(share: float) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dpsynth.errors import BudgetError
 from dpsynth.ledger_book import Book
+from dpsynth.ledger_entry import Measured
 from dpsynth.ledger_office import enter_release, permit
 from dpsynth.run import Run
 
@@ -19,6 +20,7 @@ class Permission:
 
     book: Book
     entry: str
+    measured: Measured | None
 
     @classmethod
     def of(cls, run: Run, book: Book | None) -> Permission:
@@ -28,7 +30,26 @@ class Permission:
             BudgetError: that ledger is not at hand, or does not allow the release.
         """
         book = ledger_of(run, book)
-        return cls(book, permit(book, run).id)
+        entry = permit(book, run)
+        return cls(book, entry.id, entry.measured)
+
+    def figures(self, place: str, table: str, sha256: str) -> None:
+        """Refuse quality figures that are not those which the ledger saw being paid for.
+
+        Args:
+            place: of the file, for the message.
+            table: SHA-256 of the table that they are about.
+            sha256: of the file.
+
+        Raises:
+            BudgetError: the ledger knows of no such figures.
+        """
+        paid = self.measured
+        if paid is None or (paid.table, paid.figures) != (table, sha256):
+            raise BudgetError(
+                f"{place} holds figures that ledger {self.book.place} did not see being paid for: "
+                "they were changed, or measured with another copy of the ledger; take it away"
+            )
 
     def enter(self, manifest: str) -> None:
         """Record that a bundle is written; ``manifest`` is the SHA-256 of its manifest."""

@@ -2,8 +2,11 @@
 
 Whether a patient is in the data or not, the chance of anything that the release shows differs by a
 factor of at most e^epsilon, but for delta. By Bayes' theorem the *odds* that an attacker gives to
-the patient's being in the data change by at most the same factor, whatever they were before and
-whatever else the attacker knows. With delta: every (epsilon, delta)-private release is
+the patient's being in the data change by at most the same factor, whatever they were before, for an
+attacker who knows everybody else's records, or holds a patient's presence to be independent of
+theirs. (Whoever knows that a family is in as a whole or not at all learns from all of its members.)
+Two records that a patient *in* the data might have are apart by e^(2 epsilon): one removed, one
+added. With delta: every (epsilon, delta)-private release is
 post-processing of one that tells everything with probability delta and otherwise changes odds by
 exactly e^epsilon, up or down (Kairouz, Oh, Viswanath, The Composition Theorem for Differential
 Privacy, arXiv 1311.0776). So an attacker who sees the release does no better than one who is told
@@ -106,7 +109,9 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
     found = [_reading("This release alone", certificate.composed_epsilon, certificate.delta)]
     charge = certificate.ledger
     if charge is not None and charge.epsilon_total > certificate.epsilon * (1 + 1e-9):
-        title = f"All {charge.fits} fits on these patients' data together"
+        title = (
+            f"All {charge.fits} fits in the ledger on these patients' data, when this was certified"
+        )
         found.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
     return tuple(found)
 
@@ -130,10 +135,13 @@ def protected(unit: Unit) -> str:
 def what_it_is_not() -> tuple[str, ...]:
     """List the ways in which epsilon is commonly misread."""
     return (
-        "It is not the chance that you are recognised. It bounds how much anybody's opinion on "
-        "whether your records were in the data can change, whatever else they know.",
-        "It is not a forecast. It is a limit for every attack by anybody, today or later, with "
-        "whatever else is known.",
+        "It is not the chance that you are recognised. It bounds how much your records, by being "
+        "in the data, can change anybody's opinion on whether they are.",
+        "It is about being in the data. For what a record says of somebody who is known to be in "
+        "the data, the factor holds twice (e^(2 epsilon)).",
+        "It is yours alone. If it is known that a family, or a practice, is in the data as a whole "
+        "or not at all, the records of all its members speak together, and the bound is weaker.",
+        "It is not a forecast. It is a limit for every attack by anybody, today or later.",
         "It does not hide what is true of people like you. That smokers fall ill more often can be "
         "learned from this table, and concerns smokers who never were in the data as well.",
         "It was not measured on this table. It follows from the noise that was planned before the "
@@ -175,6 +183,6 @@ def _verdict(epsilon: float) -> str:
             f"near certainty (1 % becomes {percent_at_most(rare)} at most)."
         )
     return (
-        "This bound is a strong one: whatever an attacker thought about you beforehand, the "
+        "This bound is a strong one: whatever an attacker thought of your being in the data, the "
         f"release changes it little (50 % becomes {percent_at_most(even)} at most)."
     )

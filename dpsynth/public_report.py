@@ -22,10 +22,19 @@ from dpsynth.budget_words import BudgetLine, budget_lines
 from dpsynth.bundle import Drawing
 from dpsynth.certificate import Certificate
 from dpsynth.column_words import Fact, facts_of, kind_of, summary_of
-from dpsynth.page_text import figure, one_in, percent, percent_at_most, shown
+from dpsynth.page_text import (
+    figure,
+    figure_at_most,
+    one_in,
+    percent,
+    percent_at_least,
+    percent_at_most,
+    shown,
+)
 from dpsynth.privacy_words import protected, readings, what_it_is_not
 from dpsynth.profile import ColumnProfile, Profile
 from dpsynth.public_gates import Verdict
+from dpsynth.quality_event import reserved
 from dpsynth.quality_file import Quality
 from dpsynth.schema import Schema
 
@@ -88,6 +97,7 @@ def public_page(
             model=_MODELS.get(drawing.model, "a generator"),
             table_sha256=table_sha256,
             quality=quality,
+            reserved=reserved(certificate.events) is not None,
             readings=readings(certificate),
             protected=protected(certificate.unit),
             what_it_is_not=what_it_is_not(),
@@ -114,6 +124,8 @@ def _environment() -> Environment:
         "said": lambda text: Markup("<bdi>{}</bdi>").format(shown(text)),
         "figure": figure,
         "percent": lambda share: _unbroken(percent(share)),
+        "at_least": lambda share: _unbroken(percent_at_least(share)),
+        "bound": figure_at_most,
         "at_most": lambda share: _unbroken(percent_at_most(share)),
         "unbroken": _unbroken,
         "one_in": one_in,

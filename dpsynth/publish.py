@@ -20,11 +20,11 @@ from dpsynth.eval.published import figures
 from dpsynth.eval.questionnaire import Questionnaire
 from dpsynth.eval.tables import Source
 from dpsynth.ledger_book import Book
-from dpsynth.ledger_office import spend_quality
+from dpsynth.ledger_office import enter_figures, spend_quality
 from dpsynth.permission import ledger_of
 from dpsynth.quality_event import reserved
 from dpsynth.quality_file import DOCUMENT as QUALITY_FILE
-from dpsynth.quality_file import Quality, read_quality, write_quality
+from dpsynth.quality_file import Quality, quality_digest, read_quality, write_quality
 from dpsynth.questions import ask
 from dpsynth.run import Run
 from dpsynth.samples import drawn_from
@@ -47,7 +47,8 @@ def publish_quality(
     """Spend the share that a fit set aside, once, on public figures about one table.
 
     The figures go into ``quality.json`` of the run. The ledger records that the share is spent
-    before the first private row is read; whatever happens then, there is no second time.
+    before the first private row is read; whatever happens then, there is no second time. It records
+    the figures too, and a release takes no others.
 
     Args:
         run_folder: a run that was fitted with ``publish_quality``.
@@ -87,11 +88,15 @@ def publish_quality(
     synthetic = pd.concat(open_synthetic(table, schema).chunks(), ignore_index=True)
     asked = Questionnaire.of(codec, codec.encode(synthetic))
     real = open_table(data, schema)
-    entry = spend_quality(ledger_of(run, ledger), run, drawn.sha256)
+    if drawn_from(folder, table) != drawn:
+        raise GateError(f"{table} changed while it was read; nothing was spent, measure it again")
+    book = ledger_of(run, ledger)
+    entry = spend_quality(book, run, drawn.sha256)
     try:
         cohort = read_cohort(real, codec, schema, entropy, lambda part: progress("asking", part))
         answers = ask(cohort, codec.sizes, asked.questions, asked.parts, event, entropy)
         quality = Quality.from_dict(figures(asked, answers, drawn.sha256, drawn.rows))
+        enter_figures(book, entry.id, quality_digest(quality))
         write_quality(folder, quality)
     except BaseException as error:
         error.add_note(

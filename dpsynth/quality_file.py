@@ -15,6 +15,7 @@ from dpsynth.atomic import write_atomically
 from dpsynth.certificate import Certificate
 from dpsynth.documents import (
     HUGE,
+    bytes_digest,
     check_format,
     check_keys,
     number,
@@ -24,6 +25,7 @@ from dpsynth.documents import (
     written,
 )
 from dpsynth.errors import ArtifactError
+from dpsynth.quality_event import QUALITY, reserved
 from dpsynth.schema import Schema
 
 FORMAT, VERSION = "dpsynth-quality", 1
@@ -187,8 +189,8 @@ class Quality:
     def problems(self, schema: Schema, certificate: Certificate) -> list[str]:
         """List what does not fit the schema, or was not paid for."""
         found = []
-        if self.event not in {event.name for event in certificate.events}:
-            found.append("its event is none of the certificate's: nobody paid for the figures")
+        if self.event != QUALITY or reserved(certificate.events) is None:
+            found.append("the plan of the certificate set nothing aside for it: nobody paid")
         names = {column.name for column in schema.modelled}
         if not {one.column for one in self.columns} <= names:
             found.append("it names a column that the synthetic table does not have")
@@ -207,6 +209,11 @@ def read_quality(folder: str | Path) -> Quality | None:
     if not path.exists() and not path.is_symlink():
         return None
     return Quality.from_dict(read_document(path), str(path))
+
+
+def quality_digest(quality: Quality) -> str:
+    """Return the SHA-256 (hex) of the file that holds the figures."""
+    return bytes_digest(written(quality.to_dict()))
 
 
 def write_quality(folder: str | Path, quality: Quality) -> Path:

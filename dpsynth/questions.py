@@ -8,10 +8,11 @@ and public things. A unit of at most k rows moves
 
 - `Counts`, a histogram of rows: by a vector of non-negative whole numbers with sum at most k, so by
   an L2 norm of at most k;
-- `Deviation`, the mean over P histograms of S_p = sum_c |n_c - e_c|, with whole expected counts e,
-  rounded down: a row changes one n_c of each histogram by 1, and so S_p by at most 1; a unit moves
-  the sum S of all S_p by at most kP. Where |S - S'| <= kP with a whole k, floor(S / P) and
-  floor(S' / P) differ by at most k.
+- `Deviation`, the mean over P histograms of S_p = sum_c |n_c - e_c|, rounded down. Expected counts
+  e_c are multiples of 1 / F, F = `FINE`: what is summed are the whole numbers |F n_c - F e_c|. A
+  row changes one n_c of each histogram by 1, and so F S_p by at most F; a unit moves the sum S of
+  all F S_p by at most kFP. Where |S - S'| <= kFP with a whole k, floor(S / FP) and floor(S' / FP)
+  differ by at most k.
 
 So each answer is one "histogram" of `dpsynth.events.ChosenHistograms`, whose bound only uses that
 the shift is a vector of whole numbers of L2 norm at most k. Expected counts depend on the noisy
@@ -32,6 +33,8 @@ from dpsynth.entropy import Entropy
 from dpsynth.errors import InputError
 from dpsynth.events import ChosenHistograms
 from dpsynth.mechanisms import CodedRows, checked_rows
+
+FINE = 2**16  # parts of a row in expected counts; whole ones would be 0 in every rare cell
 
 Ints = NDArray[np.int64]
 Cells = Callable[[NDArray[Any]], NDArray[Any]]
@@ -69,9 +72,10 @@ class Deviation:
         """Sum the deviations from ``total`` times the shares; private until noise is added."""
         distance = 0
         for cells, shares in self.expected:
-            counts = _counted(cells, len(shares), rows)
-            distance += int(np.abs(counts - np.rint(shares * total).astype(np.int64)).sum())
-        return np.array([distance // len(self.expected)], dtype=np.int64)
+            counts = FINE * _counted(cells, len(shares), rows)
+            wanted = np.rint(FINE * total * shares).astype(np.int64)
+            distance += int(np.abs(counts - wanted).sum())
+        return np.array([distance // (FINE * len(self.expected))], dtype=np.int64)
 
 
 Question = Counts | Deviation

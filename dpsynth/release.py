@@ -30,7 +30,7 @@ from dpsynth.documents import file_digest, written
 from dpsynth.errors import GateError, InputError
 from dpsynth.not_private import STAMP
 from dpsynth.permission import Permission
-from dpsynth.quality_file import Quality, read_quality
+from dpsynth.quality_file import Quality, quality_digest, read_quality
 from dpsynth.run import Run, run_digest
 from dpsynth.samples import Sample, read_samples
 from dpsynth.schema import Schema
@@ -102,7 +102,7 @@ def release(
             plain=drawn.plain,
         )
         claim = Certificate.from_dict(certificate)
-        quality = _paid_quality(run_folder, run.schema, claim, drawn)
+        quality = _paid_quality(run_folder, run.schema, claim, drawn, permission)
         if quality is not None:
             (temporary / QUALITY).write_bytes(written(quality.to_dict()))
         page = bundle_page(temporary, run.schema, claim, drawing, quality)
@@ -165,7 +165,11 @@ def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
 
 
 def _paid_quality(
-    run_folder: Path, schema: Schema, certificate: Certificate, drawn: Sample
+    run_folder: Path,
+    schema: Schema,
+    certificate: Certificate,
+    drawn: Sample,
+    permission: Permission,
 ) -> Quality | None:
     """Read the quality figures beside the run, if any; refuse them if they are not this table's."""
     quality = read_quality(run_folder)
@@ -179,4 +183,5 @@ def _paid_quality(
         )
     if problems := quality.problems(schema, certificate):
         raise GateError(f"{place}: {problems[0]}; it cannot be published")
+    permission.figures(place, drawn.sha256, quality_digest(quality))
     return quality

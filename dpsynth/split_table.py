@@ -12,6 +12,7 @@ Both sides hold real rows and are as private as the source.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,7 +26,7 @@ import pandas as pd
 
 from dpsynth.atomic import atomic_folder, check_vacant
 from dpsynth.cohort import NO_KEY, Keys
-from dpsynth.entropy import OsEntropy, SeededEntropy
+from dpsynth.entropy import OsEntropy
 from dpsynth.errors import InputError, TableError
 from dpsynth.sampler import check_seed
 from dpsynth.schema import Schema
@@ -52,7 +53,8 @@ def split(
         data: typed or text cells, the columns of the schema among them.
         schema: a `Schema`, the path of one, or the name of a shipped one.
         holdout: probability of a unit to go to the holdout, above 0 and below 1.
-        seed: makes the split repeatable, for benchmarks; it is no noise, so nothing is lost by it.
+        seed: makes the split repeatable, for benchmarks: a unit's side follows from its key. No
+            noise comes from it.
             Default: the operating system's entropy.
 
     Returns:
@@ -135,8 +137,7 @@ def _sides(
             f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
             "missingValues, or which column has the role unit"
         )
-    entropy = OsEntropy() if seed is None else SeededEntropy(seed)
-    held = entropy.uniform(count) < holdout
+    held = _coins(keys, count, seed) < holdout
     if held.all() or not held.any():
         raise InputError(
             f"the table has too few units for a holdout of {holdout:g} of them: one side came out "
@@ -146,6 +147,23 @@ def _sides(
     side_of_unit[:count][held] = _IN_HOLDOUT
     side_of_unit[NO_KEY] = _LEFT_OUT  # the last place
     return side_of_unit[units]
+
+
+def _coins(keys: Keys, count: int, seed: int | None) -> npt.NDArray[np.float64]:
+    """Return a number in [0, 1) for each unit; with a seed, a function of the unit's key alone.
+
+    Where rows are units, and for rows without a key, a seeded coin goes by the place in the table.
+    """
+    if seed is None:
+        return OsEntropy().uniform(count)
+    named = [f"key {text}" for text in keys.texts]
+    places = [f"place {place}" for place in range(count - len(named))]
+    key = seed.to_bytes(16, "little")
+    digests = [
+        hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=key).digest()
+        for text in named + places
+    ]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.float64) / 2.0**64
 
 
 def _write_csv(

@@ -228,6 +228,8 @@ def _quality(
         tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in found}
         if quality.table_sha256 in tables:
             report.checks.append("the quality figures are about a table of this bundle")
+        elif CSV in found:  # else the table may have been drawn as text that is not kept
+            report.add(QUALITY, "is about a table that is not in the bundle")
     return quality
 
 

@@ -20,12 +20,11 @@ from dpsynth.questions import Answer, Deviation
 Floats = NDArray[np.float64]
 
 FORMAT, VERSION = "dpsynth-quality", 1
-DRAWS = 400  # of the noise, for the interval of an AUC
 
 NOTE = (
-    "Intervals of 95 % are for the noise alone. Real rows are those that were given to the "
-    "evaluation, at most max_rows of each unit. 'By chance' is what two independent samples of one "
-    "population would show, as large as these tables."
+    "Intervals of 95 % are for the noise alone, to first order. Real rows are those that were "
+    "given to the evaluation, at most max_rows of each unit. 'By chance' is what two independent "
+    "samples of one population would show, as large as these tables."
 )
 
 
@@ -43,12 +42,16 @@ def figures(
     total = max(1.0, float(answers[0].counts[0]))
     spread = len(asked.codec.names)
     wide, single, goals = answers[1:3], answers[3 : 3 + spread], answers[3 + spread :]
+
+    def distance(answer: Answer, question: Deviation) -> dict[str, float]:
+        return _distance(answer, question, total, rows, answers[0].sigma)
+
     deviations = [question for question in asked.questions if isinstance(question, Deviation)]
     statistics = [
         {
             "key": key,
             "title": title,
-            **_distance(answer, question, total, rows),
+            **distance(answer, question),
             "meaning": "half the sum of absolute differences of shares, over all cells; the mean "
             f"over sets of {title.split()[0]} columns; 0 is equal, 1 is disjoint",
         }
@@ -58,21 +61,25 @@ def figures(
         )
     ]
     columns = [
-        {"column": name, **_named(_distance(answer, question, total, rows), "tvd")}
+        {
+            "column": name,
+            **_named(_distance(answer, question, total, rows, answers[0].sigma), "tvd"),
+        }
         for name, answer, question in zip(asked.codec.names, single, deviations[2:], strict=True)
     ]
-    mean = {
-        name: float(np.mean([column[key] for column in columns]))
-        for name, key in (("value", "tvd"), ("chance", "chance"))
-    }
-    half = Z * sqrt(sum(one.sigma**2 for one in single)) / (2 * total * spread)
+    value = float(np.mean([float(one.counts[0]) for one in single])) / (2 * total)
+    variance = sum(one.sigma**2 for one in single) / spread**2 + answers[0].sigma ** 2
+    half = Z * sqrt(variance) / (2 * total)
+    predictions = [
+        (goal, _prediction(answer, goal)) for goal, answer in zip(asked.goals, goals, strict=True)
+    ]
     first = {
         "key": "tvd1",
         "title": "one column at a time",
-        "value": _digits(mean["value"]),
-        "low": _digits(max(0.0, mean["value"] - half)),
-        "high": _digits(min(1.0, mean["value"] + half)),
-        "chance": _digits(mean["chance"]),
+        "value": _digits(_share(value)),
+        "low": _digits(_share(value - half)),
+        "high": _digits(_share(value + half)),
+        "chance": _digits(float(np.mean([column["chance"] for column in columns]))),
         "meaning": "the mean of the columns' own distances",
     }
     return {
@@ -84,24 +91,41 @@ def figures(
         "statistics": [first, *statistics],
         "columns": columns,
         "targets": [
-            {"target": goal.column, "class": goal.label, **_prediction(answer, goal)}
-            for goal, answer in zip(asked.goals, goals, strict=True)
+            {"target": goal.column, "class": goal.label, **found}
+            for goal, found in predictions
+            if found is not None
         ],
-        "note": f"{NOTE} There were about {total:.0f} real rows, a number with noise too.",
+        "note": " ".join(
+            [
+                NOTE,
+                f"There were about {total:.0f} real rows, a number with noise too.",
+                *[
+                    f"{goal.column}: the noise is too large to tell how well it is predicted."
+                    for goal, found in predictions
+                    if found is None
+                ],
+            ]
+        ),
     }
 
 
-def _distance(answer: Answer, question: Deviation, total: float, rows: int) -> dict[str, float]:
-    """Return a mean total variation distance, its interval, and what chance would make."""
+def _distance(
+    answer: Answer, question: Deviation, total: float, rows: int, sigma: float
+) -> dict[str, float]:
+    """Return a mean total variation distance, its interval, and what chance would make.
+
+    ``sigma`` is the scale of the noise of ``total``: one row more in it moves the expected counts
+    of a histogram by one row in all, and so the sum of deviations by one at most.
+    """
     value = float(answer.counts[0]) / (2 * total)
-    half = Z * answer.sigma / (2 * total)
+    half = Z * sqrt(answer.sigma**2 + sigma**2) / (2 * total)
     chance = np.mean(
         [_chance(shares, total * rows / (total + rows)) for _, shares in question.expected]
     )
     return {
-        "value": _digits(min(max(value, 0.0), 1.0)),
-        "low": _digits(min(max(value - half, 0.0), 1.0)),
-        "high": _digits(min(max(value + half, 0.0), 1.0)),
+        "value": _digits(_share(value)),
+        "low": _digits(_share(value - half)),
+        "high": _digits(_share(value + half)),
         "chance": _digits(float(chance)),
     }
 
@@ -130,41 +154,55 @@ def _chance(shares: Floats, total: float) -> float:
     return float(0.5 * (2 * (k + 1) * np.exp(log)).sum() / n)
 
 
-def _prediction(answer: Answer, goal: Goal) -> dict[str, Any]:
+def _prediction(answer: Answer, goal: Goal) -> dict[str, Any] | None:
     """Return the AUC of a classifier with its interval, and its calibration, from noisy counts.
 
-    The interval comes from drawing the noise again on top of the noisy counts.
+    Counts enter as they come, negative ones too: cut off at 0, noise would pull the AUC to one
+    half. The interval is that of the delta method. None where the noise could be as large as the
+    rows of either outcome. Calibration has the score bins whose rows stand out of the noise.
     """
     counts = answer.counts[: 2 * SCORES].reshape(2, SCORES).astype(float)
-    rng = np.random.default_rng(0)
-    again = counts + answer.sigma * rng.standard_normal((DRAWS, *counts.shape))
-    low, high = np.quantile([_auc(one) for one in again], [0.025, 0.975])
-    auc = _auc(counts)
-    kept = np.maximum(counts, 0.0)
+    if counts.sum(axis=1).min() < 4 * answer.sigma * sqrt(SCORES):
+        return None
+    auc, slopes = _auc(counts)
+    half = Z * answer.sigma * float(np.linalg.norm(slopes))
     calibration = [
         {
             "predicted": _digits(goal.predicted[place]),
-            "observed": _digits(float(kept[1, place] / kept[:, place].sum())),
+            "observed": _digits(_share(float(counts[1, place] / counts[:, place].sum()))),
         }
         for place in range(SCORES)
-        if kept[:, place].sum() > 4 * answer.sigma
+        if counts[:, place].sum() > 4 * answer.sigma
     ]
     return {
-        "auc": _digits(auc),
-        "low": _digits(min(float(low), auc)),
-        "high": _digits(max(float(high), auc)),
+        "auc": _digits(_share(auc)),
+        "low": _digits(_share(auc - half)),
+        "high": _digits(_share(auc + half)),
         "calibration": calibration,
     }
 
 
-def _auc(counts: Floats) -> float:
-    """Return the area under the ROC curve of binned scores; a tie counts one half."""
-    without, within = np.maximum(counts, 0.0)
-    pairs = without.sum() * within.sum()
-    if pairs <= 0:
-        return 0.5
-    below = np.concatenate([[0.0], np.cumsum(without)[:-1]])
-    return float((within * (below + without / 2)).sum() / pairs)
+def _auc(counts: Floats) -> tuple[float, Floats]:
+    """Return the area under the ROC curve of binned scores, and its slopes by the counts.
+
+    Args:
+        counts: ``[2, bins]``, rows without the class and with it, by rising score; a tie is half.
+    """
+    without, within = counts
+    below = np.cumsum(without) - without / 2
+    above = within.sum() - np.cumsum(within) + within / 2
+    auc = float((within * below).sum() / (without.sum() * within.sum()))
+    slopes = np.stack(
+        [
+            (above / within.sum() - auc) / without.sum(),
+            (below / without.sum() - auc) / within.sum(),
+        ]
+    )
+    return auc, slopes
+
+
+def _share(value: float) -> float:
+    return min(max(value, 0.0), 1.0)
 
 
 def _named(distance: dict[str, float], name: str) -> dict[str, float]:

@@ -109,10 +109,7 @@ class Tables:
         if holdout is not None:
             held = _view(open_table(holdout, schema), codec, keys, 2 * OWN)
             if schema.unit.column is not None and np.isin(held.units, real.units).any():
-                raise InputError(
-                    "source and holdout share units: people in the holdout must not be in the "
-                    "source; split the table by `dpsynth split`"
-                )
+                raise shared_people()
         drawn = _view(open_synthetic(synthetic, schema), codec, None)
         return cls(schema, codec, real, drawn, held)
 
@@ -145,6 +142,14 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
         raise TableError("no row has a key; correct the table or the schema's unit")
     view = View(pd.concat(frames, ignore_index=True), np.concatenate(codes), numbers)
     return view if len(kept) == rows else view.take(kept)
+
+
+def shared_people() -> InputError:
+    """Say that source and holdout are not of different people."""
+    return InputError(
+        "source and holdout share units: people in the holdout must not be in the source; split "
+        "the table by `dpsynth split`"
+    )
 
 
 def groups(units: Ints, count: int, rng: np.random.Generator) -> Ints:

@@ -160,6 +160,29 @@ def test_a_result_is_replaced_only_when_asked_and_only_if_it_is_one(
     assert (office.folder / "mine" / "notes.txt").read_text() == "keep me"
 
 
+@pytest.mark.parametrize("inside", ["run", "run/more", "bundle/data"])
+def test_results_do_not_go_into_a_run_or_a_bundle(
+    office: Office, capsys: pytest.CaptureFixture[str], inside: str
+) -> None:
+    (office.folder / "bundle" / "data").mkdir(parents=True)
+    (office.folder / "bundle" / "datapackage.json").write_text("{}")
+    place = office.path(f"{inside}/internal")
+    assert call("evaluate", office.path("run"), *office.arguments, "-o", place) == 2
+    assert "does not go into a run or a bundle" in capsys.readouterr().err
+
+
+def test_nothing_is_spent_where_the_result_has_no_place(
+    office: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (office.folder / "mine").mkdir()
+    arguments = ["evaluate", office.path("run"), *office.arguments, "--publish"]
+    assert call(*arguments, "-o", office.path("mine")) == 2
+    source = office.path("source.csv")
+    shared = [source, "--synthetic", office.path("out.parquet"), "--holdout", source]
+    assert call("evaluate", office.path("run"), *shared, "--publish") == 2
+    assert Ledger().state().entries[-1].measured is None
+
+
 def test_force_puts_a_new_result_in_the_place_of_the_old(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,9 +309,21 @@ def test_published_figures_reach_the_bundle_of_the_table_they_are_about(office: 
     assert "two columns at a time" in page
 
 
-def test_evaluation_and_its_pages_need_no_torch() -> None:
+def test_evaluation_and_its_page_need_no_torch() -> None:
     code = (
-        "import sys; sys.modules['torch'] = None\n"
-        "import dpsynth.evaluate, dpsynth.eval.evaluation, dpsynth.eval.report\n"
+        "import sys, importlib.abc\n"
+        "class NoTorch(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.partition('.')[0] == 'torch':\n"
+        "            raise ImportError('there is no torch')\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "from dpsynth.evaluate import Candidate, evaluate\n"
+        "from dpsynth.eval.report import internal_page\n"
+        "from dpsynth.schema import Schema\n"
+        "from dpsynth.simulate import simulate\n"
+        "one, two = simulate(60, seed=1), simulate(60, seed=2)\n"
+        "found = evaluate(Schema.load('demo'), one, Candidate('two', two))\n"
+        "assert found['measures']['tvd2']['reference'] is None\n"
+        "assert 'Do not release' in internal_page(found)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd="/")

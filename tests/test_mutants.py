@@ -55,6 +55,10 @@ def test_each_says_what_it_is_about_and_names_tests(mutants: tuple[Any, ...]) ->
 
 def test_they_are_spread_over_rooms_and_pitfalls(mutants: tuple[Any, ...]) -> None:
     """P12, P25 and P26 are about teachers, audits and several processes: no line to break here."""
-    assert {mutant.file.partition("/")[0] for mutant in mutants} == {"dpsynth", "models"}
+    assert {mutant.file.partition("/")[0] for mutant in mutants} == {
+        "dpsynth",
+        "eval",
+        "models",
+    }
     assert len({mutant.file for mutant in mutants}) >= 30
     assert len({mutant.pitfall for mutant in mutants}) >= 20

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpsynth import pipeline
 from dpsynth.bundle import Drawing
 from dpsynth.bundle_page import bundle_page, writer_of
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.certificate import Certificate
 from dpsynth.claims import not_covered
-from dpsynth.errors import ArtifactError, GateError
+from dpsynth.errors import ArtifactError, BudgetError, GateError, VerificationError
+from dpsynth.ledger import Ledger
+from dpsynth.ledger_verify import verify_ledger
+from dpsynth.page_text import figure
 from dpsynth.profile import Profile
 from dpsynth.public_gates import judge
 from dpsynth.public_report import public_page
+from dpsynth.publish import publish_quality
 from dpsynth.quality_file import (
     Calibration,
     ColumnDistance,
@@ -31,8 +38,10 @@ from dpsynth.quality_file import (
     write_quality,
 )
 from dpsynth.release import release
-from dpsynth.samples import read_samples, record_sample
+from dpsynth.samples import record_sample
 from dpsynth.schema import Schema
+from dpsynth.simulate import simulate
+from dpsynth.table import write_table
 from dpsynth.verify import verify
 
 Forger = Any  # tests/conftest.py
@@ -136,7 +145,7 @@ def test_the_page_says_what_a_reader_must_know(
         "at most 1 in 1,000,000",
         "Thought 50 % likely before: at most",
         "At most 2 rows of a patient",
-        "No quality figure is published, for none was paid for",
+        "No quality figure is published with this bundle",
         "all 6 passed",
         "one-way histograms",
         "admitted <= discharged: kept by every row",
@@ -255,7 +264,7 @@ def test_other_fits_on_the_data_are_shown(
     assert certificate.ledger is not None
     more = replace(certificate.ledger, fits=2, epsilon_total=13.0, delta_total=2e-6)
     text = said(page(certificate=replace(certificate, ledger=more)))
-    assert "All 2 fits on these patients' data together: epsilon 13, delta 2e-6" in text
+    assert "All 2 fits in the ledger on these patients' data, when this was certified: epsilon 13, delta 2e-6" in text
     assert "promises little" in text and "promises little" not in said(page())
 
 
@@ -301,29 +310,65 @@ def test_the_page_of_another_version_is_held_to_its_hash(forger: Forger, bundle:
     assert "report.html has its listed SHA-256; dpsynth 9.9 can compare it" in verify(bundle)
 
 
-@pytest.fixture
-def measured(run_folder: Path, bundle: Path) -> tuple[Path, Path]:
+@dataclass(frozen=True)
+class Measured:
     """A run, and a table that was drawn from it and measured."""
-    record_sample(run_folder, bundle / TABLE, rows=300, seed=7)
-    [sample] = read_samples(run_folder)
-    write_quality(run_folder, replace(QUALITY, table_sha256=sample.sha256))
-    return run_folder, bundle / TABLE
+
+    run: Path
+    table: Path
+
+    def release(self, output: Path, **more: Any) -> Path:
+        return release(self.run, output, **({"table": self.table} | more))
 
 
-def test_paid_figures_travel_along(
-    measured: tuple[Path, Path], tmp_path: Path, every_type: Schema
-) -> None:
-    run, table = measured
-    made = release(run, tmp_path / "made", table=table)
+@pytest.fixture(scope="module")
+def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, demo = tmp_path_factory.mktemp("measured"), Schema.load("demo")
+    source, ledger = simulate(300, seed=1), Ledger(folder / "ledger.sqlite")
+    run = pipeline.fit(
+        source,
+        demo,
+        epsilon=20.0,
+        delta=1e-6,
+        dataset="demo",
+        model="independent",
+        publish_quality=0.3,
+        ledger=ledger,
+        output=folder / "run",
+    )
+    write_table([run.sample(300, seed=7)], folder / "out.parquet", demo)
+    record_sample(folder / "run", folder / "out.parquet", rows=300, seed=7)
+    publish_quality(folder / "run", folder / "out.parquet", source, ledger=ledger)
+    return folder
+
+
+@pytest.fixture
+def measured(_measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """A copy of the test's own, with its ledger at hand."""
+    own = shutil.copytree(_measured, tmp_path / "office")
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(own / "ledger.sqlite"))
+    return Measured(own / "run", own / "out.parquet")
+
+
+def edited(run: Path, **change: Any) -> None:
+    quality = read_quality(run)
+    assert quality is not None
+    write_quality(run, replace(quality, **change))
+
+
+def test_paid_figures_travel_along(measured: Measured, tmp_path: Path) -> None:
+    made = measured.release(tmp_path / "made")
     kept = Quality.from_dict(json.loads((made / "quality.json").read_text()))
-    assert kept == read_quality(run)
-    assert "AUC 0.71" in said((made / "report.html").read_text())
+    assert kept == read_quality(measured.run)
+    page = said((made / "report.html").read_text())
+    assert figure(kept.statistics[1].value) in page and "two columns at a time" in page
     assert "the quality figures are about a table of this bundle" in verify(made)
+    assert verify_ledger(Ledger(), [made, measured.run])
 
 
-def test_figures_of_another_table_are_refused(measured: tuple[Path, Path], tmp_path: Path) -> None:
+def test_figures_of_another_table_are_refused(measured: Measured, tmp_path: Path) -> None:
     with pytest.raises(GateError, match="figures of another table"):
-        release(measured[0], tmp_path / "made", rows=300, seed=8)
+        measured.release(tmp_path / "made", table=None, rows=300, seed=8)
     assert not (tmp_path / "made").exists()
 
 
@@ -331,27 +376,57 @@ def test_figures_of_another_table_are_refused(measured: tuple[Path, Path], tmp_p
     ("change", "message"),
     [
         ({"event": "nothing"}, "nobody paid"),
-        ({"columns": (ColumnDistance("key", 0, 0, 0, None),)}, "names a column"),
-        ({"targets": (TargetQuality("key", "x", 0, 0, 0, ()),)}, "names a target"),
+        ({"event": "one-way histograms"}, "nobody paid"),
+        ({"columns": (ColumnDistance("patient_id", 0, 0, 0, None),)}, "names a column"),
+        ({"targets": (TargetQuality("patient_id", "x", 0, 0, 0, ()),)}, "names a target"),
     ],
 )
-def test_figures_that_were_not_paid_for_are_refused(
-    measured: tuple[Path, Path], tmp_path: Path, change: dict[str, Any], message: str
+def test_figures_that_do_not_fit_the_plan_are_refused(
+    measured: Measured, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
-    run, table = measured
-    quality = read_quality(run)
-    assert quality is not None
-    write_quality(run, replace(quality, **change))
+    edited(measured.run, **change)
     with pytest.raises(GateError, match=message):
-        release(run, tmp_path / "made", table=table)
+        measured.release(tmp_path / "made")
+
+
+def test_figures_that_the_ledger_did_not_see_are_refused(
+    measured: Measured, tmp_path: Path
+) -> None:
+    edited(measured.run, note="Better than they are.")
+    with pytest.raises(BudgetError, match="did not see being paid for"):
+        measured.release(tmp_path / "made")
+    with pytest.raises(VerificationError, match="does not hold its quality figures"):
+        verify_ledger(Ledger(), [measured.run])
+
+
+def test_figures_from_another_copy_of_the_ledger_are_refused(
+    _measured: Path, measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever measures on copies could take the mean of many answers."""
+    before = tmp_path / "before.sqlite"
+    records = Ledger().records()
+    cut = [one for one in records if one.kind not in ("measured", "figures")]
+    with sqlite3.connect(shutil.copyfile(_measured / "ledger.sqlite", before)) as database:
+        database.execute("DELETE FROM dpsynth_records WHERE number > ?", (cut[-1].number,))
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(before))
+    with pytest.raises(BudgetError, match="did not see being paid for"):
+        measured.release(tmp_path / "made")
 
 
 def test_unpaid_figures_in_a_bundle_are_found(
-    measured: tuple[Path, Path], tmp_path: Path, forger: Forger
+    measured: Measured, tmp_path: Path, forger: Forger
 ) -> None:
-    forger = type(forger)(release(measured[0], tmp_path / "made", table=measured[1]))
+    forger = type(forger)(measured.release(tmp_path / "made"))
     forger.edit("quality.json", lambda document: document.update(event="nothing"))
-    assert "quality.json: its event is none of the certificate's" in forger.findings()
+    assert "set nothing aside for it: nobody paid" in forger.findings()
+
+
+def test_figures_of_a_table_that_is_not_there_are_found(
+    measured: Measured, tmp_path: Path, forger: Forger
+) -> None:
+    forger = type(forger)(measured.release(tmp_path / "made"))
+    forger.edit("quality.json", lambda document: document.update(table_sha256="a" * 64))
+    assert "is about a table that is not in the bundle" in forger.findings()
 
 
 QUALITY_MISTAKES: dict[str, Callable[[dict[str, Any]], Any]] = {

@@ -68,14 +68,21 @@ def exact(units: list[list[tuple[int, int]]]) -> list[list[int]]:
 
 
 def test_answers_by_hand() -> None:
-    # rows: (0,0), (0,1), (2,1): counts 2, 0, 1 against 1, 1, 1; and 1, 1, 0, 0, 0, 1 against
-    # rint(3 / 6) = 0 in every cell
-    assert exact([[(0, 0), (0, 1)], [(2, 1)]]) == [[3], [2, 0, 1], [(2 + 3) // 2]]
+    # rows: (0,0), (0,1), (2,1): counts 2, 0, 1 against 1, 1, 1, which is 2 apart; and 1, 1, 0, 0,
+    # 0, 1 against 1/2 six times, which is 3 apart; the mean 2.5 rounded down
+    assert exact([[(0, 0), (0, 1)], [(2, 1)]]) == [[3], [2, 0, 1], [2]]
 
 
 def test_no_rows_at_all_are_answered_like_any_number() -> None:
-    # one row is expected where there is none: rint(1 / 3) = 0 everywhere
-    assert exact([]) == [[0], [0, 0, 0], [0]]
+    # one row is expected where there is none: 1 apart in both histograms
+    assert exact([]) == [[0], [0, 0, 0], [1]]
+
+
+def test_cells_with_less_than_a_row_each_count_in_full() -> None:
+    """Expected counts that were rounded to whole ones made every rare cell look empty."""
+    rare = Deviation((((lambda rows: rows[:, 0].astype(np.int64)), np.full(1000, 1e-3)),))
+    rows = np.full((100, 1), 7, np.uint16)
+    assert rare.exact(rows, 100.0).tolist() == [199]  # 99.9 rows too many, 99.9 missing
 
 
 ROW = st.tuples(st.integers(0, 2), st.integers(0, 1))

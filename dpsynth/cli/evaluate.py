@@ -77,8 +77,10 @@ def evaluate(
         chosen = gates(limits)
         if publish and candidate.run is None:
             raise click.UsageError("--publish is for a run, whose fit set a share aside")
+        verbs.check_place(output, force)
         published = None
         if publish:  # before anything else is known of the table
+            verbs.check_people(schema, data, holdout)
             published = publish_quality(
                 subject, synthetic, holdout or data, progress=console.progress
             )

@@ -205,6 +205,18 @@ def test_the_share_is_spent_once(fitted: Any, tmp_path: Path) -> None:
     assert b"dpsynth-quality" in before and not (office.run / "quality.json").exists()
 
 
+def test_a_ledger_with_two_measurements_of_one_share_is_no_sound_one(
+    fitted: Any, tmp_path: Path
+) -> None:
+    office = fitted(tmp_path)
+    entry = office.ledger.state().entries[-1].id
+    with pytest.raises(BudgetError, match="changed by something else"):
+        with office.ledger.writing() as pen:
+            pen.write("measured", entry, {"table": "a"})
+            pen.write("measured", entry, {"table": "b"})
+    assert office.ledger.state().entries[-1].measured is None  # neither was written
+
+
 def test_a_death_while_rows_are_read_spends_the_share(
     fitted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

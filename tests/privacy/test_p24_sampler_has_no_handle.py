@@ -36,7 +36,11 @@ SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 # release takes a table that was drawn from the run, by its path, and compares it with the record.
 # A release asks the ledger that charged the run; a ledger holds no rows (P15).
-DRAWN = {("dpsynth.release.release", "table"), ("dpsynth.samples.record_sample", "table")}
+DRAWN = {
+    ("dpsynth.release.release", "table"),
+    ("dpsynth.samples.record_sample", "table"),
+    ("dpsynth.samples.drawn_from", "table"),
+}
 NAMES = re.compile("data|source|table|frame|rows_of|real|train|reference|avoid|like|cohort|holdout")
 TYPES = re.compile(r"DataFrame|Series|\bTable|Cohort|Source|ndarray|NDArray|Entropy|Ledger")
 
