@@ -315,7 +315,7 @@ def test_evaluation_and_its_page_need_no_torch() -> None:
         "class NoTorch(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, *_):\n"
         "        if name.partition('.')[0] == 'torch':\n"
-        "            raise ImportError('there is no torch')\n"
+        "            raise ModuleNotFoundError('no torch')\n"
         "sys.meta_path.insert(0, NoTorch())\n"
         "from dpsynth.evaluate import Candidate, evaluate\n"
         "from dpsynth.eval.report import internal_page\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
@@ -264,7 +263,10 @@ def test_other_fits_on_the_data_are_shown(
     assert certificate.ledger is not None
     more = replace(certificate.ledger, fits=2, epsilon_total=13.0, delta_total=2e-6)
     text = said(page(certificate=replace(certificate, ledger=more)))
-    assert "All 2 fits in the ledger on these patients' data, when this was certified: epsilon 13, delta 2e-6" in text
+    assert (
+        "All 2 fits in the ledger on these patients' data, when this was certified: epsilon 13, delta 2e-6"
+        in text
+    )
     assert "promises little" in text and "promises little" not in said(page())
 
 
@@ -338,6 +340,7 @@ def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     write_table([run.sample(300, seed=7)], folder / "out.parquet", demo)
     record_sample(folder / "run", folder / "out.parquet", rows=300, seed=7)
+    shutil.copyfile(folder / "ledger.sqlite", folder / "before.sqlite")
     publish_quality(folder / "run", folder / "out.parquet", source, ledger=ledger)
     return folder
 
@@ -400,15 +403,10 @@ def test_figures_that_the_ledger_did_not_see_are_refused(
 
 
 def test_figures_from_another_copy_of_the_ledger_are_refused(
-    _measured: Path, measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever measures on copies could take the mean of many answers."""
-    before = tmp_path / "before.sqlite"
-    records = Ledger().records()
-    cut = [one for one in records if one.kind not in ("measured", "figures")]
-    with sqlite3.connect(shutil.copyfile(_measured / "ledger.sqlite", before)) as database:
-        database.execute("DELETE FROM dpsynth_records WHERE number > ?", (cut[-1].number,))
-    monkeypatch.setenv("DPSYNTH_LEDGER", str(before))
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(measured.run.parent / "before.sqlite"))
     with pytest.raises(BudgetError, match="did not see being paid for"):
         measured.release(tmp_path / "made")
 
