@@ -263,10 +263,8 @@ def test_other_fits_on_the_data_are_shown(
     assert certificate.ledger is not None
     more = replace(certificate.ledger, fits=2, epsilon_total=13.0, delta_total=2e-6)
     text = said(page(certificate=replace(certificate, ledger=more)))
-    assert (
-        "All 2 fits in the ledger on these patients' data, when this was certified: epsilon 13, delta 2e-6"
-        in text
-    )
+    title = "All 2 fits in the ledger on these patients' data, when this was certified"
+    assert f"{title}: epsilon 13, delta 2e-6" in text
     assert "promises little" in text and "promises little" not in said(page())
 
 
