@@ -55,8 +55,10 @@ class View:
     def bootstrap(self, rows: int, rng: np.random.Generator) -> View:
         """Return about so many rows of whole units drawn with replacement: a table by chance.
 
-        The last unit is cut, so that there are exactly ``rows`` rows.
+        The last unit is cut, so that there are exactly ``rows`` rows; of no rows there are none.
         """
+        if rows == 0 or self.rows == 0:
+            return self.take(np.zeros(0, dtype=np.int64))
         order = np.argsort(self.units, kind="stable")
         _, starts, counts = np.unique(self.units[order], return_index=True, return_counts=True)
         picked: list[Ints] = []

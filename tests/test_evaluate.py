@@ -160,6 +160,13 @@ def test_a_result_is_replaced_only_when_asked_and_only_if_it_is_one(
     assert (office.folder / "mine" / "notes.txt").read_text() == "keep me"
 
 
+@pytest.mark.parametrize(("source", "drawn"), [(1, 1), (1, 40), (40, 1)])
+def test_tables_of_a_row_or_so_give_what_figures_they_can(source: int, drawn: int) -> None:
+    real, synthetic = simulate(40, seed=1)[:source], simulate(40, seed=2)[:drawn]
+    found = verbs.evaluate(DEMO, real.assign(hba1c=None), verbs.Candidate("few", synthetic))
+    assert found["measures"]["tvd1"]["n"] == drawn and found["notes"]
+
+
 @pytest.mark.parametrize("inside", ["run", "run/more", "bundle/data"])
 def test_results_do_not_go_into_a_run_or_a_bundle(
     office: Office, capsys: pytest.CaptureFixture[str], inside: str
