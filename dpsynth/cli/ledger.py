@@ -230,7 +230,8 @@ def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
 
 def _status(entry: Entry) -> str:
     signed = f", {len(entry.signatures)} signed" if entry.signatures else ""
-    return entry.status + signed + (", released" if entry.releases else "")
+    measured = ", quality measured" if entry.measured is not None else ""
+    return entry.status + signed + measured + (", released" if entry.releases else "")
 
 
 def _entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list[str]:
