@@ -58,8 +58,8 @@ def table(schema: Schema, rows: int, seed: int) -> pd.DataFrame:
             cuts = np.linspace(-2.5, 2.5, len(column.levels) + 1)[1:-1]
             cells = np.array(column.levels, dtype=object)[np.searchsorted(cuts, values)]
         else:
-            cells = np.round(values * 3, 1).astype(object)
-        cells[rng.random(rows) < 0.02] = None
+            cells = np.round(values * 3, 1)
+        cells[rng.random(rows) < 0.02] = None if column.is_categorical else np.nan
         columns[column.name] = cells
     return pd.DataFrame(columns)
 

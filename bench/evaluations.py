@@ -19,6 +19,11 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
+
+from dpsynth.schema import Schema
+from dpsynth.table import open_table
+
 KEYS = ("tvd1", "tvd2", "tvd3", "correlation", "missing", "queries", "c2st", "rules")
 KINDS = ("tstr", "odds", "subgroup_worst_tvd2", "group_means")
 MODELS = ("independent", "mixture", "tvae", "ctgan")
@@ -50,7 +55,10 @@ def measure(table: str, data: str, epsilon: str, work: Path) -> None:
         call("split", table, str(folder / "first/train.csv.gz"), "--holdout", "0.25", *options,
              str(folder / "rest"), environment=environment)  # fmt: skip
     source, held = folder / "rest/train.csv.gz", folder / "first/holdout.csv.gz"
-    people = folder / "rest/holdout.csv.gz"
+    people = folder / "people.csv"  # a synthetic table has no dialect of its own
+    if not people.exists():
+        chunks = open_table(folder / "rest/holdout.csv.gz", Schema.load(table)).chunks()
+        pd.concat(chunks).to_csv(people, index=False)
     for name in (*MODELS, "other people"):
         output = folder / f"{name.replace(' ', '-')}.evaluation"
         spent = (float("nan"), float("nan"))

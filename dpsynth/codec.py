@@ -9,6 +9,8 @@ categories follow the column's ``on_bad`` and ``on_unknown``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -74,30 +76,24 @@ class Codec:
         self._check(frame)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            encoded = coder.encode(frame[name])
-            if len(encoded) and encoded.min() == REFUSED:
-                raise RefusedCellError(
-                    f"column '{name}' declares `refuse`, and a cell is not what it declares; "
-                    "correct the table, or send such cells to missing, a bound or a category by "
-                    "on_bad and on_unknown"
-                )
-            codes[:, place] = encoded
+            codes[:, place] = _taken(coder.encode(frame[name]), frame[name])
         return codes
 
-    def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the modelled columns in their declared types, bounded as `encode` bounds them.
+    def read(self, frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
+        """Return codes as `encode` does, and the same cells bounded, in their declared types.
 
         Unlike ``decode`` of the codes, numbers keep the resolution of their lattice.
 
         Raises:
-            TableError: a modelled column is not in the frame.
+            TableError, RefusedCellError: as `encode`.
         """
         self._check(frame)
-        columns = {
-            name: coder.typed(frame[name])
-            for name, coder in zip(self.names, self._coders, strict=True)
-        }
-        return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
+        codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
+        columns = {}
+        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
+            encoded, columns[name] = coder.read(frame[name])
+            codes[:, place] = _taken(encoded, frame[name])
+        return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
         """Return a frame of typed cells for codes ``[rows, columns]``.
@@ -136,3 +132,13 @@ class Codec:
         """
         lattices = {name: self.lattice(name) for name in self.names}
         return departures(frame, self.schema.modelled, lattices)
+
+
+def _taken(encoded: npt.NDArray[np.int32], cells: pd.Series[Any]) -> npt.NDArray[np.int32]:
+    """Refuse cells that their column refuses."""
+    if len(encoded) and encoded.min() == REFUSED:
+        raise RefusedCellError(
+            f"column '{cells.name}' declares `refuse`, and a cell is not what it declares; correct the "
+            "table, or send such cells to missing, a bound or a category by on_bad and on_unknown"
+        )
+    return encoded

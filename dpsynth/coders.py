@@ -53,10 +53,10 @@ class Coder(Protocol):
     def kinds(self, cells: pd.Series[Any]) -> Kinds:
         """Return the `Kind` of each cell: why `encode` gives it the code that it gives."""
 
-    def typed(self, cells: pd.Series[Any]) -> pd.Series[Any]:
-        """Return each cell in the declared type, as `encode` takes it: bounded, by the policies.
+    def read(self, cells: pd.Series[Any]) -> tuple[Codes, pd.Series[Any]]:
+        """Return codes as `encode` does, and each cell so bounded, in the declared type.
 
-        What the column refuses is given as missing, or as its first category or point.
+        What the column refuses is missing there, or its first category or a bound.
         """
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
@@ -108,13 +108,25 @@ class NumericCoder:
 
     def encode(self, cells: pd.Series[Any]) -> Codes:
         """Return the code of each cell, `REFUSED` for one that the column refuses."""
+        return self._encode(*read_cells(cells, self.column, self.decimal))[0]
+
+    def read(self, cells: pd.Series[Any]) -> tuple[Codes, pd.Series[Any]]:
+        """Return codes, and each cell at its own lattice point, however many share a code."""
         values, missing = read_cells(cells, self.column, self.decimal)
+        codes, positions = self._encode(values, missing)
+        bad = ~np.isfinite(values) | (missing & self.column.required)
+        positions[bad] = 0 if self.column.on_bad == "minimum" else self.lattice.points - 1
+        absent = (missing | (bad & (self.column.on_bad == MISSING))) & self.column.nullable
+        return codes, typed_series(self.lattice.values(positions), absent, self.column)
+
+    def _encode(self, values: Floats, missing: Bools) -> tuple[Codes, npt.NDArray[np.int64]]:
+        """Return codes, and positions on the lattice; those of bad cells mean nothing."""
         bad = ~np.isfinite(values)
         positions = self.lattice.positions(np.where(bad, 0.0, values))
         codes = self.grid.code_of(positions).astype(np.int32)
         codes[bad] = self._bad_code
         codes[missing] = self.grid.codes if self.column.nullable else self._bad_code
-        return codes
+        return codes, positions
 
     def kinds(self, cells: pd.Series[Any]) -> Kinds:
         """Return the `Kind` of each cell; clipped is what lies outside the declared bounds."""
@@ -126,15 +138,6 @@ class NumericCoder:
         kinds[~np.isfinite(values)] = Kind.BAD
         kinds[missing] = Kind.MISSING
         return kinds
-
-    def typed(self, cells: pd.Series[Any]) -> pd.Series[Any]:
-        """Return each cell at its own lattice point, however many points share a code."""
-        values, missing = read_cells(cells, self.column, self.decimal)
-        bad = ~np.isfinite(values) | (missing & self.column.required)
-        positions = self.lattice.positions(np.where(bad, 0.0, values))
-        positions[bad] = 0 if self.column.on_bad == "minimum" else self.lattice.points - 1
-        absent = (missing | (bad & (self.column.on_bad == MISSING))) & self.column.nullable
-        return typed_series(self.lattice.values(positions), absent, self.column)
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Draw a lattice point uniformly among those of each code."""
@@ -181,10 +184,11 @@ class CategoryCoder:
         kinds = [self._read(text)[1] for text in texts]
         return np.array([*kinds, Kind.MISSING], dtype=np.uint8)[of_text]
 
-    def typed(self, cells: pd.Series[Any]) -> pd.Series[Any]:
-        """Return the category that `encode` takes each cell for."""
-        codes = np.maximum(self.encode(cells), 0)
-        return self.decode(codes, np.random.default_rng(0))  # a category has nothing to draw
+    def read(self, cells: pd.Series[Any]) -> tuple[Codes, pd.Series[Any]]:
+        """Return codes, and the category that each cell is taken for."""
+        codes = self.encode(cells)
+        rng = np.random.default_rng(0)  # a category has nothing to draw
+        return codes, self.decode(np.maximum(codes, 0), rng)
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Return the category of each code; strings are objects, None where missing."""

@@ -130,8 +130,9 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
     """
     frames, codes, units = [], [], []
     for chunk in table.chunks():
-        codes.append(codec.encode(chunk))
-        frames.append(codec.typed(chunk))
+        read, typed = codec.read(chunk)
+        codes.append(read)
+        frames.append(typed)
         if keys is not None:
             units.append(keys.units(chunk))
     rows = sum(map(len, codes))

@@ -543,3 +543,15 @@ def test_the_codec_is_light_to_import() -> None:
     code = f"import sys, dpsynth.codec; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_read_gives_the_codes_and_the_cells_that_have_them(every_type: Schema) -> None:
+    """Cells in their types are coded as the text was, whatever the text."""
+    codec = Codec(every_type)
+    names = [column.name for column in every_type.modelled]
+    texts = ["", "NA", "x", "-5", "0", "1", "9", "30", "70.04", "1e9", "F", "true", "2015-05-05"]
+    frame = pd.DataFrame({name: texts for name in names})
+    codes, typed = codec.read(frame)
+    assert (codes == codec.encode(frame)).all()
+    assert (codec.encode(typed) == codes).all()
+    assert codec.conforms(typed) == []
