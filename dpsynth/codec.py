@@ -138,7 +138,8 @@ def _taken(encoded: npt.NDArray[np.int32], cells: pd.Series[Any]) -> npt.NDArray
     """Refuse cells that their column refuses."""
     if len(encoded) and encoded.min() == REFUSED:
         raise RefusedCellError(
-            f"column '{cells.name}' declares `refuse`, and a cell is not what it declares; correct the "
-            "table, or send such cells to missing, a bound or a category by on_bad and on_unknown"
+            f"column '{cells.name}' declares `refuse`, and a cell is not what it declares; "
+            "correct the table, or send such cells to missing, a bound or a category by on_bad "
+            "and on_unknown"
         )
     return encoded
