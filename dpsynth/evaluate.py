@@ -28,7 +28,7 @@ from dpsynth.eval.tables import Source, Tables, shared_people
 from dpsynth.run import Run
 from dpsynth.samples import drawn_from
 from dpsynth.schema import Schema
-from dpsynth.table import open_table
+from dpsynth.table import open_synthetic, open_table
 
 EVALUATION, PAGE = "evaluation.json", "internal.html"
 COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
@@ -134,6 +134,8 @@ def compare(
         raise InputError("a comparison needs two tables or more, under different names")
     check_place(output, overwrite)
     schema.require_complete()
+    for candidate in candidates:
+        open_synthetic(candidate.table, schema)  # its header, before hours are spent on another
     documents = []
     for candidate in candidates:
 

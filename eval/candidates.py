@@ -53,14 +53,20 @@ def _real(document: Document, name: str) -> Any:
 
 
 def summary(documents: Sequence[Document], names: Sequence[str]) -> str:
-    """Say which candidate is best most often among the leading measures."""
-    keys = _leading(documents)
-    wins = [count for count, _ in _ranks(documents)]
+    """Say which candidate is clearly best most often among the leading measures.
+
+    A measure counts where no other's interval meets that of the best.
+    """
+    rows = [_row(documents, key) for key in _leading(documents)]
+    clear = [best_of(row) for row in rows if not close_to(row, best_of(row))]
+    wins = [sum(place in best for best in clear if len(best) == 1) for place in range(len(names))]
     top = max(wins)
     if not top:
-        return "There is nothing to rank."
+        return "No table is clearly better than the others in any headline measure."
     first = listed(name for name, count in zip(names, wins, strict=True) if count == top)
-    return f"Best most often: {first}, in {top} of {counted(len(keys), 'headline measure')}."
+    return (
+        f"Clearly best most often: {first}, in {top} of {counted(len(rows), 'headline measure')}."
+    )
 
 
 def _ranks(documents: Sequence[Document]) -> list[tuple[int, int]]:

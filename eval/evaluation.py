@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth.errors import InputError
+from dpsynth.eval.copies import copies
 from dpsynth.eval.fidelity import fidelity
 from dpsynth.eval.gates import Gate, judged
 from dpsynth.eval.part import Part
@@ -21,7 +22,8 @@ from dpsynth.eval.usefulness import usefulness
 FORMAT, VERSION = "dpsynth-evaluation", 1
 
 Progress = Callable[[str, float], None]
-PARTS = ("fidelity", "rules", "models", "usefulness", "subgroups")
+PARTS = ("fidelity", "rules", "copies", "models", "usefulness", "subgroups")
+FEW = 100  # compared rows, below which most figures are chance
 
 
 def evaluation(
@@ -45,11 +47,14 @@ def evaluation(
         raise InputError("the seed of an evaluation is a whole number from 0")
     measures: dict[str, Any] = {}
     details: dict[str, Any] = {}
-    notes: list[str] = []
+    notes = [f"the synthetic table departs from the schema: {one}" for one in tables.departures]
+    if tables.size < FEW:
+        notes.append(f"only {tables.size} rows of each table are compared: most figures are chance")
     for name, part in _parts(tables, seed, progress):
         measures |= {one.key: one.to_dict() for one in part.measures}
         alone = set(part.details) == {name}  # a part that is one list
-        details[name] = part.details[name] if alone else part.details
+        if part.details:
+            details[name] = part.details[name] if alone else part.details
         notes += [note for note in part.notes if note not in notes]
     schema = tables.schema
     return {
@@ -77,6 +82,7 @@ def _parts(tables: Tables, seed: int, progress: Progress) -> Iterator[tuple[str,
     progress("fidelity", 0.0)
     yield "fidelity", fidelity(tables, sources["fidelity"])
     yield "rules", rules(tables, sources["rules"])
+    yield "copies", copies(tables, sources["copies"])
     progress("models", 0.0)
     tried, notes = trials(tables, sources["models"])
     progress("usefulness", 0.0)

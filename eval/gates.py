@@ -19,6 +19,16 @@ from dpsynth.schema_wording import did_you_mean
 
 Measures = Mapping[str, Mapping[str, Any]]
 
+KEYS = (
+    *("tvd1", "tvd2", "tvd3", "correlation", "information", "missing", "patterns", "heaping"),
+    *("tails", "queries", "queries_worst", "c2st", "rules", "copies", "sdmetrics_quality"),
+    *("sdmetrics_shapes", "sdmetrics_pairs", "sdmetrics_diagnostic", "group_means", "survival"),
+    *("cox", "subgroup_worst_tvd2"),
+)
+KINDS = (
+    *("tvd1", "tstr", "tstr_gap", "tstr_linear", "tstr_linear_gap", "calibration"),
+    *("importance", "odds", "subgroup_worst_tstr"),
+)
 LIMITS = ("at_most", "at_least", "beyond_reference")
 EVERY = ":*"  # ends the key of a gate for all figures of a kind
 
@@ -44,7 +54,7 @@ class Gate:
         keys = [self.key]
         if self.key.endswith(EVERY):
             stem = self.key.removesuffix("*")
-            keys = [key for key in measures if key.startswith(stem)]
+            keys = [key for key in measures if key.startswith(stem)] or [self.key]
         return [self._verdict(key, measures.get(key)) for key in keys]
 
     def _verdict(self, key: str, measure: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -79,15 +89,19 @@ class Gate:
         return f"{self.kind.replace('_', ' ')} {self.limit:g}"
 
 
+def shipped() -> str:
+    """Return the file of gates that comes with dpsynth."""
+    return files("dpsynth.eval").joinpath("templates/gates.yaml").read_text(encoding="utf-8")
+
+
 def gates(path: str | Path | None = None) -> tuple[Gate, ...]:
     """Return the gates that come with dpsynth, with those of a file in their place.
 
     Raises:
         InputError: the file is missing, or is no file of gates; all is said with its place.
     """
-    own = files("dpsynth.eval").joinpath("templates/gates.yaml").read_text(encoding="utf-8")
     found: dict[str, Gate] = {}
-    _take(found, _read(yaml.safe_load(own), "gates.yaml"))
+    _take(found, _read(yaml.safe_load(shipped()), "gates.yaml"))
     if path is None:
         return tuple(found.values())
     try:
@@ -95,7 +109,9 @@ def gates(path: str | Path | None = None) -> tuple[Gate, ...]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
-        raise InputError(f"{path} is no YAML; `dpsynth evaluate --help` names a template") from None
+        raise InputError(
+            f"{path} is no YAML; `dpsynth evaluate --show-gates` prints a file to start from"
+        ) from None
     _take(found, _read(document, str(path)))
     return tuple(found.values())
 
@@ -127,6 +143,10 @@ def _gate(one: Any, place: str) -> Gate | str:
     if not isinstance(one, dict) or not isinstance(one.get("key"), str):
         raise InputError(f"{place}: a gate has a key, such as tvd2")
     key: str = one["key"]
+    stem, mark, _ = key.partition(":")
+    if stem not in (KINDS if mark else KEYS):
+        known = (*KEYS, *(f"{kind}:*" for kind in KINDS))
+        raise InputError(f"{place}: there is no measure '{key}'{did_you_mean(key, known)}")
     if one.get("skip") is True:
         return key
     unknown = [str(name) for name in one if name not in ("key", "skip", "reason", *LIMITS)]

@@ -199,11 +199,12 @@ def _worst_distance(
     )  # fmt: skip
     return Measure(
         "subgroup_worst_tvd2",
-        f"Distance of pairs of columns in the group kept worst, {entry['title']}",
+        "Distance of pairs of columns in the group kept worst",
         estimate,
         0.0,
         "Mean total variation distance of pairs of columns among the rows of one group, the one "
-        "whose distance exceeds the most what chance makes of a group of its size.",
+        "whose distance exceeds the most what chance makes of a group of its size. Here it is: "
+        f"{entry['title']}.",
     )
 
 
@@ -231,11 +232,12 @@ def _worst_use(
     return Measure(
         f"subgroup_worst_tstr:{name}",
         f"{figure} of boosting trained on synthetic rows, {trial.task.title}, in the group that "
-        f"loses most, {entries[worst]['title']}",
+        "loses most",
         quality.estimates(rng)["tstr"],
         1.0,
         f"{figure} on real rows of one group, the one where a model that learned from synthetic "
-        "rows falls most behind the same model that learned from the source.",
+        "rows falls most behind the same model that learned from the source. Here it is: "
+        f"{entries[worst]['title']}.",
     )
 
 

@@ -83,6 +83,7 @@ class Tables:
         source: the real rows that the generator learned from.
         synthetic: the rows that are to be judged.
         holdout: real rows of other people; None if there are none.
+        departures: how the synthetic table's cells break the schema, before they were bounded.
     """
 
     schema: Schema
@@ -90,6 +91,7 @@ class Tables:
     source: View
     synthetic: View
     holdout: View | None
+    departures: tuple[str, ...] = ()
 
     @classmethod
     def read(
@@ -112,8 +114,11 @@ class Tables:
             held = _view(open_table(holdout, schema), codec, keys, 2 * OWN)
             if schema.unit.column is not None and np.isin(held.units, real.units).any():
                 raise shared_people()
-        drawn = _view(open_synthetic(synthetic, schema), codec, None)
-        return cls(schema, codec, real, drawn, held)
+        table = open_synthetic(synthetic, schema)
+        drawn = _view(table, codec, None)
+        cells = pd.concat(table.chunks(), ignore_index=True)
+        broken = tuple(str(problem) for problem in codec.conforms(cells))
+        return cls(schema, codec, real, drawn, held, broken)
 
     @property
     def size(self) -> int:

@@ -19,6 +19,7 @@ from dpsynth import evaluate as verbs
 from dpsynth import pipeline
 from dpsynth.cli import main
 from dpsynth.errors import InputError
+from dpsynth.eval.gates import gates
 from dpsynth.ledger import Ledger
 from dpsynth.publish import publish_quality
 from dpsynth.release import release
@@ -135,10 +136,10 @@ def test_the_folder_is_for_its_owner_and_holds_document_and_page(
 def test_the_command_reports_and_a_failed_gate_is_exit_code_3(
     office: Office, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    gates = tmp_path / "gates.yaml"
-    gates.write_text("version: 1\ngates: [{key: tvd1, at_most: 0.0001, reason: none can}]\n")
+    path = tmp_path / "gates.yaml"
+    path.write_text("version: 1\ngates: [{key: tvd1, at_most: 0.0001, reason: none can}]\n")
     arguments = ["evaluate", office.path("run"), *office.arguments, "--json"]
-    assert call(*arguments, "--gates", str(gates), "-o", office.path("new")) == 3
+    assert call(*arguments, "--gates", str(path), "-o", office.path("new")) == 3
     out, err = capsys.readouterr()
     told = json.loads(out)
     assert told["kind"] == "dpsynth.evaluate" and told["internal"] is True
@@ -165,6 +166,32 @@ def test_tables_of_a_row_or_so_give_what_figures_they_can(source: int, drawn: in
     real, synthetic = simulate(40, seed=1)[:source], simulate(40, seed=2)[:drawn]
     found = verbs.evaluate(DEMO, real.assign(hba1c=None), verbs.Candidate("few", synthetic))
     assert found["measures"]["tvd1"]["n"] == drawn and found["notes"]
+
+
+def test_cells_outside_the_schema_are_named_in_the_notes() -> None:
+    drawn = simulate(40, seed=2).assign(ward="oncology")
+    found = verbs.evaluate(DEMO, simulate(40, seed=1), verbs.Candidate("theirs", drawn))
+    [note] = [one for one in found["notes"] if "ward" in one and "departs" in one]
+    assert "oncology" not in note  # a note names columns and rules
+    assert any(one.startswith("only ") for one in found["notes"])
+
+
+def test_the_gates_that_ship_can_be_printed_and_used(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert call("evaluate", "--show-gates") == 0
+    (tmp_path / "gates.yaml").write_text(capsys.readouterr().out)
+    assert gates(tmp_path / "gates.yaml") == gates()
+
+
+def test_what_could_not_be_judged_is_said(
+    office: Office, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict = {"key": "c2st", "passed": None, "value": None, "limit": "at most 0.8"}
+    empty = {"measures": {}, "gates": [verdict], "notes": [], "internal": True, "tables": {}}
+    monkeypatch.setattr(verbs, "_judged", lambda *_: {**empty, "seed": 0, "run": None})
+    assert call("evaluate", office.path("run"), *office.arguments) == 0
+    assert "not judged: c2st" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("inside", ["run", "run/more", "bundle/data"])

@@ -49,6 +49,11 @@ def test_a_gate_for_all_of_a_kind_judges_each() -> None:
     assert [(v["key"], v["passed"]) for v in verdicts] == [("gap:a", True), ("gap:b", False)]
 
 
+def test_a_gate_for_a_kind_of_which_nothing_was_measured_is_listed() -> None:
+    [verdict] = judged({}, [Gate("gap:*", "at_most", 0.1, "r")])
+    assert verdict["key"] == "gap:*" and verdict["passed"] is None
+
+
 def test_what_was_not_measured_has_no_verdict() -> None:
     [verdict] = judged({}, [Gate("a", "at_most", 0.1, "r")])
     assert verdict["passed"] is None and verdict["value"] is None
@@ -80,11 +85,13 @@ def test_a_file_replaces_adds_and_switches_off(tmp_path: Path) -> None:
         ("gates: []", "version and gates"),
         ("version: 2\ngates: []", "version is 1"),
         ("version: 1\ngates: [{at_most: 1, reason: r}]", "has a key"),
-        ("version: 1\ngates: [{key: a, at_mots: 1, reason: r}]", "at_most"),
-        ("version: 1\ngates: [{key: a, at_most: 1, at_least: 0, reason: r}]", "one of"),
-        ("version: 1\ngates: [{key: a, at_most: x, reason: r}]", "is a number"),
-        ("version: 1\ngates: [{key: a, at_most: .nan, reason: r}]", "is a number"),
-        ("version: 1\ngates: [{key: a, at_most: 1}]", "has a reason"),
+        ("version: 1\ngates: [{key: c2ts, at_most: 1, reason: r}]", "did you mean 'c2st'"),
+        ("version: 1\ngates: [{key: 'tstr_gpa:x', at_most: 1, reason: r}]", "no measure"),
+        ("version: 1\ngates: [{key: tvd1, at_mots: 1, reason: r}]", "at_most"),
+        ("version: 1\ngates: [{key: tvd1, at_most: 1, at_least: 0, reason: r}]", "one of"),
+        ("version: 1\ngates: [{key: tvd1, at_most: x, reason: r}]", "is a number"),
+        ("version: 1\ngates: [{key: tvd1, at_most: .nan, reason: r}]", "is a number"),
+        ("version: 1\ngates: [{key: tvd1, at_most: 1}]", "has a reason"),
     ],
 )
 def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, said: str) -> None:

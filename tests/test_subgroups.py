@@ -75,10 +75,10 @@ def test_the_group_whose_relations_are_lost_is_named_though_it_is_not_the_smalle
     found = {measure.key: measure for measure in part.measures}
     assert levels["a"]["worst"] and not levels["b"]["worst"]
     worst = found["subgroup_worst_tvd2"]
-    assert worst.title.endswith("site: a") and worst.estimate.value == levels["a"]["tvd2"]
+    assert worst.meaning.endswith("site: a.") and worst.estimate.value == levels["a"]["tvd2"]
     assert worst.estimate.reference is not None
     assert worst.estimate.low > worst.estimate.reference
-    assert found["subgroup_worst_tstr:ill"].title.endswith("site: a")
+    assert found["subgroup_worst_tstr:ill"].meaning.endswith("site: a.")
     use = levels["a"]["tstr"]["ill"]
     assert use["n"] == 600 and use["trtr"] - use["value"] > 0.02
 

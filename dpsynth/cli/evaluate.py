@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpsynth.cli.console import Console, output_options, table
+from dpsynth.cli.console import Console, counted, output_options, table
 from dpsynth.errors import GateError, InputError
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ HEADLINES = (
 HEADLINE_KINDS = ("tstr:", "odds:")
 
 
+def _show_gates(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    """Print the gates that ship, and stop."""
+    if asked:
+        from dpsynth.eval.gates import shipped
+
+        click.echo(shipped(), nl=False)
+        context.exit()
+
+
 @click.command(
     epilog="Example:  dpsynth evaluate run/ train.csv --synthetic out.parquet "
     "--holdout holdout.csv -o internal/"
@@ -41,8 +50,21 @@ HEADLINE_KINDS = ("tstr:", "odds:")
 @click.option("--holdout", type=click.Path(), help="Real rows of people who are not in DATA.")
 @click.option("--output", "-o", type=click.Path(), help="Folder for the figures and the page.")
 @click.option("--force", is_flag=True, help="Replace an earlier evaluation in that folder.")
-@click.option("--gates", "limits", type=click.Path(), help="YAML of internal gates; see the docs.")
-@click.option("--seed", default=0, show_default=True, help="Of subsamples and splits.")
+@click.option("--gates", "limits", type=click.Path(), help="YAML of internal gates of your own.")
+@click.option(
+    "--show-gates",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_gates,
+    help="Print the gates that ship, as a file to start from.",
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Of subsamples and splits: the same seed gives the same figures.",
+)
 @click.option(
     "--publish",
     is_flag=True,
@@ -97,18 +119,25 @@ def evaluate(
         )
         lines = _lines(document)
         if output is not None:
-            lines += ["", f"page        {output}/{verbs.PAGE}"]
+            lines += ["", f"page        {Path(output) / verbs.PAGE}"]
         if published is not None:
-            lines.append(f"published   {subject}/quality.json: {len(published.statistics)} figures")
+            lines.append(f"published   {Path(subject) / 'quality.json'}")
         values = {
             name: document[name] for name in ("internal", "tables", "run", "seed", "measures")
         }
         values |= {"gates": document["gates"], "notes": document["notes"], "output": output}
         console.result("evaluate", values, lines)
+        for note in document["notes"]:
+            if note.startswith(("the synthetic table departs", "only ")):
+                console.advice(f"Note: {note}")
+        unjudged = [one["key"] for one in document["gates"] if one["passed"] is None]
+        if unjudged:
+            console.advice(f"Not measured, so not judged: {', '.join(unjudged)}")
         console.advice("Internal: computed from real rows. Do not release.")
         failed = [verdict["key"] for verdict in document["gates"] if verdict["passed"] is False]
         if failed:
-            raise GateError(f"{len(failed)} internal gates failed: {', '.join(failed)}")
+            many = counted(len(failed), "internal gate")
+            raise GateError(f"{many} failed: {', '.join(failed)}")
 
 
 @click.command(
@@ -162,13 +191,13 @@ def compare(
             [
                 key,
                 *[_number(measures.get(key, {}).get("value")) for measures in every],
-                *[_number(every[0][key][name]) for name in ("reference", "chance")],
+                *[_number(_common(every, key, name)) for name in ("reference", "chance")],
             ]
             for key in keys
         ]
         lines = table(("measure", *names, "holdout", "by chance"), rows)
         if output is not None:
-            lines += ["", f"page        {output}/{verbs.COMPARISON_PAGE}"]
+            lines += ["", f"page        {Path(output) / verbs.COMPARISON_PAGE}"]
         values = {
             "internal": True,
             "seed": seed,
@@ -189,6 +218,8 @@ def _subject(subject: str, synthetic: str) -> tuple[Schema, Candidate]:
         return Run.load(subject).schema, Candidate.of_run(subject, synthetic)
     if Path(subject).is_dir():
         raise InputError(f"{subject} is a folder, but no run; name a run or a schema")
+    if Path(subject).name.lower().endswith((".csv", ".csv.gz", ".parquet")):
+        raise InputError(f"{subject} is a table; the order is: evaluate RUN|SCHEMA DATA")
     return Schema.load(subject), Candidate(Path(synthetic).name, synthetic)
 
 
@@ -239,6 +270,12 @@ def _lines(document: dict[str, Any]) -> list[str]:
         "",
         *table(("gate", "", "value", "limit"), verdicts),
     ]
+
+
+def _common(every: list[dict[str, Any]], key: str, name: str) -> float | None:
+    """Return a reference that all candidates share; a group of one's own has its own."""
+    found = {measures[key][name] for measures in every if key in measures}
+    return found.pop() if len(found) == 1 else None
 
 
 def _is_headline(key: str) -> bool:

@@ -20,6 +20,7 @@ from dpsynth.events import ChosenHistograms, PoissonSgd
 if TYPE_CHECKING:
     from dpsynth.events import Event
     from dpsynth.pipeline import Prepared
+    from dpsynth.plan import PrivacyPlan
     from dpsynth.preview import Preview, Wish
     from dpsynth.schema import Schema
 
@@ -84,6 +85,8 @@ def plan(
             *table(("mechanism", "share", "noise"), rows),
         ]
         wish = Wish(loaded, dataset or UNNAMED, tier, model, publish_quality)
+        if publish_quality is not None:
+            lines += ["", _published_within(calibrated, loaded)]
         answer = _answer(console, prepared, wish, policy, named=dataset is not None)
         if answer is not None:
             values["policy"] = answer.to_dict()
@@ -167,6 +170,20 @@ def describe_event(event: Event) -> str:
         return f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all"
     sd = event.sigma / (event.unit_mass or 1)
     return f"{event.histograms} histograms, {counted}; discrete Gaussian, sd {sd:.4g}"
+
+
+def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
+    """Say how sharp a public figure will be, so that nobody pays for one that tells nothing."""
+    from dpsynth.quality_event import QUALITY
+
+    event = plan.event(QUALITY)
+    assert isinstance(event, ChosenHistograms)
+    rows = schema.rows.value
+    half = 1.96 * event.noise_multiplier * math.sqrt(event.most) * event.mass / (2 * rows)
+    return (
+        f"quality     a column's distance (0 to 1) will be published within about {half:.2g} if "
+        f"measured on {rows} rows, {5 * half:.2g} on a holdout of a fifth of them"
+    )
 
 
 def unit_text(schema: Schema) -> str:
