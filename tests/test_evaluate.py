@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import stat
 import subprocess
@@ -144,7 +145,7 @@ def test_the_command_reports_and_a_failed_gate_is_exit_code_3(
     told = json.loads(out)
     assert told["kind"] == "dpsynth.evaluate" and told["internal"] is True
     assert [v["passed"] for v in told["gates"] if v["key"] == "tvd1"] == [False]
-    assert "1 internal gate failed: tvd1" in err
+    assert re.search("internal gates? failed: .*tvd1", err)
     assert (office.folder / "new" / "internal.html").exists()  # the verdict stops nothing else
 
 
