@@ -45,7 +45,7 @@ TVD2, TVD3: mean total variation distance of one, two, three columns to the trai
 AUROC of gradient boosting trained on synthetic rows and tested on real ones. C2ST: AUC of telling
 synthetic from real rows (.5: cannot be told). Means over the seeds, ± half their range. The noise
 is never seeded, so a repeat differs. A table of more than 1 / delta units is fitted at a tenth of
-delta. Seconds are of one thread. Real rows give the floors: the
+delta. Seconds are of one thread, beside other work. Real rows give the floors: the
 distances of the test rows, with the AUROC of training on the real training rows in their line, and
 a bootstrap of the training rows, scored as if it were synthetic.
 """

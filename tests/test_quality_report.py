@@ -303,3 +303,30 @@ def test_equal_results_draw_equal_bytes(tmp_path: Path) -> None:
     assert first == (tmp_path / "b.svg").read_bytes() and b"<svg" in first
     draw(lines[:-2], peers, tmp_path / "c.svg", delta=1e-5)
     assert first != (tmp_path / "c.svg").read_bytes()
+
+
+def test_the_page_holds_the_means_of_the_record() -> None:
+    """Each mean of three seeds in bench/quality.jsonl stands in its table of docs/benchmarks.md."""
+    page = (BENCH.parent / "docs" / "benchmarks.md").read_text()
+    titles = {
+        ("cardio", "row"): "### cardio, rows",
+        ("diabetes130", "row"): "### diabetes130, rows",
+        ("diabetes130", "patient"): "### diabetes130, patients",
+        ("brfss2015", "row"): "### brfss2015, rows",
+    }
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for line in (BENCH / "quality.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        if record["key"][1] != "floor":
+            table, unit, model = record["key"][:3]
+            found.setdefault((table, unit, model), []).append(record)
+    assert set(found) == {
+        (*place, model) for place in titles for model in ("independent", "mixture", "tvae", "ctgan")
+    }
+    for (table, unit, model), records in found.items():
+        text = page[page.index(titles[table, unit]) :].split("\n### ")[0]
+        rows = [line for line in text.splitlines() if f"| {model} |" in line]
+        for epsilon, row in zip((1.0, 3.0, 10.0), rows, strict=True):
+            seeds = [one["tvd2"] for one in records if one["key"][3] == epsilon]
+            assert len(seeds) == 3
+            assert f"{sum(seeds) / 3:.4f}".lstrip("0") in row
