@@ -23,7 +23,7 @@ LEADING = {
         "c2st",
     ),
     "Usefulness": ("tstr", "tstr_linear", "odds", "importance", "group_means", "survival"),
-    "Subgroups and rules": ("subgroup_worst_tvd2", "subgroup_worst_tstr", "rules"),
+    "Subgroups and rules": ("subgroup_worst_tvd2", "subgroup_worst_tstr", "rules", "copies"),
 }
 _REST = {
     "Fidelity": (
