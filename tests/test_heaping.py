@@ -11,34 +11,9 @@ import pytest
 from dpsynth.eval.heaping import COMMONEST, heaping
 from dpsynth.eval.part import Part
 from dpsynth.eval.sides import Sides
-from dpsynth.eval.tables import Tables
 from dpsynth.eval.tails import tails
-from dpsynth.schema import Schema
 
-BASIS = "made for this test"
-
-
-def number(name: str, low: int, high: int, **more: Any) -> dict[str, Any]:
-    limits = {"minimum": low, "maximum": high, **more}
-    return {
-        "name": name,
-        "type": "integer",
-        "constraints": limits,
-        "dpsynth": {"bounds_basis": BASIS},
-    }
-
-
-def tables(
-    fields: list[dict[str, Any]],
-    source: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    holdout: pd.DataFrame | None = None,
-    **more: Any,
-) -> Tables:
-    size = {"value": 1000, "basis": BASIS}
-    document = {"version": 1, "population": size, "rows": size, **more}
-    schema = Schema.from_dict({"fields": fields, "dpsynth": document})
-    return Tables.read(schema, source, synthetic, holdout)
+from .evaluation_tables import BASIS, number, tables
 
 
 def compared(field: dict[str, Any], *values: Any) -> Part:

@@ -12,32 +12,8 @@ from dpsynth.eval.joints import MOST_TRIPLES, _sets, joints
 from dpsynth.eval.part import Measure
 from dpsynth.eval.sides import Sides
 from dpsynth.eval.tables import Tables
-from dpsynth.schema import Schema
 
-BASIS = "made for this test"
-
-
-def words(name: str, *levels: str, **more: Any) -> dict[str, Any]:
-    limits = {"enum": list(levels), **more}
-    return {
-        "name": name,
-        "type": "string",
-        "constraints": limits,
-        "dpsynth": {"bounds_basis": BASIS},
-    }
-
-
-def tables(
-    fields: list[dict[str, Any]],
-    source: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    holdout: pd.DataFrame | None = None,
-    **more: Any,
-) -> Tables:
-    size = {"value": 1000, "basis": BASIS}
-    document = {"version": 1, "population": size, "rows": size, **more}
-    schema = Schema.from_dict({"fields": fields, "dpsynth": document})
-    return Tables.read(schema, source, synthetic, holdout)
+from .evaluation_tables import tables, words
 
 
 def measured(compared: Tables) -> tuple[dict[str, Measure], dict[str, Any], tuple[str, ...]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,44 +10,10 @@ from hypothesis import strategies as st
 
 from dpsynth.eval.margins import MOST_BINS, OTHERS, _spans, distribution, margins
 from dpsynth.eval.sides import Sides
-from dpsynth.eval.tables import Tables
 from dpsynth.lattice import Lattice
-from dpsynth.schema import Column, Schema
+from dpsynth.schema import Column
 
-BASIS = "made for this test"
-
-
-def number(name: str, low: int, high: int, **more: Any) -> dict[str, Any]:
-    limits = {"minimum": low, "maximum": high, **more}
-    return {
-        "name": name,
-        "type": "integer",
-        "constraints": limits,
-        "dpsynth": {"bounds_basis": BASIS},
-    }
-
-
-def words(name: str, *levels: str, **more: Any) -> dict[str, Any]:
-    limits = {"enum": list(levels), **more}
-    return {
-        "name": name,
-        "type": "string",
-        "constraints": limits,
-        "dpsynth": {"bounds_basis": BASIS},
-    }
-
-
-def tables(
-    fields: list[dict[str, Any]],
-    source: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    holdout: pd.DataFrame | None = None,
-    **more: Any,
-) -> Tables:
-    size = {"value": 1000, "basis": BASIS}
-    document = {"version": 1, "population": size, "rows": size, **more}
-    schema = Schema.from_dict({"fields": fields, "dpsynth": document})
-    return Tables.read(schema, source, synthetic, holdout)
+from .evaluation_tables import BASIS, number, tables, words
 
 
 def test_short_numbers_keep_their_values() -> None:

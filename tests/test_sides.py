@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,44 +10,9 @@ from dpsynth.eval.bins import Bins
 from dpsynth.eval.estimate import jackknife_error
 from dpsynth.eval.figure import Figure, Variants, absolute, plain
 from dpsynth.eval.sides import GROUPS, Sides
-from dpsynth.eval.tables import Tables
 from dpsynth.eval.tvd import half_l1, tvd
-from dpsynth.schema import Schema
 
-BASIS = "made for this test"
-
-
-def number(name: str, low: int, high: int, **more: Any) -> dict[str, Any]:
-    limits = {"minimum": low, "maximum": high, **more}
-    return {
-        "name": name,
-        "type": "integer",
-        "constraints": limits,
-        "dpsynth": {"bounds_basis": BASIS},
-    }
-
-
-def words(name: str, *levels: str, **more: Any) -> dict[str, Any]:
-    limits = {"enum": list(levels), **more}
-    return {
-        "name": name,
-        "type": "string",
-        "constraints": limits,
-        "dpsynth": {"bounds_basis": BASIS},
-    }
-
-
-def tables(
-    fields: list[dict[str, Any]],
-    source: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    holdout: pd.DataFrame | None = None,
-    **more: Any,
-) -> Tables:
-    size = {"value": 1000, "basis": BASIS}
-    document = {"version": 1, "population": size, "rows": size, **more}
-    schema = Schema.from_dict({"fields": fields, "dpsynth": document})
-    return Tables.read(schema, source, synthetic, holdout)
+from .evaluation_tables import BASIS, number, tables, words
 
 
 def people(rows: int, seed: int) -> pd.DataFrame:
