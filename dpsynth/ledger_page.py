@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from dpsynth.ledger_accounts import Account, explained
 from dpsynth.ledger_entry import CHARGED, Entry
 from dpsynth.ledger_export import Snapshot
 from dpsynth.ledger_state import Adopted
+from dpsynth.page_frame import environment
 from dpsynth.policy import Cap, Policy
 from dpsynth.policy_rules import OVERALL, ROLLING, SINGLE, YEAR, Meter
 from dpsynth.privacy_filter import exactly
@@ -109,17 +108,6 @@ def page(snapshot: Snapshot) -> str:
     )
 
 
-def shown(text: str) -> str:
-    """Name each invisible character, and make one line of several.
-
-    >>> shown("pilot" + chr(0x202E) + " 2026")
-    'pilot[U+202E] 2026'
-    """
-    return "".join(
-        c if c.isprintable() else " " if c.isspace() else f"[U+{ord(c):04X}]" for c in text
-    )
-
-
 def figure(value: float) -> str:
     """Write a number as `dpsynth ledger show` does, without zeros in the exponent."""
     mantissa, mark, exponent = f"{value:.4g}".partition("e")
@@ -165,28 +153,15 @@ def caps_of(policy: Policy) -> list[tuple[str, Cap | None]]:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("dpsynth", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
-    environment.filters |= {
-        "said": lambda text: Markup("<bdi>{}</bdi>").format(shown(text)),
+    made = environment("dpsynth")
+    made.filters |= {
         "figure": figure,
         "factor": factor,
         "one_in": one_in,
         "day": day,
     }
-    environment.globals |= {"caps_of": caps_of, "explained": explained, "brief": _brief}
-    return environment
-
-
-def _finalize(value: Any) -> Any:
-    """Let no text of a person onto the page as it is, whatever the template does with it."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    made.globals |= {"caps_of": caps_of, "explained": explained, "brief": _brief}
+    return made
 
 
 def _budget(snapshot: Snapshot, account: Account) -> Budget:

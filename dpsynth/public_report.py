@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from dpsynth import __version__, svg
@@ -22,6 +21,7 @@ from dpsynth.budget_words import BudgetLine, budget_lines
 from dpsynth.bundle import Drawing
 from dpsynth.certificate import Certificate
 from dpsynth.column_words import Fact, facts_of, kind_of, summary_of
+from dpsynth.page_frame import environment
 from dpsynth.page_text import (
     figure,
     figure_at_most,
@@ -112,16 +112,8 @@ def public_page(
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("dpsynth", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
-    environment.filters |= {
-        "said": lambda text: Markup("<bdi>{}</bdi>").format(shown(text)),
+    made = environment("dpsynth")
+    made.filters |= {
         "figure": figure,
         "percent": lambda share: _unbroken(percent(share)),
         "at_least": lambda share: _unbroken(percent_at_least(share)),
@@ -131,17 +123,12 @@ def _environment() -> Environment:
         "one_in": one_in,
         "sentence": _sentence,
     }
-    environment.globals |= {
+    made.globals |= {
         "hundred": svg.hundred,
         "found": lambda verdict: _judged(verdict, verdict.value),
         "limit": lambda verdict: _judged(verdict, verdict.limit),
     }
-    return environment
-
-
-def _finalize(value: Any) -> Any:
-    """Let no text of a person onto the page as it is, whatever the template does with it."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return made
 
 
 def _sentence(text: str) -> str:

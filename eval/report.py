@@ -208,36 +208,18 @@ def _render(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from dpsynth.page_frame import environment, said
 
-    environment = Environment(
-        loader=PackageLoader("dpsynth.eval", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
-    environment.filters |= {
-        "said": said,
+    made = environment("dpsynth.eval")
+    made.filters |= {
         "said_plain": shown,
         "shown": shown,
         "cell": lambda cell: cell if isinstance(cell, Markup) else said(cell),
         "kind": lambda block: type(block).__name__,
         "anchor": _anchor,
     }
-    environment.globals |= {"plotly": _plotly}
-    return environment
-
-
-def said(text: object) -> Markup:
-    """Escape a text, and set it apart, so that right-to-left letters reorder nothing else."""
-    return Markup("<bdi>{}</bdi>").format(shown(text))
-
-
-def _finalize(value: Any) -> Any:
-    """Let no text onto the page as it is, whatever the template does with it."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    made.globals |= {"plotly": _plotly}
+    return made
 
 
 def _anchor(key: str) -> str:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dpsynth import page_text
+
 # What `reference` is of a measure whose key begins so; of all others it is the holdout.
 _TRAINED = ("tstr", "calibration", "subgroup_worst_tstr")
 SOURCE, SYNTHETIC, HOLDOUT = "source", "synthetic", "holdout"
@@ -17,9 +19,7 @@ def shown(text: object) -> str:
     >>> shown("age" + chr(0x202E) + " at" + chr(10) + "entry")
     'age[U+202E] at entry'
     """
-    return "".join(
-        c if c.isprintable() else " " if c.isspace() else f"[U+{ord(c):04X}]" for c in str(text)
-    )
+    return page_text.shown(str(text))
 
 
 def cut(text: object, most: int = 22) -> str:

@@ -27,8 +27,9 @@ from dpsynth.ledger_chain import Head
 from dpsynth.ledger_entry import Spent, Status
 from dpsynth.ledger_export import Snapshot, exported
 from dpsynth.ledger_office import adopt, enter_release, sign, void
-from dpsynth.ledger_page import factor, figure, one_in, page, shown
+from dpsynth.ledger_page import factor, figure, one_in, page
 from dpsynth.ledger_state import Adopted, State, past_of
+from dpsynth.page_text import shown
 from dpsynth.policy import Cap, Caps, Policy
 
 Reserve = Callable[..., Entry]
