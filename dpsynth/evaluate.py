@@ -1,8 +1,7 @@
-"""The verbs that hold synthetic tables against real ones: evaluate, compare, publish quality.
+"""The verbs that hold synthetic tables against real ones: evaluate and compare.
 
-What `evaluate` and `compare` find is internal: it goes into a folder of its own that only its owner
-can read, never into a run or a bundle. `publish_quality` is the one way from here to the public: a
-mechanism that the plan of the fit has paid for.
+What they find is internal: it goes into a folder of its own that only its owner can read, never
+into a run or a bundle. The one way to the public is `dpsynth.publish`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dpsynth.atomic import atomic_folder, check_apart, check_vacant
 from dpsynth.cohort import NO_KEY, Keys
 from dpsynth.documents import file_digest, written
 from dpsynth.errors import InputError
-from dpsynth.eval.evaluation import Progress, evaluation
+from dpsynth.eval.evaluation import Progress, evaluation, silent
 from dpsynth.eval.gates import Gate, gates
 from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.eval.tables import Source, Tables, shared_people
@@ -33,10 +32,6 @@ from dpsynth.table import open_synthetic, open_table
 EVALUATION, PAGE = "evaluation.json", "internal.html"
 COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
 _RESULTS = ({EVALUATION, PAGE}, {COMPARISON, COMPARISON_PAGE})
-
-
-def _silent(stage: str, part: float) -> None:
-    """Show nothing."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +56,23 @@ class Candidate:
             GateError: the table is not recorded there, or was changed since.
         """
         run, _ = Run.load(folder), drawn_from(folder, table)
-        certificate = run.certificate or {}
-        facts = {
-            "model": run.model,
-            "epsilon": certificate.get("epsilon"),
-            "delta": certificate.get("delta"),
-            "stamps": list(run.stamps),
-        }
-        return cls(Path(table).name, table, facts)
+        return cls(Path(table).name, table, _facts(run))
+
+    @classmethod
+    def drawn(cls, name: str, run: Run, seed: int) -> Candidate:
+        """Draw the schema's number of rows from a run."""
+        return cls(name, run.sample(seed=seed), _facts(run))
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    """Return what pages say of a run."""
+    certificate = run.certificate or {}
+    return {
+        "model": run.model,
+        "epsilon": certificate.get("epsilon"),
+        "delta": certificate.get("delta"),
+        "stamps": list(run.stamps),
+    }
 
 
 def evaluate(
@@ -81,7 +85,7 @@ def evaluate(
     seed: int = 0,
     output: str | Path | None = None,
     overwrite: bool = False,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure a synthetic table against its source: fidelity, rules, usefulness, subgroups.
 
@@ -122,7 +126,7 @@ def compare(
     seed: int = 0,
     output: str | Path | None = None,
     overwrite: bool = False,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> list[dict[str, Any]]:
     """Measure several synthetic tables against one source, on the same tasks and splits.
 

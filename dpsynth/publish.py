@@ -15,7 +15,7 @@ from dpsynth.codec import Codec
 from dpsynth.cohort import read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
 from dpsynth.errors import BudgetError, GateError, InputError, Note
-from dpsynth.eval.evaluation import Progress
+from dpsynth.eval.evaluation import Progress, silent
 from dpsynth.eval.published import figures
 from dpsynth.eval.questionnaire import Questionnaire
 from dpsynth.eval.tables import Source
@@ -31,10 +31,6 @@ from dpsynth.samples import drawn_from
 from dpsynth.table import open_synthetic, open_table
 
 
-def _silent(stage: str, part: float) -> None:
-    """Show nothing."""
-
-
 def publish_quality(
     run_folder: str | Path,
     table: str | Path,
@@ -42,7 +38,7 @@ def publish_quality(
     *,
     ledger: Book | None = None,
     entropy: Entropy | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Quality:
     """Spend the share that a fit set aside, once, on public figures about one table.
 
@@ -81,7 +77,7 @@ def publish_quality(
     drawn = drawn_from(folder, table)
     if drawn.condition is not None:
         raise GateError("the table was drawn under a condition; figures are about whole tables")
-    if read_quality(folder) is not None or (folder / QUALITY_FILE).exists():
+    if read_quality(folder) is not None:
         raise BudgetError(f"{folder} has its {QUALITY_FILE} already: the share is spent")
     schema, codec = run.schema, Codec(run.schema)
     progress("questions", 0.0)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dpsynth.eval.estimate import about, jackknife_error
 from dpsynth.eval.features import Design
 from dpsynth.eval.logistic import Logistic
-from dpsynth.eval.overlap import LEAST_ROWS, Wald, estimable, overlap
+from dpsynth.eval.overlap import LEAST_ROWS, Wald, estimable, overlap, term_by_term
 from dpsynth.eval.part import Measure
 from dpsynth.eval.tables import Tables, View, groups
 from dpsynth.eval.task import Task
@@ -123,17 +123,8 @@ def _details(
 ) -> dict[str, Any]:
     shares = overlap(source, synthetic)
     names = [name for name, keep in zip(design.terms, kept, strict=True) if keep]
-    terms = [
-        {
-            "term": name,
-            "source": source.interval(k),
-            "synthetic": synthetic.interval(k),
-            "overlap": round(float(shares[k]), 6),
-        }
-        for k, name in enumerate(names)
-    ]
-    mean = round(float(shares.mean()), 6)
-    return {"target": task.name, "class": task.label, "terms": terms, "overlap": mean}
+    mean, listed = round(float(shares.mean()), 6), term_by_term(names, source, synthetic)
+    return {"target": task.name, "class": task.label, "terms": listed, "overlap": mean}
 
 
 def _notes(task: Task, kept: Flags, synthetic: Wald) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,3 +95,17 @@ def _independent(covariance: Floats) -> Flags:
 
 def _rounded(number: float) -> float:
     return float(f"{number:.6g}")
+
+
+def term_by_term(names: Sequence[str], source: Wald, synthetic: Wald) -> list[dict[str, Any]]:
+    """List the intervals of each term by table, and how much they overlap."""
+    shares = overlap(source, synthetic)
+    return [
+        {
+            "term": name,
+            "source": source.interval(k),
+            "synthetic": synthetic.interval(k),
+            "overlap": round(float(shares[k]), 6),
+        }
+        for k, name in enumerate(names)
+    ]

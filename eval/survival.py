@@ -12,7 +12,7 @@ import pandas as pd
 from dpsynth.eval.estimate import about, jackknife_error
 from dpsynth.eval.features import Design, numbers
 from dpsynth.eval.levels import levels_of
-from dpsynth.eval.overlap import LEAST_ROWS, Wald, estimable, overlap
+from dpsynth.eval.overlap import LEAST_ROWS, Wald, estimable, overlap, term_by_term
 from dpsynth.eval.part import Measure
 from dpsynth.eval.tables import Tables, View, groups
 from dpsynth.eval.task import NUMERIC
@@ -237,20 +237,11 @@ def _cox(
         "between synthetic rows and as many of the source; near 0, conclusions would differ.",
     )
     names = [name for name, keep in zip(design.terms, kept, strict=True) if keep]
-    terms = [
-        {
-            "term": name,
-            "source": real.interval(k),
-            "synthetic": made.interval(k),
-            "overlap": round(float(shares[k]), 6),
-        }
-        for k, name in enumerate(names)
-    ]
     notes = [f"the Cox model is of {rows} rows of each table"]
     lost = int(np.isnan(made.values).sum())
     if lost:
         notes.append(f"Cox model: {lost} terms have too few synthetic rows and count as apart")
-    return measure, terms, notes
+    return measure, term_by_term(names, real, made), notes
 
 
 def _mean(a: Wald, b: Wald) -> float:

@@ -114,9 +114,8 @@ class Tables:
             held = _view(open_table(holdout, schema), codec, keys, 2 * OWN)
             if schema.unit.column is not None and np.isin(held.units, real.units).any():
                 raise shared_people()
-        table = open_synthetic(synthetic, schema)
-        drawn = _view(table, codec, None)
-        cells = pd.concat(table.chunks(), ignore_index=True)
+        cells = pd.concat(open_synthetic(synthetic, schema).chunks(), ignore_index=True)
+        drawn = _view(open_synthetic(cells, schema), codec, None)
         broken = tuple(str(problem) for problem in codec.conforms(cells))
         return cls(schema, codec, real, drawn, held, broken)
 

@@ -239,10 +239,7 @@ def _candidate(text: str, schema: Schema, seed: int) -> Candidate:
     run = Run.load(path)
     if run.schema.hash() != schema.hash():
         raise InputError(f"{place} is a run of another schema than {schema.name}")
-    certificate = run.certificate or {}
-    facts = {"model": run.model, "epsilon": certificate.get("epsilon")}
-    facts |= {"delta": certificate.get("delta"), "stamps": list(run.stamps)}
-    return Candidate(name, run.sample(seed=seed), facts)
+    return Candidate.drawn(name, run, seed)
 
 
 def _lines(document: dict[str, Any]) -> list[str]:
