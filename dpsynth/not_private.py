@@ -35,7 +35,3 @@ class NotPrivate:
     def event(self, name: str) -> Event:
         """Return the event of this name; see `PrivacyPlan.event`."""
         return self.settings.event(name)
-
-
-Terms = PrivacyPlan | NotPrivate
-"""On which terms a generator reads rows: under a plan, or without privacy."""

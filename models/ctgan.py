@@ -38,8 +38,8 @@ from dpsynth.models.training import Units, trainer_of
 if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
     from dpsynth.entropy import Entropy
-    from dpsynth.not_private import Terms
     from dpsynth.plan import PrivacyBudget, Share
+    from dpsynth.terms import Terms
 
 Ints = npt.NDArray[np.int64]
 
@@ -134,6 +134,11 @@ class Ctgan:
         progress: Progress,
     ) -> None:
         """Run every step of the plan; their number and turns are fixed beforehand."""
+
+        def watch(others: Cohort) -> tuple[Any, Tensor]:
+            found, weights = Units.of(others, self.start_.binning).whole()
+            return critic.batch(found, REAL, rng), weights
+
         rehearsal = critic.batch(rows[:REHEARSAL, None], REAL, rng)
         self.clipping_norm_ = clipping_norm_from(
             critic, critic.loss, rehearsal, torch.ones(rehearsal[1].shape), QUANTILE
@@ -146,6 +151,7 @@ class Ctgan:
             learning_rate=self.preset_.learning_rate,
             anchor_weight=self.preset_.anchor,
             entropy=entropy,
+            watch=watch,
             anchored_always=True,
         )
         units, steps = Units.of(cohort, self.start_.binning), trainer.event.steps

@@ -126,8 +126,7 @@ class DpSgd:
                 ``[units, k, ...]`` or ``[rows, 1, ...]``. A row's loss reads that row only.
             batch: the units drawn by `sample_batch`, ``[units, k, ...]``, or a tuple of tensors.
             mask: ``[units, k]``; False or 0 is padding, another number weighs the row's loss.
-            anchor: a public batch ``[units, k, ...]`` without padding; needed with an anchor
-                weight.
+            anchor: a public batch ``[units, k, ...]`` without padding, for an anchor weight.
 
         Raises:
             BudgetError: the event's steps are used up.
@@ -147,18 +146,23 @@ class DpSgd:
         self._drawn = None
         self.steps_taken += 1
         self.flat.check()
-        noise = self._beside.submit(self._noise)
-        gradient = self.clipped_sum(loss, batch, mask)
-        if self.flat.free is None:
-            gradient += noise.result()
-        else:
-            gradient.index_add_(0, self.flat.free, noise.result())
+        gradient = self.noisy_sum(loss, batch, mask)
         gradient /= self.expected_units
         if anchor is not None:
             mean = _mean_gradient(self.flat, loss, anchor)
             gradient.add_(mean, alpha=self.anchor_weight).div_(1.0 + self.anchor_weight)
         self.optimizer.step(gradient)
         _check_finite(self.flat.values, self.steps_taken)
+
+    def noisy_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
+        """Return the clipped sum with the step's noise: all that a step lets out."""
+        noise = self._beside.submit(self._noise)
+        gradient = self.clipped_sum(loss, batch, mask)
+        if self.flat.free is None:
+            gradient += noise.result()
+        else:
+            gradient.index_add_(0, self.flat.free, noise.result())
+        return gradient
 
     def _noise(self) -> Tensor:
         """Draw the event's noise for every entry but those that are zero whatever the data are.
@@ -185,8 +189,7 @@ class DpSgd:
 class PlainSgd:
     """Trains a network without clipping and noise: on synthetic rows, or as a reference.
 
-    Never private. Optimizer state is its own: a `DpSgd` that takes the network over later starts
-    afresh.
+    Never private. Optimizer state is its own: a later `DpSgd` starts afresh.
     """
 
     def __init__(
@@ -200,13 +203,9 @@ class PlainSgd:
     ) -> None:
         """Take the network over; settings as in `DpSgd`."""
         self.flat = Flat(network)
-        self.optimizer = FlatOptimizer(
-            self.flat.values,
-            kind=optimizer,
-            learning_rate=learning_rate,
-            schedule=schedule,
-            steps=steps,
-        )
+        settings: dict[str, Any] = {"kind": optimizer, "schedule": schedule}
+        settings["learning_rate"] = learning_rate
+        self.optimizer = FlatOptimizer(self.flat.values, steps=steps, **settings)
 
     def step(self, loss: Loss, batch: Any, mask: Tensor, *, divisor: float | None = None) -> None:
         """Take one step along the summed gradient over ``divisor``, by default the units."""

@@ -19,6 +19,7 @@ from dpsynth.models.leaves import leaves_of, levelled, sizes_of
 from dpsynth.models.marginals import even_points, noisy_total
 from dpsynth.models.presets import ONE_WAY, shares_of
 from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.terms import Watched
 
 if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
@@ -41,7 +42,11 @@ class Independent:
         return shares_of(self.name, self.domain, budget)
 
     def fit(
-        self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress = silent
+        self,
+        cohort: Cohort,
+        plan: PrivacyPlan | Watched,
+        entropy: Entropy,
+        progress: Progress = silent,
     ) -> Self:
         """Release the histograms and keep their projections onto the simplex."""
         event = plan.event(ONE_WAY)
@@ -49,6 +54,9 @@ class Independent:
         progress("histograms", 0.0)
         cohort = levelled(cohort, self.domain)
         noisy = joint_histograms(cohort, sizes_of(self.domain), event, entropy)
+        if isinstance(plan, Watched):
+            sigmas = [event.sigma] * len(noisy)
+            plan.witness.counted(noisy, sigmas, event, lambda some: levelled(some, self.domain))
         total = noisy_total(noisy)
         leaves = leaves_of(self.domain, noisy, total=total, sigma=event.sigma)
         self.shares_ = tuple(column.code_shares(total) for column in leaves)

@@ -33,7 +33,7 @@ from dpsynth.models.pairs import Pair, Pairs, choose_pairs, pair_noise
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS, runs_again
 from dpsynth.models.products import Target
 from dpsynth.models.reference import exact_chosen_histograms, exact_joint_histograms
-from dpsynth.not_private import NotPrivate, Terms
+from dpsynth.terms import NotPrivate, Terms, Watched
 
 if TYPE_CHECKING:
     from dpsynth.entropy import Entropy
@@ -79,7 +79,7 @@ def measure(
         cohort: codes ``[units, rows, columns]`` of the domain's columns, the hidden one included.
         domain: its public facts.
         plan: calibrated; has the events of the one-way histograms and of the pairs. Without
-            privacy, all are run without noise.
+            privacy, all are run without noise; watched, all are told to the witness.
         entropy: source of noise.
         most_bins: bins that a smooth numeric column is cut into, about.
     """
@@ -90,6 +90,10 @@ def measure(
     release_chosen = exact_chosen_histograms if exact else chosen_histograms
     mass = float(one_way.mass)
     noisy = release_joint(levelled(cohort, domain), sizes_of(domain), one_way, entropy)
+    if isinstance(plan, Watched):
+        plan.witness.counted(
+            noisy, [one_way.sigma] * len(noisy), one_way, lambda others: levelled(others, domain)
+        )
     total = noisy_total(noisy)
     leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
     bins = tuple(
@@ -102,6 +106,8 @@ def measure(
         assert isinstance(event, ChosenHistograms)
         sigmas = pair_noise(binning.sizes, places, event)
         tables = release_chosen(binned, binning.sizes, places, sigmas, event, entropy)
+        if isinstance(plan, Watched):
+            plan.witness.paired(tables, places, sigmas, event, binning)
         counts = tuple(table.astype(np.float64) for table in tables)
         return Pairs(tuple(places), counts, tuple(sigmas))
 

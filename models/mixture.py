@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
     from dpsynth.entropy import Entropy
     from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+    from dpsynth.terms import Watched
 
 
 class Mixture:
@@ -38,7 +39,11 @@ class Mixture:
         return shares_of(self.name, self.domain, budget)
 
     def fit(
-        self, cohort: Cohort, plan: PrivacyPlan, entropy: Entropy, progress: Progress = silent
+        self,
+        cohort: Cohort,
+        plan: PrivacyPlan | Watched,
+        entropy: Entropy,
+        progress: Progress = silent,
     ) -> Self:
         """Release both sets of histograms, then fit the mixture to them."""
         preset = Preset.of(self.name, self.domain, plan.budget)

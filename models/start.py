@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
     from dpsynth.entropy import Entropy
     from dpsynth.models.presets import Preset
-    from dpsynth.not_private import Terms
+    from dpsynth.terms import Terms
 
 Ints = npt.NDArray[np.int64]
 MOST_ROWS = 60_000  # times 5: rows of the mixture that a network sees

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +16,7 @@ from dpsynth.events import PoissonSgd
 from dpsynth.models.binning import Binning
 from dpsynth.models.dpsgd import DpSgd, Loss, PlainSgd
 from dpsynth.models.presets import STEPS
-from dpsynth.not_private import NotPrivate, Terms
+from dpsynth.terms import NotPrivate, Terms, Watched
 
 if TYPE_CHECKING:
     from dpsynth.entropy import Entropy
@@ -47,6 +47,7 @@ def trainer_of(
     learning_rate: float,
     anchor_weight: float,
     entropy: Entropy,
+    watch: Callable[[Cohort], tuple[Any, Tensor]],
     anchored_always: bool = False,
 ) -> Trainer:
     """Return the trainer that the plan pays for; without privacy, one that takes plain steps.
@@ -59,6 +60,8 @@ def trainer_of(
         learning_rate: of the first step; the schedule is a cosine over the event's steps.
         anchor_weight: weight of the gradient on rows that cost nothing.
         entropy: source of sampling and noise.
+        watch: turns a cohort, the hidden column included, into a batch and the weights of its rows;
+            for a witness of the steps, if the plan is watched.
         anchored_always: the anchor is a part of the loss, such as the generated rows of a critic,
             and not only a hold against noise: without privacy, too, it is kept.
     """
@@ -67,7 +70,8 @@ def trainer_of(
     if isinstance(plan, NotPrivate):
         kept = anchor_weight if anchored_always else 0.0
         return ReferenceSgd(network, event, population, learning_rate, entropy, kept)
-    return DpSgd(
+    trainer = DpSgd if not isinstance(plan, Watched) else plan.witness.trainer(watch)
+    return trainer(
         network,
         event=event,
         clipping_norm=clipping_norm,
@@ -160,6 +164,10 @@ class Units:
         """Return the rows ``[units, rows, columns]`` int64 and weights of chosen units."""
         rows = torch.from_numpy(self.bins[chosen].astype(np.int64))
         return rows, torch.from_numpy(self.weights[chosen].astype(np.float32))
+
+    def whole(self) -> tuple[Tensor, Tensor]:
+        """Return the rows and weights of all units."""
+        return self.batch(np.arange(len(self)))
 
 
 def in_turn(rows: Tensor, step: int, size: int) -> Tensor:

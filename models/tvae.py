@@ -28,8 +28,8 @@ from dpsynth.models.training import Units, in_turn, trainer_of
 if TYPE_CHECKING:
     from dpsynth.cohort import Cohort
     from dpsynth.entropy import Entropy
-    from dpsynth.not_private import Terms
     from dpsynth.plan import PrivacyBudget, Share
+    from dpsynth.terms import Terms
 
 WARM_BATCH = 4_000
 WARM_RATE = 0.01
@@ -115,6 +115,7 @@ class Tvae:
             learning_rate=self.preset_.learning_rate,
             anchor_weight=self.preset_.anchor,
             entropy=entropy,
+            watch=lambda others: Units.of(others, self.binning_).whole(),
         )
         units = Units.of(cohort, self.binning_)
         for step in range(trainer.event.steps):
