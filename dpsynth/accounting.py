@@ -63,6 +63,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpsynth.errors import InputError
 from dpsynth.events import (
     SMOOTHING,
@@ -83,6 +86,7 @@ __all__ = [
     "JointHistograms",
     "PoissonSgd",
     "delta",
+    "deltas",
     "epsilon",
     "event_from_dict",
     "rdp_epsilon",
@@ -143,6 +147,14 @@ def delta(events: Sequence[Event], epsilon: float) -> float:
         value = float(_compose(events, _grid(events, mu)).get_delta_for_epsilon(epsilon)) + slack
         if _fine_enough(events, mu, gaussian_mu(epsilon, min(value, 0.5))):
             return min(value, 1.0)
+
+
+def deltas(events: Sequence[Event], epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Upper bounds of delta at several epsilons, on one grid: the curve that the events claim."""
+    _require_decided(events)
+    composed = _compose(events, _grid(events, _total_mu(events)))
+    found = np.asarray(composed.get_delta_for_epsilon(epsilons)) + _slack(events)
+    return np.asarray(np.minimum(found, 1.0))
 
 
 def rdp_epsilon(events: Sequence[Event], delta: float) -> float:

@@ -162,12 +162,18 @@ def gaussian_before(mu: float) -> Callable[[float], float]:
     return before
 
 
-def pair_before(epsilon: float, delta: float) -> Callable[[float], float]:
-    """Return the inverse of B for (epsilon, delta): B(p) is the lesser of two lines, see `ceiling`."""
-    grown = math.exp(epsilon)
+def curve_before(epsilons: Floats, deltas: Floats) -> Callable[[float], float]:
+    """Return the inverse of B for what is (epsilon, delta)-private at several pairs at once.
+
+    At each pair B is at most e^epsilon p + delta and 1 - e^-epsilon (1 - delta - p); see
+    `dpsynth.eval.roc.ceiling`.
+    """
+    grown = np.exp(epsilons)
 
     def before(chance: float) -> float:
-        return max(0.0, (chance - delta) / grown, 1 - delta - grown * (1 - chance))
+        first = ((chance - deltas) / grown).max()
+        second = (1 - deltas - grown * (1 - chance)).max()
+        return max(0.0, float(first), float(second))
 
     return before
 
@@ -175,7 +181,7 @@ def pair_before(epsilon: float, delta: float) -> Callable[[float], float]:
 def least_on_curve(
     canaries: int, guesses: int, correct: int, delta: float, fails: float = 1 - LEVEL
 ) -> float:
-    """Return the epsilon at delta of the largest mu that so many right guesses refute; 0 if none."""
+    """Return the epsilon of the largest mu that so many right guesses refute; 0 if none."""
 
     def refuted(epsilon: float) -> bool:
         mu = gaussian_mu(epsilon, delta)

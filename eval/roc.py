@@ -50,24 +50,34 @@ class Roc:
         return about(value, error, n, reference=0.5, least=0.0, most=1.0)
 
     @property
-    def found(self) -> bool:
-        """Whether members score higher, beyond chance.
+    def chance(self) -> float:
+        """Return how likely members are to score so much higher if membership makes no difference.
 
-        By the rank test of Mann and Whitney, with ties: if membership makes no difference, the
-        area's error is that of a random labelling.
+        By the rank test of Mann and Whitney, with ties: the area's error is that of a random
+        labelling.
         """
         from scipy.stats import mannwhitneyu
 
-        test = mannwhitneyu(self.members, self.strangers, alternative="greater")
-        return bool(test.pvalue < ALARM)
+        if np.ptp(np.concatenate([self.members, self.strangers])) == 0:
+            return 1.0
+        return float(mannwhitneyu(self.members, self.strangers, alternative="greater").pvalue)
 
-    def least(self) -> float:
-        """Return the least area that would have been found with probability `SURE`."""
+    @property
+    def found(self) -> bool:
+        """Whether members score higher, beyond chance."""
+        return self.chance < ALARM
+
+    def least(self, tests: int = 1) -> float:
+        """Return the least area that would have been found with probability `SURE`.
+
+        Args:
+            tests: that share the chance of a false alarm.
+        """
         from scipy.special import ndtri
 
         n, m = len(self.members), len(self.strangers)
         spread = math.sqrt((n + m + 1) / (12 * n * m))
-        return min(1.0, 0.5 + (float(ndtri(1 - ALARM)) + float(ndtri(SURE))) * spread)
+        return min(1.0, 0.5 + (float(ndtri(1 - ALARM / tests)) + float(ndtri(SURE))) * spread)
 
     def at(self, alarm: float) -> tuple[Rate, Rate]:
         """Return true and false positives at the lowest cut whose false rate is at most ``alarm``.

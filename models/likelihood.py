@@ -43,7 +43,7 @@ def log_likelihood(generator: Generator, cohort: Cohort) -> Floats:
         bins = binning.coarsen(cohort)[cohort.mask]
         rows = torch.from_numpy(bins.astype(np.int64))[:, None]
         with torch.no_grad():
-            parts = [generator.network_.loss(some, None)[:, 0] for some in rows.split(ROWS)]
+            parts = [generator.network_.loss(some, None)[:, 0] for some in torch.split(rows, ROWS)]
         found = -torch.cat(parts).double().numpy()
     elif isinstance(generator, Mixture | Ctgan):
         binning = generator.start_.binning

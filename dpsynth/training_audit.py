@@ -1,0 +1,108 @@
+"""An audit of the training in one run: canaries among rows that are nobody's.
+
+m canary patients, each of them put into the data by a fair coin; the rest of the data is drawn from
+a run (or from any table that is nobody's). The run's own plan is carried out on them once more,
+with the operating system's noise, and an attacker guesses the coins: from the weights that a run
+keeps (black box), and from every noisy release (white box, see `dpsynth.models.witness`). How many
+guesses are right bounds epsilon from below (`dpsynth.eval.one_run`).
+
+Nothing here reads a private row, so nothing is charged and the result may be published. It is about
+the mechanism as it is written and installed: the same code, plan and noise as the fit's.
+
+A canary's codes are uniform over the schema's: a person like nobody else. Every second canary has
+as many rows as a unit may have, all equal, so that a limit that was kept by row and not by unit
+would show.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.cohort import Cohort
+from dpsynth.entropy import Entropy, OsEntropy
+from dpsynth.models.base import Domain, Generator, silent
+from dpsynth.models.likelihood import log_likelihood
+from dpsynth.models.measure import cohort_with_visits
+from dpsynth.models.registry import generator_class
+from dpsynth.models.witness import Witness
+from dpsynth.plan import PrivacyPlan
+from dpsynth.terms import Watched
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A fit on a background and some of the canaries, and what an attacker makes of it.
+
+    Attributes:
+        included: which canaries were in, ``[m]``.
+        black: scores from what the fit keeps, ``[m]``; higher where a canary seems to be in.
+        white: scores from all that the plan's events released, ``[m]``.
+        seconds: how long the fit took.
+    """
+
+    included: Bools
+    black: Floats
+    white: Floats
+    seconds: float
+
+
+def canaries(domain: Domain, count: int, rng: np.random.Generator) -> Cohort:
+    """Draw canary patients: uniform codes; every second one has all its rows, and equal ones."""
+    rows = domain.max_rows
+    codes = np.stack([rng.integers(0, size, count) for size in domain.sizes], axis=-1)
+    mask = np.zeros((count, rows), dtype=bool)
+    mask[:, 0] = True
+    mask[1::2] = True
+    laid = np.where(mask[:, :, None], codes[:, None, :], 0).astype(np.uint16)
+    return Cohort(laid, mask)
+
+
+def trial(
+    model: str,
+    domain: Domain,
+    plan: PrivacyPlan,
+    background: Cohort,
+    strangers: Cohort,
+    *,
+    rng: np.random.Generator,
+    baseline: Generator | None = None,
+    entropy: Entropy | None = None,
+    progress: Progress = silent,
+) -> Trial:
+    """Carry a plan out on a background and on those canaries whose coins say so.
+
+    Args:
+        model: the generator's name.
+        domain: public facts, without the hidden column.
+        plan: calibrated for the model and the domain.
+        background: units that are nobody's.
+        strangers: the canaries, see `canaries`.
+        rng: of the coins.
+        baseline: a generator that saw no canary: how likely each would be anyway.
+        entropy: source of noise; the operating system's if None.
+        progress: of the fit's stages.
+    """
+    started = time.monotonic()
+    included = rng.random(len(strangers.mask)) < 0.5
+    codes = np.concatenate([background.codes, strangers.codes[included]])
+    mask = np.concatenate([background.mask, strangers.mask[included]])
+    seen = (lambda cohort: cohort) if model == "independent" else cohort_with_visits
+    witness = Witness(seen(strangers), seen(background))
+    terms: Any = Watched(plan, witness)
+    fitted = generator_class(model)(domain).fit(
+        Cohort(codes, mask), terms, entropy or OsEntropy(), progress
+    )
+    black = log_likelihood(fitted, strangers)
+    if baseline is not None:
+        black -= log_likelihood(baseline, strangers)
+    return Trial(included, black, witness.scores(), time.monotonic() - started)

@@ -1,0 +1,210 @@
+"""Controls on the tables at hand: leaks that an audit must find, and tables that leak nothing.
+
+An attack is believed only if, on the same people and at the same size, it finds what is there and
+nothing that is not:
+
+- ``copied``: one synthetic row in ten is a source row; memorisation must find it.
+- ``jittered``: every row is a source row, moved so far that it lies no nearer to the source than a
+  row of the holdout does; the usual test of distances passes it, the density ratio must not (Yao et
+  al., The DCR Delusion, arXiv 2505.01524).
+- ``fresh``: people who are in none of the sets that are attacked; nothing may be found.
+- ``stranger``: a generator that learned from such people alone; nothing may be found.
+
+Controls that need a fit are in `dpsynth.fitted_controls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.eval.attack import Attack
+from dpsynth.eval.distance import Metric
+from dpsynth.eval.membership import membership
+from dpsynth.eval.memorization import memorization
+from dpsynth.eval.nearest import nearest
+from dpsynth.eval.people import People
+from dpsynth.eval.tables import Tables, View
+
+Floats = npt.NDArray[np.float64]
+
+COPIED = 0.1  # of the rows
+ROWS = 20_000  # of a control's table, at most
+FURTHER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # than the usual test asks for
+LOW = 0.05  # the quantile of distances that usual tests compare
+
+
+@dataclass(frozen=True)
+class Control:
+    """What became of one control.
+
+    Attributes:
+        key: its name.
+        title: what it is, in a few words.
+        kind: ``positive``, if it must be found, or ``negative``.
+        attack: key of the finding that decides; for a negative control, of the attack that was
+            tried, such as ``membership``.
+        passed: whether what was expected happened.
+        sentence: what was seen.
+        cached: whether it was played earlier, with the same version.
+    """
+
+    key: str
+    title: str
+    kind: str
+    attack: str
+    passed: bool
+    sentence: str
+    cached: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it in JSON types."""
+        return asdict(self)
+
+
+def controls(tables: Tables, people: People, rng: np.random.Generator) -> list[Control]:
+    """Play all controls that need no fit.
+
+    Args:
+        tables: as attacked; the synthetic table only says how many rows a control's has.
+        people: as attacked.
+        rng: of all draws.
+    """
+    rows = min(ROWS, tables.synthetic.rows)
+
+    def against(view: View) -> Tables:
+        return replace(tables, synthetic=view)
+
+    metric = Metric.of(tables.codec)
+    copied = against(with_copies(tables, rows, rng))
+    moved, passes = jittered(tables, people, metric, rows, rng)
+    fresh = against(people.fresh.sample(rows, rng))
+    stranger = against(learned(people.fresh, tables, rows, rng))
+    density = caught(
+        "jittered",
+        "Every row a source row, moved",
+        "membership:density",
+        membership(against(moved), people, rng),
+    )
+    usual = "passes it" if passes else "does not pass it, so that this control shows nothing"
+    sentence = f"{density.sentence}; the usual test of distances {usual}"
+    return [
+        caught(
+            "copied",
+            "One row in ten copied",
+            "memorization:copies",
+            memorization(copied, people, rng),
+        ),
+        replace(density, passed=density.passed and passes, sentence=sentence),
+        *quiet("fresh", "Other people's rows", fresh, people, rng),
+        *quiet("stranger", "A generator that saw other people only", stranger, people, rng),
+    ]
+
+
+def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
+    """Say whether an attack found what it must find."""
+    found = attack.finding(finding)
+    if found is None:
+        raise ValueError(f"the attack has no finding {finding}")
+    return Control(key, title, "positive", finding, found.found, found.sentence)
+
+
+def quiet(
+    key: str, title: str, tables: Tables, people: People, rng: np.random.Generator
+) -> list[Control]:
+    """Say whether attacks find nothing in a table that leaks nothing."""
+    made = []
+    for name, attack in (
+        ("memorization", memorization(tables, people, rng)),
+        ("membership", membership(tables, people, rng)),
+    ):
+        made.append(silent(key, title, name, attack))
+    return made
+
+
+def silent(key: str, title: str, name: str, attack: Attack) -> Control:
+    """Say whether an attack found nothing."""
+    found = [one for one in attack.findings if one.found]
+    sentence = "; ".join(one.sentence for one in found) or "nothing was found, as it must be"
+    return Control(key, title, "negative", name, not found, sentence)
+
+
+def with_copies(tables: Tables, rows: int, rng: np.random.Generator) -> View:
+    """Return synthetic rows of which one in ten gives way to a source row."""
+    share = max(1, round(COPIED * rows))
+    return joined([tables.synthetic.sample(rows - share, rng), tables.source.sample(share, rng)])
+
+
+def jittered(
+    tables: Tables, people: People, metric: Metric, rows: int, rng: np.random.Generator
+) -> tuple[View, bool]:
+    """Return source rows, each moved by as little as the usual test of distances lets pass.
+
+    The usual test compares a low quantile of the distances to the source with that of the holdout.
+    A row takes cells of another row of the source, the most alike first, until it has moved as far
+    as that quantile; a little further, if some then lie near others. All members are among the rows,
+    as they are in a table that was made of all of the source.
+
+    Returns:
+        The rows, and whether the test passes them.
+    """
+    inside = np.flatnonzero(np.isin(tables.source.units, people.members.units))
+    others = np.setdiff1d(np.arange(tables.source.rows), inside)
+    picked = np.concatenate([inside, rng.permutation(others)[: max(0, rows - len(inside))]])
+    base, donor = tables.source.take(picked), tables.source.take(rng.permutation(picked))
+    source = metric.points(tables.source)
+    strangers = nearest(metric, metric.points(people.others), source).squared[:, 0]
+    usual = float(np.quantile(strangers, LOW))
+    parts = by_cell(metric, base, donor)
+    order = np.argsort(parts, axis=1)
+    apart = np.take_along_axis(parts, order, axis=1)
+    before = np.cumsum(apart, axis=1) - apart
+    for further in FURTHER:
+        swapped = np.zeros(order.shape, dtype=bool)
+        np.put_along_axis(swapped, order, before < further**2 * max(usual, 1e-12), axis=1)
+        moved = crossed(base, donor, swapped)
+        found = nearest(metric, metric.points(moved), source).squared[:, 0]
+        if np.quantile(found, LOW) >= usual:
+            return moved, True
+    return moved, False
+
+
+def by_cell(metric: Metric, first: View, second: View) -> Floats:
+    """Return the parts of the squared distances of rows side by side, ``[rows, columns]``."""
+    a, b = metric.points(first), metric.points(second)
+    parts = np.zeros(first.codes.shape)
+    numbers = ((a.numbers - b.numbers) * metric.step) ** 2
+    unlike = np.isnan(numbers)
+    numbers[unlike] = (np.isnan(a.numbers) != np.isnan(b.numbers))[unlike]
+    parts[:, list(metric.numeric)] = numbers
+    parts[:, list(metric.categorical)] = a.codes != b.codes
+    return parts
+
+
+def learned(fresh: View, tables: Tables, rows: int, rng: np.random.Generator) -> View:
+    """Return rows of a generator that knows ``fresh`` people only: two of them, crossed."""
+    first, second = (fresh.take(rng.integers(0, fresh.rows, rows)) for _ in range(2))
+    return crossed(first, second, rng.random(first.codes.shape) < 0.5)
+
+
+def crossed(first: View, second: View, swapped: npt.NDArray[np.bool_]) -> View:
+    """Take cells from the second table where it says so, ``[rows, columns]``; units are rows."""
+    frame = first.frame.copy()
+    for place, name in enumerate(frame.columns):
+        here = swapped[:, place]
+        frame[name] = frame[name].where(~here, second.frame[name])
+    codes = np.where(swapped, second.codes, first.codes)
+    return View(frame, codes, np.arange(len(codes)))
+
+
+def joined(views: Sequence[View]) -> View:
+    """Put rows of several tables into one; units are rows."""
+    import pandas as pd
+
+    frame = pd.concat([view.frame for view in views], ignore_index=True)
+    codes = np.concatenate([view.codes for view in views])
+    return View(frame, codes, np.arange(len(codes)))
