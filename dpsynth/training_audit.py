@@ -24,12 +24,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.accounting import deltas
 from dpsynth.cohort import Cohort
 from dpsynth.entropy import Entropy, OsEntropy
+from dpsynth.eval.canaries import Claim
 from dpsynth.models.base import Domain, Generator, silent
+from dpsynth.models.independent import Independent
 from dpsynth.models.likelihood import log_likelihood
 from dpsynth.models.measure import cohort_with_visits
-from dpsynth.models.registry import generator_class
 from dpsynth.models.witness import Witness
 from dpsynth.plan import PrivacyPlan
 from dpsynth.terms import Watched
@@ -37,6 +39,8 @@ from dpsynth.terms import Watched
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Progress = Callable[[str, float], None]
+
+POINTS = 200  # of a claimed curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +72,7 @@ def canaries(domain: Domain, count: int, rng: np.random.Generator) -> Cohort:
 
 
 def trial(
-    model: str,
-    domain: Domain,
+    generator: Generator,
     plan: PrivacyPlan,
     background: Cohort,
     strangers: Cohort,
@@ -77,32 +80,42 @@ def trial(
     rng: np.random.Generator,
     baseline: Generator | None = None,
     entropy: Entropy | None = None,
+    witness: type[Witness] = Witness,
     progress: Progress = silent,
 ) -> Trial:
     """Carry a plan out on a background and on those canaries whose coins say so.
 
     Args:
-        model: the generator's name.
-        domain: public facts, without the hidden column.
-        plan: calibrated for the model and the domain.
+        generator: unfitted.
+        plan: calibrated for it.
         background: units that are nobody's.
         strangers: the canaries, see `canaries`.
         rng: of the coins.
         baseline: a generator that saw no canary: how likely each would be anyway.
         entropy: source of noise; the operating system's if None.
+        witness: who hears the releases; another one for a control.
         progress: of the fit's stages.
     """
     started = time.monotonic()
     included = rng.random(len(strangers.mask)) < 0.5
     codes = np.concatenate([background.codes, strangers.codes[included]])
     mask = np.concatenate([background.mask, strangers.mask[included]])
-    seen = (lambda cohort: cohort) if model == "independent" else cohort_with_visits
-    witness = Witness(seen(strangers), seen(background))
-    terms: Any = Watched(plan, witness)
-    fitted = generator_class(model)(domain).fit(
-        Cohort(codes, mask), terms, entropy or OsEntropy(), progress
-    )
+    heard = witness(*(seen_by(generator, cohort) for cohort in (strangers, background)))
+    terms: Any = Watched(plan, heard)
+    fitted = generator.fit(Cohort(codes, mask), terms, entropy or OsEntropy(), progress)
     black = log_likelihood(fitted, strangers)
     if baseline is not None:
         black -= log_likelihood(baseline, strangers)
-    return Trial(included, black, witness.scores(), time.monotonic() - started)
+    return Trial(included, black, heard.scores(), time.monotonic() - started)
+
+
+def seen_by(generator: Generator, cohort: Cohort) -> Cohort:
+    """Return a cohort as the generator's events see it, with the hidden column where it has one."""
+    return cohort if isinstance(generator, Independent) else cohort_with_visits(cohort)
+
+
+def claim_of(plan: PrivacyPlan) -> Claim:
+    """Return what a plan claims: its budget, and the curve that its events account for."""
+    epsilon, delta = plan.budget.epsilon, plan.budget.delta
+    epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * epsilon + 4, POINTS)])
+    return Claim(epsilon, delta, epsilons, deltas(plan.events, epsilons))

@@ -146,8 +146,8 @@ def jittered(
 
     The usual test compares a low quantile of the distances to the source with that of the holdout.
     A row takes cells of another row of the source, the most alike first, until it has moved as far
-    as that quantile; a little further, if some then lie near others. All members are among the rows,
-    as they are in a table that was made of all of the source.
+    as that quantile; a little further, if some then lie near others. All members are among the
+    rows, as they are in a table that was made of all of the source.
 
     Returns:
         The rows, and whether the test passes them.

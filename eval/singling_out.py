@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpsynth.codec import Codec
 from dpsynth.eval.attack import Attack
@@ -36,11 +35,13 @@ from dpsynth.eval.people import People
 from dpsynth.eval.rates import Rate
 from dpsynth.eval.success import Success
 from dpsynth.eval.tables import Tables, View
+from dpsynth.eval.targets import together
+from dpsynth.eval.trials import Trial, Trials
 
 Ints = npt.NDArray[np.int64]
 
 PREDICATES = 2_000  # of a kind, at most
-ATTEMPTS = 20_000  # to find descriptions by several columns
+ATTEMPTS = 6_000  # to find descriptions by several columns
 FEWEST = 3  # columns of such a description
 MORE = 2  # columns beyond those that leave one row
 MOST_UNITS = 20_000  # of each side, at most
@@ -146,10 +147,9 @@ def singling_out(tables: Tables, people: People, rng: np.random.Generator) -> At
         caught = int((units < size).sum())
         success = Success(Rate(caught, size), Rate(len(units) - caught, size))
         key = f"singling_out:{kind}"
-        title = TITLES[kind]
-        measures.append(Measure(f"singling_out_{kind}", title, success.excess, 0.0, MEANING))
-        findings.append(success.finding(key, title, WHAT[kind]))
-        powers.append(success.power(key))
+        measures.append(Measure(f"singling_out_{kind}", TITLES[kind], success.excess, 0.0, MEANING))
+        findings.append(success.finding(key, TITLES[kind], WHAT[kind]))
+        powers.append(Trials((Trial(TITLES[kind], success),)).power(key))
         kinds.append(_described(kind, len(predicates), hits, success))
     part = Part(tuple(measures), {"kinds": kinds}, tuple(notes))
     return Attack(part, tuple(findings), tuple(powers))
@@ -243,10 +243,8 @@ def _crowd(tables: Tables, people: People, rng: np.random.Generator) -> tuple[Vi
     sides = (tables.source, people.others)
     size = min(MOST_UNITS, *(len(np.unique(side.units)) for side in sides))
     taken = [_of_units(side, size, rng) for side in sides]
-    codes = np.concatenate([view.codes for view in taken])
-    units = np.concatenate([taken[0].units, taken[1].units + size])
-    frame = pd.concat([view.frame for view in taken], ignore_index=True)
-    return View(frame, codes, units), size
+    taken[1] = View(taken[1].frame, taken[1].codes, taken[1].units + size)
+    return together(*taken), size
 
 
 def _of_units(view: View, size: int, rng: np.random.Generator) -> View:

@@ -98,15 +98,7 @@ class Tvae:
         progress: Progress,
     ) -> None:
         """Run every step of the plan; their number and schedule are fixed beforehand."""
-        rehearsal = rows[:REHEARSAL, None]
-        self.clipping_norm_ = clipping_norm_from(
-            self.network_,
-            self.network_.loss,
-            rehearsal,
-            torch.ones(len(rehearsal), 1),
-            QUANTILE,
-            otherwise=1.0,  # every column is one bin: there is nothing to learn, but steps count
-        )
+        self.clipping_norm_ = self._clipping_norm(rows)
         trainer = trainer_of(
             self.network_,
             plan,
@@ -123,6 +115,18 @@ class Tvae:
             anchor = in_turn(rows, step, WARM_BATCH) if self.preset_.anchor else None
             trainer.step(self.network_.loss, batch, weights, anchor=anchor)
             progress("training", (step + 1) / trainer.event.steps)
+
+    def _clipping_norm(self, rows: torch.Tensor) -> float:
+        """Read the clipping norm off rows of the mixture: post-processing."""
+        rehearsal = rows[:REHEARSAL, None]
+        return clipping_norm_from(
+            self.network_,
+            self.network_.loss,
+            rehearsal,
+            torch.ones(len(rehearsal), 1),
+            QUANTILE,
+            otherwise=1.0,  # every column is one bin: there is nothing to learn, but steps count
+        )
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes: bins from the network, codes within bins by histogram."""

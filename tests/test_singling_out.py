@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, fisher_exact
 
 from dpsynth.eval.attack import Attack
 from dpsynth.eval.people import People
 from dpsynth.eval.singling_out import Index, Term, by_one_column, by_several_columns, singling_out
 from dpsynth.eval.tables import Tables
-from tests.evaluation_tables import number, tables, words
+
+from .evaluation_tables import number, tables, words
 
 FIELDS = [
     number("age", 0, 99),
@@ -77,48 +78,44 @@ def test_a_lone_extreme_of_a_person_is_found_by_one_column() -> None:
     assert finding is not None and finding.found
 
 
-@pytest.mark.parametrize("kind", ["one", "many"])
-def test_a_fresh_sample_of_the_population_is_not_found(kind: str) -> None:
+def test_a_fresh_sample_of_the_population_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsynth.eval.singling_out.ATTEMPTS", 500)
     for seed in range(30):
         given = tables(FIELDS, drawn(300, seed), drawn(400, 100 + seed), drawn(300, 200 + seed))
-        finding = attacked(given, seed).finding(f"singling_out:{kind}")
-        assert finding is not None and not finding.found
-
-
-def few_kinds(rows: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Draw people most of whom are alike; a few are far out in all columns at once."""
-    odd = rng.random(rows) < 0.1
-    cells = {
-        name: np.where(odd, rng.integers(100, high, size=rows), rng.integers(3, size=rows))
-        for name, high in (("age", 100 + 1), ("weight", 999), ("dose", 999))
-    }
-    cells["age"] = np.minimum(cells["age"], 99)
-    same = {"sex": "F", "ward": "a", "sort": "u"}
-    return pd.DataFrame(cells).assign(**same)
-
-
-def test_the_test_holds_its_level_though_many_descriptions_isolate_the_same_person() -> None:
-    """One in twenty quiet tables at most has p < 0.05; counting descriptions has many more."""
-    exact, counted = 0, 0
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        given = tables(FIELDS, *(few_kinds(rows, rng) for rows in (120, 150, 150)))
         attack = attacked(given, seed)
-        [many] = [one for one in attack.part.details["kinds"] if one["kind"] == "many"]
-        rates = many["success"]
+        assert [one.found for one in attack.findings] == [False, False]
+
+
+def test_the_test_holds_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 200 tables that leak nothing, about one in twenty or less has p < 0.05."""
+    monkeypatch.setattr("dpsynth.eval.singling_out.ATTEMPTS", 100)
+    alarms = 0
+    for seed in range(200):
+        frames = [drawn(rows, 3 * seed + k) for k, rows in enumerate((120, 80, 150))]
+        rates = success(attacked(tables(FIELDS, *frames), seed), "many")
         members, controls = rates["members"]["hits"], rates["controls"]["hits"]
-        exact += _fisher(members, controls, rates["members"]["runs"]) < 0.05
-        inside, outside = many["isolating"]["source"], many["isolating"]["holdout"]
-        if inside + outside:
-            test = binomtest(inside, inside + outside, 0.5, alternative="greater")
-            counted += test.pvalue < 0.05
-    most = int(binom.ppf(0.999, 200, 0.05))
-    assert exact <= most < counted
+        alarms += _fisher(members, controls, rates["members"]["runs"]) < 0.05
+    assert 0 < alarms <= binom.ppf(0.999, 200, 0.05)
+
+
+def test_many_descriptions_of_one_person_are_one_hit() -> None:
+    """One person far out in the source, and a row of the table less far: hundreds of descriptions.
+
+    As independent trials they would accuse a table that may have met that person by chance.
+    """
+    fields = [number(f"n{k}", 0, 999) for k in range(10)]
+    plain = pd.DataFrame({f"n{k}": [10] * 200 for k in range(10)})
+    source, synthetic = plain[:140].copy(), plain[:60].copy()
+    source.iloc[7], synthetic.iloc[50] = 900, 800
+    attack = attacked(tables(fields, source, synthetic, plain))
+    [one, many] = attack.part.details["kinds"]
+    assert many["isolating"]["source"] > 15 and many["isolating"]["holdout"] == 0
+    for kind in (one, many):
+        assert kind["success"]["members"]["hits"] == 1
+    assert not any(finding.found for finding in attack.findings)
 
 
 def _fisher(members: int, controls: int, runs: int) -> float:
-    from scipy.stats import fisher_exact
-
     table = [[members, controls], [runs - members, runs - controls]]
     return float(fisher_exact(table, alternative="greater").pvalue)
 
@@ -164,7 +161,7 @@ def test_a_person_counts_once_with_all_rows() -> None:
     rates = success(attack, "many")
     others = rates["controls"]["runs"]
     assert rates["members"]["runs"] == others and 120 < others < 200
-    assert rates["members"]["hits"] > 0.9 * others
+    assert rates["members"]["hits"] > 0.8 * others
     finding = attack.finding("singling_out:many")
     assert finding is not None and finding.found
 
@@ -205,7 +202,8 @@ POOR = {
 @pytest.mark.parametrize("synthetic", POOR.values(), ids=POOR.keys())
 def test_poor_tables_are_attacked_or_left_out_in_words(synthetic: pd.DataFrame) -> None:
     source = drawn(200, 1).assign(weight=None)
-    attack = attacked(tables(FIELDS, source, synthetic, drawn(200, 3)))
+    held = drawn(200, 3).assign(weight=None)
+    attack = attacked(tables(FIELDS, source, synthetic, held))
     json.dumps(attack.part.details, allow_nan=False)
     assert len(attack.findings) + len(attack.part.notes) == 2
     assert [one.key for one in attack.findings] == [one.key for one in attack.powers]
