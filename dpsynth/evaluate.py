@@ -6,7 +6,6 @@ into a run or a bundle. The one way to the public is `dpsynth.publish`.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,22 +15,27 @@ import numpy as np
 import pandas as pd
 
 from dpsynth import __version__
-from dpsynth.atomic import atomic_folder, check_apart, check_vacant
 from dpsynth.cohort import NO_KEY, Keys
-from dpsynth.documents import file_digest, written
+from dpsynth.documents import file_digest
 from dpsynth.errors import InputError
 from dpsynth.eval.evaluation import Progress, evaluation, silent
 from dpsynth.eval.gates import Gate, gates
 from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.eval.tables import Source, Tables, shared_people
+from dpsynth.internal_results import (
+    AUDIT,
+    COMPARISON,
+    COMPARISON_PAGE,
+    EVALUATION,
+    PAGE,
+    beside,
+    check_place,
+    write_results,
+)
 from dpsynth.run import Run
 from dpsynth.samples import drawn_from
 from dpsynth.schema import Schema
 from dpsynth.table import open_synthetic, open_table
-
-EVALUATION, PAGE = "evaluation.json", "internal.html"
-COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
-_RESULTS = ({EVALUATION, PAGE}, {COMPARISON, COMPARISON_PAGE})
 
 
 @dataclass(frozen=True)
@@ -56,15 +60,15 @@ class Candidate:
             GateError: the table is not recorded there, or was changed since.
         """
         run, _ = Run.load(folder), drawn_from(folder, table)
-        return cls(Path(table).name, table, _facts(run))
+        return cls(Path(table).name, table, facts_of(run))
 
     @classmethod
     def drawn(cls, name: str, run: Run, seed: int) -> Candidate:
         """Draw the schema's number of rows from a run."""
-        return cls(name, run.sample(seed=seed), _facts(run))
+        return cls(name, run.sample(seed=seed), facts_of(run))
 
 
-def _facts(run: Run) -> dict[str, Any]:
+def facts_of(run: Run) -> dict[str, Any]:
     """Return what pages say of a run."""
     certificate = run.certificate or {}
     return {
@@ -96,7 +100,8 @@ def evaluate(
         holdout: rows of people who are not in the source.
         limits: the internal gates; default: those that come with dpsynth.
         seed: of subsamples and splits.
-        output: folder to write ``evaluation.json`` and ``internal.html`` into, for its owner only.
+        output: folder to write ``evaluation.json`` and ``internal.html`` into, for its owner only;
+            an audit of the same table that is there stays, and shares the page.
         overwrite: put it in the place of an earlier evaluation there, when all is done.
         progress: called with a stage and its fraction done.
 
@@ -106,13 +111,17 @@ def evaluate(
     Raises:
         InputError: a table or the output is wrong, or source and holdout share people.
     """
-    check_place(output, overwrite)
+    check_place(output, overwrite, EVALUATION)
+    if output is not None:
+        beside(output, AUDIT, sha256_of(candidate.table))
     schema.require_complete()
     progress("reading", 0.0)
     document = _judged(schema, source, candidate, holdout, limits, seed, progress)
     if output is not None:
         progress("page", 0.0)
-        _write(Path(output), {EVALUATION: document}, {PAGE: internal_page(document)})
+        audit = beside(output, AUDIT, sha256_of(candidate.table))
+        documents = {EVALUATION: document} | ({} if audit is None else {AUDIT: audit})
+        write_results(Path(output), documents, {PAGE: internal_page(document, audit)})
     return document
 
 
@@ -136,7 +145,7 @@ def compare(
     names = [candidate.name for candidate in candidates]
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError("a comparison needs two tables or more, under different names")
-    check_place(output, overwrite)
+    check_place(output, overwrite, COMPARISON)
     schema.require_complete()
     for candidate in candidates:
         open_synthetic(candidate.table, schema)  # its header, before hours are spent on another
@@ -156,7 +165,7 @@ def compare(
             "evaluations": dict(zip(names, documents, strict=True)),
         }
         page = comparison_page(documents, names)
-        _write(Path(output), {COMPARISON: together}, {COMPARISON_PAGE: page})
+        write_results(Path(output), {COMPARISON: together}, {COMPARISON_PAGE: page})
     return documents
 
 
@@ -175,44 +184,6 @@ def check_people(schema: Schema, source: Source, holdout: Source | None) -> None
         raise shared_people()
 
 
-def check_place(output: str | Path | None, overwrite: bool) -> None:
-    """Refuse a folder that is there, unless it is an earlier result that may go."""
-    if output is None:
-        return
-    folder = Path(output)
-    check_apart(folder)
-    if not (overwrite and folder.is_dir() and not folder.is_symlink()):
-        check_vacant(folder)
-    elif {path.name for path in folder.iterdir()} not in _RESULTS:
-        raise InputError(f"{folder} holds no earlier evaluation; choose another folder")
-
-
-def _write(folder: Path, documents: dict[str, Any], pages: dict[str, str]) -> None:
-    """Write a result for its owner only; an earlier one gives way when all is ready."""
-    earlier = folder.with_name(f".{folder.name}.earlier")
-    if earlier.is_dir() and {path.name for path in earlier.iterdir()} in _RESULTS:
-        shutil.rmtree(earlier)  # left behind by a process that was killed
-    if earlier.exists():
-        raise InputError(f"{earlier} is in the way; remove it")
-    if folder.is_dir():
-        folder.rename(earlier)
-    try:
-        with atomic_folder(folder) as temporary:
-            temporary.chmod(0o700)
-            for name, document in documents.items():
-                (temporary / name).write_bytes(written(document))
-            for name, page in pages.items():
-                (temporary / name).write_text(page, encoding="utf-8")
-            for path in temporary.iterdir():
-                path.chmod(0o600)
-    except BaseException:
-        if earlier.is_dir() and not folder.exists():
-            earlier.rename(folder)
-        raise
-    if earlier.is_dir():
-        shutil.rmtree(earlier)
-
-
 def _judged(
     schema: Schema,
     source: Source,
@@ -227,16 +198,18 @@ def _judged(
     chosen = gates() if limits is None else limits
     document = evaluation(tables, limits=chosen, seed=seed, progress=progress)
     described = document["tables"]
-    described["source"]["name"] = _name(source)
-    described["synthetic"] |= {"name": candidate.name, "sha256": _sha256(candidate.table)}
+    described["source"]["name"] = name_of(source)
+    described["synthetic"] |= {"name": candidate.name, "sha256": sha256_of(candidate.table)}
     if described["holdout"] is not None and holdout is not None:
-        described["holdout"]["name"] = _name(holdout)
+        described["holdout"]["name"] = name_of(holdout)
     return document | {"run": candidate.run, "dpsynth": __version__}
 
 
-def _name(source: Source) -> str:
+def name_of(source: Source) -> str:
+    """Return what pages call a table."""
     return "a DataFrame" if isinstance(source, pd.DataFrame) else Path(source).name
 
 
-def _sha256(source: Source) -> str | None:
+def sha256_of(source: Source) -> str | None:
+    """Return the digest of a file; a DataFrame has none."""
     return None if isinstance(source, pd.DataFrame) else file_digest(Path(source))

@@ -85,7 +85,7 @@ class Replicates:
         of_table, of_noise, _ = self._seeds(number)
         domain = Domain.of(self.run.schema, Sampler.of(self.run).codec)
         generator = generator_class(self.run.model)(domain).fit(
-            bootstrapped(self.run, seed=of_table), _plan(self.run), SeededEntropy(of_noise)
+            bootstrapped(self.run, seed=of_table), plan_of(self.run), SeededEntropy(of_noise)
         )
         return replace(
             self.run,
@@ -171,7 +171,7 @@ def check_rows(rows: int) -> None:
         raise InputError(f"rows must be at least 1, not {rows}")
 
 
-def _plan(run: Run) -> PrivacyPlan:
+def plan_of(run: Run) -> PrivacyPlan:
     """Read the plan off the certificate; the events are not accounted for again: none is paid."""
     told = Certificate.from_dict(run.certificate)
     budget = PrivacyBudget(told.epsilon, told.delta)

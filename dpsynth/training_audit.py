@@ -18,22 +18,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.accounting import deltas
+from dpsynth.accounting import deltas, epsilon
+from dpsynth.codec import Codec
 from dpsynth.cohort import Cohort
 from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.eval.canaries import Claim
+from dpsynth.eval.attack import Attack
+from dpsynth.eval.canaries import Claim, Scored, training
 from dpsynth.models.base import Domain, Generator, silent
 from dpsynth.models.independent import Independent
 from dpsynth.models.likelihood import log_likelihood
 from dpsynth.models.measure import cohort_with_visits
+from dpsynth.models.registry import generator_class
 from dpsynth.models.witness import Witness
 from dpsynth.plan import PrivacyPlan
+from dpsynth.replicates import bootstrapped, plan_of
+from dpsynth.run import Run
 from dpsynth.terms import Watched
 
 Floats = npt.NDArray[np.float64]
@@ -41,6 +46,9 @@ Bools = npt.NDArray[np.bool_]
 Progress = Callable[[str, float], None]
 
 POINTS = 200  # of a claimed curve
+BACKGROUND = 20_000  # units drawn from the run, at most
+CANARIES = 1_000
+TWIN = 10.0  # times that a twin's releases are more telling than the fit's
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +117,67 @@ def trial(
     return Trial(included, black, heard.scores(), time.monotonic() - started)
 
 
+def audited_training(
+    run: Run,
+    *,
+    count: int = CANARIES,
+    units: int = BACKGROUND,
+    seed: int,
+    progress: Progress = silent,
+) -> tuple[Attack, int]:
+    """Audit the training of a run on rows that are drawn from the run.
+
+    Two fits are made, with the same canaries: one by the run's plan, and a twin with a part of its
+    noise, which leaks a known epsilon and shows how well the attacks see.
+
+    Args:
+        run: the artifact of a private fit; nothing else is read.
+        count: canaries.
+        units: of the background, at most; few make a canary easier to see.
+        seed: of the background, the canaries and their coins; the noise has none.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        What was found, all of it public, and how many units the background had.
+    """
+    schema, plan = run.schema, plan_of(run)
+    rng = np.random.default_rng(seed)
+    domain = Domain.of(schema, Codec(schema))
+    kind = generator_class(run.model)
+    drawn = bootstrapped(run, seed=int(rng.integers(2**62)))
+    background = Cohort(drawn.codes[:units], drawn.mask[:units])
+    strangers = canaries(domain, count, rng)
+    baseline = kind.restore(domain, run.config, run.arrays)
+
+    def played(terms: PrivacyPlan, name: str) -> Trial:
+        def named(stage: str, part: float) -> None:
+            progress(f"{name}: {stage}", part)
+
+        return trial(
+            kind(domain), terms, background, strangers, rng=rng, baseline=baseline, progress=named
+        )
+
+    louder = tuple(event.with_mu(event.mu() * TWIN) for event in plan.events)
+    fit = played(plan, "canaries")
+    twin = played(replace(plan, events=louder), "twin")
+    found = training(
+        claim_of(plan),
+        views_of(fit),
+        views_of(twin),
+        epsilon(louder, plan.budget.delta),
+        {"background": "run", "model": run.model, "seconds": round(fit.seconds, 1)},
+    )
+    return found, len(background.mask)
+
+
+def views_of(made: Trial) -> dict[str, Scored]:
+    """Return the canaries as the two attackers score them."""
+    return {
+        "black": Scored(made.included, made.black),
+        "white": Scored(made.included, made.white),
+    }
+
+
 def seen_by(generator: Generator, cohort: Cohort) -> Cohort:
     """Return a cohort as the generator's events see it, with the hidden column where it has one."""
     return cohort if isinstance(generator, Independent) else cohort_with_visits(cohort)
@@ -116,6 +185,6 @@ def seen_by(generator: Generator, cohort: Cohort) -> Cohort:
 
 def claim_of(plan: PrivacyPlan) -> Claim:
     """Return what a plan claims: its budget, and the curve that its events account for."""
-    epsilon, delta = plan.budget.epsilon, plan.budget.delta
-    epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * epsilon + 4, POINTS)])
-    return Claim(epsilon, delta, epsilons, deltas(plan.events, epsilons))
+    budget = plan.budget
+    epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * budget.epsilon + 4, POINTS)])
+    return Claim(budget.epsilon, budget.delta, epsilons, deltas(plan.events, epsilons))

@@ -14,6 +14,7 @@ from dpsynth.eval.part import Part
 
 ALARM = 1e-3  # chance at most that one finding accuses a table that leaks nothing
 SURE = 0.9  # probability with which a leak of the stated size would have been found
+SURELY = f"with probability {SURE * 100:.0f} %"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack import ALARM, SURE, Attack, Finding, Power
+from dpsynth.eval.attack import ALARM, SURE, SURELY, Attack, Finding, Power
 from dpsynth.eval.estimate import Estimate
 from dpsynth.eval.one_run import (
     SHARES,
@@ -167,11 +167,16 @@ def _measure(view: str, found: OneRun, claim: Claim) -> Measure:
 
 
 def _finding(view: str, found: OneRun, claim: Claim, refuted: bool) -> Finding:
-    words = "refute the claim" if refuted else "do not refute the claim"
+    """Say how many guesses were right, and what that proves; a bound is rounded down."""
+    proved = math.floor(100 * max(found.epsilon, found.curve_epsilon)) / 100
+    plain = found.epsilon >= found.curve_epsilon
+    right_ones = found.correct if plain else found.curve_correct
+    guesses = found.guesses if plain else found.curve_guesses
+    proof = f"proves epsilon at least {proved:.2f}" if proved > 0 else "proves nothing"
+    words = "refutes the claim" if refuted else "does not refute the claim"
     sentence = (
-        f"{found.correct} of {found.guesses} guesses about {found.canaries} planted patients were "
-        f"right, which proves epsilon at least {max(found.epsilon, found.curve_epsilon):.2f}: they "
-        f"{words} of epsilon {claim.epsilon:g}"
+        f"{right_ones} of {guesses} guesses about {found.canaries} planted patients were right, "
+        f"which {proof}, and {words} of epsilon {claim.epsilon:g}"
     )
     return Finding(f"training:{view}", TITLES[view], refuted, sentence)
 
@@ -196,7 +201,7 @@ def _power(view: str, claim: Claim, twin: Scored | None, twin_epsilon: float) ->
         key,
         least,
         "epsilon",
-        f"would have refuted the claim with probability {SURE:.0%} if the fit leaked epsilon "
+        f"would have refuted the claim {SURELY} if the fit leaked epsilon "
         f"{least:.3g} or more; a twin that leaks {twin_epsilon:.3g} shows how well the attack sees",
     )
 

@@ -24,10 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack import ALARM, SURE, Finding, Power
+from dpsynth.eval.attack import ALARM, SURE, SURELY, Finding, Power
 from dpsynth.eval.equal_sides import EqualSides
 from dpsynth.eval.estimate import Estimate, about
 from dpsynth.eval.nearest import Neighbours
+from dpsynth.eval.success import percent
 
 Floats = npt.NDArray[np.float64]
 
@@ -99,8 +100,8 @@ class Closer:
         """Say what was seen."""
         verb = "more than chance allows" if self.found else "no more than chance allows"
         sentence = (
-            f"{self.share:.2%} of synthetic rows lie nearer to people in the data than to as many "
-            f"others (half of them would without memorisation): {verb}"
+            f"{percent(self.share)} of synthetic rows lie nearer to people in the data than to as "
+            f"many others (half of them would without memorisation): {verb}"
         )
         return Finding(KEY, TITLE, self.found, sentence)
 
@@ -121,7 +122,7 @@ class Closer:
         if least >= 1:
             return Power(KEY, None, "share", "no share of synthetic rows would have been seen")
         sentence = (
-            f"would have been seen with probability {SURE:.0%} if {least:.2%} of synthetic rows "
+            f"would have been seen {SURELY} if {percent(least)} of synthetic rows "
             "were made from a person in the data each"
         )
         return Power(KEY, least, "share", sentence)

@@ -15,7 +15,7 @@ from dpsynth.eval.gates import Gate, judged
 from dpsynth.eval.part import Part
 from dpsynth.eval.rules import rules
 from dpsynth.eval.subgroups import subgroups
-from dpsynth.eval.tables import Tables, View
+from dpsynth.eval.tables import Tables, described
 from dpsynth.eval.tstr import trials
 from dpsynth.eval.usefulness import usefulness
 
@@ -67,9 +67,9 @@ def evaluation(
         "internal": True,
         "schema": {"name": schema.name, "title": schema.title, "sha256": schema.hash()},
         "tables": {
-            "source": _described(tables.source),
+            "source": described(tables.source),
             "synthetic": {"rows": tables.synthetic.rows},
-            "holdout": None if tables.holdout is None else _described(tables.holdout),
+            "holdout": None if tables.holdout is None else described(tables.holdout),
         },
         "run": None,
         "seed": seed,
@@ -94,7 +94,3 @@ def _parts(tables: Tables, seed: int, progress: Progress) -> Iterator[tuple[str,
     yield "usefulness", replace(useful, notes=(*notes, *useful.notes))
     progress("subgroups", 0.0)
     yield "subgroups", subgroups(tables, sources["subgroups"], tried=tried)
-
-
-def _described(view: View) -> dict[str, Any]:
-    return {"rows": view.rows, "units": len(np.unique(view.units))}

@@ -57,7 +57,8 @@ def groups_of(players: View, reference: View, codec: Codec, metric: Metric) -> l
     rows = np.unique(players.units, return_counts=True)[1].astype(float)
     if rows.max() > 1:
         made.append(_top("visits", "people with most rows", rows))
-    return [group for group in made if group.belongs.sum() >= FEWEST]
+    some = [group for group in made[1:] if not group.belongs.all()]
+    return [made[0], *(group for group in some if group.belongs.sum() >= FEWEST)]
 
 
 def _top(key: str, title: str, exposure: Floats) -> Group:

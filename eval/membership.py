@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.eval.attack import ALARM, SURE, Attack, Finding, Power
+from dpsynth.eval.attack import ALARM, SURELY, Attack, Finding, Power
 from dpsynth.eval.density import log_density, width_of
 from dpsynth.eval.distance import Metric
 from dpsynth.eval.estimate import Estimate
@@ -256,7 +256,7 @@ def _finding(key: str, shown: Sequence[Mapping[str, Any]], found: bool) -> Findi
 def _power(key: str, roc: Roc, tests: int) -> Power:
     least = roc.least(tests)
     sentence = (
-        f"would have been seen with probability {SURE:.0%} if it told people in the data from "
+        f"would have been seen {SURELY} if it told people in the data from "
         f"others with an AUC of {least:.3f} or more"
     )
     return Power(f"membership:{key}", least, "auc", sentence)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack import SURE, Attack, Finding, Power
+from dpsynth.eval.attack import SURELY, Attack, Finding, Power
 from dpsynth.eval.equal_sides import MOST_ROWS, EqualSides, Side
 from dpsynth.eval.nearest import nearest
 from dpsynth.eval.part import Measure, Part
@@ -107,7 +107,7 @@ def _told(roc: Roc, smoke: str) -> Attack:
         KEY,
         least if least < 1 else None,
         "auc",
-        f"would have been seen with probability {SURE:.0%} if the AUC were {least:.3f}"
+        f"would have been seen {SURELY} if the AUC were {least:.3f}"
         if least < 1
         else "no AUC would have been seen",
     )

@@ -1,8 +1,8 @@
-"""The internal report of an evaluation, and several evaluations side by side, each as one file.
+"""The internal report of an evaluation and its audit, and several evaluations side by side.
 
-Both pages hold statistics of real patients and say so on every screen and every sheet. They ask no
-network for anything: styles, scripts and figures are in the file, and a policy in it forbids the
-browser to fetch. Every text of a document is escaped, wherever it comes from.
+Each is one file. Both pages hold statistics of real patients and say so on every screen and every
+sheet. They ask no network for anything: styles, scripts and figures are in the file, and a policy
+in it forbids the browser to fetch. Every text of a document is escaped, wherever it comes from.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dpsynth.eval import candidates, headline, sections_fidelity, sections_use, sections_whole
+from dpsynth.eval import (
+    audit_record,
+    candidates,
+    headline,
+    sections_audit,
+    sections_fidelity,
+    sections_use,
+    sections_whole,
+)
 from dpsynth.eval.blocks import Section
 from dpsynth.eval.sections_groups import subgroups
 from dpsynth.eval.wording import counted, listed, shown
@@ -25,37 +33,87 @@ Document = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-evaluation", 1
 
 
-def internal_page(document: Document) -> str:
-    """Return the page of one evaluation as HTML.
+def internal_page(document: Document | None, audit: Document | None = None) -> str:
+    """Return the page of an evaluation, of an evaluation with its audit, or of an audit, as HTML.
 
     Args:
-        document: an evaluation as `evaluation.json` holds it.
+        document: an evaluation as `evaluation.json` holds it; None if there was none.
+        audit: an audit as `audit.json` holds it; None if there was none.
 
     Raises:
-        ValueError: the document is no evaluation, or one of a later version.
+        ValueError: there is neither, or one is no such document, or one of a later version.
     """
-    _check(document)
+    if document is not None:
+        _check(document)
+    if audit is not None:
+        sections_audit.check(audit)
+    either = document if document is not None else audit
+    if either is None:
+        raise ValueError("a page needs an evaluation or an audit")
+    judged = _evaluation(document)
+    attacked = _audit(document, audit)
+    notes = [*judged["notes"], *attacked["notes"]]
+    facts = _facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
+    last = [("notes", "Notes")] * bool(notes)
+    return _render(
+        "internal.html",
+        **{**judged, **attacked, "notes": notes, "facts": facts},
+        title=_title(either),
+        kind=_kind(document, audit),
+        version=either.get("dpsynth") or "",
+        list=[("Attacks", attacked["attacks"]), ("Quality", judged["quality"] + last)]
+        if document is not None and audit is not None
+        else [("", attacked["attacks"] + judged["quality"] + last)],
+    )
+
+
+def _kind(document: Document | None, audit: Document | None) -> str:
+    if audit is None:
+        return "Evaluation of a synthetic table"
+    of = "a training" if audit.get("tables") is None else "a synthetic table"
+    return f"Audit of {of}" if document is None else "Evaluation and audit of a synthetic table"
+
+
+def _evaluation(document: Document | None) -> dict[str, Any]:
+    """Return what the template shows of an evaluation."""
+    if document is None:
+        return {"evaluated": False, "sections": [], "every": [], "notes": [], "quality": []}
     measures = document.get("measures") or {}
     gates = list(document.get("gates") or [])
     made = sections(document)
     groups = headline.every(measures)
-    notes = [str(note) for note in document.get("notes") or []] + _absent(document, made)
-    after = [("measures", "All measures")] * bool(groups) + [("notes", "Notes")] * bool(notes)
-    return _render(
-        "internal.html",
-        title=_title(document),
-        version=document.get("dpsynth") or "",
-        facts=_facts(document),
-        summary=headline.summary(gates),
-        failed=any(gate["passed"] is False for gate in gates),
-        verdicts=headline.verdicts(gates),
-        leading=headline.leading(measures),
-        sections=made,
-        every=groups,
-        counts=counted(len(measures), "measure"),
-        notes=notes,
-        list=[("overview", "Overview"), *((one.id, one.title) for one in made), *after],
-    )
+    places = [("overview", "Overview"), *((one.id, one.title) for one in made)]
+    return {
+        "evaluated": True,
+        "summary": headline.summary(gates),
+        "failed": any(gate["passed"] is False for gate in gates),
+        "verdicts": headline.verdicts(gates),
+        "leading": headline.leading(measures),
+        "sections": made,
+        "every": groups,
+        "counts": counted(len(measures), "measure"),
+        "notes": [str(note) for note in document.get("notes") or []] + _absent(document, made),
+        "quality": places + [("measures", "All measures")] * bool(groups),
+    }
+
+
+def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
+    """Return what the template shows of an audit."""
+    if audit is None:
+        return {"audit": None, "notes": [], "attacks": [], "facts": []}
+    made = sections_audit.sections(audit)
+    every = audit_record.measures(audit)
+    places = [("audit", "Attacks at a glance"), *((one.id, one.title) for one in made)]
+    return {
+        "audit": sections_audit.top(audit),
+        "audit_warning": "" if document is None else sections_audit.other_table(audit, document),
+        "facts": [] if document is None else [("Seed of the audit", _number(audit["seed"]), False)],
+        "audit_sections": made,
+        "audit_every": every,
+        "audit_counts": counted(len(audit.get("measures") or {}), "measure"),
+        "notes": audit_record.notes(audit),
+        "attacks": places + [("audit-measures", "All measures of the audit")] * bool(every),
+    }
 
 
 def comparison_page(documents: Sequence[Document], names: Sequence[str]) -> str:
@@ -81,7 +139,7 @@ def comparison_page(documents: Sequence[Document], names: Sequence[str]) -> str:
         summary=candidates.summary(documents, names),
         overview=candidates.overview(documents, names),
         sections=made,
-        list=[("overview", "Overview"), *((one.id, one.title) for one in made)],
+        list=[("", [("overview", "Overview"), *((one.id, one.title) for one in made)])],
     )
 
 
@@ -116,13 +174,13 @@ def _title(document: Document) -> str:
     return str(schema.get("title") or schema.get("name") or "A synthetic table")
 
 
-def _facts(document: Document) -> list[tuple[str, str, bool]]:
+def _facts(document: Document, what: str) -> list[tuple[str, str, bool]]:
     """Say which tables and which run were judged: (name, value, whether it is a code)."""
     tables, run = document.get("tables") or {}, document.get("run")
-    facts = [(name, _table(tables.get(name)), False) for name in ("source", "synthetic", "holdout")]
-    facts[0] = ("Source (real)", facts[0][1], False)
-    facts[1] = ("Synthetic table", facts[1][1], False)
-    facts[2] = ("Holdout (real)", facts[2][1], False)
+    names = {"source": "Source (real)", "synthetic": "Synthetic table", "holdout": "Holdout (real)"}
+    facts = [(title, _table(tables.get(name)), False) for name, title in names.items()]
+    if what == "audit" and not tables:
+        facts = [("Tables", "none: the training alone was attacked", False)]
     if run is not None:
         privacy = f"epsilon {_number(run.get('epsilon'))}, delta {_number(run.get('delta'))}"
         facts.append(("Run", f"{run.get('model')}, {privacy}", False))
@@ -130,7 +188,7 @@ def _facts(document: Document) -> list[tuple[str, str, bool]]:
             facts.append(("Stamps of the run", listed(stamps, 9), False))
     else:
         facts.append(("Run", "none: a table of another tool, or of no known run", False))
-    facts.append(("Seed of this evaluation", _number(document.get("seed")), False))
+    facts.append((f"Seed of this {what}", _number(document.get("seed")), False))
     if sha := (tables.get("synthetic") or {}).get("sha256"):
         facts.append(("SHA-256 of the synthetic table", str(sha), True))
     if sha := (document.get("schema") or {}).get("sha256"):

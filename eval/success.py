@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.eval.attack import ALARM, SURE, Finding, Power
+from dpsynth.eval.attack import ALARM, SURE, SURELY, Finding, Power
 from dpsynth.eval.estimate import LEVEL, Estimate
 from dpsynth.eval.rates import Rate
 
@@ -87,7 +87,7 @@ class Success:
         if least is None:
             return Power(key, None, "share", "no share of those in the data is sure to be seen")
         sentence = (
-            f"would have been seen with probability {SURE:.0%} if it succeeded for "
+            f"would have been seen {SURELY} if it succeeded for "
             f"{percent(least)} of those in the data beyond what it does for others"
         )
         return Power(key, least, "share", sentence)

@@ -159,6 +159,11 @@ def shared_people() -> InputError:
     )
 
 
+def described(view: View) -> dict[str, int]:
+    """Say how large a table is."""
+    return {"rows": view.rows, "units": len(np.unique(view.units))}
+
+
 def groups(units: Ints, count: int, rng: np.random.Generator) -> Ints:
     """Deal units at random into ``count`` groups of equal size; return each row's group."""
     _, unit_of_row = np.unique(units, return_inverse=True)

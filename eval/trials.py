@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpsynth.eval.attack import ALARM, SURE, Finding, Power
+from dpsynth.eval.attack import ALARM, SURELY, Finding, Power
 from dpsynth.eval.estimate import LEVEL, Estimate
 from dpsynth.eval.success import Success, percent
 
@@ -71,7 +71,7 @@ class Trials:
             return Power(key, None, "share", "no share of those in the data is sure to be seen")
         which = "any of the attacks" if len(self.each) > 1 else "the attack"
         sentence = (
-            f"would have been seen with probability {SURE:.0%} if {which} succeeded for "
+            f"would have been seen {SURELY} if {which} succeeded for "
             f"{percent(max(known))} of those in the data beyond what it does for others"
         )
         return Power(key, max(known), "share", sentence)

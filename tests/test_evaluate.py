@@ -158,7 +158,7 @@ def test_a_result_is_replaced_only_when_asked_and_only_if_it_is_one(
     assert call(*arguments, "-o", office.path("mine")) == 2
     assert "exists" in capsys.readouterr().err
     assert call(*arguments, "-o", office.path("mine"), "--force") == 2
-    assert "no earlier evaluation" in capsys.readouterr().err
+    assert "no earlier result" in capsys.readouterr().err
     assert (office.folder / "mine" / "notes.txt").read_text() == "keep me"
 
 
@@ -227,12 +227,12 @@ def test_force_puts_a_new_result_in_the_place_of_the_old(
         (folder / name).write_text("old")
     cheap = {"measures": {}, "gates": [], "notes": [], "internal": True, "tables": {}, "seed": 0}
     monkeypatch.setattr(verbs, "_judged", lambda *_: {**cheap, "run": None})
-    monkeypatch.setattr(verbs, "internal_page", lambda _: "new")
+    monkeypatch.setattr(verbs, "internal_page", lambda *_: "new")
     arguments = ["evaluate", office.path("run"), *office.arguments, "-o", str(folder), "--force"]
     assert call(*arguments) == 0
     assert (folder / "internal.html").read_text() == "new"
 
-    def full(_: Any) -> str:
+    def full(*_: Any) -> str:
         raise InputError("the disk is full")
 
     monkeypatch.setattr(verbs, "internal_page", full)

@@ -92,6 +92,7 @@ def evaluate(
     """
     from dpsynth import evaluate as verbs
     from dpsynth.eval.gates import gates
+    from dpsynth.internal_results import EVALUATION, PAGE, check_place
     from dpsynth.publish import publish_quality
 
     with Console(as_json=as_json, quiet=quiet) as console:
@@ -99,7 +100,7 @@ def evaluate(
         chosen = gates(limits)
         if publish and candidate.run is None:
             raise click.UsageError("--publish is for a run, whose fit set a share aside")
-        verbs.check_place(output, force)
+        check_place(output, force, EVALUATION)
         published = None
         if publish:  # before anything else is known of the table
             verbs.check_people(schema, data, holdout)
@@ -119,7 +120,7 @@ def evaluate(
         )
         lines = _lines(document)
         if output is not None:
-            lines += ["", f"page        {Path(output) / verbs.PAGE}"]
+            lines += ["", f"page        {Path(output) / PAGE}"]
         if published is not None:
             lines.append(f"published   {Path(subject) / 'quality.json'}")
         values = {
@@ -169,6 +170,7 @@ def compare(
     The result is INTERNAL: it is computed from real rows.
     """
     from dpsynth import evaluate as verbs
+    from dpsynth.internal_results import COMPARISON_PAGE
     from dpsynth.schema import Schema
 
     with Console(as_json=as_json, quiet=quiet) as console:
@@ -197,7 +199,7 @@ def compare(
         ]
         lines = table(("measure", *names, "holdout", "by chance"), rows)
         if output is not None:
-            lines += ["", f"page        {Path(output) / verbs.COMPARISON_PAGE}"]
+            lines += ["", f"page        {Path(output) / COMPARISON_PAGE}"]
         values = {
             "internal": True,
             "seed": seed,

@@ -1,0 +1,102 @@
+"""A folder of internal results: an evaluation, an audit, or both, and one page for them.
+
+Only its owner can read it, and it never lies inside a run or a bundle. A result takes the place of
+an earlier one when it is all there, and not before.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpsynth.atomic import atomic_folder, check_apart, check_vacant
+from dpsynth.documents import read_document, written
+from dpsynth.errors import DpsynthError, InputError
+
+EVALUATION, AUDIT, PAGE = "evaluation.json", "audit.json", "internal.html"
+COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
+_RESULTS = (
+    {EVALUATION, PAGE},
+    {AUDIT, PAGE},
+    {EVALUATION, AUDIT, PAGE},
+    {COMPARISON, COMPARISON_PAGE},
+)
+
+
+def check_place(output: str | Path | None, overwrite: bool, name: str) -> None:
+    """Refuse a folder that is there, unless ``name`` may go into it.
+
+    An evaluation and an audit of the same table may share a folder; what has the same name gives
+    way only if ``overwrite``.
+
+    Raises:
+        InputError: the folder is in the way.
+    """
+    if output is None:
+        return
+    folder = Path(output)
+    check_apart(folder)
+    if not folder.is_dir() or folder.is_symlink():
+        check_vacant(folder)
+        return
+    there = {path.name for path in folder.iterdir()}
+    if there not in _RESULTS or (COMPARISON in there) != (name == COMPARISON):
+        if overwrite:
+            raise InputError(
+                f"{folder} holds no earlier result of this kind; choose another folder"
+            )
+        check_vacant(folder)
+    elif name in there and not overwrite:
+        check_vacant(folder)
+
+
+def beside(output: str | Path, name: str, table_sha256: str | None) -> dict[str, Any] | None:
+    """Read the other result of a folder, which will share the page.
+
+    Args:
+        output: the folder.
+        name: of the other one: `EVALUATION` or `AUDIT`.
+        table_sha256: of the synthetic table of the new result; None if it is about none.
+
+    Raises:
+        InputError: it is about another table, or is damaged.
+    """
+    path = Path(output) / name
+    if not path.is_file():
+        return None
+    try:
+        document = dict(read_document(path))
+        other = (document.get("tables") or {}).get("synthetic") or {}
+    except (DpsynthError, AttributeError, TypeError):
+        raise InputError(f"{path} is damaged; choose another folder") from None
+    if table_sha256 is not None and other and other.get("sha256") != table_sha256:
+        raise InputError(f"{path} is about another synthetic table; choose another folder")
+    return document
+
+
+def write_results(folder: Path, documents: Mapping[str, Any], pages: Mapping[str, str]) -> None:
+    """Write a folder for its owner only; an earlier one gives way when all is ready."""
+    earlier = folder.with_name(f".{folder.name}.earlier")
+    if earlier.is_dir() and {path.name for path in earlier.iterdir()} in _RESULTS:
+        shutil.rmtree(earlier)  # left behind by a process that was killed
+    if earlier.exists():
+        raise InputError(f"{earlier} is in the way; remove it")
+    if folder.is_dir():
+        folder.rename(earlier)
+    try:
+        with atomic_folder(folder) as temporary:
+            temporary.chmod(0o700)
+            for name, document in documents.items():
+                (temporary / name).write_bytes(written(document))
+            for name, page in pages.items():
+                (temporary / name).write_text(page, encoding="utf-8")
+            for path in temporary.iterdir():
+                path.chmod(0o600)
+    except BaseException:
+        if earlier.is_dir() and not folder.exists():
+            earlier.rename(folder)
+        raise
+    if earlier.is_dir():
+        shutil.rmtree(earlier)
