@@ -1,7 +1,7 @@
 """The bundle: which files it has, and the manifest that lists them.
 
 ``datapackage.json`` is a Data Package v2 document: each file with its SHA-256 and size, each table
-with its Table Schema. Version 1 of the bundle holds six more files at most, always under the same
+with its Table Schema. Version 1 of the bundle holds seven more files at most, always under the same
 names, so that nothing can travel along unseen.
 """
 
@@ -21,7 +21,7 @@ FORMAT, VERSION = "dpsynth-bundle", 1
 MANIFEST = "datapackage.json"
 PARQUET, CSV = "data/synthetic.parquet", "data/synthetic.csv"
 SCHEMA, PRIVACY = "schema.json", "privacy.json"
-QUALITY, REPORT = "quality.json", "report.html"
+QUALITY, AUDIT, REPORT = "quality.json", "audit.json", "report.html"
 MOST_CSV_ROWS = 1_000_000
 
 _JSON = {"format": "json", "mediatype": "application/json", "encoding": "utf-8"}
@@ -44,6 +44,11 @@ _KINDS: dict[str, dict[str, Any]] = {
     SCHEMA: {"name": "schema", "title": "Schema of the source table: public facts", **_JSON},
     PRIVACY: {"name": "privacy", "title": "Privacy certificate", **_JSON},
     QUALITY: {"name": "quality", "title": "Quality figures that the budget paid for", **_JSON},
+    AUDIT: {
+        "name": "audit",
+        "title": "Attacks on the training, on nobody's rows",
+        **_JSON,
+    },
     REPORT: {
         "name": "report",
         "title": "What was guaranteed, and the data dictionary: a page for people",

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpsynth.audit_file import Audits
 from dpsynth.bundle import PARQUET, Drawing
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.certificate import Certificate
@@ -46,6 +47,7 @@ def bundle_page(
     certificate: Certificate,
     drawing: Drawing,
     quality: Quality | None,
+    audits: Audits | None = None,
 ) -> BundlePage:
     """Write the page of the bundle in ``folder``, from its Parquet table and public documents.
 
@@ -55,7 +57,7 @@ def bundle_page(
     from dpsynth.public_report import public_page
 
     profile = Profile.of(schema, typed_frames(folder / PARQUET, schema))
-    verdicts = judge(certificate, profile)
+    verdicts = judge(certificate, profile, audits)
     page = public_page(
         schema,
         certificate,
@@ -64,6 +66,7 @@ def bundle_page(
         drawing,
         table_sha256=file_digest(folder / PARQUET),
         quality=quality,
+        audits=audits,
     )
     return BundlePage(page.encode(), verdicts)
 

@@ -1,7 +1,8 @@
 """Public gates: what must hold of a release, judged from artifact and synthetic table alone.
 
-Nothing of the source is looked at, so the verdicts may be published with the bundle. A gate that
-does not stop a release informs: whether its figure is acceptable is for the office's policy.
+Audits count, as they were made on synthetic rows. Nothing of the source is looked at, so the
+verdicts may be published with the bundle. A gate that does not stop a release informs: whether its
+figure is acceptable is for the office's policy.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from functools import lru_cache
 from typing import Any
 
 from dpsynth.accounting import epsilon as composed
+from dpsynth.audit_file import Audits
 from dpsynth.certificate import Certificate
 from dpsynth.errors import DpsynthError
 from dpsynth.events import Event
+from dpsynth.page_text import shown
 from dpsynth.profile import Profile
 
 MOST_EPSILON = 10.0
+NOT_AUDITED = "not audited"
+_NAMED = 5  # failures of audits
 _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
 
 
@@ -53,6 +58,7 @@ class Verdict:
 def judge(
     certificate: Certificate,
     profile: Profile,
+    audits: Audits | None = None,
     *,
     stamps: Sequence[str] = (),
     most_epsilon: float = MOST_EPSILON,
@@ -62,6 +68,7 @@ def judge(
     Args:
         certificate: of the run.
         profile: of the synthetic table.
+        audits: of the run, on synthetic rows; None if none was made.
         stamps: of the run, and reasons why it may not be released.
         most_epsilon: above this, the page says that epsilon alone promises little.
     """
@@ -70,6 +77,7 @@ def judge(
         _rules(profile),
         _accounted(certificate),
         _unstamped(certificate, stamps),
+        _audited(audits),
         _epsilon(certificate, most_epsilon),
         _alive(profile),
     )
@@ -140,6 +148,36 @@ def _unstamped(certificate: Certificate, stamps: Sequence[str]) -> Verdict:
         0.0,
         "a fit without ledger, or with noise that can be drawn again, protects nobody outside",
         detail=", ".join(found),
+    )
+
+
+def _audited(audits: Audits | None) -> Verdict:
+    """Count what speaks against the run, in all audits; a run without any is only pointed out."""
+    if audits is None:
+        return Verdict(
+            "audit",
+            "The training was attacked on synthetic rows",
+            False,
+            1.0,
+            0.0,
+            "an attack can show that a program does not keep its promise; nobody tried here",
+            stops=False,
+            detail=NOT_AUDITED,
+        )
+    failures = [
+        f"audit {place}: {shown(failure)}"
+        for place, one in enumerate(audits.audits, start=1)
+        for failure in one.failures
+    ]
+    more = [f"{len(failures) - _NAMED} more"] if len(failures) > _NAMED else []
+    return Verdict(
+        "audit",
+        "No audit on synthetic rows refutes the claim, and the audits' controls worked",
+        not failures,
+        float(len(failures)),
+        0.0,
+        "a refuted claim is none, and an attack that misses a planted leak shows nothing",
+        detail="; ".join([*failures[:_NAMED], *more]),
     )
 
 

@@ -1,10 +1,10 @@
 """report.html: the page of a bundle for those who receive it and those whose data are behind it.
 
 A pure function of public things: the schema, the certificate, a profile of the synthetic table, the
-verdicts of public gates, and quality figures if the plan paid for them. The same inputs give the
-same bytes; there is no clock and no machine in it. One file, without script, which asks no network
-for anything. Every text that a person wrote is escaped, set apart from its surroundings, and rid of
-invisible characters.
+verdicts of public gates, quality figures if the plan paid for them, and audits on synthetic rows if
+any were made. The same inputs give the same bytes; there is no clock and no machine in it. One
+file, without script, which asks no network for anything. Every text that a person wrote is escaped,
+set apart from its surroundings, and rid of invisible characters.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from dpsynth import __version__, svg
+from dpsynth.audit_file import Audits, audits_digest
+from dpsynth.audit_section import audit_cards
 from dpsynth.budget_words import BudgetLine, budget_lines
 from dpsynth.bundle import Drawing
 from dpsynth.certificate import Certificate
@@ -33,7 +35,7 @@ from dpsynth.page_text import (
 )
 from dpsynth.privacy_words import protected, readings, what_it_is_not
 from dpsynth.profile import ColumnProfile, Profile
-from dpsynth.public_gates import Verdict
+from dpsynth.public_gates import NOT_AUDITED, Verdict
 from dpsynth.quality_event import reserved
 from dpsynth.quality_file import Quality
 from dpsynth.schema import Schema
@@ -70,6 +72,7 @@ def public_page(
     *,
     table_sha256: str,
     quality: Quality | None = None,
+    audits: Audits | None = None,
 ) -> str:
     """Return the public page of a bundle as HTML.
 
@@ -81,6 +84,7 @@ def public_page(
         drawing: how the table was drawn.
         table_sha256: of the table as Parquet, in hex.
         quality: figures that the plan paid for, if any.
+        audits: attacks on the training, made on rows that are nobody's, if any.
     """
     lines = budget_lines(certificate, quality=quality is not None)
     return (
@@ -97,6 +101,8 @@ def public_page(
             model=_MODELS.get(drawing.model, "a generator"),
             table_sha256=table_sha256,
             quality=quality,
+            audits=None if audits is None else audit_cards(audits),
+            audits_sha256=None if audits is None else audits_digest(audits),
             reserved=reserved(certificate.events) is not None,
             readings=readings(certificate),
             protected=protected(certificate.unit),
@@ -126,6 +132,7 @@ def _environment() -> Environment:
     made.globals |= {
         "hundred": svg.hundred,
         "found": lambda verdict: _judged(verdict, verdict.value),
+        "word": _word,
         "limit": lambda verdict: _judged(verdict, verdict.limit),
     }
     return made
@@ -139,6 +146,15 @@ def _sentence(text: str) -> str:
 def _unbroken(text: str) -> Markup:
     """Keep the sign of per cent beside its number."""
     return Markup("&nbsp;%").join(shown(part) for part in text.split(" %"))
+
+
+def _word(verdict: Verdict) -> str:
+    """Say in a word or two what a check came to."""
+    if verdict.passed:
+        return "passed"
+    if verdict.detail == NOT_AUDITED:
+        return NOT_AUDITED
+    return "failed" if verdict.stops else "beyond its limit"
 
 
 def _judged(verdict: Verdict, value: float) -> str:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsynth.atomic import atomic_folder, check_vacant
+from dpsynth.audit_file import Audits, read_audits
 from dpsynth.bundle import (
+    AUDIT,
     CSV,
     MANIFEST,
     MOST_CSV_ROWS,
@@ -27,7 +29,7 @@ from dpsynth.bundle_page import bundle_page
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.certificate import Certificate
 from dpsynth.documents import file_digest, written
-from dpsynth.errors import GateError, InputError
+from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.not_private import STAMP
 from dpsynth.permission import Permission
 from dpsynth.quality_file import Quality, quality_digest, read_quality
@@ -55,7 +57,8 @@ def release(
 
     The ledger that charged the run has to be at hand: it says whether this is the run that was paid
     for, its policy decides, and the release is entered there. Quality figures that the plan paid
-    for go along, if ``quality.json`` beside the run holds them.
+    for go along, if ``quality.json`` beside the run holds them, and so do the audits on synthetic
+    rows of ``audit.json``; of an internal audit nothing does.
 
     Args:
         run_folder: the run.
@@ -71,8 +74,8 @@ def release(
     Raises:
         ArtifactError: the run is damaged.
         GateError: the run is stamped as one that may not be released, the table is not one that
-            was drawn from it, the quality figures are about another table or were not paid for, or
-            a public gate failed.
+            was drawn from it, the quality figures are about another table or were not paid for, the
+            audits are not this run's, internal or inconsistent, or a public gate failed.
         BudgetError: the ledger's policy does not allow it.
         InputError: the bundle exists or cannot be written, or rows or seed are out of range.
     """
@@ -105,7 +108,10 @@ def release(
         quality = _paid_quality(run_folder, run.schema, claim, drawn, permission)
         if quality is not None:
             (temporary / QUALITY).write_bytes(written(quality.to_dict()))
-        page = bundle_page(temporary, run.schema, claim, drawing, quality)
+        audits = _own_audits(run_folder, claim, drawing)
+        if audits is not None:
+            (temporary / AUDIT).write_bytes(written(audits.to_dict()))
+        page = bundle_page(temporary, run.schema, claim, drawing, quality, audits)
         page.require_passed()
         (temporary / REPORT).write_bytes(page.content)
         description = manifest(temporary, run.schema, drawing)
@@ -185,3 +191,20 @@ def _paid_quality(
         raise GateError(f"{place}: {problems[0]}; it cannot be published")
     permission.figures(place, drawn.sha256, quality_digest(quality))
     return quality
+
+
+def _own_audits(run_folder: Path, certificate: Certificate, drawing: Drawing) -> Audits | None:
+    """Read the public audits beside the run, if any; refuse what is not about this run."""
+    remedy = "take the file away, and audit the run again (dpsynth audit)"
+    try:
+        audits = read_audits(run_folder)
+    except ArtifactError as error:
+        raise GateError(f"{error}; it cannot be published: {remedy}") from error
+    if audits is None:
+        return None
+    problems = audits.problems(certificate, drawing.model)
+    if audits.run_sha256 != drawing.run_sha256:
+        problems = ["it holds the audits of another run"]
+    if problems:
+        raise GateError(f"{run_folder}/{AUDIT}: {problems[0]}; {remedy}")
+    return audits

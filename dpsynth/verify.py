@@ -5,14 +5,15 @@ rule or a number of rows that the schema or the manifest does not allow, or that
 two formats; a certificate that is not strict, whose events compose to more than it claims or to
 something else than it states, that lacks an event its model must have paid for, that is about
 another schema, unit or population, or that claims more in words than this version's sentences;
-quality figures that no event paid for; a page that is not the one which the other files give.
+quality figures that no event paid for; audits of another run or claim, or that prove more or less
+than their guesses do; a page that is not the one which the other files give.
 
 What is not: the manifest is not signed, so whoever rewrites the whole bundle consistently can put
 any table that fits the schema into it, state more noise than was added (and the smaller epsilon
-that goes with it), or another ledger. ``plan_sha256`` and the hashes show damage and careless
-edits, not a forger's. A page that says that another version of dpsynth wrote it is held to its hash
-alone. That the noise was really drawn is shown by tests and audits of the program, not by the
-bundle.
+that goes with it), leave out an audit, or name another ledger. ``plan_sha256`` and the hashes show
+damage and careless edits, not a forger's. A page that says that another version of dpsynth wrote it
+is held to its hash alone. That the noise was really drawn is shown by tests and audits of the
+program, not by the bundle.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth import __version__
+from dpsynth.audit_file import Audits, read_audits
 from dpsynth.bundle import (
+    AUDIT,
     CSV,
     MANIFEST,
     MOST_CSV_ROWS,
@@ -112,8 +115,9 @@ def verify(bundle: str | Path) -> list[str]:
     report.raise_if_any()
     if schema is not None and certificate is not None and drawing is not None:  # they are
         quality = _quality(folder, found, schema, certificate, report)
+        audits = _audits(folder, found, certificate, drawing, report)
         report.raise_if_any()
-        _page(folder, schema, certificate, drawing, quality, report)
+        _page(folder, schema, certificate, drawing, quality, audits, report)
     report.raise_if_any()
     return report.checks
 
@@ -233,12 +237,30 @@ def _quality(
     return quality
 
 
+def _audits(
+    folder: Path, found: set[str], certificate: Certificate, drawing: Drawing, report: _Report
+) -> Audits | None:
+    """Check the audits, if there are any: of this run and claim, and what their guesses prove."""
+    if AUDIT not in found:
+        return None
+    audits: Audits | None = None
+    with report.step(AUDIT, "what the audits prove follows from their guesses, about this run"):
+        audits = read_audits(folder)
+        if audits is not None:
+            for problem in audits.problems(certificate, drawing.model):
+                report.add(AUDIT, problem)
+            if audits.run_sha256 != drawing.run_sha256:
+                report.add(AUDIT, "holds the audits of another run")
+    return audits
+
+
 def _page(
     folder: Path,
     schema: Schema,
     certificate: Certificate,
     drawing: Drawing,
     quality: Quality | None,
+    audits: Audits | None,
     report: _Report,
 ) -> None:
     """Compare the page with what the other files give, byte by byte."""
@@ -249,7 +271,7 @@ def _page(
                 f"{REPORT} has its listed SHA-256; dpsynth {writer} can compare it"
             )
             return
-        page = bundle_page(folder, schema, certificate, drawing, quality)
+        page = bundle_page(folder, schema, certificate, drawing, quality, audits)
         page.require_passed()
         if page.content != content:
             report.add(REPORT, "is not the page that the other files give")

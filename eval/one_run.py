@@ -95,7 +95,8 @@ def audited(scores: Floats, included: Bools, delta: float) -> OneRun:
 
 def numbers_of_guesses(canaries: int) -> list[int]:
     """Return the numbers of guesses that are tried, each even: half "in", half "out"."""
-    return [max(FEWEST, 2 * round(share * canaries / 2)) for share in SHARES]
+    most = canaries - canaries % 2
+    return [min(most, max(FEWEST, 2 * round(share * canaries / 2))) for share in SHARES]
 
 
 def right(scores: Floats, included: Bools, guesses: int) -> int:

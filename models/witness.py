@@ -217,7 +217,7 @@ def _along(trainer: DpSgd, found: UnitGradients, direction: Tensor) -> Tensor:
     try:
         total = torch.zeros(found.pack.rows)
         for layer, inputs, grads in zip(found.layers, found.inputs, found.grads, strict=True):
-            total += (layer(inputs) * grads).sum(dim=1)
+            total += (layer(inputs).flatten(1) * grads).sum(dim=1)
     finally:
         trainer.flat.values.copy_(values)
     return total

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dpsynth.audit_file import Audits, PublicAudit
 from dpsynth.bundle_page import BundlePage
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.certificate import Certificate
@@ -15,6 +16,10 @@ from dpsynth.errors import GateError
 from dpsynth.profile import Profile, RuleCount
 from dpsynth.public_gates import Verdict, judge
 from dpsynth.schema import Schema
+
+from .public_audit_example import CONTROLS, public_audit, seen
+
+QUIET = Audits("c" * 64, (public_audit(), public_audit(8)))
 
 
 @pytest.fixture
@@ -27,14 +32,17 @@ def profile(bundle: Path, every_type: Schema) -> Profile:
     return Profile.of(every_type, typed_frames(bundle / "data/synthetic.parquet", every_type))
 
 
-def failed(*arguments: Any, **options: Any) -> dict[str, Verdict]:
-    return {one.key: one for one in judge(*arguments, **options) if not one.passed}
+def failed(
+    certificate: Certificate, profile: Profile, audits: Audits | None = QUIET, **options: Any
+) -> dict[str, Verdict]:
+    verdicts = judge(certificate, profile, audits, **options)
+    return {one.key: one for one in verdicts if not one.passed}
 
 
 def test_a_sound_release_passes_every_gate(certificate: Certificate, profile: Profile) -> None:
-    verdicts = judge(certificate, profile)
+    verdicts = judge(certificate, profile, QUIET)
     assert [one.key for one in verdicts] == [
-        *("cells", "rules", "accounting", "stamps", "epsilon", "constant"),
+        *("cells", "rules", "accounting", "stamps", "audit", "epsilon", "constant"),
     ]
     assert all(one.passed and one.value <= one.limit and one.reason for one in verdicts)
     assert [one.key for one in verdicts if not one.stops] == ["epsilon", "constant"]
@@ -73,6 +81,44 @@ def test_a_stamp_fails(certificate: Certificate, profile: Profile) -> None:
 def test_a_large_epsilon_informs(certificate: Certificate, profile: Profile) -> None:
     [(key, verdict)] = failed(certificate, profile, most_epsilon=2.5).items()
     assert (key, verdict.stops, verdict.limit) == ("epsilon", False, 2.5)
+
+
+def test_a_run_that_nobody_attacked_informs(certificate: Certificate, profile: Profile) -> None:
+    [(key, verdict)] = failed(certificate, profile, None).items()
+    assert (key, verdict.stops, verdict.detail) == ("audit", False, "not audited")
+    BundlePage(b"", judge(certificate, profile)).require_passed()
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (seen(public_audit(), 1, refuted=True), "(white box): the claim is refuted"),
+        (
+            public_audit(controls=(CONTROLS[0], replace(CONTROLS[1], passed=False))),
+            "control 'A fit whose patients are not clipped' failed",
+        ),
+    ],
+)
+@pytest.mark.parametrize("place", [1, 2])
+def test_any_audit_that_refutes_or_fails_stops(
+    certificate: Certificate, profile: Profile, broken: PublicAudit, said: str, place: int
+) -> None:
+    audits = (public_audit(), public_audit(8))
+    tampered = (*audits[: place - 1], broken, *audits[place:])
+    [(key, verdict)] = failed(certificate, profile, Audits("c" * 64, tampered)).items()
+    assert (key, verdict.stops, verdict.value) == ("audit", True, 1)
+    assert verdict.detail.startswith(f"audit {place}: ") and verdict.detail.endswith(said)
+    with pytest.raises(GateError, match="No audit on synthetic rows refutes the claim"):
+        BundlePage(b"", (verdict,)).require_passed()
+
+
+def test_many_failures_are_named_briefly_and_cleanly(
+    certificate: Certificate, profile: Profile
+) -> None:
+    bad = seen(public_audit(), 0, refuted=True, title="\x1b[2J")
+    audits = Audits("c" * 64, (bad,) * 1000)
+    detail = failed(certificate, profile, audits)["audit"].detail
+    assert detail.endswith("; 995 more") and len(detail) < 500 and "\x1b" not in detail
 
 
 def test_a_dead_column_informs(certificate: Certificate, profile: Profile) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from dpsynth import pipeline
+from dpsynth.audit_file import Audits, Claim, PublicAudit
+from dpsynth.audit_section import at_least
 from dpsynth.bundle import Drawing
 from dpsynth.bundle_page import bundle_page, writer_of
 from dpsynth.bundle_tables import typed_frames
@@ -43,6 +45,8 @@ from dpsynth.simulate import simulate
 from dpsynth.table import write_table
 from dpsynth.verify import verify
 
+from .public_audit_example import public_audit, seen
+
 Forger = Any  # tests/conftest.py
 TABLE = "data/synthetic.parquet"
 QUALITY = Quality(
@@ -57,6 +61,9 @@ QUALITY = Quality(
     targets=(TargetQuality("smoker", "true", 0.71, 0.68, 0.74, (Calibration(0.1, 0.12),)),),
     note="Intervals hold with 95 %.",
 )
+
+
+AUDITS = Audits("c" * 64, (public_audit(), public_audit(9)))
 
 
 class _Reader(HTMLParser):
@@ -145,7 +152,8 @@ def test_the_page_says_what_a_reader_must_know(
         "Thought 50 % likely before: at most",
         "At most 2 rows of a patient",
         "No quality figure is published with this bundle",
-        "all 6 passed",
+        "6 of 7 passed; not this: the training was attacked on synthetic rows.",
+        "No audit was made",
         "one-way histograms",
         "admitted <= discharged: kept by every row",
     ):
@@ -173,7 +181,7 @@ def test_the_same_inputs_give_the_same_bytes(page: Callable[..., str]) -> None:
 
 
 def test_the_page_is_sound_and_can_be_heard(page: Callable[..., str]) -> None:
-    reader = _Reader(page(quality=QUALITY))
+    reader = _Reader(page(quality=QUALITY, audits=AUDITS))
     assert reader.open == []
     ids = [attrs["id"] for _, attrs in reader.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
@@ -182,7 +190,7 @@ def test_the_page_is_sound_and_can_be_heard(page: Callable[..., str]) -> None:
     assert reader.all("html") == [{"lang": "en"}]
     for picture in reader.all("svg"):
         assert picture["role"] == "img" and picture["aria-labelledby"] in ids
-    assert page().count("<svg") == page().count("<title id=")
+    assert page(audits=AUDITS).count("<svg") == page(audits=AUDITS).count("<title id=")
     for header in reader.all("th"):
         assert header["scope"] in ("row", "col")
     for link in reader.all("a"):
@@ -193,7 +201,7 @@ def test_the_page_is_sound_and_can_be_heard(page: Callable[..., str]) -> None:
 
 
 def test_the_page_asks_for_nothing(page: Callable[..., str]) -> None:
-    reader = _Reader(page(quality=QUALITY))
+    reader = _Reader(page(quality=QUALITY, audits=AUDITS))
     assert not {"script", "img", "link", "iframe", "object", "form"} & {t for t, _ in reader.tags}
     for name, attrs in reader.tags:
         assert not {"src", "srcset", "xlink:href"} & set(attrs), name
@@ -204,6 +212,14 @@ def test_the_page_asks_for_nothing(page: Callable[..., str]) -> None:
 
 
 EVIL = "<script>alert(1)</script>\u202e&\"'"
+
+
+def _hostile() -> PublicAudit:
+    audit = public_audit(dpsynth=EVIL, model=EVIL)
+    power = replace(audit.views[0].power, sentence=EVIL)
+    control = replace(audit.controls[0], key=EVIL, title=EVIL, attack=EVIL, sentence=EVIL)
+    hostile = replace(audit, controls=(control,))
+    return seen(hostile, title=EVIL, sentence=EVIL, power=power)
 
 
 def test_what_people_wrote_is_escaped(
@@ -221,9 +237,10 @@ def test_what_people_wrote_is_escaped(
             columns=(replace(QUALITY.columns[0], column=EVIL),),
             targets=(replace(QUALITY.targets[0], target=EVIL, class_=EVIL),),
         ),
+        audits=Audits(EVIL, (_hostile(),)),
     )
     assert "<script" not in evil and "\u202e" not in evil
-    assert said(evil).count("<script>alert(1)</script>[U+202E]&\"'") >= 10
+    assert said(evil).count("<script>alert(1)</script>[U+202E]&\"'") >= 14
     assert not {"script"} & {name for name, _ in _Reader(evil).tags}
 
 
@@ -275,12 +292,77 @@ def test_paid_figures_are_shown_with_their_intervals(page: Callable[..., str]) -
     assert "No quality figure is published" not in text
 
 
+def test_audits_are_told_in_plain_words(
+    page: Callable[..., str], certificate: Certificate, bundle: Path, every_type: Schema
+) -> None:
+    profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
+    verdicts = judge(certificate, profile, AUDITS)
+    text = said(page(audits=AUDITS, verdicts=verdicts))
+    black, white = AUDITS.audits[0].views
+    proved, guesses, correct = white.proved
+    for words in (
+        "Audit 1 of 2: 1,000 invented patients; the coins put 489 of them in",
+        "Audit 2 of 2",
+        "Planted among 500 invented patients that this model made up. Seed 9",
+        f"{guesses}{correct}{guesses // 2}at least {at_least(proved)}4.61at most 3",
+        f"at least {at_least(black.proved[0])}not known",
+        "Every noisy result. Would have refuted the claim with probability 90%",
+        "Worked, a leak on purpose: A generator without noise",
+        "Worked, no leak: A generator that never saw",
+        "Accounting is the proof; an audit is an attack that may fail to find what is there.",
+        "all 7 passed",
+    ):
+        assert words in text, words
+    for words in ("No audit was made", "not audited", "Failed"):
+        assert words not in text, words
+
+
+def test_one_audit_is_not_numbered_and_controls_may_be_missing(page: Callable[..., str]) -> None:
+    text = said(page(audits=Audits("c" * 64, (public_audit(controls=()),))))
+    assert "1 of 1" not in text and "nothing shows that it would have found a leak" in text
+
+
+def test_rows_are_not_called_patients_where_audits_are_told(
+    page: Callable[..., str], certificate: Certificate
+) -> None:
+    unit = replace(certificate.unit, name=None, max_rows=1)
+    text = said(page(certificate=replace(certificate, unit=unit), audits=AUDITS))
+    assert "1,000 invented rows; the coins" in text and "invented patient" not in text
+
+
+@pytest.mark.parametrize("change", [{"epsilon_fdp": 2.5}, {"sentence": "x"}, {"roc": None}])
+def test_any_change_of_an_audit_changes_the_page(
+    page: Callable[..., str], change: dict[str, Any]
+) -> None:
+    roc = replace(AUDITS.audits[1].views[0].roc, fpr=(), tpr=())
+    change = {"roc": roc} if "roc" in change else change
+    changed = replace(AUDITS, audits=(AUDITS.audits[0], seen(AUDITS.audits[1], **change)))
+    assert page(audits=changed) != page(audits=AUDITS)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "least"), [(0.01, None), (0.01, 250.0), (3.0, 1e9), (700.0, 0.5), (1e6, 1e299)]
+)
+def test_a_picture_of_any_leak_can_be_drawn(
+    page: Callable[..., str], claimed: float, least: float | None
+) -> None:
+    audit = public_audit(claim=Claim(claimed, 1e-6))
+    audit = seen(audit, 1, power=replace(audit.views[1].power, least=least))
+    written = page(audits=Audits("c" * 64, (audit,)))
+    picture = re.search(r'<svg[^>]*aria-labelledby="audit-1-picture".*?</svg>', written)
+    assert picture is not None
+    places = [float(x) for x in re.findall(r'(?: x="|M)(-?[0-9.e+]+)', picture[0])]
+    assert places and all(-0.1 <= x <= 320.1 for x in places)
+    assert 2 <= len(re.findall(r'text-anchor="middle"', picture[0])) <= 6
+
+
 def test_a_failed_check_is_named_at_the_top(
     page: Callable[..., str], every_type: Schema, certificate: Certificate, bundle: Path
 ) -> None:
     profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
     text = said(page(verdicts=judge(certificate, profile, most_epsilon=2.0)))
-    assert "5 of 6 passed; not this: epsilon is at most 2." in text
+    named = "the training was attacked on synthetic rows; epsilon is at most 2."
+    assert f"5 of 7 passed; not this: {named}" in text
     assert "beyond its limit" in text
 
 

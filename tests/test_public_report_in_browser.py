@@ -9,6 +9,19 @@ from typing import Any
 
 import pytest
 
+from dpsynth.audit_file import append_audit
+from dpsynth.release import release
+
+from .public_audit_example import public_audit
+
+
+@pytest.fixture
+def audited(run_folder: Path, tmp_path: Path) -> Path:
+    """A bundle with two audits."""
+    for audit in (public_audit(7), public_audit(8, controls=())):
+        append_audit(run_folder, audit)
+    return release(run_folder, tmp_path / "audited", rows=300, seed=7)
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
@@ -46,6 +59,24 @@ def test_the_page_opens_quietly_and_fits(
     assert said == []
     assert asked == [address]
     context.close()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_audits_open_quietly_and_fit(browser: Any, audited: Path, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 740})
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto((audited / "report.html").as_uri())
+    section = page.get_by_role("region", name="Attacked before release")
+    assert section.count() == 1
+    assert section.get_by_role("img", name="Epsilon that each attacker proved").count() == 2
+    whole = section.bounding_box()
+    for one in section.locator("svg, svg text, table, li").all():
+        place = one.bounding_box()
+        assert place["x"] + place["width"] <= whole["x"] + whole["width"] + 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert said == []
+    page.close()
 
 
 def test_the_text_can_be_reached_by_keyboard(browser: Any, bundle: Path) -> None:

@@ -13,8 +13,12 @@ from typing import Any
 
 import pytest
 
+from dpsynth.audit_file import append_audit
 from dpsynth.errors import InputError, VerificationError
+from dpsynth.release import release
 from dpsynth.verify import verify
+
+from .public_audit_example import public_audit
 
 Forger = Any  # tests/conftest.py
 Document = dict[str, Any]
@@ -184,6 +188,80 @@ def test_every_finding_is_listed(forger: Forger, bundle: Path) -> None:
     assert "rows.csv" in found and "holds other rows" in found and "above the claim" in found
 
 
+@pytest.fixture
+def audited(run_folder: Path, tmp_path: Path, forger: Forger) -> Forger:
+    """Someone who edits a bundle with two audits."""
+    for seed in (7, 8):
+        append_audit(run_folder, public_audit(seed))
+    return type(forger)(release(run_folder, tmp_path / "audited", rows=300, seed=7))
+
+
+def white(document: Document) -> Document:
+    """Give the second view of the first audit."""
+    view: Document = document["audits"][0]["views"][1]
+    return view
+
+
+def test_a_bundle_with_audits_passes_every_check(audited: Forger) -> None:
+    checks = verify(audited.bundle)
+    assert "what the audits prove follows from their guesses, about this run" in checks
+    assert len(checks) == 9
+
+
+PAGE = "report.html: is not the page that the other files give"
+AUDIT_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
+    "of another run": (lambda d: d.update(run_sha256="c" * 64), "the audits of another run"),
+    "one left out": (lambda d: d["audits"].pop(), PAGE),
+    "two turned round": (lambda d: d["audits"].reverse(), PAGE),
+    "another claim": (
+        lambda d: d["audits"][1]["claim"].update(epsilon=4.0),
+        "audit 2: it is about another claim",
+    ),
+    "a bound understated": (
+        lambda d: white(d).update(epsilon=0.1),
+        "audit 1: view white: its bound on epsilon",
+    ),
+    "a bound on the curve understated": (lambda d: white(d).update(epsilon_fdp=0.1), PAGE),
+    "a point of a curve": (lambda d: white(d)["roc"]["tpr"].__setitem__(0, 0), PAGE),
+    "a better sentence": (lambda d: white(d).update(sentence="nothing leaks"), PAGE),
+    "an unknown key": (
+        lambda d: white(d).update(rows=[1]),
+        "audits[0].views[1]: 'rows' is unknown",
+    ),
+    "an internal audit": (lambda d: d.update(format="dpsynth-audit"), "is an internal audit"),
+    "a refuted claim": (
+        lambda d: white(d).update(refuted=True),
+        "what does not hold: 'No audit on synthetic rows refutes the claim",
+    ),
+    "a failed control": (
+        lambda d: d["audits"][0]["controls"][0].update(passed=False),
+        "control 'A generator without noise, overfitted on purpose' failed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AUDIT_CHANGES)
+def test_a_changed_audit_is_found(audited: Forger, name: str) -> None:
+    change, words = AUDIT_CHANGES[name]
+    audited.edit("audit.json", change)
+    assert words in audited.findings()
+
+
+def test_an_audit_that_is_taken_away_is_found(audited: Forger) -> None:
+    (audited.bundle / "audit.json").unlink()
+    assert "audit.json: is missing" in audited.findings()
+    manifest = audited.read("datapackage.json")
+    manifest["resources"] = [r for r in manifest["resources"] if r["path"] != "audit.json"]
+    (audited.bundle / "datapackage.json").write_text(json.dumps(manifest))
+    assert PAGE in audited.findings()
+
+
+def test_a_huge_audit_is_found_and_not_read(audited: Forger) -> None:
+    os.truncate(audited.bundle / "audit.json", 2**26)
+    audited.relist()
+    assert "at most 33554432 are read" in audited.findings()
+
+
 BLOCKED = """
 import sys
 
@@ -201,6 +279,14 @@ def test_verification_needs_neither_torch_nor_a_database(bundle: Path) -> None:
     command = [sys.executable, "-c", code, str(bundle)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "8\n"
+
+
+def test_verification_of_audits_needs_neither(audited: Forger) -> None:
+    code = BLOCKED + "from dpsynth.verify import verify; print(len(verify(sys.argv[1])))\n"
+    code += "print([name for name in sys.modules if name.startswith('dpsynth.eval')])"
+    command = [sys.executable, "-c", code, str(audited.bundle)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "9\n[]\n"
 
 
 def test_the_block_would_be_noticed() -> None:

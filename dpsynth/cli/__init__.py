@@ -29,6 +29,7 @@ _COMMANDS = {
     "sample": ("dpsynth.cli.sample", "sample"),
     "evaluate": ("dpsynth.cli.evaluate", "evaluate"),
     "compare": ("dpsynth.cli.evaluate", "compare"),
+    "audit": ("dpsynth.cli.audit", "audit"),
     "release": ("dpsynth.cli.release", "release"),
     "verify": ("dpsynth.cli.release", "verify"),
     "split": ("dpsynth.cli.split", "split"),

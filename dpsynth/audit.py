@@ -1,0 +1,213 @@
+"""The verb audit: attack a synthetic table, and the training it came from, before others do.
+
+Attacks on a table are computed from real rows and stay in the office, in a folder that only its
+owner can read. An audit of the training on rows drawn from the run reads no private row: it is kept
+beside the run as well, and a bundle takes it along.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpsynth import __version__
+from dpsynth.audit_file import PublicAudit, append_audit
+from dpsynth.errors import InputError
+from dpsynth.eval.attack import Attack
+from dpsynth.eval.audit import attacked, audit
+from dpsynth.eval.controls import Control
+from dpsynth.eval.evaluation import Progress, silent
+from dpsynth.eval.report import internal_page
+from dpsynth.eval.tables import Source, Tables
+from dpsynth.evaluate import Candidate, facts_of, name_of, sha256_of
+from dpsynth.fitted_controls import fitted_controls
+from dpsynth.internal_results import AUDIT, EVALUATION, PAGE, beside, check_place, write_results
+from dpsynth.run import Run
+from dpsynth.schema import Schema
+from dpsynth.training_audit import CANARIES, audited_training
+
+MOST_CANARIES, FEWEST_CANARIES = 10_000, 50
+Deep = Callable[[Tables, Progress], Attack]
+
+
+@dataclass(frozen=True)
+class Real:
+    """The tables of an audit.
+
+    Attributes:
+        source: rows that the generator learned from.
+        candidate: the synthetic table that is attacked.
+        holdout: rows of people who are not in the source.
+    """
+
+    source: Source
+    candidate: Candidate
+    holdout: Source
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The run whose training is audited.
+
+    Attributes:
+        folder: of the run; its ``audit.json`` gets the result.
+        canaries: how many are planted.
+    """
+
+    folder: Path
+    canaries: int = CANARIES
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that say nothing or take for ever.
+
+        Raises:
+            InputError: there are too few canaries or too many.
+        """
+        if not FEWEST_CANARIES <= self.canaries <= MOST_CANARIES:
+            raise InputError(
+                f"canaries must be {FEWEST_CANARIES} to {MOST_CANARIES}, not {self.canaries}"
+            )
+
+
+def audit_run(
+    schema: Schema,
+    *,
+    real: Real | None = None,
+    trained: Trained | None = None,
+    more: dict[str, Attack] | None = None,
+    deep: Deep | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Attack a table, a training, or both; play the controls; write what was found.
+
+    Args:
+        schema: the public facts of all tables.
+        real: the tables to attack; None to audit the training alone, which reads no private row.
+        trained: the run whose training is audited; None to leave that out.
+        more: attacks that were made already, by the name of their part.
+        deep: makes shadow models; None to leave them out.
+        seed: of all draws but the noise of fits.
+        output: folder to write ``audit.json`` and ``internal.html`` into, for its owner only; an
+            evaluation of the same table that is there stays, and shares the page.
+        overwrite: put it in the place of an earlier audit there, when all is done.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The document of the audit; internal.
+
+    Raises:
+        InputError: a table or the output is wrong, source and holdout share people, or there are
+            too few of them; or nothing was asked for.
+    """
+    if real is None and trained is None and not more:
+        raise InputError("nothing to audit: name a run, or tables")
+    sha256 = None if real is None else sha256_of(real.candidate.table)
+    check_place(output, overwrite, AUDIT)
+    if output is not None:
+        beside(output, EVALUATION, sha256)
+    schema.require_complete()
+    attacks, played, tables = dict[str, Attack](), list[Control](), None
+    seconds = dict[str, float]()
+    rng = np.random.default_rng(seed)
+    if real is not None:
+        progress("reading", 0.0)
+        tables = Tables.read(schema, real.source, real.candidate.table, real.holdout)
+        run = real.candidate.run
+        started = time.monotonic()
+        found, played = attacked(tables, claim=_claim(run), seed=seed, progress=progress)
+        attacks |= found
+        seconds["table"] = time.monotonic() - started
+    progress("controls", 0.0)
+    fitted = fitted_controls(rng, progress)
+    if trained is not None:
+        started = time.monotonic()
+        attacks["training"] = _training(trained, fitted, seed, progress)
+        seconds["training"] = time.monotonic() - started
+    attacks |= more or {}
+    if deep is not None and tables is not None:
+        started = time.monotonic()
+        attacks["shadows"] = deep(tables, progress)
+        seconds["shadows"] = time.monotonic() - started
+    settings = {"canaries": None if trained is None else trained.canaries}
+    document = audit(
+        schema, attacks, [*played, *fitted], tables=tables, seed=seed, settings=settings
+    )
+    document |= {"run": _facts(real, trained), "dpsynth": __version__}
+    document["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
+    if real is not None:
+        described = document["tables"]
+        described["source"]["name"] = name_of(real.source)
+        described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
+        described["holdout"]["name"] = name_of(real.holdout)
+    if output is not None:
+        progress("page", 0.0)
+        evaluation = beside(output, EVALUATION, sha256)
+        documents = {AUDIT: document} | ({} if evaluation is None else {EVALUATION: evaluation})
+        write_results(Path(output), documents, {PAGE: internal_page(evaluation, document)})
+    return document
+
+
+def _training(trained: Trained, fitted: Sequence[Control], seed: int, progress: Progress) -> Attack:
+    """Audit the training of a run, and keep the result beside it."""
+    run = Run.load(trained.folder)
+    if run.certificate is None:
+        raise InputError(
+            "the run was fitted without privacy: it claims nothing that canaries could refute; "
+            "leave the training out (--no-training)"
+        )
+    found, units = audited_training(run, count=trained.canaries, seed=seed, progress=progress)
+    append_audit(trained.folder, _public(found, fitted, units, seed))
+    return found
+
+
+def _public(found: Attack, fitted: Sequence[Control], units: int, seed: int) -> PublicAudit:
+    """Return what may be published of an audit on rows that are drawn from the run: all of it."""
+    details = found.part.details
+    views = []
+    for view in details["views"]:
+        key = f"training:{view['view']}"
+        finding = found.finding(key)
+        power = next(one for one in found.powers if one.key == key)
+        assert finding is not None
+        judged = {"refuted": finding.found, "sentence": finding.sentence}
+        views.append(
+            dict(view) | judged | {"power": {"least": power.least, "sentence": power.sentence}}
+        )
+    controls = [one.to_dict() for one in fitted]
+    for one in controls:
+        del one["cached"]
+    return PublicAudit.from_dict(
+        {
+            "dpsynth": __version__,
+            "model": details["model"],
+            "background": "run",
+            "background_units": units,
+            "seed": seed,
+            "claim": details["claim"],
+            "canaries": details["canaries"],
+            "included": details["included"],
+            "views": views,
+            "controls": controls,
+        }
+    )
+
+
+def _claim(run: dict[str, Any] | None) -> tuple[float, float] | None:
+    """Return (epsilon, delta) of a run that has them."""
+    if run is None or run["epsilon"] is None:
+        return None
+    return float(run["epsilon"]), float(run["delta"])
+
+
+def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
+    if real is not None and real.candidate.run is not None:
+        return real.candidate.run
+    return None if trained is None else facts_of(Run.load(trained.folder))

@@ -1,0 +1,289 @@
+"""``dpsynth audit``: attack a synthetic table, and the training it came from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpsynth.cli.console import Console, counted, output_options
+from dpsynth.errors import GateError, InputError
+
+if TYPE_CHECKING:
+    from dpsynth.audit import Deep
+    from dpsynth.eval.attack import Attack
+    from dpsynth.run import Run
+    from dpsynth.schema import Schema
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # see dpsynth.cli.evaluate
+
+MINUTES = 30.0
+
+
+@click.command(
+    epilog="Examples:  dpsynth audit run/    (the training alone; reads no real row)    "
+    "dpsynth audit run/ train.csv --synthetic out.parquet --holdout holdout.csv -o internal/"
+)
+@click.argument("subject", metavar="RUN|SCHEMA")
+@click.argument("data", type=click.Path(), required=False)
+@click.option("--synthetic", type=click.Path(), help="The table to attack.")
+@click.option("--train", type=click.Path(), help="Another way to name DATA.")
+@click.option("--holdout", type=click.Path(), help="Real rows of people who are not in DATA.")
+@click.option("--output", "-o", type=click.Path(), help="Folder for the findings and the page.")
+@click.option("--force", is_flag=True, help="Replace an earlier audit in that folder.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Of people, canaries and coins; noise has none."
+)
+@click.option(
+    "--canaries", default=1_000, show_default=True, help="Planted patients, half of them in."
+)
+@click.option("--no-training", is_flag=True, help="Attack the table only; plant no canaries.")
+@click.option(
+    "--background",
+    type=click.Choice(("run", "real")),
+    default="run",
+    show_default=True,
+    help="Rows around the canaries: drawn from the run (free, public), or DATA: a fit of its own, "
+    "charged to --dataset, internal.",
+)
+@click.option("--dataset", help="With --background real: the ledger counts the fit under it.")
+@click.option("--deep", is_flag=True, help="Also train shadow models; takes --budget-minutes.")
+@click.option(
+    "--budget-minutes", default=MINUTES, show_default=True, help="That shadow models may take."
+)
+@output_options
+def audit(
+    subject: str,
+    data: str | None,
+    synthetic: str | None,
+    train: str | None,
+    holdout: str | None,
+    output: str | None,
+    force: bool,
+    seed: int,
+    canaries: int,
+    no_training: bool,
+    background: str,
+    dataset: str | None,
+    deep: bool,
+    budget_minutes: float,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Attack a release before somebody else does, and say what the attacks could have seen.
+
+    With a RUN alone, its training is audited: canaries among rows that are drawn from the run; no
+    real row is read, and the result goes along with a bundle. With DATA, --synthetic and --holdout,
+    the table is attacked too: memorisation, membership, attributes, linkage, singling out. SCHEMA
+    serves for tables of other tools. What is found in tables is INTERNAL. Every audit plays
+    controls. Exit code 3 if an attack succeeded, or if a control failed.
+    """
+    from dpsynth import audit as verbs
+    from dpsynth.internal_results import PAGE
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        if data is not None and train is not None:
+            raise click.UsageError("DATA and --train are the same: give one")
+        source = data or train
+        schema, run = _subject(subject)
+        _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
+        more: dict[str, Attack] = {}
+        trained = None
+        if run is not None and not no_training and background == "run":
+            trained = verbs.Trained(Path(subject), canaries)
+        real = _real(subject, run, source, synthetic, holdout)
+        shadows = None
+        if deep:
+            folder = Path(f"{Path(output)}.shadows") if output else None
+            shadows = _shadows(schema, run, folder, budget_minutes, seed, console)
+        if background == "real":
+            assert run is not None and source is not None and dataset is not None
+            more["training"] = _on_real(run, source, dataset, canaries, seed, console)
+        document = verbs.audit_run(
+            schema,
+            real=real,
+            trained=trained,
+            more=more,
+            deep=shadows,
+            seed=seed,
+            output=output,
+            overwrite=force,
+            progress=console.progress,
+        )
+        lines = _lines(document)
+        if output is not None:
+            lines += ["", f"page        {Path(output) / PAGE}"]
+        if trained is not None:
+            lines.append(f"public      {Path(subject) / 'audit.json'}: the training's audit")
+        names = ("verdict", "tables", "run", "seed", "measures", "findings", "powers", "controls")
+        values = {"internal": True, "output": output}
+        console.result("audit", values | {name: document[name] for name in names}, lines)
+        for note in document["notes"]:
+            console.advice(f"Note: {note}")
+        if real is not None:
+            console.advice("Internal: computed from real rows. Do not release.")
+        _end(document)
+
+
+def _subject(subject: str) -> tuple[Schema, Run | None]:
+    from dpsynth.run import DOCUMENT, Run
+    from dpsynth.schema import Schema
+
+    if (Path(subject) / DOCUMENT).exists():
+        run = Run.load(subject)
+        return run.schema, run
+    if Path(subject).is_dir():
+        raise InputError(f"{subject} is a folder, but no run; name a run or a schema")
+    if Path(subject).name.lower().endswith((".csv", ".csv.gz", ".parquet")):
+        raise InputError(f"{subject} is a table; the order is: audit RUN|SCHEMA DATA")
+    return Schema.load(subject), None
+
+
+def _check(
+    run: Run | None,
+    source: str | None,
+    synthetic: str | None,
+    holdout: str | None,
+    background: str,
+    dataset: str | None,
+    deep: bool,
+    no_training: bool,
+) -> None:
+    """Refuse what does not go together, before anything is read.
+
+    Raises:
+        UsageError: with what is missing or contradictory.
+    """
+    given = {"DATA": source, "--synthetic": synthetic, "--holdout": holdout}
+    missing = [name for name, value in given.items() if value is None]
+    if background == "real":
+        if run is None or source is None or dataset is None or no_training:
+            raise click.UsageError(
+                "--background real plants canaries among DATA in a fit like the run's: it needs a "
+                "RUN, DATA and --dataset"
+            )
+        if missing == ["--synthetic", "--holdout"]:
+            missing = []
+    elif dataset is not None:
+        raise click.UsageError("--dataset is for --background real, which alone is charged")
+    if 0 < len(missing) < 3:
+        raise click.UsageError(f"to attack a table, give {', '.join(missing)} as well")
+    if run is None and missing:
+        raise click.UsageError("for a SCHEMA, give --synthetic, --train and --holdout")
+    if missing and (deep or no_training):
+        raise click.UsageError("to attack a table, give DATA, --synthetic and --holdout")
+
+
+def _real(
+    subject: str, run: Run | None, source: str | None, synthetic: str | None, holdout: str | None
+) -> Any:
+    from dpsynth.audit import Real
+    from dpsynth.evaluate import Candidate, check_people
+
+    if source is None or synthetic is None or holdout is None:
+        return None
+    if run is None:
+        candidate = Candidate(Path(synthetic).name, synthetic)
+    else:
+        candidate = Candidate.of_run(subject, synthetic)
+        check_people(run.schema, source, holdout)
+    return Real(source, candidate, holdout)
+
+
+def _shadows(
+    schema: Schema,
+    run: Run | None,
+    folder: Path | None,
+    minutes: float,
+    seed: int,
+    console: Console,
+) -> Deep:
+    """Return what makes shadow models; they are kept, so that an interrupted audit goes on."""
+    if run is None or folder is None:
+        raise click.UsageError("--deep trains the run's generator again: it needs a RUN and -o")
+
+    def deep(tables: Any, progress: Any) -> Attack:
+        from dpsynth.shadow_fits import shadows
+
+        told = run.certificate or {}
+        return shadows(
+            schema,
+            run.model,
+            float(told.get("epsilon", 0.0)),
+            float(told.get("delta", 0.0)),
+            tables,
+            folder=folder,
+            budget_minutes=minutes,
+            workers=os.cpu_count() or 1,
+            seed=seed,
+            not_private=run.certificate is None,
+            announce=console.advice,
+            progress=progress,
+        )
+
+    return deep
+
+
+def _on_real(
+    run: Run, source: str, dataset: str, canaries: int, seed: int, console: Console
+) -> Attack:
+    from dpsynth.audit_real import audited_on_real
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_use import Use
+
+    return audited_on_real(
+        run,
+        source,
+        Use(dataset, "audit with canaries"),
+        ledger=Ledger(),
+        count=canaries,
+        seed=seed,
+        progress=console.progress,
+    )
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    """Lay out each finding above its power, and the controls that did not do what they must."""
+    powers = {one["key"]: one["sentence"] for one in document["powers"]}
+    lines = [f"verdict     {VERDICTS[document['verdict']]}", ""]
+    for one in document["findings"]:
+        word = "FOUND" if one["found"] else "not found"
+        lines += [f"{word:<12}{one['key']}", *_wrapped(f"seen: {one['sentence']}")]
+        if one["key"] in powers:
+            lines += _wrapped(f"power: {powers[one['key']]}")
+    failed = [one for one in document["controls"] if not one["passed"]]
+    passed = len(document["controls"]) - len(failed)
+    lines += ["", f"controls    {passed} of {len(document['controls'])} did what they must"]
+    for one in failed:
+        lines += [f"FAILED      {one['title']} ({one['attack']})", *_wrapped(one["sentence"])]
+    return lines
+
+
+def _wrapped(text: str) -> list[str]:
+    space = " " * 12
+    return wrap(text, 100, initial_indent=space, subsequent_indent=space)
+
+
+VERDICTS = {
+    "quiet": "no attack succeeded; what they could have seen stands below",
+    "found": "an attack SUCCEEDED",
+    "failed": "this audit FAILED: a control did not do what it must, so it proves nothing",
+}
+
+
+def _end(document: dict[str, Any]) -> None:
+    """End with exit code 3 unless all is quiet.
+
+    Raises:
+        GateError: an attack succeeded, or a control failed.
+    """
+    if document["verdict"] == "failed":
+        failed = [one["key"] for one in document["controls"] if not one["passed"]]
+        many = counted(len(failed), "control")
+        raise GateError(f"the audit failed: {many} failed ({', '.join(failed)})")
+    if document["verdict"] == "found":
+        found = [one["key"] for one in document["findings"] if one["found"]]
+        raise GateError(f"{counted(len(found), 'attack')} succeeded: {', '.join(found)}")
