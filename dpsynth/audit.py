@@ -7,6 +7,7 @@ beside the run as well, and a bundle takes it along.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth import __version__
-from dpsynth.audit_file import PublicAudit, append_audit
+from dpsynth.audit_file import PublicAudit, append_audit, read_audits
 from dpsynth.errors import InputError
 from dpsynth.eval.attack import Attack
 from dpsynth.eval.audit import attacked, audit
@@ -27,12 +28,13 @@ from dpsynth.eval.tables import Source, Tables
 from dpsynth.evaluate import Candidate, facts_of, name_of, sha256_of
 from dpsynth.fitted_controls import fitted_controls
 from dpsynth.internal_results import AUDIT, EVALUATION, PAGE, beside, check_place, write_results
-from dpsynth.run import Run
+from dpsynth.run import Run, run_digest
 from dpsynth.schema import Schema
 from dpsynth.training_audit import CANARIES, audited_training
 
 MOST_CANARIES, FEWEST_CANARIES = 10_000, 50
 Deep = Callable[[Tables, Progress], Attack]
+Paid = Callable[[Progress], Attack]
 
 
 @dataclass(frozen=True)
@@ -62,16 +64,37 @@ class Trained:
     folder: Path
     canaries: int = CANARIES
 
-    def __post_init__(self) -> None:
-        """Refuse numbers that say nothing or take for ever.
+    def check(self) -> None:
+        """Refuse what could not be kept, before anything is attacked.
 
         Raises:
-            InputError: there are too few canaries or too many.
+            InputError: there are too few canaries or too many, the run claims nothing, or its
+                folder cannot be written to.
+            ArtifactError: the run is damaged, or its earlier audits are.
         """
-        if not FEWEST_CANARIES <= self.canaries <= MOST_CANARIES:
+        check_canaries(self.canaries)
+        run, kept = Run.load(self.folder), read_audits(self.folder)
+        if run.certificate is None:
             raise InputError(
-                f"canaries must be {FEWEST_CANARIES} to {MOST_CANARIES}, not {self.canaries}"
+                "the run was fitted without privacy: it claims nothing that canaries could refute; "
+                "leave the training out (--no-training)"
             )
+        if kept is not None and kept.run_sha256 != run_digest(self.folder):
+            raise InputError(
+                f"{self.folder}/audit.json belongs to another run; move it away, then audit again"
+            )
+        if not os.access(self.folder, os.W_OK):
+            raise InputError(f"{self.folder} cannot be written to; its audit is kept there")
+
+
+def check_canaries(count: int) -> None:
+    """Refuse numbers of canaries that say nothing or take for ever.
+
+    Raises:
+        InputError: there are too few or too many.
+    """
+    if not FEWEST_CANARIES <= count <= MOST_CANARIES:
+        raise InputError(f"canaries must be {FEWEST_CANARIES} to {MOST_CANARIES}, not {count}")
 
 
 def audit_run(
@@ -79,7 +102,7 @@ def audit_run(
     *,
     real: Real | None = None,
     trained: Trained | None = None,
-    more: dict[str, Attack] | None = None,
+    paid: Paid | None = None,
     deep: Deep | None = None,
     seed: int = 0,
     output: str | Path | None = None,
@@ -92,7 +115,8 @@ def audit_run(
         schema: the public facts of all tables.
         real: the tables to attack; None to audit the training alone, which reads no private row.
         trained: the run whose training is audited; None to leave that out.
-        more: attacks that were made already, by the name of their part.
+        paid: makes an audit of the training that is charged; called last, when nothing but writing
+            can fail any more.
         deep: makes shadow models; None to leave them out.
         seed: of all draws but the noise of fits.
         output: folder to write ``audit.json`` and ``internal.html`` into, for its owner only; an
@@ -107,8 +131,12 @@ def audit_run(
         InputError: a table or the output is wrong, source and holdout share people, or there are
             too few of them; or nothing was asked for.
     """
-    if real is None and trained is None and not more:
+    if real is None and trained is None and paid is None:
         raise InputError("nothing to audit: name a run, or tables")
+    if isinstance(seed, bool) or not 0 <= seed < 2**63:
+        raise InputError("the seed of an audit is a whole number from 0, below 2^63")
+    if trained is not None:
+        trained.check()
     sha256 = None if real is None else sha256_of(real.candidate.table)
     check_place(output, overwrite, AUDIT)
     if output is not None:
@@ -131,12 +159,16 @@ def audit_run(
         started = time.monotonic()
         attacks["training"] = _training(trained, fitted, seed, progress)
         seconds["training"] = time.monotonic() - started
-    attacks |= more or {}
     if deep is not None and tables is not None:
         started = time.monotonic()
         attacks["shadows"] = deep(tables, progress)
         seconds["shadows"] = time.monotonic() - started
-    settings = {"canaries": None if trained is None else trained.canaries}
+    if paid is not None:
+        started = time.monotonic()
+        attacks["training"] = paid(progress)
+        seconds["training"] = time.monotonic() - started
+    canaries = attacks["training"].part.details["canaries"] if "training" in attacks else None
+    settings = {"canaries": canaries}
     document = audit(
         schema, attacks, [*played, *fitted], tables=tables, seed=seed, settings=settings
     )
@@ -158,11 +190,6 @@ def audit_run(
 def _training(trained: Trained, fitted: Sequence[Control], seed: int, progress: Progress) -> Attack:
     """Audit the training of a run, and keep the result beside it."""
     run = Run.load(trained.folder)
-    if run.certificate is None:
-        raise InputError(
-            "the run was fitted without privacy: it claims nothing that canaries could refute; "
-            "leave the training out (--no-training)"
-        )
     found, units = audited_training(run, count=trained.canaries, seed=seed, progress=progress)
     append_audit(trained.folder, _public(found, fitted, units, seed))
     return found
@@ -208,6 +235,7 @@ def _claim(run: dict[str, Any] | None) -> tuple[float, float] | None:
 
 
 def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
+    """Return what the page says of the run, if there is one."""
     if real is not None and real.candidate.run is not None:
         return real.candidate.run
     return None if trained is None else facts_of(Run.load(trained.folder))

@@ -96,10 +96,11 @@ class PublicAudit:
 
     @property
     def failures(self) -> list[str]:
-        """What speaks against the run, or against the audit: refuted claims, failed controls."""
+        """What speaks against the run or the audit: refuted claims, failed or no controls."""
         refuted = [f"{one.title}: the claim is refuted" for one in self.views if one.refuted]
         failed = [f"control '{one.title}' failed" for one in self.controls if not one.passed]
-        return refuted + failed
+        unproven = [] if self.controls else ["no control was played"]
+        return refuted + failed + unproven
 
     def to_dict(self) -> dict[str, Any]:
         """Write the audit in JSON types."""

@@ -55,7 +55,7 @@ class Audits:
 
     Attributes:
         run_sha256: by which the run is known.
-        audits: in the order in which they were made; nobody picks the best.
+        audits: in the order in which they were made.
     """
 
     run_sha256: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpsynth.audit import check_canaries
 from dpsynth.cohort import read_cohort
 from dpsynth.entropy import OsEntropy
 from dpsynth.errors import InputError
@@ -19,7 +20,7 @@ from dpsynth.eval.tables import Source
 from dpsynth.ledger import Ledger
 from dpsynth.ledger_use import Use, charged, compare_source
 from dpsynth.models.registry import generator_class
-from dpsynth.pipeline import prepare
+from dpsynth.pipeline import prepare, require_small_delta
 from dpsynth.run import Run
 from dpsynth.table import open_table
 from dpsynth.training_audit import CANARIES, canaries, claim_of, trial
@@ -55,6 +56,8 @@ def audited_on_real(
         raise InputError(
             "the run was fitted without privacy: an audit on real rows needs the budget of one"
         )
+    check_canaries(count)
+    require_small_delta(run.schema, told["delta"])
     prepared = prepare(run.schema, epsilon=told["epsilon"], delta=told["delta"], model=run.model)
     table = open_table(data, run.schema)
     rng = np.random.default_rng(seed)
@@ -75,6 +78,7 @@ def audited_on_real(
             rng=rng,
             baseline=baseline,
             entropy=entropy,
+            witness=None,
             progress=progress,
         )
     return training(

@@ -91,11 +91,8 @@ class View:
 
     @property
     def proved(self) -> tuple[float, int, int]:
-        """The larger bound on epsilon, and the guesses and right guesses that it is made of."""
-        return max(
-            (self.epsilon, self.guesses, self.correct),
-            (self.epsilon_fdp, self.curve_guesses, self.curve_correct),
-        )
+        """The bound on epsilon, and the guesses and right guesses that it is made of."""
+        return self.epsilon, self.guesses, self.correct
 
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:

@@ -58,13 +58,13 @@ class Trial:
     Attributes:
         included: which canaries were in, ``[m]``.
         black: scores from what the fit keeps, ``[m]``; higher where a canary seems to be in.
-        white: scores from all that the plan's events released, ``[m]``.
+        white: scores from all that the plan's events released, ``[m]``; None where nobody watched.
         seconds: how long the fit took.
     """
 
     included: Bools
     black: Floats
-    white: Floats
+    white: Floats | None
     seconds: float
 
 
@@ -88,7 +88,7 @@ def trial(
     rng: np.random.Generator,
     baseline: Generator | None = None,
     entropy: Entropy | None = None,
-    witness: type[Witness] = Witness,
+    witness: type[Witness] | None = Witness,
     progress: Progress = silent,
 ) -> Trial:
     """Carry a plan out on a background and on those canaries whose coins say so.
@@ -101,20 +101,24 @@ def trial(
         rng: of the coins.
         baseline: a generator that saw no canary: how likely each would be anyway.
         entropy: source of noise; the operating system's if None.
-        witness: who hears the releases; another one for a control.
+        witness: who hears the releases; another one for a control, None among real rows.
         progress: of the fit's stages.
     """
     started = time.monotonic()
     included = rng.random(len(strangers.mask)) < 0.5
     codes = np.concatenate([background.codes, strangers.codes[included]])
     mask = np.concatenate([background.mask, strangers.mask[included]])
-    heard = witness(*(seen_by(generator, cohort) for cohort in (strangers, background)))
-    terms: Any = Watched(plan, heard)
+    heard: Witness | None = None
+    terms: Any = plan
+    if witness is not None:
+        heard = witness(*(seen_by(generator, cohort) for cohort in (strangers, background)))
+        terms = Watched(plan, heard)
     fitted = generator.fit(Cohort(codes, mask), terms, entropy or OsEntropy(), progress)
     black = log_likelihood(fitted, strangers)
     if baseline is not None:
         black -= log_likelihood(baseline, strangers)
-    return Trial(included, black, heard.scores(), time.monotonic() - started)
+    white = None if heard is None else heard.scores()
+    return Trial(included, black, white, time.monotonic() - started)
 
 
 def audited_training(
@@ -171,11 +175,9 @@ def audited_training(
 
 
 def views_of(made: Trial) -> dict[str, Scored]:
-    """Return the canaries as the two attackers score them."""
-    return {
-        "black": Scored(made.included, made.black),
-        "white": Scored(made.included, made.white),
-    }
+    """Return the canaries as each attacker scores them."""
+    views = {"black": made.black, "white": made.white}
+    return {name: Scored(made.included, one) for name, one in views.items() if one is not None}
 
 
 def seen_by(generator: Generator, cohort: Cohort) -> Cohort:

@@ -125,7 +125,7 @@ def audit(
 
 def verdict(played: Sequence[Control], found: bool) -> str:
     """Return ``failed``, ``found`` or ``quiet``."""
-    if not all(control.passed for control in played):
+    if not played or not all(control.passed for control in played):
         return FAILED
     return FOUND if found else QUIET
 

@@ -98,9 +98,8 @@ def _leaks(audit: Audit) -> list[charts_audit.Leak]:
                 one["epsilon"]["value"],
             )
     for one in (parts.get("training") or {}).get("views") or []:
-        bounds = [one[name] for name in ("epsilon", "epsilon_fdp") if one.get(name) is not None]
-        if bounds:
-            proved[f"training:{one['view']}"] = (f"Canaries, {one['view']} box", max(bounds))
+        if one.get("epsilon") is not None:
+            proved[f"training:{one['view']}"] = (f"Canaries, {one['view']} box", one["epsilon"])
     if (parts.get("shadows") or {}).get("epsilon") is not None:
         proved["shadows"] = ("Shadow models", parts["shadows"]["epsilon"])
     seen = {

@@ -154,11 +154,10 @@ def training(
 
 
 def _measure(view: str, found: OneRun, claim: Claim) -> Measure:
-    value = max(found.epsilon, found.curve_epsilon)
     return Measure(
         f"training_epsilon_{view}",
         f"Epsilon that canaries prove at least, {view} box",
-        Estimate(value, None, None, found.canaries, reference=claim.epsilon),
+        Estimate(found.epsilon, None, None, found.canaries, reference=claim.epsilon),
         0.0,
         "What guesses about planted patients prove the fit to leak at least, with 95 % confidence, "
         "beside the claim. Above the claim, the code would not do what it says; far below, the "
@@ -167,18 +166,31 @@ def _measure(view: str, found: OneRun, claim: Claim) -> Measure:
 
 
 def _finding(view: str, found: OneRun, claim: Claim, refuted: bool) -> Finding:
-    """Say how many guesses were right, and what that proves; a bound is rounded down."""
-    proved = math.floor(100 * max(found.epsilon, found.curve_epsilon)) / 100
-    plain = found.epsilon >= found.curve_epsilon
-    right_ones = found.correct if plain else found.curve_correct
-    guesses = found.guesses if plain else found.curve_guesses
-    proof = f"proves epsilon at least {proved:.2f}" if proved > 0 else "proves nothing"
+    """Say how many guesses were right, and what that proves; bounds are rounded down."""
+    plain, curved = (math.floor(100 * x) / 100 for x in (found.epsilon, found.curve_epsilon))
+    proof = f"proves epsilon at least {plain:.2f}" if plain > 0 else "proves nothing by itself"
+    if curved > 0:
+        proof += f" ({curved:.2f} if the trade-off curve is a Gaussian mechanism's)"
     words = "refutes the claim" if refuted else "does not refute the claim"
     sentence = (
-        f"{right_ones} of {guesses} guesses about {found.canaries} planted patients were right, "
-        f"which {proof}, and {words} of epsilon {claim.epsilon:g}"
+        f"{found.correct} of {found.guesses} guesses about {found.canaries} planted patients were "
+        f"right, which {proof}, and {words} of epsilon {claim.epsilon:g}"
     )
+    if not refuted and not refutable(claim, found.canaries):
+        sentence += f"; {_hopeless(claim, found.canaries)}"
     return Finding(f"training:{view}", TITLES[view], refuted, sentence)
+
+
+def refutable(claim: Claim, canaries: int) -> bool:
+    """Say whether so many canaries could refute a claim at all, if every guess were right."""
+    return claim.refuted(canaries, {r: r for r in numbers_of_guesses(canaries)})
+
+
+def _hopeless(claim: Claim, canaries: int) -> str:
+    return (
+        f"with {canaries} canaries in one run no attack, however good, could refute epsilon "
+        f"{claim.epsilon:g}"
+    )
 
 
 def _power(view: str, claim: Claim, twin: Scored | None, twin_epsilon: float) -> Power:
@@ -186,6 +198,8 @@ def _power(view: str, claim: Claim, twin: Scored | None, twin_epsilon: float) ->
     key = f"training:{view}"
     if twin is None:
         return Power(key, None, "epsilon", "not measured: no twin with a known leak was made")
+    if not refutable(claim, len(twin.scores)):
+        return Power(key, None, "epsilon", _hopeless(claim, len(twin.scores)))
     needed = separation_needed(claim, len(twin.scores))
     seen, leaked = twin.separation, gaussian_mu(twin_epsilon, claim.delta)
     if not twin.roc.found or seen < needed:
@@ -238,5 +252,4 @@ def _twin(twin: Scored | None, epsilon: float, delta: float) -> dict[str, Any] |
     if twin is None:
         return None
     found = audited(twin.scores, twin.included, delta)
-    proved = max(found.epsilon, found.curve_epsilon)
-    return {"epsilon": epsilon, "auc": twin.roc.auc.to_dict(), "proved": proved}
+    return {"epsilon": epsilon, "auc": twin.roc.auc.to_dict(), "proved": found.epsilon}

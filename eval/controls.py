@@ -4,6 +4,8 @@ An attack is believed only if, on the same people and at the same size, it finds
 nothing that is not:
 
 - ``copied``: one synthetic row in ten is a source row; memorisation must find it.
+- ``repeated``: every row is a source row, of a member first; linking and singling out must find
+  it, and so must guessing of sensitive columns, where there are any;
 - ``jittered``: every row is a source row, moved so far that it lies no nearer to the source than a
   row of the holdout does; the usual test of distances passes it, the density ratio must not (Yao et
   al., The DCR Delusion, arXiv 2505.01524).
@@ -23,18 +25,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.eval.attack import Attack
+from dpsynth.eval.attribute import attribute
 from dpsynth.eval.distance import Metric
+from dpsynth.eval.linkability import linkability
 from dpsynth.eval.membership import membership
 from dpsynth.eval.memorization import memorization
 from dpsynth.eval.nearest import nearest
 from dpsynth.eval.people import People
+from dpsynth.eval.singling_out import singling_out
 from dpsynth.eval.tables import Tables, View
 
 Floats = npt.NDArray[np.float64]
 
 COPIED = 0.1  # of the rows
 ROWS = 20_000  # of a control's table, at most
-FURTHER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # than the usual test asks for
+FURTHER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # than the usual test asks for, try by try
 LOW = 0.05  # the quantile of distances that usual tests compare
 
 
@@ -70,7 +75,8 @@ def controls(tables: Tables, people: People, rng: np.random.Generator) -> list[C
     """Play all controls that need no fit.
 
     Args:
-        tables: as attacked; the synthetic table only says how many rows a control's has.
+        tables: as attacked; the synthetic table says how many rows a control's has, and fills up
+            ``copied``.
         people: as attacked.
         rng: of all draws.
     """
@@ -99,10 +105,26 @@ def controls(tables: Tables, people: People, rng: np.random.Generator) -> list[C
             "memorization:copies",
             memorization(copied, people, rng),
         ),
+        *repeated(against(members_first(tables, people, rows, rng)), people, rng),
         replace(density, passed=density.passed and passes, sentence=sentence),
         *quiet("fresh", "Other people's rows", fresh, people, rng),
         *quiet("stranger", "A generator that saw other people only", stranger, people, rng),
     ]
+
+
+def repeated(tables: Tables, people: People, rng: np.random.Generator) -> list[Control]:
+    """Say whether linking, singling out and guessing see a table that repeats its source."""
+    key, title = "repeated", "Every row a source row"
+    made = [
+        caught(key, title, "linkability", linkability(tables, people, rng)),
+        caught(key, title, "singling_out:many", singling_out(tables, people, rng)),
+    ]
+    guessed = attribute(tables, people, rng)
+    if guessed.findings:  # the column that is guessed most plainly
+        best = max(guessed.findings, key=lambda one: one.found)
+        if best.found or any(one.least is not None for one in guessed.powers):
+            made.append(caught(key, title, best.key, guessed))  # else anybody's can be guessed
+    return made
 
 
 def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
@@ -117,19 +139,22 @@ def quiet(
     key: str, title: str, tables: Tables, people: People, rng: np.random.Generator
 ) -> list[Control]:
     """Say whether attacks find nothing in a table that leaks nothing."""
-    made = []
-    for name, attack in (
-        ("memorization", memorization(tables, people, rng)),
-        ("membership", membership(tables, people, rng)),
-    ):
-        made.append(silent(key, title, name, attack))
-    return made
+    attacks = {
+        "memorization": memorization,
+        "membership": membership,
+        "attribute": attribute,
+        "linkability": linkability,
+        "singling_out": singling_out,
+    }
+    played = {name: attack(tables, people, rng) for name, attack in attacks.items()}
+    return [silent(key, title, name, made) for name, made in played.items() if made.findings]
 
 
 def silent(key: str, title: str, name: str, attack: Attack) -> Control:
     """Say whether an attack found nothing."""
     found = [one for one in attack.findings if one.found]
-    sentence = "; ".join(one.sentence for one in found) or "nothing was found, as it must be"
+    seen = [one.sentence for one in found[:3]] + ["and more"] * (len(found) > 3)
+    sentence = "; ".join(seen) or "nothing was found, as it must be"
     return Control(key, title, "negative", name, not found, sentence)
 
 
@@ -139,6 +164,14 @@ def with_copies(tables: Tables, rows: int, rng: np.random.Generator) -> View:
     return joined([tables.synthetic.sample(rows - share, rng), tables.source.sample(share, rng)])
 
 
+def members_first(tables: Tables, people: People, rows: int, rng: np.random.Generator) -> View:
+    """Return source rows: all of the members', and as many others as there is room for."""
+    inside = np.flatnonzero(np.isin(tables.source.units, people.members.units))
+    others = np.setdiff1d(np.arange(tables.source.rows), inside)
+    picked = np.concatenate([inside, rng.permutation(others)[: max(0, rows - len(inside))]])
+    return replace(tables.source.take(picked), units=np.arange(len(picked)))
+
+
 def jittered(
     tables: Tables, people: People, metric: Metric, rows: int, rng: np.random.Generator
 ) -> tuple[View, bool]:
@@ -146,31 +179,40 @@ def jittered(
 
     The usual test compares a low quantile of the distances to the source with that of the holdout.
     A row takes cells of another row of the source, the most alike first, until it has moved as far
-    as that quantile; a little further, if some then lie near others. All members are among the
-    rows, as they are in a table that was made of all of the source.
+    as that quantile; if it then lies nearer to some row, it tries another one, a little further.
+    All members are among the rows, as they are in a table that was made of all of the source.
 
     Returns:
         The rows, and whether the test passes them.
     """
-    inside = np.flatnonzero(np.isin(tables.source.units, people.members.units))
-    others = np.setdiff1d(np.arange(tables.source.rows), inside)
-    picked = np.concatenate([inside, rng.permutation(others)[: max(0, rows - len(inside))]])
-    base, donor = tables.source.take(picked), tables.source.take(rng.permutation(picked))
+    base = members_first(tables, people, rows, rng)
     source = metric.points(tables.source)
     strangers = nearest(metric, metric.points(people.others), source).squared[:, 0]
     usual = float(np.quantile(strangers, LOW))
-    parts = by_cell(metric, base, donor)
-    order = np.argsort(parts, axis=1)
-    apart = np.take_along_axis(parts, order, axis=1)
-    before = np.cumsum(apart, axis=1) - apart
+    moved, near = base, np.arange(base.rows)
     for further in FURTHER:
-        swapped = np.zeros(order.shape, dtype=bool)
-        np.put_along_axis(swapped, order, before < further**2 * max(usual, 1e-12), axis=1)
-        moved = crossed(base, donor, swapped)
+        donor = base.take(rng.permutation(base.rows)[: len(near)])
+        apart = further**2 * max(usual, 1e-12)
+        tried = shifted(metric, base.take(near), donor, apart)
+        place = np.arange(base.rows)
+        place[near] = base.rows + np.arange(len(near))
+        moved = replace(joined([moved, tried]).take(place), units=np.arange(base.rows))
         found = nearest(metric, metric.points(moved), source).squared[:, 0]
         if np.quantile(found, LOW) >= usual:
             return moved, True
+        near = np.flatnonzero(found < usual)
     return moved, False
+
+
+def shifted(metric: Metric, base: View, donor: View, apart: float) -> View:
+    """Take a donor's cells, the most alike first, until rows lie ``apart`` (squared) or further."""
+    parts = by_cell(metric, base, donor)
+    order = np.argsort(parts, axis=1)
+    sorted_parts = np.take_along_axis(parts, order, axis=1)
+    before = np.cumsum(sorted_parts, axis=1) - sorted_parts
+    swapped = np.zeros(order.shape, dtype=bool)
+    np.put_along_axis(swapped, order, before < apart, axis=1)
+    return crossed(base, donor, swapped)
 
 
 def by_cell(metric: Metric, first: View, second: View) -> Floats:

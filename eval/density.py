@@ -4,7 +4,8 @@ log of the mean of exp(-d^2 / (2 h^2)) over the table's rows, d the distance of
 `dpsynth.eval.distance`. An attack compares two of them, of the synthetic table and of people whom
 the attacker knows (van Breugel et al., Membership Inference Attacks against Synthetic Data through
 Overfitting Detection, arXiv 2302.12580, equation 2): where the first is high without the second, a
-generator may have overfitted.
+generator may have overfitted. Each has a width that suits its own table: known people are often
+fewer than synthetic rows, and with too narrow a kernel their density would be noise.
 """
 
 from __future__ import annotations
@@ -17,14 +18,21 @@ from dpsynth.eval.nearest import nearest
 from dpsynth.eval.products import Product
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
-WIDTH = 0.5  # of the kernel, in median distances of known people to the synthetic table
-LEAST = 1e-3  # width where most of them are copied
+WIDTH = 0.5  # of the kernel, in median distances of known people to the table
+LEAST = 1e-2  # width where most of them are copied; below, single precision would show
 
 
 def width_of(metric: Metric, known: Points, table: Points) -> float:
     """Return the kernel's width h, from people who are neither members nor strangers."""
     found = np.sqrt(nearest(metric, known, table).squared[:, 0])
+    return max(LEAST, WIDTH * float(np.median(found)))
+
+
+def width_among(metric: Metric, known: Points, units: Ints) -> float:
+    """Return the width for known people themselves: each one's distance is to another unit."""
+    found = np.sqrt(nearest(metric, known, known, 2, units).squared[:, 1])
     return max(LEAST, WIDTH * float(np.median(found)))
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.eval.attack import ALARM, SURELY, Attack, Finding, Power
-from dpsynth.eval.density import log_density, width_of
+from dpsynth.eval.density import log_density, width_among, width_of
 from dpsynth.eval.distance import Metric
 from dpsynth.eval.estimate import Estimate
 from dpsynth.eval.exposure import Group, groups_of
@@ -39,6 +39,7 @@ from dpsynth.eval.tables import Tables, View
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 
 TITLES = {
     "distance": "Distance to the closest synthetic row",
@@ -85,7 +86,8 @@ def membership(
     scores = _scored(players, synthetic, known, tables, metric, inside, rng)
     groups = groups_of(players, known, tables.codec, metric)
     delta = DELTA if claim is None else claim[1]
-    found = [_judged(one, groups, inside, delta) for one in scores]
+    order = rng.permutation(len(units))
+    found = [_judged(one, groups, inside, order, delta) for one in scores]
     details: dict[str, Any] = {
         "members": int(inside.sum()),
         "strangers": int((~inside).sum()),
@@ -126,8 +128,8 @@ def _scored(
     """Score every unit by distance and density, and those of one half by the classifiers."""
     points, table, others = (metric.points(view) for view in (players, synthetic, known))
     apart = np.sqrt(nearest(metric, points, table).squared[:, 0])
-    width = width_of(metric, others, table)
-    dense = log_density(metric, points, table, width) - log_density(metric, points, others, width)
+    dense = log_density(metric, points, table, width_of(metric, others, table))
+    dense -= log_density(metric, points, others, width_among(metric, others, known.units))
     ratios = log_ratios(players, synthetic, known, tables.codec, rng)
     whole = np.ones(len(inside), dtype=bool)
     distance, density = by_unit(players, -apart)[1], by_unit(players, dense)[1]
@@ -163,17 +165,24 @@ class _Found:
     power: Power
 
 
-def _judged(scores: _Scores, groups: list[Group], inside: Bools, delta: float) -> _Found:
-    """Judge one attack on everyone and on each exposed group."""
+def _judged(
+    scores: _Scores, groups: list[Group], inside: Bools, order: Ints, delta: float
+) -> _Found:
+    """Judge one attack on everyone and on each exposed group.
+
+    Units are taken in a random order: guesses break ties by it, and numbers of units tell the
+    source from the holdout.
+    """
     measures, shown, chances, worst = [], [], [], None
     for group in groups:
-        here = scores.judged & group.belongs
-        if not (inside[here].any() and (~inside[here]).any()):
+        here = order[(scores.judged & group.belongs)[order]]
+        told, values = inside[here], scores.values[here]
+        if not (told.any() and (~told).any()):
             continue
-        roc = Roc(scores.values[here & inside], scores.values[here & ~inside])
+        roc = Roc(values[told], values[~told])
         everyone = group.key == "everyone"
         chances.append(roc.chance)
-        bound = audited(scores.values[here], inside[here], delta) if everyone else None
+        bound = audited(values, told, delta) if everyone else None
         shown.append(
             {
                 "key": scores.key,
@@ -255,6 +264,8 @@ def _finding(key: str, shown: Sequence[Mapping[str, Any]], found: bool) -> Findi
 
 def _power(key: str, roc: Roc, tests: int) -> Power:
     least = roc.least(tests)
+    if least >= 1:
+        return Power(f"membership:{key}", None, "auc", "there are too few people to be sure of any")
     sentence = (
         f"would have been seen {SURELY} if it told people in the data from "
         f"others with an AUC of {least:.3f} or more"

@@ -5,10 +5,11 @@ tell apart; a reference, which stands for the attacker's knowledge of the popula
 people, who serve the negative controls only.
 
 If each unit was put into the holdout by a coin of its own, as `dpsynth split` does, then among the
-units that play, each is a member by an independent fair coin, whatever the others are: strangers
-are taken from the holdout by coins, and members from the source by coins whose chance makes up for
-the sizes of the two. Bounds of epsilon rest on that; units of the source that do not play are part
-of the data, as any others.
+units that play, each is a member by a fair coin: strangers are taken from the holdout by coins, and
+members from the source by coins whose chance makes up for the sizes of the two. As these sizes are
+those that came out, the two sides are a little more alike in number than independent coins would
+make them; a guess of as many "in" as "out" gains nothing by it. Bounds of epsilon rest on that;
+units of the source that do not play are part of the data, as any others.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 PLAYERS = 5_000  # of members and of strangers, about, at most
 PARTS = (0.45, 0.35, 0.2)  # of the holdout: strangers, reference, fresh
-FEWEST = 25  # units on each side; with fewer, an attack says nothing
+FEWEST = 60  # units on each side; with fewer, even leaking controls are not seen
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,7 +146,7 @@ def shadows(audit: Details) -> Section | None:
         Say(
             "The attacker has the generator and rows of other people, trains it many times with "
             "and without somebody, learns from the tables what that somebody's presence looks "
-            "like, and judges the synthetic table by it."
+            "like, and tells by it which further tables somebody was in."
         ),
         Say(
             f"{counted(details['targets'], 'person').replace('persons', 'people')} and "
@@ -160,7 +160,7 @@ def shadows(audit: Details) -> Section | None:
         ),
     ]
     if (curve := details.get("roc") or {}).get("fpr"):
-        least = 1 / max(1, int(details["targets"]))
+        least = min((rate for rate in curve["fpr"] if rate > 0), default=1.0)
         one = charts_audit.Curve("Shadow models", curve["fpr"], curve["tpr"], least)
         blocks.append(roc("Shadow models", [one], None))
     finding = audit_words.outcome(audit, "shadows")

@@ -42,11 +42,12 @@ class Success:
         """Return the success beyond control; each end of the interval fails with ``fails``.
 
         The interval is Newcombe's of a difference (Statistics in Medicine 17, 1998, method 10, with
-        the exact bounds of Clopper and Pearson instead of Wilson's), divided by the same.
+        the exact bounds of Clopper and Pearson instead of Wilson's), divided by the same. Where
+        every control is hit, half of one counts as missed.
         """
         p, q = self.members.value, self.controls.value
         (p_low, p_high), (q_low, q_high) = self.members.bounds(fails), self.controls.bounds(fails)
-        room = max(1 - q, 1e-9)
+        room = max(1 - q, 0.5 / self.controls.runs)
         low = (p - q - math.hypot(p - p_low, q_high - q)) / room
         high = (p - q + math.hypot(p_high - p, q - q_low)) / room
         value = (p - q) / room

@@ -13,7 +13,7 @@ from dpsynth.cli.console import Console, counted, output_options
 from dpsynth.errors import GateError, InputError
 
 if TYPE_CHECKING:
-    from dpsynth.audit import Deep
+    from dpsynth.audit import Deep, Paid
     from dpsynth.eval.attack import Attack
     from dpsynth.run import Run
     from dpsynth.schema import Schema
@@ -90,8 +90,7 @@ def audit(
         source = data or train
         schema, run = _subject(subject)
         _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
-        more: dict[str, Attack] = {}
-        trained = None
+        trained, paid = None, None
         if run is not None and not no_training and background == "run":
             trained = verbs.Trained(Path(subject), canaries)
         real = _real(subject, run, source, synthetic, holdout)
@@ -101,12 +100,13 @@ def audit(
             shadows = _shadows(schema, run, folder, budget_minutes, seed, console)
         if background == "real":
             assert run is not None and source is not None and dataset is not None
-            more["training"] = _on_real(run, source, dataset, canaries, seed, console)
+            verbs.check_canaries(canaries)
+            paid = _on_real(run, source, dataset, canaries, seed)
         document = verbs.audit_run(
             schema,
             real=real,
             trained=trained,
-            more=more,
+            paid=paid,
             deep=shadows,
             seed=seed,
             output=output,
@@ -123,7 +123,7 @@ def audit(
         console.result("audit", values | {name: document[name] for name in names}, lines)
         for note in document["notes"]:
             console.advice(f"Note: {note}")
-        if real is not None:
+        if real is not None or background == "real":
             console.advice("Internal: computed from real rows. Do not release.")
         _end(document)
 
@@ -227,22 +227,26 @@ def _shadows(
     return deep
 
 
-def _on_real(
-    run: Run, source: str, dataset: str, canaries: int, seed: int, console: Console
-) -> Attack:
+def _on_real(run: Run, source: str, dataset: str, canaries: int, seed: int) -> Paid:
+    """Return what plants canaries among real rows, when all else is done; the ledger is at hand."""
     from dpsynth.audit_real import audited_on_real
     from dpsynth.ledger import Ledger
     from dpsynth.ledger_use import Use
 
-    return audited_on_real(
-        run,
-        source,
-        Use(dataset, "audit with canaries"),
-        ledger=Ledger(),
-        count=canaries,
-        seed=seed,
-        progress=console.progress,
-    )
+    ledger = Ledger()
+
+    def paid(progress: Any) -> Attack:
+        return audited_on_real(
+            run,
+            source,
+            Use(dataset, "audit with canaries"),
+            ledger=ledger,
+            count=canaries,
+            seed=seed,
+            progress=progress,
+        )
+
+    return paid
 
 
 def _lines(document: dict[str, Any]) -> list[str]:
