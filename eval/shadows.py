@@ -261,6 +261,8 @@ def _finding(roc: Roc, details: dict[str, Any]) -> Finding:
 
 def _power(roc: Roc) -> Power:
     least = roc.least()
+    if least >= 1:
+        return Power("shadows", None, "auc", "no area is sure to be seen with so few fits")
     sentence = (
         f"would have been seen {SURELY} if tables told who was in the data "
         f"with an AUC of {least:.3f} or more"

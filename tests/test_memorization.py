@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -245,8 +244,8 @@ def test_unique_people_are_those_whom_nobody_of_either_side_equals() -> None:
     fields = [field for field in FIELDS if field["name"] != "r"]
     synthetic = pd.concat([law(200, 3), source.iloc[:60].assign(u=0, v=0, w=0)])
     read_tables = read(source, synthetic, holdout, fields)
-    people = People.of(read_tables, np.random.default_rng(4), players=120)
-    others = replace(people, others=read_tables.holdout)
+    some = [read_tables.source] + [read_tables.holdout.take(np.arange(i, 150, 3)) for i in range(3)]
+    others = People(*some, others=read_tables.holdout)
     sides = EqualSides.of(read_tables, others.others, np.random.default_rng(4))
     attack = memorization(read_tables, others, np.random.default_rng(4))
     known, told = ["p", "q"], ["p", "q", "s"]

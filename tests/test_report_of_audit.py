@@ -203,11 +203,11 @@ def test_epsilon_claimed_proved_and_visible_have_marks_of_their_own(page: Page) 
     assert marks["claimed: proof"]["x"] == [3.0]
     assert marks["least leak that would have been seen"]["x"] == [5.4]
     white = audit()["parts"]["training"]["views"][1]
-    assert max(marks["proved, at least"]["x"]) == pytest.approx(white["epsilon_fdp"], abs=1e-3)
+    assert max(marks["proved, at least"]["x"]) == pytest.approx(white["epsilon"], abs=1e-3)
     words = page.words()
     assert "Claimed 3 the proof, in the certificate: at most this (delta 1e-6)" in words
     assert "Attacks prove lower bounds" in words
-    assert f"Canaries, white box ≥ {audit_words.at_least(white['epsilon_fdp'])} proved by" in words
+    assert f"Canaries, white box ≥ {audit_words.at_least(white['epsilon'])} proved by" in words
 
 
 def test_a_bound_above_the_claim_is_marked_in_words() -> None:
