@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dpsynth import __version__
 from dpsynth.audit_file import PublicAudit, append_audit, read_audits
+from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
 from dpsynth.eval.attack import Attack
 from dpsynth.eval.audit import attacked, audit
@@ -30,6 +32,7 @@ from dpsynth.fitted_controls import fitted_controls
 from dpsynth.internal_results import AUDIT, EVALUATION, PAGE, beside, check_place, write_results
 from dpsynth.run import Run, run_digest
 from dpsynth.schema import Schema
+from dpsynth.table_checks import check_file
 from dpsynth.training_audit import CANARIES, audited_training
 
 MOST_CANARIES, FEWEST_CANARIES = 10_000, 50
@@ -83,6 +86,13 @@ class Trained:
             raise InputError(
                 f"{self.folder}/audit.json belongs to another run; move it away, then audit again"
             )
+        if kept is not None:
+            told = Certificate.from_dict(run.certificate)
+            if problems := kept.problems(told, run.model):
+                raise InputError(
+                    f"{self.folder}/audit.json was changed: {problems[0]}; take the file away, "
+                    "then audit again"
+                )
         if not os.access(self.folder, os.W_OK):
             raise InputError(f"{self.folder} cannot be written to; its audit is kept there")
 
@@ -137,6 +147,10 @@ def audit_run(
         raise InputError("the seed of an audit is a whole number from 0, below 2^63")
     if trained is not None:
         trained.check()
+    if real is not None:
+        for one in (real.source, real.candidate.table, real.holdout):
+            if not isinstance(one, pd.DataFrame):
+                check_file(Path(one))
     sha256 = None if real is None else sha256_of(real.candidate.table)
     check_place(output, overwrite, AUDIT)
     if output is not None:
@@ -148,10 +162,14 @@ def audit_run(
     if real is not None:
         progress("reading", 0.0)
         tables = Tables.read(schema, real.source, real.candidate.table, real.holdout)
+        if deep is not None:  # first: it is what a budget of minutes may be too small for
+            started = time.monotonic()
+            shadows = deep(tables, progress)
+            seconds["shadows"] = time.monotonic() - started
         run = real.candidate.run
         started = time.monotonic()
         found, played = attacked(tables, claim=_claim(run), seed=seed, progress=progress)
-        attacks |= found
+        attacks |= found | ({} if deep is None else {"shadows": shadows})
         seconds["table"] = time.monotonic() - started
     progress("controls", 0.0)
     fitted = fitted_controls(rng, progress)
@@ -159,10 +177,6 @@ def audit_run(
         started = time.monotonic()
         attacks["training"] = _training(trained, fitted, seed, progress)
         seconds["training"] = time.monotonic() - started
-    if deep is not None and tables is not None:
-        started = time.monotonic()
-        attacks["shadows"] = deep(tables, progress)
-        seconds["shadows"] = time.monotonic() - started
     if paid is not None:
         started = time.monotonic()
         attacks["training"] = paid(progress)

@@ -35,6 +35,7 @@ from dpsynth.eval.one_run import (
 from dpsynth.eval.part import Measure, Part
 from dpsynth.eval.roc import Roc
 from dpsynth.eval.tradeoff import GaussianCurve
+from dpsynth.page_text import at_most
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -216,7 +217,8 @@ def _power(view: str, claim: Claim, twin: Scored | None, twin_epsilon: float) ->
         least,
         "epsilon",
         f"would have refuted the claim {SURELY} if the fit leaked epsilon "
-        f"{least:.3g} or more; a twin that leaks {twin_epsilon:.3g} shows how well the attack sees",
+        f"{at_most(least)} or more; a twin that leaks {twin_epsilon:.3g} shows how well the attack "
+        "sees",
     )
 
 

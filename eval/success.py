@@ -18,6 +18,7 @@ from dpsynth.eval.attack import ALARM, SURE, SURELY, Finding, Power
 from dpsynth.eval.estimate import LEVEL, Estimate
 from dpsynth.eval.rates import Rate
 
+FEW = 100  # people, below which their number is told
 STEPS = 40  # of a bisection between 0 and 1
 
 
@@ -77,8 +78,8 @@ class Success:
         found = self.chance < alarm
         verb = "more than chance allows" if found else "no more than chance allows"
         sentence = (
-            f"{what} for {percent(self.members.value)} of those in the data and "
-            f"{percent(self.controls.value)} of others: {verb}"
+            f"{what} for {told(self.members)} of those in the data and "
+            f"{told(self.controls)} of others: {verb}"
         )
         return Finding(key, title, found, sentence)
 
@@ -146,6 +147,16 @@ def described(rate: Rate) -> dict[str, Any]:
     """Give a rate with its interval in JSON types."""
     low, high = rate.bounds((1 - LEVEL) / 2)
     return {"hits": rate.hits, "runs": rate.runs, "value": rate.value, "low": low, "high": high}
+
+
+def told(rate: Rate) -> str:
+    """Write a rate in per cent; of few people, how many there are.
+
+    >>> told(Rate(3, 6)), told(Rate(50, 200))
+    ('50.00 % (3 of 6)', '25.00 %')
+    """
+    few = f" ({rate.hits} of {rate.runs})" if rate.runs < FEW else ""
+    return percent(rate.value) + few
 
 
 def percent(share: float) -> str:

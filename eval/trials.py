@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dpsynth.eval.attack import ALARM, SURELY, Finding, Power
 from dpsynth.eval.estimate import LEVEL, Estimate
-from dpsynth.eval.success import Success, percent
+from dpsynth.eval.success import Success, percent, told
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Trials:
         verb = "more than chance allows" if found else "no more than chance allows"
         of = f", the most telling of {len(self.each)} attacks" if len(self.each) > 1 else ""
         sentence = (
-            f"{what} for {percent(success.members.value)} of those in the data and "
-            f"{percent(success.controls.value)} of others ({self.strongest.title}{of}): {verb}"
+            f"{what} for {told(success.members)} of those in the data and "
+            f"{told(success.controls)} of others ({self.strongest.title}{of}): {verb}"
         )
         return Finding(key, title, found, sentence)
 

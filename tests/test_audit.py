@@ -254,6 +254,11 @@ def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path
         (["RUN", "--background", "real"], "needs a RUN, DATA and --dataset"),
         (["RUN", "--canaries", "10"], "canaries must be 50 to"),
         (["TRAIN"], "is a table; the order is"),
+        (["RUN", "--budget-minutes", "5"], "is for --deep"),
+        (["RUN", "--force"], "is for -o"),
+        (["RUN", "--seed", "-1"], "whole number from 0"),
+        (["RUN", "TRAIN", "--background", "real", "--dataset", "demo"], "name a folder"),
+        (["demo", "TRAIN", "--synthetic", "nope.csv", "--holdout", "TRAIN"], "nope.csv"),
     ],
     ids=lambda value: "-".join(value).replace("--", "") if isinstance(value, list) else "",
 )
@@ -312,6 +317,40 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
             run, office.path("train.csv"), Use("demo"), ledger=ledger, count=60
         )
     assert len(seen) == 1  # no row was read
+
+
+def test_earlier_audits_that_were_changed_are_refused_before_any_work(
+    office: Office, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = office.folder / "run" / "audit.json"
+    path.unlink(missing_ok=True)
+    assert call("audit", office.path("run"), "--canaries", "60", "--quiet") == 0
+    document = json.loads(path.read_text())
+    document["audits"][0]["claim"]["epsilon"] = 1.0
+    path.write_text(json.dumps(document))
+    monkeypatch.setattr(verbs, "audited_training", None)
+    assert call("audit", office.path("run"), "--canaries", "60") == 2
+    assert "audit.json was changed" in capsys.readouterr().err
+    path.write_text("{")
+    assert call("audit", office.path("run"), "--canaries", "60") in (2, 5)
+    path.unlink()
+
+
+def test_a_real_audit_is_charged_last_and_written(office: Office, tmp_path: Path) -> None:
+    folder, ledger = tmp_path / "internal", Ledger(office.path("ledger.sqlite"))
+    before = len(ledger.entries())
+    arguments = ["audit", office.path("run"), office.path("train.csv"), "--background", "real"]
+    arguments += ["--dataset", "demo", "--quiet", "-o", str(folder)]
+    assert call(*arguments, "--canaries", "10") == 2
+    (tmp_path / "taken").mkdir()
+    assert call(*arguments[:-1], str(tmp_path / "taken"), "--canaries", "60") == 2
+    assert len(ledger.entries()) == before  # nothing was spent on what cannot end well
+    assert call(*arguments, "--canaries", "60") == 0
+    assert len(ledger.entries()) == before + 1
+    document = json.loads((folder / "audit.json").read_text())
+    assert document["parts"]["training"]["background"] == "real"
+    assert document["settings"]["canaries"] == 60
+    assert [one["key"] for one in document["findings"]] == ["training:black"]
 
 
 def test_nothing_to_audit_is_refused() -> None:

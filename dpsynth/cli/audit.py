@@ -52,7 +52,7 @@ MINUTES = 30.0
 @click.option("--dataset", help="With --background real: the ledger counts the fit under it.")
 @click.option("--deep", is_flag=True, help="Also train shadow models; takes --budget-minutes.")
 @click.option(
-    "--budget-minutes", default=MINUTES, show_default=True, help="That shadow models may take."
+    "--budget-minutes", type=float, help=f"That shadow models may take; {MINUTES:g} unless told."
 )
 @output_options
 def audit(
@@ -69,7 +69,7 @@ def audit(
     background: str,
     dataset: str | None,
     deep: bool,
-    budget_minutes: float,
+    budget_minutes: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -88,6 +88,10 @@ def audit(
         if data is not None and train is not None:
             raise click.UsageError("DATA and --train are the same: give one")
         source = data or train
+        if budget_minutes is not None and not deep:
+            raise click.UsageError("--budget-minutes is for --deep")
+        if force and output is None:
+            raise click.UsageError("--force is for -o: it replaces what is there")
         schema, run = _subject(subject)
         _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
         trained, paid = None, None
@@ -97,10 +101,18 @@ def audit(
         shadows = None
         if deep:
             folder = Path(f"{Path(output)}.shadows") if output else None
-            shadows = _shadows(schema, run, folder, budget_minutes, seed, console)
+            minutes = MINUTES if budget_minutes is None else budget_minutes
+            shadows = _shadows(schema, run, folder, minutes, seed, console)
         if background == "real":
             assert run is not None and source is not None and dataset is not None
             verbs.check_canaries(canaries)
+            if output is None:
+                raise click.UsageError("--background real is paid for: name a folder for it (-o)")
+            told = run.certificate or {}
+            console.advice(
+                f"The canaries among real rows are a fit of their own: epsilon "
+                f"{told.get('epsilon')}, delta {told.get('delta')}, charged to {dataset}."
+            )
             paid = _on_real(run, source, dataset, canaries, seed)
         document = verbs.audit_run(
             schema,
@@ -125,6 +137,8 @@ def audit(
             console.advice(f"Note: {note}")
         if real is not None or background == "real":
             console.advice("Internal: computed from real rows. Do not release.")
+            if output is None:
+                console.advice("Nothing internal was written; -o FOLDER keeps findings and page.")
         _end(document)
 
 
