@@ -7,7 +7,7 @@ a part of the rows by heart (`dpsynth.models.broken`); its source are those rows
 
 Prints the findings of each audit with its run time, and one table of all at the end.
 
-    python bench/audits.py [--tables cardio,diabetes130] [--seed 1]
+    python bench/audits.py [--tables cardio,diabetes130] [--epsilons 1,10] [--seed 1]
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from dpsynth.split_table import split_file
 from dpsynth.table import open_table, write_table
 
 FILES = {"cardio": "cardio.csv.gz", "diabetes130": "diabetes130.csv.gz"}
-EPSILONS = (1.0, 10.0)
 DELTA = 1e-6
 LEARNED = 4_000  # units that the overfitted model knows
 ROWS = 50_000  # of each synthetic table
@@ -50,6 +49,7 @@ def main() -> None:
     """Audit all of them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tables", default=",".join(FILES))
+    parser.add_argument("--epsilons", default="1,10", help="of the private fits")
     parser.add_argument("--seed", type=int, default=1)
     told = parser.parse_args()
     data = Path(os.environ.get("DPSYNTH_DATA", "../shared/data"))
@@ -58,16 +58,19 @@ def main() -> None:
     summary: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in told.tables.split(","):
-            summary |= audits_of(name, data / FILES[name], Path(folder) / name, told.seed)
+            wanted = [float(epsilon) for epsilon in told.epsilons.split(",")]
+            summary |= audits_of(name, data / FILES[name], Path(folder) / name, told.seed, wanted)
     print_table(summary)
 
 
-def audits_of(name: str, source: Path, folder: Path, seed: int) -> dict[str, dict[str, Any]]:
+def audits_of(
+    name: str, source: Path, folder: Path, seed: int, epsilons: list[float]
+) -> dict[str, dict[str, Any]]:
     """Audit the generators of one table."""
     schema = Schema.load(name)
     train, holdout = split_file(source, schema, folder / "split", holdout=0.2, seed=seed)
     made = {}
-    for epsilon in EPSILONS:
+    for epsilon in epsilons:
         run = folder / f"run-{epsilon:g}"
         fitted = fit(
             train,

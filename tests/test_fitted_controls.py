@@ -1,4 +1,4 @@
-"""Controls that need a fit: they do what they must, and are kept for the code that they are about."""
+"""Controls that need a fit: they do what they must, and are kept for the code they are about."""
 
 from __future__ import annotations
 
