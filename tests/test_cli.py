@@ -428,7 +428,8 @@ def test_every_command_with_json_is_tested() -> None:
         if any("--json" in p.opts for p in command.params)
     }
     tested = {path for path in COMMANDS for line in LINES if line.startswith(" ".join(path))}
-    elsewhere = {("demo",), ("ledger", "close"), ("evaluate",), ("compare",)}  # files of their own
+    # these have files of their own
+    elsewhere = {("demo",), ("ledger", "close"), ("evaluate",), ("compare",), ("audit",)}
     assert with_json - tested == elsewhere
 
 

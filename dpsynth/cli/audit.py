@@ -24,8 +24,8 @@ MINUTES = 30.0
 
 
 @click.command(
-    epilog="Examples:  dpsynth audit run/    (the training alone; reads no real row)    "
-    "dpsynth audit run/ train.csv --synthetic out.parquet --holdout holdout.csv -o internal/"
+    epilog="Example:  dpsynth audit run/ train.csv --synthetic out.parquet --holdout holdout.csv "
+    "-o internal/"
 )
 @click.argument("subject", metavar="RUN|SCHEMA")
 @click.argument("data", type=click.Path(), required=False)
