@@ -47,7 +47,7 @@ def trainer_of(
     learning_rate: float,
     anchor_weight: float,
     entropy: Entropy,
-    watch: Callable[[Cohort], tuple[Any, Tensor]],
+    watch: Callable[[Cohort], tuple[Any, Tensor]] | None = None,
     anchored_always: bool = False,
 ) -> Trainer:
     """Return the trainer that the plan pays for; without privacy, one that takes plain steps.
@@ -61,7 +61,7 @@ def trainer_of(
         anchor_weight: weight of the gradient on rows that cost nothing.
         entropy: source of sampling and noise.
         watch: turns a cohort, the hidden column included, into a batch and the weights of its rows;
-            for a witness of the steps, if the plan is watched.
+            needed where the plan is watched, for the witness of the steps.
         anchored_always: the anchor is a part of the loss, such as the generated rows of a critic,
             and not only a hold against noise: without privacy, too, it is kept.
     """
@@ -70,7 +70,10 @@ def trainer_of(
     if isinstance(plan, NotPrivate):
         kept = anchor_weight if anchored_always else 0.0
         return ReferenceSgd(network, event, population, learning_rate, entropy, kept)
-    trainer = DpSgd if not isinstance(plan, Watched) else plan.witness.trainer(watch)
+    trainer = DpSgd
+    if isinstance(plan, Watched):
+        assert watch is not None
+        trainer = plan.witness.trainer(watch)
     return trainer(
         network,
         event=event,

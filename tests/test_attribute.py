@@ -16,6 +16,13 @@ from dpsynth.eval.tables import Tables
 
 from .evaluation_tables import BASIS, number, tables, words
 
+
+@pytest.fixture(autouse=True)
+def few_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attack small tables, in which everything can be counted by hand."""
+    monkeypatch.setattr("dpsynth.eval.people.FEWEST", 25)
+
+
 LEVELS = list("abcdef")
 WARDS = list("uvwxyz")
 

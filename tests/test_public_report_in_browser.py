@@ -18,7 +18,7 @@ from .public_audit_example import public_audit
 @pytest.fixture
 def audited(run_folder: Path, tmp_path: Path) -> Path:
     """A bundle with two audits."""
-    for audit in (public_audit(7), public_audit(8, controls=())):
+    for audit in (public_audit(7), public_audit(8)):
         append_audit(run_folder, audit)
     return release(run_folder, tmp_path / "audited", rows=300, seed=7)
 

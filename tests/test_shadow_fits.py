@@ -407,7 +407,7 @@ def gone(processes: list[int], seconds: float = 10) -> bool:
 def test_a_crew_answers_or_says_what_went_wrong(
     crew: Callable[[int], subprocess.Popen[str]], number: int, words: str
 ) -> None:
-    out, errors = crew(number).communicate(timeout=60)
+    out, errors = crew(number).communicate(timeout=120)
     workers, said = out.strip().split("\n")
     assert said == words and "secret" not in errors
     assert len(workers.split()) == 2 and gone([int(one) for one in workers.split()])
@@ -423,5 +423,5 @@ def test_a_crew_ends_with_who_hired_it(
     workers = [int(one) for one in begun.stdout.readline().split()]
     assert len(workers) == 2 and all(map(alive, workers))
     begun.send_signal(how)
-    begun.communicate(timeout=30)
+    begun.communicate(timeout=120)
     assert gone(workers)

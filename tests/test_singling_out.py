@@ -17,6 +17,13 @@ from dpsynth.eval.tables import Tables
 
 from .evaluation_tables import number, tables, words
 
+
+@pytest.fixture(autouse=True)
+def few_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attack small tables, in which everything can be counted by hand."""
+    monkeypatch.setattr("dpsynth.eval.people.FEWEST", 25)
+
+
 FIELDS = [
     number("age", 0, 99),
     number("weight", 0, 999),
