@@ -361,7 +361,10 @@ def play(number):
         try: print(crew.next(), flush=True)
         except DpsynthError as error: print(type(error).__name__, error, flush=True)
 
-if __name__ == "__main__": play(int(sys.argv[1]))
+if __name__ == "__main__":
+    import signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+    play(int(sys.argv[1]))
 """
 
 

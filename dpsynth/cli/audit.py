@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpsynth.cli.audit_lines import lines_of
 from dpsynth.cli.console import Console, counted, output_options
 from dpsynth.errors import GateError, InputError
 
@@ -125,7 +125,7 @@ def audit(
             overwrite=force,
             progress=console.progress,
         )
-        lines = _lines(document)
+        lines = lines_of(document)
         if output is not None:
             lines += ["", f"page        {Path(output) / PAGE}"]
         if trained is not None:
@@ -261,35 +261,6 @@ def _on_real(run: Run, source: str, dataset: str, canaries: int, seed: int) -> P
         )
 
     return paid
-
-
-def _lines(document: dict[str, Any]) -> list[str]:
-    """Lay out each finding above its power, and the controls that did not do what they must."""
-    powers = {one["key"]: one["sentence"] for one in document["powers"]}
-    lines = [f"verdict     {VERDICTS[document['verdict']]}", ""]
-    for one in document["findings"]:
-        word = "FOUND" if one["found"] else "not found"
-        lines += [f"{word:<12}{one['key']}", *_wrapped(f"seen: {one['sentence']}")]
-        if one["key"] in powers:
-            lines += _wrapped(f"power: {powers[one['key']]}")
-    failed = [one for one in document["controls"] if not one["passed"]]
-    passed = len(document["controls"]) - len(failed)
-    lines += ["", f"controls    {passed} of {len(document['controls'])} did what they must"]
-    for one in failed:
-        lines += [f"FAILED      {one['title']} ({one['attack']})", *_wrapped(one["sentence"])]
-    return lines
-
-
-def _wrapped(text: str) -> list[str]:
-    space = " " * 12
-    return wrap(text, 100, initial_indent=space, subsequent_indent=space)
-
-
-VERDICTS = {
-    "quiet": "no attack succeeded; what they could have seen stands below",
-    "found": "an attack SUCCEEDED",
-    "failed": "this audit FAILED: a control did not do what it must, so it proves nothing",
-}
 
 
 def _end(document: dict[str, Any]) -> None:

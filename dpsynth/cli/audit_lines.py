@@ -1,0 +1,35 @@
+"""What an audit found, as lines for a terminal."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import Any
+
+
+def lines_of(document: dict[str, Any]) -> list[str]:
+    """Lay out each finding above its power, and the controls that did not do what they must."""
+    powers = {one["key"]: one["sentence"] for one in document["powers"]}
+    lines = [f"verdict     {VERDICTS[document['verdict']]}", ""]
+    for one in document["findings"]:
+        word = "FOUND" if one["found"] else "not found"
+        lines += [f"{word:<12}{one['key']}", *_wrapped(f"seen: {one['sentence']}")]
+        if one["key"] in powers:
+            lines += _wrapped(f"power: {powers[one['key']]}")
+    failed = [one for one in document["controls"] if not one["passed"]]
+    passed = len(document["controls"]) - len(failed)
+    lines += ["", f"controls    {passed} of {len(document['controls'])} did what they must"]
+    for one in failed:
+        lines += [f"FAILED      {one['title']} ({one['attack']})", *_wrapped(one["sentence"])]
+    return lines
+
+
+def _wrapped(text: str) -> list[str]:
+    space = " " * 12
+    return wrap(text, 100, initial_indent=space, subsequent_indent=space)
+
+
+VERDICTS = {
+    "quiet": "no attack succeeded; what they could have seen stands below",
+    "found": "an attack SUCCEEDED",
+    "failed": "this audit FAILED: a control did not do what it must, so it proves nothing",
+}
