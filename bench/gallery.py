@@ -40,15 +40,20 @@ SHOTS = (
     Shot("internal-distributions", "internal/internal.html", section="columns"),
     Shot("internal-pairs", "internal/internal.html", section="pairs", dark=True),
     Shot("internal-phone", "internal/internal.html", PHONE),
+    Shot("audit", "internal/internal.html", section="audit"),
+    Shot("audit-membership", "internal/internal.html", section="membership"),
+    Shot("audit-training", "internal/internal.html", section="training", dark=True),
+    Shot("audit-phone", "internal/internal.html", PHONE, section="audit"),
     Shot("comparison", "comparison/comparison.html"),
     Shot("report", "bundle/report.html"),
     Shot("report-columns", "bundle/report.html", section="columns"),
+    Shot("report-attacked", "bundle/report.html", section="attacked"),
     Shot("report-phone", "bundle/report.html", PHONE),
 )
 
 
 def make_pages(work: Path) -> None:
-    """Go the whole way with a simulated cohort: split, fit, sample, evaluate, compare, release."""
+    """Go the whole way with a simulated cohort: split, fit, sample, attack, release."""
     if (work / "bundle").exists():
         return
     shutil.rmtree(work, ignore_errors=True)
@@ -64,6 +69,7 @@ def make_pages(work: Path) -> None:
         ["sample", "run", "--seed", "1", "-o", "out.parquet"],
         ["evaluate", "run", train, "--synthetic", "out.parquet", *holdout, "--publish", "-o",
          "internal"],
+        ["audit", "run", train, "--synthetic", "out.parquet", *holdout, "-o", "internal"],
         ["compare", "demo", train, "tvae=run", "independent=baseline", *holdout, "-o",
          "comparison"],
         ["release", "run", "--table", "out.parquet", "-o", "bundle"],

@@ -1,31 +1,31 @@
-"""The bundle: which files it has, and the manifest that lists them.
+"""The files of a bundle: which there may be, and how the manifest describes and lists them.
 
 ``datapackage.json`` is a Data Package v2 document: each file with its SHA-256 and size, each table
-with its Table Schema. Version 1 of the bundle holds seven more files at most, always under the same
-names, so that nothing can travel along unseen.
+with its Table Schema. Version 2 of the bundle holds nine more files at most, always under the same
+names, so that nothing can travel along unseen; and beside the manifest, which cannot list it, a
+signature of the manifest.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
-from dpsynth.documents import check_format, check_keys, file_digest, text, truth, whole
+from dpsynth.documents import text, whole
 from dpsynth.errors import ArtifactError
 from dpsynth.schema import Schema
 
-PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-FORMAT, VERSION = "dpsynth-bundle", 1
-MANIFEST = "datapackage.json"
+FORMAT, VERSION = "dpsynth-bundle", 2
+MANIFEST, SIGNATURE = "datapackage.json", "datapackage.json.sig"
 PARQUET, CSV = "data/synthetic.parquet", "data/synthetic.csv"
 SCHEMA, PRIVACY = "schema.json", "privacy.json"
-QUALITY, AUDIT, REPORT = "quality.json", "audit.json", "report.html"
+QUALITY, AUDIT = "quality.json", "audit.json"
+REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
 MOST_CSV_ROWS = 1_000_000
 
 _JSON = {"format": "json", "mediatype": "application/json", "encoding": "utf-8"}
-_KINDS: dict[str, dict[str, Any]] = {
+KINDS: dict[str, dict[str, Any]] = {
     PARQUET: {
         "name": "synthetic",
         "title": "Synthetic table",
@@ -56,89 +56,53 @@ _KINDS: dict[str, dict[str, Any]] = {
         "mediatype": "text/html",
         "encoding": "utf-8",
     },
+    CARD: {
+        "name": "card",
+        "title": "Card of the model and of the table: what they are for, and their limits",
+        "format": "md",
+        "mediatype": "text/markdown",
+        "encoding": "utf-8",
+    },
+    CROISSANT: {
+        "name": "croissant",
+        "title": "The tables for machine-learning tools (Croissant)",
+        "format": "json",
+        "mediatype": "application/ld+json",
+        "encoding": "utf-8",
+    },
 }
 TABLES = frozenset({PARQUET, CSV})
-REQUIRED = frozenset({PARQUET, SCHEMA, PRIVACY, REPORT})
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """How the table of a bundle was drawn; with the run, enough to draw it again.
-
-    Attributes:
-        model: the generator's name.
-        run_sha256: digest of the run.
-        rows: number of rows.
-        seed: seed of the sampling; public, and apart from the noise of the fit.
-        condition: the rows were kept to this condition, if any.
-        plain: the rows are independent draws, not spread evenly.
-    """
-
-    model: str
-    run_sha256: str
-    rows: int
-    seed: int
-    condition: str | None = None
-    plain: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write the document that the manifest holds under ``dpsynth``."""
-        return {"format": FORMAT, "version": VERSION} | vars(self)
-
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Drawing:
-        """Read strictly what ``to_dict`` wrote.
-
-        Raises:
-            ArtifactError: a key is missing, unknown or of the wrong type.
-        """
-        check_keys(document, place, ("format", "version", *(field.name for field in fields(cls))))
-        check_format(document, place, FORMAT, VERSION)
-        condition = document["condition"]
-        return cls(
-            model=text(document["model"], f"{place}.model"),
-            run_sha256=text(document["run_sha256"], f"{place}.run_sha256"),
-            rows=whole(document["rows"], f"{place}.rows", least=1),
-            seed=whole(document["seed"], f"{place}.seed", least=0),
-            condition=None if condition is None else text(condition, f"{place}.condition"),
-            plain=truth(document["plain"], f"{place}.plain"),
-        )
-
-
-def manifest(folder: Path, schema: Schema, drawing: Drawing) -> dict[str, Any]:
-    """Describe the files of a bundle; the same files give the same document."""
-    resources = [
-        described(path, schema)
-        | {
-            "bytes": (folder / path).stat().st_size,
-            "hash": f"sha256:{file_digest(folder / path)}",
-        }
-        for path in _KINDS
-        if (folder / path).exists()
-    ]
-    return heading(schema, drawing) | {"resources": resources}
-
-
-def heading(schema: Schema, drawing: Drawing) -> dict[str, Any]:
-    """Give all of a manifest but its list of files; no file is read."""
-    title = f"Synthetic table: {schema.title or schema.name}"
-    document: dict[str, Any] = {"$schema": PROFILE, "name": _slug(schema.name), "title": title}
-    if schema.description:
-        document["description"] = schema.description
-    return document | {"dpsynth": drawing.to_dict()}
+REQUIRED = frozenset({PARQUET, SCHEMA, PRIVACY, REPORT, CARD, CROISSANT})
 
 
 def described(path: str, schema: Schema) -> dict[str, Any]:
     """Describe a file of a bundle by what is the same in all bundles of a schema."""
-    table = {"schema": schema.to_table_schema()} if path in TABLES else {}
-    return _KINDS[path] | {"path": path} | table
+    if path not in TABLES:
+        return KINDS[path] | {"path": path}
+    table = schema.to_table_schema()
+    if path == PARQUET:
+        table["fields"] = [_in_parquet(field) for field in table["fields"]]
+    return KINDS[path] | {"path": path, "schema": table}
 
 
-def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str, Any]]]:
+def _in_parquet(field: dict[str, Any]) -> dict[str, Any]:
+    """Describe a column as Parquet holds it: a year is an integer there.
+
+    frictionless turns a null into not-a-number; that is named as missing, and nothing else is: a
+    number is never written as ``nan``.
+    """
+    if field["type"] not in ("integer", "number", "year"):
+        return field
+    kind = "integer" if field["type"] == "year" else field["type"]
+    return field | {"type": kind, "missingValues": ["", "nan"]}
+
+
+def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int | None, dict[str, Any]]]:
     """Read a manifest's list of files, trusting none of its paths.
 
     Returns:
-        For each path its SHA-256, its size in bytes, and the rest of its description.
+        For each path its SHA-256, its size in bytes, and the rest of its description. The Parquet
+        file has no size: frictionless does not count its bytes, and would find them missing.
 
     Raises:
         ArtifactError: a path leaves the bundle, occurs twice or is unknown to this version, or a
@@ -147,7 +111,7 @@ def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str
     resources = document.get("resources")
     if not isinstance(resources, list):
         raise ArtifactError("resources: a list is expected")
-    files: dict[str, tuple[str, int, dict[str, Any]]] = {}
+    files: dict[str, tuple[str, int | None, dict[str, Any]]] = {}
     for index, resource in enumerate(resources):
         place = f"resources[{index}]"
         if not isinstance(resource, dict):
@@ -155,15 +119,16 @@ def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str
         path = text(resource.get("path"), f"{place}.path")
         if not _is_inside(path):
             raise ArtifactError(f"{place}.path leaves the bundle")
-        if path not in _KINDS:
-            raise ArtifactError(f"{place}.path is none of the files of a bundle of version 1")
+        if path not in KINDS:
+            raise ArtifactError(f"{place}.path is none of the files of a bundle of version 2")
         if path in files:
             raise ArtifactError(f"{place}.path occurs twice")
         found = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))
         if found is None:
             raise ArtifactError(f"{place}.hash is no SHA-256")
-        size = whole(resource.get("bytes"), f"{place}.bytes", least=0)
-        rest = {key: value for key, value in resource.items() if key not in ("hash", "bytes")}
+        size = None if path == PARQUET else whole(resource.get("bytes"), f"{place}.bytes", least=0)
+        counted = {"hash"} if size is None else {"hash", "bytes"}
+        rest = {key: value for key, value in resource.items() if key not in counted}
         files[path] = (found[1], size, rest)
     absent = sorted(REQUIRED - set(files))
     if absent:
@@ -176,8 +141,3 @@ def _is_inside(path: str) -> bool:
     parts = PurePosixPath(path).parts
     plain = path == "/".join(parts) and "\\" not in path and ":" not in path
     return plain and bool(parts) and parts[0] != "/" and ".." not in parts
-
-
-def _slug(name: str) -> str:
-    """Make a name that a data package may have."""
-    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-") or "table"

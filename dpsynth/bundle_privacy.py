@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dpsynth.accounting import epsilon as composed
-from dpsynth.bundle import Drawing
 from dpsynth.certificate import Certificate, Unit
 from dpsynth.claims import exact_claims, floating_point_limits, not_covered
 from dpsynth.codec import Codec
+from dpsynth.drawing import Drawing
 from dpsynth.errors import DpsynthError, InputError, Problem
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import shares_of

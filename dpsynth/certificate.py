@@ -7,8 +7,9 @@ number out of range is no certificate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
 
 from dpsynth.charge import Charge
@@ -24,12 +25,13 @@ from dpsynth.documents import (
 )
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.events import Event, event_from_dict
+from dpsynth.override import Overridden
 
 if TYPE_CHECKING:
     from dpsynth.plan import PrivacyPlan
     from dpsynth.schema import Schema
 
-FORMAT, VERSION = "dpsynth-certificate", 4
+FORMAT, VERSION = "dpsynth-certificate", 5
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 
@@ -61,7 +63,10 @@ class Unit:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The claim of a fit: unit, adjacency, budget, every event, accountant, and the limits."""
+    """The claim of a fit: unit, adjacency, budget, every event, accountant, and the limits.
+
+    ``overrides`` is empty in a run; in a bundle it tells which public gates a person overrode.
+    """
 
     model: str
     unit: Unit
@@ -76,6 +81,7 @@ class Certificate:
     ledger: Charge | None
     population: int
     schema_sha256: str
+    overrides: tuple[Overridden, ...] = ()
 
     @property
     def plan_sha256(self) -> str:
@@ -108,6 +114,7 @@ class Certificate:
             "ledger": None if self.ledger is None else self.ledger.to_dict(),
             "population": self.population,
             "schema_sha256": self.schema_sha256,
+            "overrides": [asdict(one) for one in self.overrides],
         }
 
     @classmethod
@@ -142,6 +149,7 @@ class Certificate:
             exact=texts(document["exact"], f"{place}.exact"),
             floating_point=texts(document["floating_point"], f"{place}.floating_point"),
             not_covered=texts(document["not_covered"], f"{place}.not_covered"),
+            overrides=_overrides(document["overrides"], f"{place}.overrides"),
             ledger=None if charge is None else Charge.from_dict(charge, f"{place}.ledger"),
             population=whole(document["population"], f"{place}.population", least=1),
             schema_sha256=text(document["schema_sha256"], f"{place}.schema_sha256"),
@@ -172,6 +180,7 @@ _KEYS = (
     "ledger",
     "population",
     "schema_sha256",
+    "overrides",
 )
 
 
@@ -207,6 +216,11 @@ def certify(
     ).to_dict()
 
 
+def json_schema() -> str:
+    """Return the JSON Schema of the document, as text; it describes every entry."""
+    return (files("dpsynth") / "templates" / "privacy.schema.json").read_text(encoding="utf-8")
+
+
 def _events(value: Any, place: str) -> tuple[Event, ...]:
     _require(isinstance(value, list) and bool(value), f"{place}: a list of events is expected")
     try:
@@ -215,6 +229,15 @@ def _events(value: Any, place: str) -> tuple[Event, ...]:
         raise ArtifactError(f"{place}: {error}") from error
     _require(len({event.name for event in events}) == len(events), f"{place}: a name occurs twice")
     return events
+
+
+def _overrides(value: Any, place: str) -> tuple[Overridden, ...]:
+    _require(isinstance(value, list), f"{place}: a list is expected")
+    found = tuple(
+        Overridden.from_dict(item, f"{place}[{index}]") for index, item in enumerate(value)
+    )
+    _require(len({one.gate for one in found}) == len(found), f"{place}: a gate occurs twice")
+    return found
 
 
 def _require(holds: bool, message: str) -> None:

@@ -108,8 +108,8 @@ def permit(book: Book, run: Run) -> Entry:
         The run's entry.
 
     Raises:
-        BudgetError: the run is not the one that the ledger charged, its entry is open or voided,
-            signatures are missing, or a gate is required that the run has no verdict of.
+        BudgetError: the run is not the one that the ledger charged, its entry is open or voided, or
+            signatures are missing.
     """
     state = book.state()
     evidence = Evidence(Certificate.from_dict(run.certificate), run.digest)
@@ -130,12 +130,16 @@ def permit(book: Book, run: Run) -> Entry:
             f"the policy asks for {people} to sign before the release: "
             f"dpsynth ledger sign {entry.id[:12]}"
         )
-    gates = sorted({*entry.gates, *(() if policy is None else policy.gates)})
-    if gates:
-        raise BudgetError(
-            f"the policy requires gates that this run has no verdict of: {', '.join(gates)}"
-        )
     return entry
+
+
+def required_gates(book: Book, entry: Entry) -> tuple[str, ...]:
+    """List the public gates that a release must pass, whether or not they stop one by themselves.
+
+    As with signatures, the policy that admitted the fit and the one in force both count.
+    """
+    policy = book.state().policy
+    return tuple(sorted({*entry.gates, *(() if policy is None else policy.gates)}))
 
 
 def charged_entry(book: Book, state: State, evidence: Evidence) -> Entry:

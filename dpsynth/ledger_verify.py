@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from dpsynth.bundle import MANIFEST, PRIVACY, Drawing
+from dpsynth.bundle import MANIFEST, PRIVACY
 from dpsynth.certificate import Certificate
 from dpsynth.charge import Charge
-from dpsynth.documents import file_digest, read_document, text
+from dpsynth.documents import as_object, file_digest, read_document, text
+from dpsynth.drawing import Drawing
 from dpsynth.errors import BudgetError, InputError, Problem, VerificationError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_chain import Record, breaks
@@ -83,7 +84,9 @@ class Evidence:
         """
         if (folder / PRIVACY).is_file():
             manifest = read_document(folder / MANIFEST)
-            drawing = Drawing.from_dict(manifest.get("dpsynth"), f"{folder / MANIFEST}: dpsynth")
+            place = f"{folder / MANIFEST}: dpsynth"
+            own = as_object(manifest.get("dpsynth"), place)
+            drawing = Drawing.from_dict(own.get("drawing"), f"{place}.drawing")
             certificate = Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
             manifest_sha256 = file_digest(folder / MANIFEST)
             return cls(certificate, drawing.run_sha256, manifest_sha256, _figures(folder))

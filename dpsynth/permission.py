@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from dpsynth.errors import BudgetError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_entry import Measured
-from dpsynth.ledger_office import enter_release, permit
+from dpsynth.ledger_office import enter_release, permit, required_gates
 from dpsynth.run import Run
 
 
 @dataclass(frozen=True)
 class Permission:
-    """A run that may be released, and the ledger that says so."""
+    """A run that may be released, and the ledger that says so.
+
+    ``gates`` are those that the office's policy requires a release to pass.
+    """
 
     book: Book
     entry: str
     measured: Measured | None
+    gates: tuple[str, ...]
 
     @classmethod
     def of(cls, run: Run, book: Book | None) -> Permission:
@@ -31,7 +35,7 @@ class Permission:
         """
         book = ledger_of(run, book)
         entry = permit(book, run)
-        return cls(book, entry.id, entry.measured)
+        return cls(book, entry.id, entry.measured, required_gates(book, entry))
 
     def figures(self, place: str, table: str, sha256: str) -> None:
         """Refuse quality figures that are not those which the ledger saw being paid for.

@@ -1,10 +1,10 @@
 """report.html: the page of a bundle for those who receive it and those whose data are behind it.
 
 A pure function of public things: the schema, the certificate, a profile of the synthetic table, the
-verdicts of public gates, quality figures if the plan paid for them, and audits on synthetic rows if
-any were made. The same inputs give the same bytes; there is no clock and no machine in it. One
-file, without script, which asks no network for anything. Every text that a person wrote is escaped,
-set apart from its surroundings, and rid of invisible characters.
+verdicts of public gates, what the office says of it, quality figures if the plan paid for them, and
+audits on synthetic rows if any were made. The same inputs give the same bytes; there is no clock
+and no machine in it. One file, without script, which asks no network for anything. Every text that
+a person wrote is escaped, set apart from its surroundings, and rid of invisible characters.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from functools import cache
 from jinja2 import Environment
 from markupsafe import Markup
 
-from dpsynth import __version__, svg
-from dpsynth.audit_file import Audits, audits_digest
+from dpsynth import svg
+from dpsynth.audit_file import audits_digest
 from dpsynth.audit_section import audit_cards
 from dpsynth.budget_words import BudgetLine, budget_lines
-from dpsynth.bundle import Drawing
-from dpsynth.certificate import Certificate
 from dpsynth.column_words import Fact, facts_of, kind_of, summary_of
+from dpsynth.contents import Contents
+from dpsynth.model_words import MODELS
 from dpsynth.page_frame import environment
 from dpsynth.page_text import (
     figure,
@@ -38,15 +38,8 @@ from dpsynth.profile import ColumnProfile, Profile
 from dpsynth.public_gates import NOT_AUDITED, Verdict
 from dpsynth.quality_event import reserved
 from dpsynth.quality_file import Quality
-from dpsynth.schema import Schema
 
 _MOST_BARS = 12  # of a picture of categories; the table beside it has more
-_MODELS = {
-    "independent": "noisy counts of each column on its own",
-    "mixture": "a mixture fitted to noisy counts of columns and pairs of columns",
-    "tvae": "noisy counts, then a network trained with noise (variational autoencoder)",
-    "ctgan": "noisy counts, then a network trained with noise (adversarial)",
-}
 _SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
 
 
@@ -64,41 +57,33 @@ class _Card:
 
 
 def public_page(
-    schema: Schema,
-    certificate: Certificate,
-    profile: Profile,
-    verdicts: Sequence[Verdict],
-    drawing: Drawing,
-    *,
-    table_sha256: str,
-    quality: Quality | None = None,
-    audits: Audits | None = None,
+    contents: Contents, profile: Profile, verdicts: Sequence[Verdict], *, table_sha256: str
 ) -> str:
     """Return the public page of a bundle as HTML.
 
     Args:
-        schema: public facts of the source.
-        certificate: what the fit guarantees.
+        contents: the documents of the bundle.
         profile: of the synthetic table.
         verdicts: of the public gates.
-        drawing: how the table was drawn.
         table_sha256: of the table as Parquet, in hex.
-        quality: figures that the plan paid for, if any.
-        audits: attacks on the training, made on rows that are nobody's, if any.
     """
+    heading, certificate = contents.heading, contents.certificate
+    quality, audits = contents.quality, contents.audits
     lines = budget_lines(certificate, quality=quality is not None)
     return (
         _environment()
         .get_template("report.html")
         .render(
-            version=__version__,
-            schema=schema,
-            title=schema.title or schema.name,
+            version=heading.writer,
+            schema=heading.schema,
+            about=heading.about,
+            title=heading.about.title or heading.schema.title or heading.schema.name,
             certificate=certificate,
             profile=profile,
             verdicts=verdicts,
-            drawing=drawing,
-            model=_MODELS.get(drawing.model, "a generator"),
+            overridden={one.gate: one for one in certificate.overrides},
+            drawing=heading.drawing,
+            model=MODELS.get(heading.drawing.model, "a generator"),
             table_sha256=table_sha256,
             quality=quality,
             audits=None if audits is None else audit_cards(audits),

@@ -7,9 +7,12 @@ a temporary name, verified there, and only then gets its own: a bundle on disk i
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dpsynth.about import About
 from dpsynth.atomic import atomic_folder, check_vacant
 from dpsynth.audit_file import Audits, read_audits
 from dpsynth.bundle import (
@@ -20,18 +23,21 @@ from dpsynth.bundle import (
     PARQUET,
     PRIVACY,
     QUALITY,
-    REPORT,
     SCHEMA,
-    Drawing,
-    manifest,
 )
-from dpsynth.bundle_page import bundle_page
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.certificate import Certificate
+from dpsynth.contents import Contents
+from dpsynth.decision import decide
+from dpsynth.derived import Derived, profile_of
 from dpsynth.documents import file_digest, written
+from dpsynth.drawing import Drawing
 from dpsynth.errors import ArtifactError, GateError, InputError
+from dpsynth.manifest import Heading, manifest
 from dpsynth.not_private import STAMP
+from dpsynth.override import Override
 from dpsynth.permission import Permission
+from dpsynth.public_gates import judge
 from dpsynth.quality_file import Quality, quality_digest, read_quality
 from dpsynth.run import Run, run_digest
 from dpsynth.samples import Sample, read_samples
@@ -51,6 +57,8 @@ def release(
     table: str | Path | None = None,
     rows: int | None = None,
     seed: int | None = None,
+    about: About | None = None,
+    override: Override | None = None,
     ledger: Book | None = None,
 ) -> Path:
     """Write a bundle: the synthetic table, its schema, the certificate, a page, the manifest.
@@ -66,18 +74,21 @@ def release(
         table: release this table, drawn from the run and recorded there; else one is drawn.
         rows: rows to draw; default: the schema's public number.
         seed: seed of the sampling; default: a fresh one. Either way it is public, and recorded.
+        about: what the office says in public of the release; default: nothing.
+        override: who answers for public gates that stop it, and why; goes into the certificate.
         ledger: the ledger that charged the run; default: the default ledger.
 
     Returns:
-        The bundle's folder. The same run, seed and versions give the same bytes.
+        The bundle's folder. The same run, seed, words and versions give the same bytes.
 
     Raises:
         ArtifactError: the run is damaged.
         GateError: the run is stamped as one that may not be released, the table is not one that
             was drawn from it, the quality figures are about another table or were not paid for, the
             audits are not this run's, internal or inconsistent, or a public gate failed.
-        BudgetError: the ledger's policy does not allow it.
-        InputError: the bundle exists or cannot be written, or rows or seed are out of range.
+        BudgetError: the ledger's policy does not allow it, or requires a gate that is unknown.
+        InputError: the bundle exists or cannot be written, rows or seed are out of range, or there
+            is nothing to override.
     """
     check_vacant(bundle)
     run_folder = Path(run_folder)
@@ -94,8 +105,6 @@ def release(
             drawn = _take(run, run_folder, Path(table), temporary)
         if drawn.rows <= MOST_CSV_ROWS and not (temporary / CSV).exists():
             write_table(typed_frames(temporary / PARQUET, run.schema), temporary / CSV, run.schema)
-        (temporary / SCHEMA).write_bytes(written(run.schema.to_dict()))
-        (temporary / PRIVACY).write_bytes(written(certificate))
         drawing = Drawing(
             run.model,
             run_digest(run_folder),
@@ -104,24 +113,42 @@ def release(
             condition=drawn.condition,
             plain=drawn.plain,
         )
-        claim = Certificate.from_dict(certificate)
-        quality = _paid_quality(run_folder, run.schema, claim, drawn, permission)
-        if quality is not None:
-            (temporary / QUALITY).write_bytes(written(quality.to_dict()))
-        audits = _own_audits(run_folder, claim, drawing)
-        if audits is not None:
-            (temporary / AUDIT).write_bytes(written(audits.to_dict()))
-        page = bundle_page(temporary, run.schema, claim, drawing, quality, audits)
-        page.require_passed()
-        (temporary / REPORT).write_bytes(page.content)
-        description = manifest(temporary, run.schema, drawing)
-        (temporary / MANIFEST).write_bytes(written(description))
+        contents = Contents(
+            Heading(run.schema, drawing, about or About()),
+            certificate,
+            _paid_quality(run_folder, run.schema, certificate, drawn, permission),
+            _own_audits(run_folder, certificate, drawing),
+        )
+        _write(temporary, contents, permission.gates, override)
         verify(temporary)
         permission.enter(file_digest(temporary / MANIFEST))
     return Path(bundle)
 
 
-def _releasable(run: Run) -> dict[str, Any]:
+def _write(
+    folder: Path, contents: Contents, gates: Sequence[str], override: Override | None
+) -> None:
+    """Let the gates decide, then write every document beside the tables in ``folder``.
+
+    Raises:
+        GateError: one stops the release.
+    """
+    profile = profile_of(folder, contents.heading.schema)
+    verdicts = judge(contents.certificate, profile, contents.audits)
+    overrides = decide(verdicts, gates, override)
+    contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
+    (folder / SCHEMA).write_bytes(written(contents.heading.schema.to_dict()))
+    (folder / PRIVACY).write_bytes(written(contents.certificate.to_dict()))
+    if contents.quality is not None:
+        (folder / QUALITY).write_bytes(written(contents.quality.to_dict()))
+    if contents.audits is not None:
+        (folder / AUDIT).write_bytes(written(contents.audits.to_dict()))
+    for path, content in Derived.of(folder, contents, profile).files.items():
+        (folder / path).write_bytes(content)
+    (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading)))
+
+
+def _releasable(run: Run) -> Certificate:
     """Return the certificate of a run; refuse one whose guarantee does not hold for the outside."""
     if run.certificate is None or STAMP in run.stamps:
         raise GateError(
@@ -136,7 +163,7 @@ def _releasable(run: Run) -> dict[str, Any]:
             f"the run is stamped {', '.join(stamps)} and may not be released; fit again with a "
             "ledger and the operating system's randomness"
         )
-    return run.certificate
+    return Certificate.from_dict(run.certificate)
 
 
 def _draw(run: Run, path: Path, rows: int | None, seed: int | None) -> Sample:

@@ -199,6 +199,8 @@ def _certificate(
     certificate = Certificate.from_dict(document, f"{place}: certificate")
     if (certificate.schema_sha256, certificate.model) != (schema.hash(), model):
         raise ArtifactError(f"{place}: the certificate is about another schema or model")
+    if certificate.overrides:
+        raise ArtifactError(f"{place}: a run has no overrides; they belong to a release")
     return certificate.to_dict()
 
 

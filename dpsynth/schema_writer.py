@@ -52,12 +52,14 @@ def synthetic_table_schema(schema: Schema) -> dict[str, Any]:
             if bound is not None:
                 constraints[key] = write_bound(bound)
         if column.is_categorical and column.type != "boolean":
-            constraints["enum"] = [_typed(column, text) for text in column.levels]
+            constraints["enum"] = [category_value(column, text) for text in column.levels]
         field: dict[str, Any] = {"name": column.name, "type": column.type}
         field |= _filled(title=column.title, description=column.description)
         if constraints:
             field["constraints"] = constraints
         field |= _labelled(column, column.levels)
+        if column.ucum:
+            field["dpsynth"] = {"ucum": column.ucum}
         document["fields"].append(field)
     return document
 
@@ -78,7 +80,7 @@ def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str
         if bound is not None:
             constraints[key] = write_bound(bound, column.format)
     if column.codes is None and column.categories is not None and column.type != "boolean":
-        constraints["enum"] = [_typed(column, text) for text in column.categories]
+        constraints["enum"] = [category_value(column, text) for text in column.categories]
         field |= _labelled(column, column.categories)
     if constraints:
         field["constraints"] = constraints
@@ -130,7 +132,7 @@ def _declared(number: Declared) -> dict[str, Any]:
     return {"value": number.value or TODO, "basis": number.basis}
 
 
-def _typed(column: Column, text: str) -> str | int | float:
+def category_value(column: Column, text: str) -> str | int | float:
     """Write a category in the column's type."""
     if column.type == "string":
         return text
@@ -143,7 +145,7 @@ def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:
         return {}
     entries = []
     for text in texts:
-        entry: dict[str, Any] = {"value": _typed(column, text)}
+        entry: dict[str, Any] = {"value": category_value(column, text)}
         if text in column.labels:
             entry["label"] = column.labels[text]
         entries.append(entry)

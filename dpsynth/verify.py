@@ -6,274 +6,222 @@ two formats; a certificate that is not strict, whose events compose to more than
 something else than it states, that lacks an event its model must have paid for, that is about
 another schema, unit or population, or that claims more in words than this version's sentences;
 quality figures that no event paid for; audits of another run or claim, or that prove more or less
-than their guesses do; a page that is not the one which the other files give.
+than their guesses do; a release that a public gate should have stopped; a page, card or Croissant
+document that is not the one which the other files give. With the publisher's public key: a manifest
+that the publisher did not sign. With the ledger: a certificate that it did not write.
 
-What is not: the manifest is not signed, so whoever rewrites the whole bundle consistently can put
-any table that fits the schema into it, state more noise than was added (and the smaller epsilon
-that goes with it), leave out an audit, or name another ledger. ``plan_sha256`` and the hashes show
-damage and careless edits, not a forger's. A page that says that another version of dpsynth wrote it
-is held to its hash alone. That the noise was really drawn is shown by tests and audits of the
-program, not by the bundle.
+What is not, without the key: whoever rewrites the whole bundle consistently can put any table that
+fits the schema into it, state more noise than was added (and the smaller epsilon that goes with
+it), leave out an audit, or name another ledger. ``plan_sha256`` and the hashes show damage and
+careless edits, not a forger's; the signature does. What another version of dpsynth derived is held
+to its hash alone. That the noise was really drawn is shown by tests and audits of the program, not
+by the bundle.
 """
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dpsynth import __version__
 from dpsynth.audit_file import Audits, read_audits
-from dpsynth.bundle import (
-    AUDIT,
-    CSV,
-    MANIFEST,
-    MOST_CSV_ROWS,
-    PARQUET,
-    PRIVACY,
-    QUALITY,
-    REPORT,
-    SCHEMA,
-    Drawing,
-    described,
-    heading,
-    listed_files,
+from dpsynth.bundle import AUDIT, CSV, MANIFEST, MOST_CSV_ROWS, PARQUET, PRIVACY, QUALITY, SCHEMA
+from dpsynth.bundle_listing import (
+    check_description,
+    check_signature,
+    found_files,
+    read_manifest,
 )
-from dpsynth.bundle_page import bundle_page, writer_of
 from dpsynth.bundle_privacy import check_certificate
 from dpsynth.bundle_tables import Content, check_table
 from dpsynth.certificate import Certificate
+from dpsynth.contents import Contents
+from dpsynth.decision import disputes
+from dpsynth.derived import DERIVED, Derived, profile_of
 from dpsynth.documents import file_digest, read_document, read_plain_bytes
-from dpsynth.errors import DpsynthError, InputError, Problem, VerificationError
+from dpsynth.errors import InputError, Problem, VerificationError
+from dpsynth.findings import Findings
+from dpsynth.manifest import Heading
 from dpsynth.quality_file import Quality
 from dpsynth.schema import Schema
 
-
-@dataclass
-class _Report:
-    """What was found so far: checks passed, and differences."""
-
-    checks: list[str] = field(default_factory=list)
-    findings: list[Problem] = field(default_factory=list)
-
-    @contextmanager
-    def step(self, place: str, passed: str | None = None) -> Iterator[None]:
-        """Turn an error of one check into a finding; note the check if it found nothing."""
-        before = len(self.findings)
-        try:
-            yield
-        except DpsynthError as error:
-            self.findings.append(Problem(place, str(error)))
-        if passed is not None and len(self.findings) == before:
-            self.checks.append(passed)
-
-    def add(self, place: str, message: str) -> None:
-        self.findings.append(Problem(place, message))
-
-    def raise_if_any(self) -> None:
-        if self.findings:
-            raise VerificationError(self.findings)
+if TYPE_CHECKING:
+    from dpsynth.ledger_book import Book
 
 
-def verify(bundle: str | Path) -> list[str]:
+def verify(
+    bundle: str | Path, *, key: str | Path | None = None, ledger: Book | None = None
+) -> list[str]:
     """Check everything that a bundle says about itself.
+
+    Args:
+        bundle: its folder.
+        key: file of the publisher's public key; the manifest must be signed with it.
+        ledger: the ledger that charged the fit; it must hold all that the certificate says.
 
     Returns:
         The checks that passed, a sentence each.
 
     Raises:
-        InputError: there is no such folder.
+        InputError: there is no such folder, or no such key.
         VerificationError: with every difference that was found.
     """
     folder = Path(bundle)
     if not folder.is_dir():
         raise InputError(f"{folder} is no bundle: there is no such folder")
-    report = _Report()
-    found = _found_files(folder, report)
-    report.raise_if_any()  # nothing is read through a link
-    document = _manifest(folder, found, report)
-    schema = _schema(folder, found, report)
-    certificate = _certificate(folder, found, report)
-    drawing = None
-    with report.step(MANIFEST):
-        drawing = Drawing.from_dict(document.get("dpsynth"), "dpsynth") if document else None
-    if schema is not None:
-        if document is not None and drawing is not None:
-            _description(document, schema, drawing, report)
-        if certificate is not None:
-            passed = (
-                f"the certificate's events compose to at most epsilon {certificate.epsilon:g} at "
-                f"delta {certificate.delta:g}"
-            )
-            with report.step(PRIVACY, passed):
-                report.findings += check_certificate(certificate, schema, drawing)
-        _tables(folder, found, schema, drawing, report)
-    report.raise_if_any()
-    if schema is not None and certificate is not None and drawing is not None:  # they are
-        quality = _quality(folder, found, schema, certificate, report)
-        audits = _audits(folder, found, certificate, drawing, report)
-        report.raise_if_any()
-        _page(folder, schema, certificate, drawing, quality, audits, report)
-    report.raise_if_any()
-    return report.checks
+    public = None
+    if key is not None:
+        from dpsynth.signature import load_public
+
+        public = load_public(key)
+    findings = Findings()
+    found = found_files(folder, findings)
+    findings.raise_if_any()  # nothing is read through a link
+    check_signature(folder, found, public, findings)
+    contents = _Reader(folder, found, findings).contents()
+    findings.raise_if_any()
+    if contents is not None:  # it is
+        _derived(folder, contents, findings)
+    if ledger is not None:
+        _ledger(folder, ledger, findings)
+    findings.raise_if_any()
+    return findings.checks
 
 
-def _found_files(folder: Path, report: _Report) -> set[str]:
-    """List the files of the folder; links, pipes and strange folders are findings."""
-    found = set()
-    for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(parent, name)
-            place = path.relative_to(folder).as_posix()
-            mode = os.lstat(path).st_mode
-            if stat.S_ISREG(mode):
-                found.add(place)
-            elif not stat.S_ISDIR(mode):
-                report.add(place, "is no plain file; a bundle has no links")
-            elif place != "data":
-                report.add(place, "is a folder that no bundle has")
-    return found
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the documents of a bundle one after the other, and checks each against those before."""
 
+    folder: Path
+    found: set[str]
+    findings: Findings
 
-def _manifest(folder: Path, found: set[str], report: _Report) -> dict[str, Any] | None:
-    """Compare the files with the manifest's list: names, sizes, digests."""
-    document: dict[str, Any] | None = None
-    with report.step(MANIFEST, "every file is listed with its SHA-256, and no other is there"):
-        document = read_document(folder / MANIFEST)
-        files = listed_files(document)
-        for path in sorted(found - set(files) - {MANIFEST}):
-            report.add(path, "is not listed in the manifest")
-        for path, (sha256, size, _) in files.items():
-            if path not in found:
-                report.add(path, "is missing")
+    def contents(self) -> Contents | None:
+        """Read all documents, tables too; None if a difference was found."""
+        folder, found, findings = self.folder, self.found, self.findings
+        document = read_manifest(folder, found, findings)
+        schema, certificate, heading = self._schema(), self._certificate(), None
+        if schema is not None:
+            if document is not None:
+                with findings.step(MANIFEST):
+                    heading = Heading.of(document, schema)
+            if document is not None and heading is not None:
+                check_description(document, schema, heading, findings)
+            if certificate is not None:
+                passed = (
+                    f"the certificate's events compose to at most epsilon {certificate.epsilon:g} "
+                    f"at delta {certificate.delta:g}"
+                )
+                with findings.step(PRIVACY, passed):
+                    drawing = None if heading is None else heading.drawing
+                    findings.problems += check_certificate(certificate, schema, drawing)
+            self._tables(schema, heading)
+        if findings.problems or certificate is None or heading is None:
+            return None
+        contents = Contents(heading, certificate)
+        quality, audits = self._quality(contents), self._audits(contents)
+        return Contents(heading, certificate, quality, audits)
+
+    def _schema(self) -> Schema | None:
+        schema: Schema | None = None
+        if SCHEMA in self.found:
+            with self.findings.step(SCHEMA, "the schema is complete and free of mistakes"):
+                schema = Schema.from_dict(read_document(self.folder / SCHEMA), source=SCHEMA)
+                schema.require_complete()
+        return schema
+
+    def _certificate(self) -> Certificate | None:
+        certificate: Certificate | None = None
+        if PRIVACY in self.found:
+            with self.findings.step(PRIVACY):
+                certificate = Certificate.from_dict(read_document(self.folder / PRIVACY))
+        return certificate
+
+    def _tables(self, schema: Schema, heading: Heading | None) -> None:
+        """Check every cell of both formats, and that they hold the same."""
+        contents: dict[str, Content] = {}
+        for path in (PARQUET, CSV):
+            if path not in self.found:
                 continue
-            same_size = (folder / path).stat().st_size == size
-            if not same_size or file_digest(folder / path) != sha256:
-                report.add(path, "was changed: its size or SHA-256 is not the listed one")
-    return document
-
-
-def _schema(folder: Path, found: set[str], report: _Report) -> Schema | None:
-    schema: Schema | None = None
-    if SCHEMA in found:
-        with report.step(SCHEMA, "the schema is complete and free of mistakes"):
-            schema = Schema.from_dict(read_document(folder / SCHEMA), source=SCHEMA)
-            schema.require_complete()
-    return schema
-
-
-def _certificate(folder: Path, found: set[str], report: _Report) -> Certificate | None:
-    certificate: Certificate | None = None
-    if PRIVACY in found:
-        with report.step(PRIVACY):
-            certificate = Certificate.from_dict(read_document(folder / PRIVACY))
-    return certificate
-
-
-def _description(
-    document: dict[str, Any], schema: Schema, drawing: Drawing, report: _Report
-) -> None:
-    """Hold the manifest to what a release would have written, but for sizes and digests."""
-    with report.step(MANIFEST, "the manifest describes each file as the schema requires"):
-        for path, (_, _, description) in listed_files(document).items():
-            if description != described(path, schema):
-                report.add(MANIFEST, f"{path} is described otherwise than the schema requires")
-        expected = heading(schema, drawing)
-        differing = {
-            key
-            for key in {*document, *expected} - {"resources"}
-            if document.get(key) != expected.get(key)
-        }
-        if differing:
-            report.add(MANIFEST, f"{len(differing)} entries are missing, unknown or changed")
-
-
-def _tables(
-    folder: Path, found: set[str], schema: Schema, drawing: Drawing | None, report: _Report
-) -> None:
-    """Check every cell of both formats, and that they hold the same."""
-    contents: dict[str, Content] = {}
-    for path in (PARQUET, CSV):
-        if path not in found:
-            continue
-        with report.step(path, f"every cell of {path} is one that the schema allows"):
-            content, problems = check_table(folder / path, schema)
-            report.findings += [Problem(f"{path}: {p.place}", p.message) for p in problems]
-            if content is not None:
-                contents[path] = content
-    table, text = contents.get(PARQUET), contents.get(CSV)
-    if table is None:
-        return
-    if drawing is not None and table.rows != drawing.rows:
-        report.add(PARQUET, "has another number of rows than the manifest says")
-    if text is not None:
-        with report.step(CSV, f"{CSV} holds the same {table.rows} rows as {PARQUET}"):
-            if text != table:
-                report.add(CSV, f"holds other rows than {PARQUET}")
-    if CSV not in found and table.rows <= MOST_CSV_ROWS:
-        report.add(CSV, "is missing")
-
-
-def _quality(
-    folder: Path, found: set[str], schema: Schema, certificate: Certificate, report: _Report
-) -> Quality | None:
-    """Check the quality figures, if there are any: paid for, and about columns of the table."""
-    if QUALITY not in found:
-        return None
-    quality: Quality | None = None
-    with report.step(QUALITY, "an event of the certificate paid for the quality figures"):
-        quality = Quality.from_dict(read_document(folder / QUALITY))
-        for problem in quality.problems(schema, certificate):
-            report.add(QUALITY, problem)
-        tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in found}
-        if quality.table_sha256 in tables:
-            report.checks.append("the quality figures are about a table of this bundle")
-        elif CSV in found:  # else the table may have been drawn as text that is not kept
-            report.add(QUALITY, "is about a table that is not in the bundle")
-    return quality
-
-
-def _audits(
-    folder: Path, found: set[str], certificate: Certificate, drawing: Drawing, report: _Report
-) -> Audits | None:
-    """Check the audits, if there are any: of this run and claim, and what their guesses prove."""
-    if AUDIT not in found:
-        return None
-    audits: Audits | None = None
-    with report.step(AUDIT, "what the audits prove follows from their guesses, about this run"):
-        audits = read_audits(folder)
-        if audits is not None:
-            for problem in audits.problems(certificate, drawing.model):
-                report.add(AUDIT, problem)
-            if audits.run_sha256 != drawing.run_sha256:
-                report.add(AUDIT, "holds the audits of another run")
-    return audits
-
-
-def _page(
-    folder: Path,
-    schema: Schema,
-    certificate: Certificate,
-    drawing: Drawing,
-    quality: Quality | None,
-    audits: Audits | None,
-    report: _Report,
-) -> None:
-    """Compare the page with what the other files give, byte by byte."""
-    with report.step(REPORT):
-        content = read_plain_bytes(folder / REPORT)
-        if (writer := writer_of(content)) not in (None, __version__):
-            report.checks.append(
-                f"{REPORT} has its listed SHA-256; dpsynth {writer} can compare it"
-            )
+            with self.findings.step(path, f"every cell of {path} is one that the schema allows"):
+                content, problems = check_table(self.folder / path, schema)
+                self.findings.problems += [
+                    Problem(f"{path}: {one.place}", one.message) for one in problems
+                ]
+                if content is not None:
+                    contents[path] = content
+        table, text = contents.get(PARQUET), contents.get(CSV)
+        if table is None:
             return
-        page = bundle_page(folder, schema, certificate, drawing, quality, audits)
-        page.require_passed()
-        if page.content != content:
-            report.add(REPORT, "is not the page that the other files give")
-        else:
-            report.checks.append(f"{REPORT} is the page that the other files give")
+        if heading is not None and table.rows != heading.drawing.rows:
+            self.findings.add(PARQUET, "has another number of rows than the manifest says")
+        if text is not None:
+            with self.findings.step(CSV, f"{CSV} holds the same {table.rows} rows as {PARQUET}"):
+                if text != table:
+                    self.findings.add(CSV, f"holds other rows than {PARQUET}")
+        if CSV not in self.found and table.rows <= MOST_CSV_ROWS:
+            self.findings.add(CSV, "is missing")
+
+    def _quality(self, contents: Contents) -> Quality | None:
+        """Check the quality figures, if any: paid for, and about columns of the table."""
+        if QUALITY not in self.found:
+            return None
+        folder, findings, quality = self.folder, self.findings, None
+        with findings.step(QUALITY, "an event of the certificate paid for the quality figures"):
+            quality = Quality.from_dict(read_document(folder / QUALITY))
+            for problem in quality.problems(contents.heading.schema, contents.certificate):
+                findings.add(QUALITY, problem)
+            tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in self.found}
+            if quality.table_sha256 in tables:
+                findings.checks.append("the quality figures are about a table of this bundle")
+            elif CSV in self.found:  # else the table may have been drawn as text that is not kept
+                findings.add(QUALITY, "is about a table that is not in the bundle")
+        return quality
+
+    def _audits(self, contents: Contents) -> Audits | None:
+        """Check the audits, if any: of this run and claim, and what their guesses prove."""
+        if AUDIT not in self.found:
+            return None
+        findings, drawing, audits = self.findings, contents.heading.drawing, None
+        passed = "what the audits prove follows from their guesses, about this run"
+        with findings.step(AUDIT, passed):
+            audits = read_audits(self.folder)
+            if audits is not None:
+                for problem in audits.problems(contents.certificate, drawing.model):
+                    findings.add(AUDIT, problem)
+                if audits.run_sha256 != drawing.run_sha256:
+                    findings.add(AUDIT, "holds the audits of another run")
+        return audits
+
+
+def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
+    """Judge the public gates anew, and compare the derived files with the others, byte by byte."""
+    writer = contents.heading.writer
+    with findings.step(PRIVACY):
+        made = Derived.of(folder, contents, profile_of(folder, contents.heading.schema))
+        for message in disputes(made.verdicts, contents.certificate.overrides):
+            findings.add(PRIVACY, message)
+        for path in DERIVED:
+            if writer != __version__:
+                findings.checks.append(
+                    f"{path} has its listed SHA-256; dpsynth {writer} can compare it"
+                )
+            elif made.files[path] != read_plain_bytes(folder / path):
+                findings.add(path, "is not the one that the other files give")
+            else:
+                findings.checks.append(f"{path} is the one that the other files give")
+
+
+def _ledger(folder: Path, ledger: Book, findings: Findings) -> None:
+    """Hold the certificate against the ledger that charged its fit."""
+    from dpsynth.ledger_verify import verify_ledger
+
+    try:
+        verify_ledger(ledger, [folder])
+    except VerificationError as error:
+        findings.problems += [
+            Problem(f"ledger: {one.place}", one.message) for one in error.findings
+        ]
+    else:
+        findings.checks.append("the ledger holds what the certificate says, and its chain is whole")

@@ -193,7 +193,8 @@ class Forger:
             path = self.bundle / item["path"]
             if path.is_file():
                 content = path.read_bytes()
-                item["bytes"] = len(content)
+                if "bytes" in item:
+                    item["bytes"] = len(content)
                 item["hash"] = "sha256:" + hashlib.sha256(content).hexdigest()
         (self.bundle / "datapackage.json").write_text(json.dumps(manifest))
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from dpsynth.audit_file import Audits, PublicAudit
-from dpsynth.bundle_page import BundlePage
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.certificate import Certificate
+from dpsynth.decision import decide
 from dpsynth.errors import GateError
+from dpsynth.override import Override
 from dpsynth.profile import Profile, RuleCount
 from dpsynth.public_gates import Verdict, judge
 from dpsynth.schema import Schema
@@ -86,7 +87,7 @@ def test_a_large_epsilon_informs(certificate: Certificate, profile: Profile) -> 
 def test_a_run_that_nobody_attacked_informs(certificate: Certificate, profile: Profile) -> None:
     [(key, verdict)] = failed(certificate, profile, None).items()
     assert (key, verdict.stops, verdict.detail) == ("audit", False, "not audited")
-    BundlePage(b"", judge(certificate, profile)).require_passed()
+    assert decide(judge(certificate, profile), (), None) == ()
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_any_audit_that_refutes_or_fails_stops(
     assert (key, verdict.stops, verdict.value) == ("audit", True, 1)
     assert verdict.detail.startswith(f"audit {place}: ") and verdict.detail.endswith(said)
     with pytest.raises(GateError, match="No audit on synthetic rows refutes the claim"):
-        BundlePage(b"", (verdict,)).require_passed()
+        decide((verdict,), (), None)
 
 
 def test_many_failures_are_named_briefly_and_cleanly(
@@ -129,7 +130,7 @@ def test_a_dead_column_informs(certificate: Certificate, profile: Profile) -> No
 
 def test_only_gates_that_stop_refuse_a_release(certificate: Certificate, profile: Profile) -> None:
     informing = judge(certificate, profile, most_epsilon=1.0)
-    BundlePage(b"", informing).require_passed()
+    assert decide(informing, (), None) == ()
     stopping = judge(certificate, profile, stamps=["not-private"])
     with pytest.raises(GateError, match="not-private"):
-        BundlePage(b"", stopping).require_passed()
+        decide(stopping, (), Override("no reason is enough", "A. Smith"))

@@ -14,16 +14,20 @@ from typing import Any
 import pytest
 
 from dpsynth import pipeline
+from dpsynth.about import About
 from dpsynth.audit_file import Audits, Claim, PublicAudit
 from dpsynth.audit_section import at_least
-from dpsynth.bundle import Drawing
-from dpsynth.bundle_page import bundle_page, writer_of
 from dpsynth.bundle_tables import typed_frames
 from dpsynth.certificate import Certificate
 from dpsynth.claims import not_covered
+from dpsynth.contents import Contents
+from dpsynth.derived import Derived, profile_of
+from dpsynth.drawing import Drawing
 from dpsynth.errors import ArtifactError, BudgetError, GateError, VerificationError
 from dpsynth.ledger import Ledger
 from dpsynth.ledger_verify import verify_ledger
+from dpsynth.manifest import Heading
+from dpsynth.override import Overridden
 from dpsynth.page_text import figure
 from dpsynth.profile import Profile
 from dpsynth.public_gates import judge
@@ -101,7 +105,7 @@ def certificate(forger: Forger) -> Certificate:
 
 @pytest.fixture
 def drawing(forger: Forger) -> Drawing:
-    return Drawing.from_dict(forger.read("datapackage.json")["dpsynth"], "dpsynth")
+    return Drawing.from_dict(forger.read("datapackage.json")["dpsynth"]["drawing"], "drawing")
 
 
 @pytest.fixture
@@ -112,16 +116,15 @@ def page(
     profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
 
     def of(**changes: Any) -> str:
-        given: dict[str, Any] = {
-            "schema": every_type,
-            "certificate": certificate,
-            "profile": profile,
-            "verdicts": judge(certificate, profile),
-            "drawing": drawing,
-            "table_sha256": "b" * 64,
-            **changes,
-        }
-        return public_page(**given)
+        given: dict[str, Any] = {"drawing": drawing, "about": About(), **changes}
+        heading = Heading(given.get("schema", every_type), given["drawing"], given["about"])
+        told = changes.get("certificate", certificate)
+        return public_page(
+            Contents(heading, told, changes.get("quality"), changes.get("audits")),
+            changes.get("profile", profile),
+            changes.get("verdicts", judge(certificate, profile)),
+            table_sha256=changes.get("table_sha256", "b" * 64),
+        )
 
     return of
 
@@ -133,9 +136,11 @@ def said(page: str) -> str:
 def test_a_bundle_holds_the_page_of_its_files(
     bundle: Path, every_type: Schema, certificate: Certificate, drawing: Drawing
 ) -> None:
-    content = (bundle / "report.html").read_bytes()
-    assert bundle_page(bundle, every_type, certificate, drawing, None).content == content
-    assert writer_of(content) == "0.1.0"
+    contents = Contents(Heading(every_type, drawing, About()), certificate)
+    made = Derived.of(bundle, contents, profile_of(bundle, every_type))
+    assert set(made.files) == {"report.html", "CARD.md", "croissant.json"}
+    for path, content in made.files.items():
+        assert (bundle / path).read_bytes() == content
 
 
 def test_the_page_says_what_a_reader_must_know(
@@ -222,12 +227,20 @@ def _hostile() -> PublicAudit:
     return seen(hostile, title=EVIL, sentence=EVIL, power=power)
 
 
+WORDS = (
+    *("title", "version", "date", "publisher", "contact", "licence", "licence_url"),
+    *("citation", "intended_use", "limits"),
+)
+
+
 def test_what_people_wrote_is_escaped(
-    page: Callable[..., str], every_type: Schema, drawing: Drawing
+    page: Callable[..., str], every_type: Schema, certificate: Certificate, drawing: Drawing
 ) -> None:
     evil = page(
         schema=replace(every_type, title=EVIL, description=EVIL),
         drawing=replace(drawing, model=EVIL, condition=EVIL, run_sha256=EVIL),
+        about=About(**dict.fromkeys(WORDS, EVIL)),
+        certificate=replace(certificate, overrides=(Overridden("audit", EVIL, EVIL),)),
         table_sha256=EVIL,
         quality=replace(
             QUALITY,
@@ -240,7 +253,7 @@ def test_what_people_wrote_is_escaped(
         audits=Audits(EVIL, (_hostile(),)),
     )
     assert "<script" not in evil and "\u202e" not in evil
-    assert said(evil).count("<script>alert(1)</script>[U+202E]&\"'") >= 14
+    assert said(evil).count("<script>alert(1)</script>[U+202E]&\"'") >= 27
     assert not {"script"} & {name for name, _ in _Reader(evil).tags}
 
 
@@ -382,14 +395,17 @@ def test_another_page_is_found(forger: Forger, bundle: Path, before: str, after:
     path = bundle / "report.html"
     path.write_text(path.read_text().replace(before, after))
     forger.relist()
-    assert "report.html: is not the page that the other files give" in forger.findings()
+    assert "report.html: is not the one that the other files give" in forger.findings()
 
 
-def test_the_page_of_another_version_is_held_to_its_hash(forger: Forger, bundle: Path) -> None:
+def test_what_another_version_derived_is_held_to_its_hash(forger: Forger, bundle: Path) -> None:
     path = bundle / "report.html"
     path.write_text(path.read_text().replace("dpsynth 0.1.0", "dpsynth 9.9"))
+    forger.edit("datapackage.json", lambda d: d["dpsynth"].update(writer="9.9"))
     forger.relist()
-    assert "report.html has its listed SHA-256; dpsynth 9.9 can compare it" in verify(bundle)
+    checks = verify(bundle)
+    for file in ("report.html", "CARD.md", "croissant.json"):
+        assert f"{file} has its listed SHA-256; dpsynth 9.9 can compare it" in checks
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from dpsynth.verify import verify
 from .public_audit_example import CONTROLS, public_audit, seen
 
 FILES = [
-    *("data/synthetic.csv", "data/synthetic.parquet"),
+    *("CARD.md", "croissant.json", "data/synthetic.csv", "data/synthetic.parquet"),
     *("privacy.json", "report.html", "schema.json"),
 ]
 Files = Callable[[Path], dict[str, bytes]]
@@ -50,14 +50,14 @@ def test_a_bundle_has_its_files_and_a_true_list_of_them(bundle: Path, files_of: 
     listed = {item["path"]: item for item in manifest_of(bundle)["resources"]}
     assert sorted(listed) == FILES
     for path, item in listed.items():
-        assert item["bytes"] == len(files[path])
+        assert item.get("bytes") == (None if path.endswith(".parquet") else len(files[path]))
         assert item["hash"] == "sha256:" + hashlib.sha256(files[path]).hexdigest()
 
 
 def test_schema_and_certificate_are_those_of_the_run(bundle: Path, made_run: Run) -> None:
     assert json.loads((bundle / "privacy.json").read_text()) == made_run.certificate
     assert Schema.from_dict(json.loads((bundle / "schema.json").read_text())) == made_run.schema
-    drawing = manifest_of(bundle)["dpsynth"]
+    drawing = manifest_of(bundle)["dpsynth"]["drawing"]
     assert (drawing["rows"], drawing["seed"], drawing["model"]) == (300, 7, "independent")
 
 
@@ -94,8 +94,8 @@ def test_the_same_run_and_seed_give_the_same_bytes(
 def test_rows_and_seed_have_public_defaults(
     run_folder: Path, tmp_path: Path, files_of: Files
 ) -> None:
-    first = manifest_of(release(run_folder, tmp_path / "one"))["dpsynth"]
-    second = manifest_of(release(run_folder, tmp_path / "two"))["dpsynth"]
+    first = manifest_of(release(run_folder, tmp_path / "one"))["dpsynth"]["drawing"]
+    second = manifest_of(release(run_folder, tmp_path / "two"))["dpsynth"]["drawing"]
     assert first["rows"] == second["rows"] == 700  # the schema's, never the table's
     assert first["seed"] != second["seed"]  # equal with a chance of 2^-63
     release(run_folder, tmp_path / "again", seed=first["seed"])
@@ -130,7 +130,7 @@ def test_a_table_that_was_drawn_earlier_is_released_as_it_is(
     write_table(sample_frames(made_run, 150, 11), table, made_run.schema)
     record_sample(run_folder, table, rows=150, seed=11)
     made = release(run_folder, tmp_path / "bundle", table=table)
-    drawing = manifest_of(made)["dpsynth"]
+    drawing = manifest_of(made)["dpsynth"]["drawing"]
     assert (drawing["rows"], drawing["seed"]) == (150, 11)
     fresh = release(run_folder, tmp_path / "fresh", rows=150, seed=11)
     assert files_of(made) == files_of(fresh)
@@ -243,7 +243,8 @@ def test_declared_spellings_of_missing_and_true_stay_valid(
     replace(made_run, schema=schema, certificate=certificate).save(tmp_path / "run")
     with pytest.raises(BudgetError, match="has another schema"):
         release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
-    granted = SimpleNamespace(enter=lambda manifest: None)  # of a ledger that charged such a run
+    # as a ledger would that charged such a run
+    granted = SimpleNamespace(enter=lambda manifest: None, gates=())
     monkeypatch.setattr("dpsynth.release.Permission.of", lambda run, book: granted)
     made = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
     package = frictionless.Package(str(made / "datapackage.json"))

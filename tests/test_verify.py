@@ -35,11 +35,13 @@ def test_a_sound_bundle_passes_every_check(forger: Forger, bundle: Path) -> None
         f"every cell of {TABLE}",
         f"every cell of {TEXT}",
         "holds the same 300 rows",
-        "report.html is the page that the other files give",
+        "report.html is the one that the other files give",
+        "CARD.md is the one that the other files give",
+        "croissant.json is the one that the other files give",
     ):
         assert part in checks
     forger.relist()  # the forger's tool alone changes nothing
-    assert len(verify(bundle)) == 8
+    assert len(verify(bundle)) == 10
 
 
 def test_no_bundle_is_a_usage_error(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_an_added_file_is_found_although_it_is_listed(forger: Forger, bundle: Pa
     (bundle / "rows.csv").write_text("x")
     item = {"name": "rows", "path": "rows.csv", "bytes": 0, "hash": ""}
     forger.edit("datapackage.json", lambda d: d["resources"].append(item))
-    assert "none of the files of a bundle of version 1" in forger.findings()
+    assert "none of the files of a bundle of version 2" in forger.findings()
 
 
 @pytest.mark.parametrize("file", [TABLE, "privacy.json", "datapackage.json", "data"])
@@ -139,7 +141,7 @@ def test_a_path_out_of_the_bundle_is_found(forger: Forger, bundle: Path, path: A
 
 def test_a_file_that_is_listed_twice_is_found(forger: Forger) -> None:
     forger.edit("datapackage.json", lambda d: d["resources"].append(d["resources"][0]))
-    assert "resources[5].path occurs twice" in forger.findings()
+    assert "resources[7].path occurs twice" in forger.findings()
 
 
 MANIFEST_CHANGES: dict[str, Callable[[Document], Any]] = {
@@ -150,14 +152,14 @@ MANIFEST_CHANGES: dict[str, Callable[[Document], Any]] = {
     "other bounds": lambda d: d["resources"][1]["schema"]["fields"][0].update(constraints={}),
     "another media type": lambda d: d["resources"][0].update(mediatype="text/html"),
     "a stowaway": lambda d: d["resources"][2].update(data=[1, 2, 3]),
-    "another version": lambda d: d["dpsynth"].update(version=2),
+    "another version": lambda d: d["dpsynth"].update(version=1),
     "another format": lambda d: d["dpsynth"].update(format="x"),
     "no drawing": lambda d: d.pop("dpsynth"),
-    "a drawing with more": lambda d: d["dpsynth"].update(noise_seed=1),
+    "a drawing with more": lambda d: d["dpsynth"]["drawing"].update(noise_seed=1),
     "no list of files": lambda d: d.update(resources={}),
     "a file that is no object": lambda d: d["resources"].append("x"),
-    "another number of rows": lambda d: d["dpsynth"].update(rows=301),
-    "another model": lambda d: d["dpsynth"].update(model="tvae"),
+    "another number of rows": lambda d: d["dpsynth"]["drawing"].update(rows=301),
+    "another model": lambda d: d["dpsynth"]["drawing"].update(model="tvae"),
 }
 
 
@@ -205,10 +207,10 @@ def white(document: Document) -> Document:
 def test_a_bundle_with_audits_passes_every_check(audited: Forger) -> None:
     checks = verify(audited.bundle)
     assert "what the audits prove follows from their guesses, about this run" in checks
-    assert len(checks) == 9
+    assert len(checks) == 11
 
 
-PAGE = "report.html: is not the page that the other files give"
+PAGE = "report.html: is not the one that the other files give"
 AUDIT_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "of another run": (lambda d: d.update(run_sha256="c" * 64), "the audits of another run"),
     "one left out": (lambda d: d["audits"].pop(), PAGE),
@@ -278,7 +280,7 @@ def test_verification_needs_neither_torch_nor_a_database(bundle: Path) -> None:
     code = BLOCKED + "from dpsynth.verify import verify; print(len(verify(sys.argv[1])))"
     command = [sys.executable, "-c", code, str(bundle)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "8\n"
+    assert done.stdout == "10\n"
 
 
 def test_verification_of_audits_needs_neither(audited: Forger) -> None:
@@ -286,7 +288,7 @@ def test_verification_of_audits_needs_neither(audited: Forger) -> None:
     code += "print([name for name in sys.modules if name.startswith('dpsynth.eval')])"
     command = [sys.executable, "-c", code, str(audited.bundle)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "9\n[]\n"
+    assert done.stdout == "11\n[]\n"
 
 
 def test_the_block_would_be_noticed() -> None:

@@ -1,4 +1,4 @@
-"""``dpsynth release`` and ``dpsynth verify``: the bundle, and its check."""
+"""``dpsynth release``, ``verify`` and ``dpia``: the bundle, its check, a text for an assessment."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ from dpsynth.cli.console import Console, output_options
 @click.option("--table", type=click.Path(), help="Release this table, drawn earlier from the run.")
 @click.option("--rows", type=int, help="Rows to draw; default: the schema's public number.")
 @click.option("--seed", type=int, help="Seed of the sampling; default: a fresh one, recorded.")
+@click.option(
+    "--about",
+    type=click.Path(),
+    help="YAML of what the office says in public: publisher, licence, intended use and more.",
+)
+@click.option(
+    "--override",
+    metavar="REASON",
+    help="Release although a public gate that judges evidence stops it; public, with --by.",
+)
+@click.option("--by", metavar="NAME", help="Who answers for --override; public.")
 @output_options
 def release(
     run: str,
@@ -22,34 +33,94 @@ def release(
     table: str | None,
     rows: int | None,
     seed: int | None,
+    about: str | None,
+    override: str | None,
+    by: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write a bundle from RUN: data, schema, privacy certificate, a page for its readers."""
+    """Write a bundle from RUN: data, schema, privacy certificate, a page and a card for readers.
+
+    Public gates decide; exit code 3 if one stops the release. Nothing computed from real rows goes
+    into a bundle, but what the plan paid for.
+    """
+    from dpsynth.about import About
+    from dpsynth.override import Override
     from dpsynth.release import release as write_bundle
 
     with Console(as_json=as_json, quiet=quiet) as console:
+        if (override is None) != (by is None):
+            raise click.UsageError("--override and --by go together: a reason, and who gives it")
         console.progress("bundle", 0.0)
         bundle = write_bundle(
-            Path(run), Path(output), table=Path(table) if table else None, rows=rows, seed=seed
+            Path(run),
+            Path(output),
+            table=Path(table) if table else None,
+            rows=rows,
+            seed=seed,
+            about=None if about is None else About.load(about),
+            override=None if override is None or by is None else Override(override, by),
         )
         files = sorted(str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file())
         lines = [f"bundle      {output}", *[f"            {name}" for name in files]]
         console.result("release", {"bundle": output, "files": files}, lines)
         console.advice(f"Check it anywhere, without torch: dpsynth verify {output}")
+        console.advice(f"Sign it with the office's key: dpsynth sign {output} --key office.key")
 
 
-@click.command(epilog="Example:  dpsynth verify bundle/")
+def _show_schema(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    """Print the JSON Schema of the certificate, and stop."""
+    if asked:
+        from dpsynth.certificate import json_schema
+
+        click.echo(json_schema(), nl=False)
+        context.exit()
+
+
+@click.command(epilog="Example:  dpsynth verify bundle/ --key office.key.pub")
 @click.argument("bundle", type=click.Path())
+@click.option("--key", type=click.Path(), help="The publisher's public key: who signed this?")
+@click.option("--ledger", is_flag=True, help="Hold it against the ledger at hand as well.")
+@click.option(
+    "--show-schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_schema,
+    help="Print the JSON Schema of privacy.json, the certificate.",
+)
 @output_options
-def verify(bundle: str, as_json: bool, quiet: bool) -> None:
+def verify(bundle: str, key: str | None, ledger: bool, as_json: bool, quiet: bool) -> None:
     """Check BUNDLE: every hash, every cell against the schema, the certificate re-accounted.
 
-    Exit code 5 if anything differs; every finding is named.
+    With --key the signature too, with --ledger (in the office) the ledger that DPSYNTH_LEDGER
+    names. Exit code 5 if anything differs; every finding is named.
     """
     from dpsynth.verify import verify as check
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        checks = check(Path(bundle))
+        book = None
+        if ledger:
+            from dpsynth.ledger import Ledger
+
+            book = Ledger.present()
+        checks = check(Path(bundle), key=key, ledger=book)
         lines = [*[f"ok  {line}" for line in checks], f"{bundle} verified"]
-        console.result("verify", {"bundle": bundle, "verified": True, "checks": checks}, lines)
+        values = {"bundle": bundle, "verified": True, "signed": key is not None, "checks": checks}
+        console.result("verify", values, lines)
+
+
+@click.command(epilog="Example:  dpsynth dpia run/")
+@click.argument("subject", metavar="RUN|BUNDLE", type=click.Path())
+@output_options
+def dpia(subject: str, as_json: bool, quiet: bool) -> None:
+    """Draft a paragraph for a data protection impact assessment, from the certificate alone.
+
+    What only the office knows is left in brackets. No real row is read.
+    """
+    from dpsynth.dpia import dpia_of
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        paragraph = dpia_of(Path(subject))
+        lines = [line for part in paragraph for line in ("", part)][1:]
+        console.result("dpia", {"subject": subject, "paragraph": list(paragraph)}, lines)

@@ -12,7 +12,7 @@ import pytest
 from dpsynth import pipeline
 from dpsynth.errors import BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger import Entry, Ledger
-from dpsynth.ledger_office import adopt, close, enter_release, permit, sign, void
+from dpsynth.ledger_office import adopt, close, enter_release, permit, required_gates, sign, void
 from dpsynth.policy import Policy
 from dpsynth.run import Run
 
@@ -139,10 +139,10 @@ def test_the_policy_that_admitted_a_fit_binds_its_release_as_well(
         permit(ledger, again)
 
 
-def test_a_gate_without_a_verdict_refuses(ledger: Ledger, fitted: Run, capped: Capped) -> None:
-    adopt(ledger, capped(9, gates=["membership"]))
-    with pytest.raises(BudgetError, match="no verdict of: membership"):
-        permit(ledger, fitted)
+def test_the_gates_of_a_policy_are_required(ledger: Ledger, fitted: Run, capped: Capped) -> None:
+    assert required_gates(ledger, permit(ledger, fitted)) == ()
+    adopt(ledger, capped(9, gates=["membership", "audit"]))
+    assert required_gates(ledger, permit(ledger, fitted)) == ("audit", "membership")
 
 
 def test_a_run_is_the_one_that_was_charged(ledger: Ledger, fitted: Run, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 
 from dpsynth import pipeline
+from dpsynth.certificate import Certificate
 from dpsynth.codec import Codec
 from dpsynth.cohort import read_cohort
 from dpsynth.entropy import Entropy, OsEntropy, SeededEntropy
@@ -87,7 +88,9 @@ def test_a_release_that_ignores_stamps_would_be_noticed(
 ) -> None:
     """The broken twin of the test above."""
     fitted(rows, every_type, tmp_path, **STAMPED["seeded-entropy"])
-    monkeypatch.setattr("dpsynth.release._releasable", lambda run: run.certificate)
+    monkeypatch.setattr(
+        "dpsynth.release._releasable", lambda run: Certificate.from_dict(run.certificate)
+    )
     release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
     assert (tmp_path / "bundle").exists()
 
@@ -128,14 +131,15 @@ def test_a_run_without_ledger_is_refused_whatever_its_stamps(
     replace(run, stamps=()).save(tmp_path / "cleaned")
     with pytest.raises(GateError, match="stamped no-ledger"):
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
-    monkeypatch.setattr("dpsynth.release._releasable", lambda run: run.certificate)
+    told = Certificate.from_dict(run.certificate)
+    monkeypatch.setattr("dpsynth.release._releasable", lambda run: told)
     with pytest.raises(BudgetError, match="no ledger charged this run"):  # a second lock
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
-    granted = SimpleNamespace(enter=lambda manifest: None)
+    granted = SimpleNamespace(enter=lambda manifest: None, gates=())
     monkeypatch.setattr("dpsynth.release.Permission.of", lambda run, book: granted)
     with pytest.raises(GateError, match="no-ledger"):  # a third
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
-    monkeypatch.setattr("dpsynth.bundle_page.BundlePage.require_passed", lambda page: None)
+    monkeypatch.setattr("dpsynth.release.decide", lambda verdicts, gates, override: ())
     with pytest.raises(VerificationError, match="no ledger was charged"):  # and a fourth
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
 

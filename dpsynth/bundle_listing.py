@@ -1,0 +1,97 @@
+"""The files of a bundle against its manifest: none missing, none more, none changed, and signed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpsynth.bundle import MANIFEST, SIGNATURE, described, listed_files
+from dpsynth.documents import file_digest, parsed, read_plain_bytes
+from dpsynth.findings import Findings
+from dpsynth.manifest import Heading
+from dpsynth.schema import Schema
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
+
+
+def found_files(folder: Path, findings: Findings) -> set[str]:
+    """List the files of the folder; links, pipes and strange folders are findings."""
+    found = set()
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            place = path.relative_to(folder).as_posix()
+            mode = os.lstat(path).st_mode
+            if stat.S_ISREG(mode):
+                found.add(place)
+            elif not stat.S_ISDIR(mode):
+                findings.add(place, "is no plain file; a bundle has no links")
+            elif place != "data":
+                findings.add(place, "is a folder that no bundle has")
+    return found
+
+
+def read_manifest(folder: Path, found: set[str], findings: Findings) -> dict[str, Any] | None:
+    """Read the manifest, and compare the files with its list: names, sizes, digests."""
+    document: dict[str, Any] | None = None
+    with findings.step(MANIFEST, "every file is listed with its SHA-256, and no other is there"):
+        document = parsed(read_plain_bytes(folder / MANIFEST), str(folder / MANIFEST))
+        files = listed_files(document)
+        for path in sorted(found - set(files) - {MANIFEST, SIGNATURE}):
+            findings.add(path, "is not listed in the manifest")
+        for path, (sha256, size, _) in files.items():
+            if path not in found:
+                findings.add(path, "is missing")
+                continue
+            same_size = size in (None, (folder / path).stat().st_size)
+            if not same_size or file_digest(folder / path) != sha256:
+                findings.add(path, "was changed: its size or SHA-256 is not the listed one")
+    return document
+
+
+def check_signature(
+    folder: Path, found: set[str], public: Ed25519PublicKey | None, findings: Findings
+) -> None:
+    """Check who signed the manifest, if a key is given; else only that a signature is one."""
+    if SIGNATURE not in found:
+        if public is not None:
+            findings.add(SIGNATURE, "is missing: this bundle is not signed, or no longer")
+        return
+    if (folder / SIGNATURE).stat().st_size != SIGNATURE_BYTES:
+        findings.add(SIGNATURE, f"is no signature: it has not {SIGNATURE_BYTES} bytes")
+    elif public is None:
+        findings.checks.append(
+            f"{SIGNATURE} is there, and was not checked: the publisher's key can (--key)"
+        )
+    elif MANIFEST in found:
+        from dpsynth.signature import problem
+
+        with findings.step(SIGNATURE, "the manifest is signed with the key that was given"):
+            fault = problem(
+                read_plain_bytes(folder / MANIFEST), (folder / SIGNATURE).read_bytes(), public
+            )
+            if fault is not None:
+                findings.add(SIGNATURE, fault)
+
+
+def check_description(
+    document: dict[str, Any], schema: Schema, heading: Heading, findings: Findings
+) -> None:
+    """Hold the manifest to what a release would have written, but for sizes and digests."""
+    with findings.step(MANIFEST, "the manifest describes each file as the schema requires"):
+        for path, (_, _, description) in listed_files(document).items():
+            if description != described(path, schema):
+                findings.add(MANIFEST, f"{path} is described otherwise than the schema requires")
+        expected = heading.to_dict()
+        differing = {
+            key
+            for key in {*document, *expected} - {"resources"}
+            if document.get(key) != expected.get(key)
+        }
+        if differing:
+            findings.add(MANIFEST, f"{len(differing)} entries are missing, unknown or changed")

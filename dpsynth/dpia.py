@@ -1,0 +1,141 @@
+"""A paragraph for a data protection impact assessment, from a certificate alone.
+
+It states the measures that the program took, in the words of GDPR Article 35 (7) and of Recital 26,
+and leaves in brackets what only the office knows. It is no assessment, and says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpsynth.audit_file import Audits, read_audits
+from dpsynth.bundle import PRIVACY, SCHEMA
+from dpsynth.certificate import Certificate
+from dpsynth.documents import read_document
+from dpsynth.errors import InputError
+from dpsynth.page_text import figure, figure_at_most, percent_at_most, shown
+from dpsynth.privacy_words import largest_posterior
+from dpsynth.schema import Schema
+
+_PRIOR = 0.5
+
+
+def dpia_of(folder: Path) -> tuple[str, ...]:
+    """Write the paragraph for a run or a bundle.
+
+    Raises:
+        InputError: the folder is neither, or its run claims nothing.
+        ArtifactError: it is damaged.
+    """
+    if (folder / PRIVACY).is_file():
+        schema = Schema.from_dict(read_document(folder / SCHEMA), source=SCHEMA)
+        certificate = Certificate.from_dict(read_document(folder / PRIVACY))
+    elif (folder / "run.json").is_file():
+        document = read_document(folder / "run.json")
+        if document.get("certificate") is None:
+            raise InputError(f"{folder} was fitted without privacy: there is nothing to tell of it")
+        schema = Schema.from_dict(document.get("schema", {}), source="run.json")
+        certificate = Certificate.from_dict(document["certificate"])
+    else:
+        raise InputError(f"{folder} is neither a run nor a bundle")
+    return dpia_paragraph(schema, certificate, read_audits(folder))
+
+
+def dpia_paragraph(
+    schema: Schema, certificate: Certificate, audits: Audits | None = None
+) -> tuple[str, ...]:
+    """Write the paragraph, as its sentences' groups: processing, measures, evidence, what is left.
+
+    Args:
+        schema: public facts of the source.
+        certificate: of the run.
+        audits: public audits of the run, if any.
+    """
+    return (
+        _processing(schema, certificate),
+        _measures(certificate),
+        _ledger(certificate),
+        _evidence(certificate, audits),
+        _left(certificate),
+    )
+
+
+def _processing(schema: Schema, certificate: Certificate) -> str:
+    unit = certificate.unit
+    table = shown(schema.title or schema.name)
+    who = (
+        f"patients, told apart by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
+        "each are used"
+        if unit.name
+        else "rows, each taken for a person of its own"
+    )
+    return (
+        f"Processing. From the table '{table}' (health data, GDPR Article 9) a generator "
+        f"(model {certificate.model}) is trained, and from the generator alone a synthetic table "
+        f"is drawn for [purpose]. The persons concerned are {who}. {len(schema.modelled)} columns "
+        "with publicly declared bounds and categories are modelled; all others are not read. The "
+        "legal basis of the training is [Article 6 and Article 9 (2), and national law]."
+    )
+
+
+def _measures(certificate: Certificate) -> str:
+    posterior = percent_at_most(
+        largest_posterior(_PRIOR, certificate.composed_epsilon, certificate.delta)
+    )
+    protected = "patient with all rows" if certificate.unit.name else "row of the source"
+    events = ", ".join(event.name for event in certificate.events)
+    bound = posterior if posterior.startswith("all") else f"at most {posterior}"
+    return (
+        "Measures. The training satisfies differential privacy with epsilon "
+        f"{figure_at_most(certificate.epsilon)} and delta {figure(certificate.delta)}, for adding "
+        f"or removing one {protected}. The mechanisms that see records ({events}) were planned "
+        "with their noise before the records were opened, and come to epsilon "
+        f"{figure_at_most(certificate.composed_epsilon)} together. Somebody who knows all other "
+        "records, and holds the presence of a given one for as likely as not, may come to hold it "
+        f"for {bound} likely. So what the presence of a person adds to singling out, linkability "
+        "and inference (the risks that Opinion 05/2014 of the Article 29 Working Party names) is "
+        "bounded for every attack, not for a list of attacks that were tried."
+    )
+
+
+def _ledger(certificate: Certificate) -> str:
+    charge = certificate.ledger
+    if charge is None:
+        return "Accountability. No ledger was charged: the run cannot be released."
+    fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
+    policy = "a policy of the office" if charge.policy else "no policy"
+    return (
+        f"Accountability. A ledger counts every fit on dataset '{shown(charge.dataset)}': {fits} "
+        f"when this was certified, with epsilon {figure_at_most(charge.epsilon_total)} in all, "
+        f"under {policy}. Its entries are chained by hashes, and the certificate holds its seal."
+    )
+
+
+def _evidence(certificate: Certificate, audits: Audits | None) -> str:
+    told = "; ".join(
+        f"gate '{one.gate}' was overridden by {shown(one.by)}: {shown(one.reason)}"
+        for one in certificate.overrides
+    )
+    overridden = f" Overrides: {told}." if told else ""
+    if audits is None:
+        return (
+            "Evidence. The training was not attacked before the release; the bound above needs no "
+            f"attack to hold, an attack can show that a program does not keep it.{overridden}"
+        )
+    failures = sum(len(one.failures) for one in audits.audits)
+    found = "none refuted the bound" if not failures else f"{failures} of their checks failed"
+    count = "1 audit" if len(audits.audits) == 1 else f"{len(audits.audits)} audits"
+    return (
+        f"Evidence. {count} with planted canaries attacked the training; {found}. Audits on real "
+        f"records, if any, are internal and not part of this text.{overridden}"
+    )
+
+
+def _left(certificate: Certificate) -> str:
+    return (
+        "Residual risk. What holds for the population at large can be inferred about anyone, in "
+        "the data or not. The decision to publish and the choice among several fits are not "
+        "covered by the bound, nor is the correctness of the source. Until [the controller] has "
+        "assessed whether identification by means reasonably likely to be used is possible "
+        "(Recital 26), the synthetic table is to be treated as personal data."
+    )

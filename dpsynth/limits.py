@@ -1,0 +1,56 @@
+"""What whoever uses a synthetic table has to know of its limits, in sentences for every document.
+
+Facts of the method and of the drawing; what the office adds is in `about`. Nothing is computed from
+data.
+"""
+
+from __future__ import annotations
+
+from dpsynth.certificate import Certificate
+from dpsynth.drawing import Drawing
+from dpsynth.manifest import Heading
+from dpsynth.page_text import figure, figure_at_most
+
+INFERENCE = (
+    "Standard errors, confidence intervals and p-values that are computed as if the rows were real "
+    "are too small: they leave out the noise of privacy and the error of the model. A result that "
+    "matters has to be confirmed on real records."
+)
+UNITS_APART = "Each row stands alone: rows are not linked to a person, and sequences of visits are not modelled."
+
+
+def limits_of(heading: Heading) -> tuple[str, ...]:
+    """List what the table cannot do, whoever publishes it."""
+    drawing = heading.drawing
+    found = [INFERENCE]
+    if heading.schema.unit.column is not None:
+        found.append(UNITS_APART)
+    found.append(
+        "What the model does not capture is lost: effects of three and more columns together, and "
+        "rare combinations, are reproduced less faithfully than common ones."
+    )
+    if drawing.condition is not None:
+        found.append(f"Only rows with {drawing.condition} were kept; shares are among those.")
+    if not drawing.plain:
+        found.append("Rows are spread more evenly than chance would spread them.")
+    return tuple(found)
+
+
+def collected(drawing: Drawing) -> str:
+    """Say where the rows come from."""
+    return (
+        f"Every row was made up by a computer: drawn from a generator (model {drawing.model}) that "
+        "learned from records of people under differential privacy. No row is a record of a person."
+    )
+
+
+def personal(certificate: Certificate) -> str:
+    """Say what the table may tell of persons."""
+    who = "patient" if certificate.unit.name else "row of the source table"
+    return (
+        "No record of a person is in it. The generator learned from personal health data; what it "
+        f"may tell of any one {who} is bounded by differential privacy with epsilon "
+        f"{figure_at_most(certificate.epsilon)} and delta {figure(certificate.delta)}, as "
+        "privacy.json proves. Whether the table counts as personal data is for its publisher to "
+        "assess."
+    )
