@@ -19,7 +19,7 @@ install-dev: $(VENV)/.installed-dev  ## the same, with what tests and linters ne
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) $(PIP_TORCH) torch==2.13.0
-	$(PIP) --editable .
+	$(PIP) --editable ".[full]"
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

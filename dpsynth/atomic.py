@@ -28,6 +28,7 @@ _REASONS = {
     errno.ENOTDIR: "a part of the path is a file, not a folder; correct the path",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
     errno.EISDIR: "it is a folder; name a file",
+    errno.ENOTSUP: "its file system cannot keep such a file safely; choose another folder",
     errno.EEXIST: "it exists; choose another name, so that nothing is lost",
     errno.ENOTEMPTY: "it exists; choose another name, so that nothing is lost",
 }
@@ -84,6 +85,32 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     """Write a small file whole; see `atomic_file`."""
     with atomic_file(path) as temporary:
         temporary.write_bytes(content)
+
+
+def write_new(path: str | Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a small file whole where there is none; never take the place of one.
+
+    Args:
+        path: where; two writers at once cannot both succeed.
+        content: all of it.
+        mode: permissions, less those that the umask withholds; the file never has others.
+
+    Raises:
+        InputError: something exists at ``path``, or the folder cannot be written to.
+    """
+    target = Path(path)
+    check_vacant(target)
+    with _clear_errors(target):
+        temporary = _temporary_sibling(target)
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            _flush(temporary)
+            os.link(temporary, target)  # it fails where a name exists; a rename would not
+        finally:
+            _unlink(temporary)
+        _flush(target.parent)
 
 
 def check_vacant(path: str | Path) -> None:

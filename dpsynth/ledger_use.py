@@ -16,6 +16,7 @@ from dpsynth.charge import Charge
 from dpsynth.documents import BLOCK
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
 from dpsynth.ledger import Entry, Ledger
+from dpsynth.libraries import require_fitting
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.schema import Schema
@@ -50,8 +51,10 @@ def charged(
     cannot depend on how the fit went, and a ledger that is lost meanwhile loses no run.
 
     Raises:
+        InputError: a library is missing without which the fit could not be ended.
         BudgetError: the ledger or its policy refuses; then nothing may be read.
     """
+    require_fitting()
     if ledger is None:
         yield None
         return

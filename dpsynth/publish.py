@@ -21,6 +21,7 @@ from dpsynth.eval.questionnaire import Questionnaire
 from dpsynth.eval.tables import Source
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_office import enter_figures, spend_quality
+from dpsynth.libraries import require_fitting
 from dpsynth.permission import ledger_of
 from dpsynth.quality_event import reserved
 from dpsynth.quality_file import DOCUMENT as QUALITY_FILE
@@ -60,6 +61,7 @@ def publish_quality(
         GateError: the table was not drawn from the run, or only a part of it was.
         BudgetError: the share was spent before, or the ledger is not at hand.
     """
+    require_fitting()  # what is spent and not measured is lost
     folder = Path(run_folder)
     run = Run.load(folder)
     certificate = None if run.certificate is None else Certificate.from_dict(run.certificate)

@@ -4,21 +4,18 @@ A generator is judged by people that it never saw. So a split deals out units, n
 of a unit go to one side, keys compared as the schema declares, by a coin of the unit's own: one
 more patient in the table moves nobody else to the other side. Rows and cells are not touched: a
 CSV row is copied as it stands in the file, a Parquet column keeps its type. Columns that the schema
-does not name stay in their rows, unread.
+does not name stay in their rows, unread. Units on an opt-out list go to neither side.
 
 Both sides hold real rows and are as private as the source.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +24,13 @@ import pandas as pd
 from dpsynth.atomic import atomic_folder, check_vacant
 from dpsynth.cohort import NO_KEY, Keys
 from dpsynth.entropy import OsEntropy
-from dpsynth.errors import InputError, TableError
+from dpsynth.errors import DpsynthWarning, InputError, TableError
+from dpsynth.opt_out import OptOut
 from dpsynth.sampler import check_seed
 from dpsynth.schema import Schema
+from dpsynth.split_files import deal
 from dpsynth.table import Table, open_table
-from dpsynth.table_checks import CHUNK, Progress, chunk_rows, table_kind
+from dpsynth.table_checks import Progress, table_kind
 
 TRAIN, HOLDOUT = "train", "holdout"
 SHARE = 0.2  # of the units, in the holdout
@@ -46,6 +45,7 @@ def split(
     *,
     holdout: float = SHARE,
     seed: int | None = None,
+    opt_out: OptOut | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Split a DataFrame by unit into train and holdout; see `split_file` for files.
 
@@ -56,6 +56,7 @@ def split(
         seed: makes the split repeatable, for benchmarks: a unit's side follows from its key. No
             noise comes from it.
             Default: the operating system's entropy.
+        opt_out: units that go to neither side.
 
     Returns:
         Train and holdout, with the rows, columns and index of the source, in its order. Rows
@@ -64,10 +65,13 @@ def split(
     Raises:
         TableError: columns are missing, there are no rows, or none has a key.
         InputError: share or seed are out of range, or there are too few units for two sides.
+
+    Warns:
+        DpsynthWarning: nobody on the opt-out list is in the table.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     _check(holdout, seed)
-    sides = _sides(open_table(data, schema), schema, holdout, seed, None)
+    sides = _sides(open_table(data, schema), schema, holdout, seed, None, opt_out)
     return data[sides == _IN_TRAIN], data[sides == _IN_HOLDOUT]
 
 
@@ -78,6 +82,7 @@ def split_file(
     *,
     holdout: float = SHARE,
     seed: int | None = None,
+    opt_out: OptOut | None = None,
     progress: Progress | None = None,
 ) -> tuple[Path, Path]:
     """Split a CSV or Parquet file by unit into two files of the same kind and dialect.
@@ -91,6 +96,7 @@ def split_file(
             the suffix of the source.
         holdout: as in `split`.
         seed: see `split`.
+        opt_out: see `split`.
         progress: called with the fraction of the work that is done.
 
     Returns:
@@ -102,18 +108,62 @@ def split_file(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     _check(holdout, seed)
+    names = _written(data, schema, output, holdout, seed, opt_out, progress or _silent)
+    return Path(output, names[_IN_TRAIN]), Path(output, names[_IN_HOLDOUT])
+
+
+def leave_out(
+    data: str | Path,
+    schema: Schema | str | Path,
+    output: str | Path,
+    opt_out: OptOut,
+    *,
+    progress: Progress | None = None,
+) -> Path:
+    """Copy a file but for the rows of those who opted out, where nobody is held out.
+
+    Args:
+        data: the file.
+        schema: as in `split`.
+        output: the folder to make, for its owner alone: with ``train`` in it.
+        opt_out: the units that are left out.
+        progress: called with the fraction of the work that is done.
+
+    Returns:
+        The path of train.
+
+    Raises:
+        TableError: as in `split_file`.
+        InputError: the folder exists or cannot be written, or everybody opted out.
+
+    Warns:
+        DpsynthWarning: as in `split`.
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    names = _written(data, schema, output, 0.0, None, opt_out, progress or _silent)
+    return Path(output, names[_IN_TRAIN])
+
+
+def _written(
+    data: str | Path,
+    schema: Schema,
+    output: str | Path,
+    holdout: float,
+    seed: int | None,
+    opt_out: OptOut | None,
+    progress: Progress,
+) -> dict[int, str]:
+    """Write a folder with one file a side; return their names."""
     check_vacant(output)
     table, path = open_table(data, schema), Path(data)
-    told = progress or _silent
-    sides = _sides(table, schema, holdout, seed, lambda part: told(part / 2))
+    sides = _sides(table, schema, holdout, seed, lambda part: progress(part / 2), opt_out)
     suffix = table_kind(path)
-    names = (TRAIN + suffix, HOLDOUT + suffix)
+    names = {_IN_TRAIN: TRAIN + suffix} | ({_IN_HOLDOUT: HOLDOUT + suffix} if holdout else {})
     with atomic_folder(output) as folder:
         folder.chmod(0o700)
-        write = _write_parquet if suffix == ".parquet" else _write_csv
-        outputs = (folder / names[0], folder / names[1])
-        write(path, schema, sides, outputs, lambda part: told((1 + part) / 2))
-    return Path(output, names[0]), Path(output, names[1])
+        outputs = {side: folder / name for side, name in names.items()}
+        deal(path, schema.dialect, sides, outputs, lambda part: progress((1 + part) / 2))
+    return names
 
 
 def _check(holdout: float, seed: int | None) -> None:
@@ -124,7 +174,12 @@ def _check(holdout: float, seed: int | None) -> None:
 
 
 def _sides(
-    table: Table, schema: Schema, holdout: float, seed: int | None, progress: Progress | None
+    table: Table,
+    schema: Schema,
+    holdout: float,
+    seed: int | None,
+    progress: Progress | None,
+    opt_out: OptOut | None,
 ) -> Sides:
     """Deal out the units, and return the side of each row."""
     keys, opened = Keys(schema), cast(Any, table)
@@ -137,16 +192,33 @@ def _sides(
             f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
             "missingValues, or which column has the role unit"
         )
-    held = _coins(keys, count, seed) < holdout
-    if held.all() or not held.any():
+    side_of_unit = np.full(count + 1, _IN_TRAIN, dtype=np.int8)
+    side_of_unit[:count][_coins(keys, count, seed) < holdout] = _IN_HOLDOUT
+    side_of_unit[NO_KEY] = _LEFT_OUT  # the last place
+    if opt_out is not None:
+        side_of_unit[:count][_gone(opt_out, keys, count)] = _LEFT_OUT
+    wanted = (_IN_TRAIN, _IN_HOLDOUT) if holdout else (_IN_TRAIN,)
+    if any(side not in side_of_unit[:count] for side in wanted):
         raise InputError(
             f"the table has too few units for a holdout of {holdout:g} of them: one side came out "
             "empty; take another share"
+            if holdout
+            else "every unit of the table is on the opt-out list; nobody is left"
         )
-    side_of_unit = np.full(count + 1, _IN_TRAIN, dtype=np.int8)
-    side_of_unit[:count][held] = _IN_HOLDOUT
-    side_of_unit[NO_KEY] = _LEFT_OUT  # the last place
     return side_of_unit[units]
+
+
+def _gone(opt_out: OptOut, keys: Keys, count: int) -> npt.NDArray[np.bool_]:
+    """Tell which units opted out; warn where none did, since the keys may be written otherwise."""
+    gone = opt_out.of_units(keys, count)
+    if not gone.any():
+        warnings.warn(
+            "nobody on the opt-out list is in the table: check that its keys are written as in the "
+            "table, and that it is the right list",
+            DpsynthWarning,
+            stacklevel=5,
+        )
+    return gone
 
 
 def _coins(keys: Keys, count: int, seed: int | None) -> npt.NDArray[np.float64]:
@@ -164,92 +236,6 @@ def _coins(keys: Keys, count: int, seed: int | None) -> npt.NDArray[np.float64]:
         for text in named + places
     ]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.float64) / 2.0**64
-
-
-def _write_csv(
-    path: Path, schema: Schema, sides: Sides, outputs: tuple[Path, Path], progress: Progress
-) -> None:
-    """Copy each row's text to its side."""
-    from dpsynth.table_csv import CsvTable
-
-    records = CsvTable(path, (), schema.dialect).records()
-    header = next(records)
-    with ExitStack() as stack:
-        train, holdout = (
-            stack.enter_context(_text_file(output, schema.dialect.encoding)) for output in outputs
-        )
-        train.write(header)
-        holdout.write(header)
-        copied = 0
-        for side, record in zip(sides.tolist(), records, strict=False):
-            if side != _LEFT_OUT:
-                (train if side == _IN_TRAIN else holdout).write(record)
-            copied += 1
-            if copied % CHUNK == 0:
-                progress(copied / len(sides))
-        if copied < len(sides) or next(records, None) is not None:
-            raise _changed(path)
-
-
-@contextmanager
-def _text_file(path: Path, encoding: str) -> Iterator[TextIO]:
-    """Open a text file, gzipped if its name says so; line ends are written as they come."""
-    with ExitStack() as stack:
-        raw: Any = stack.enter_context(path.open("wb"))
-        if path.name.endswith(".gz"):
-            raw = stack.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
-        yield stack.enter_context(io.TextIOWrapper(raw, encoding=encoding, newline=""))
-
-
-def _write_parquet(
-    path: Path, schema: Schema, sides: Sides, outputs: tuple[Path, Path], progress: Progress
-) -> None:
-    """Copy each row to its side; all columns keep their Arrow types."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with ExitStack() as stack:
-        file = stack.enter_context(pq.ParquetFile(path))
-        layout = file.schema_arrow
-        both: list[tuple[int, Any, list[Any]]] = [
-            (side, stack.enter_context(pq.ParquetWriter(output, layout, compression="zstd")), [])
-            for side, output in zip((_IN_TRAIN, _IN_HOLDOUT), outputs, strict=True)
-        ]
-        start = 0
-        for batch in _batches(file, path):
-            here = sides[start : start + batch.num_rows]
-            start += batch.num_rows
-            if start > len(sides):
-                raise _changed(path)
-            for side, writer, held in both:
-                held.append(batch.filter(pa.array(here == side)))
-                if sum(part.num_rows for part in held) >= CHUNK:
-                    writer.write_table(pa.Table.from_batches(held, layout))
-                    held.clear()
-            progress(start / len(sides))
-        if start < len(sides):
-            raise _changed(path)
-        for _, writer, held in both:
-            writer.write_table(pa.Table.from_batches(held, layout))
-
-
-def _batches(file: Any, path: Path) -> Iterator[Any]:
-    """Yield a Parquet file's rows, all columns; the errors of the reader may quote cells."""
-    from dpsynth.table_parquet import DAMAGED
-
-    batches = file.iter_batches(batch_size=chunk_rows(len(file.schema_arrow)))
-    while True:
-        try:
-            batch = next(batches, None)
-        except DAMAGED:
-            raise TableError(f"{path} is damaged, or has a column that cannot be copied") from None
-        if batch is None:
-            return
-        yield batch
-
-
-def _changed(path: Path) -> TableError:
-    return TableError(f"{path} changed while it was split; split it again")
 
 
 def _silent(part: float) -> None:

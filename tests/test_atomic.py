@@ -144,3 +144,38 @@ def test_an_error_about_another_file_keeps_its_own_words(tmp_path: Path) -> None
 def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="it is a folder; name a file"):
         atomic.write_atomically(tmp_path, b"x")
+
+
+def test_a_new_file_has_its_mode_and_replaces_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    atomic.write_new(path, b"first", mode=0o600)
+    assert path.read_bytes() == b"first" and path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(InputError, match="file exists; choose another name"):
+        atomic.write_new(path, b"second")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="dangling exists"):
+        atomic.write_new(tmp_path / "dangling", b"second")
+    assert path.read_bytes() == b"first" and os.listdir(path.parent) == ["file"]
+    assert sorted(os.listdir(tmp_path)) == ["dangling", "new"]
+
+
+def test_of_two_who_write_a_new_file_at_once_one_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic, "check_vacant", lambda path: None)  # both found it vacant
+    atomic.write_new(tmp_path / "file", b"first")
+    with pytest.raises(InputError, match="cannot write .*: it exists"):
+        atomic.write_new(tmp_path / "file", b"second")
+    assert (tmp_path / "file").read_bytes() == b"first" and os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_system_without_links_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOTSUP, "not supported", str(source), None, str(target))
+
+    monkeypatch.setattr(os, "link", refused)
+    with pytest.raises(InputError, match="its file system cannot keep such a file safely"):
+        atomic.write_new(tmp_path / "file", b"first")
+    assert os.listdir(tmp_path) == []

@@ -98,6 +98,7 @@ def test_a_run_that_nobody_attacked_informs(certificate: Certificate, profile: P
             public_audit(controls=(CONTROLS[0], replace(CONTROLS[1], passed=False))),
             "control 'A fit whose patients are not clipped' failed",
         ),
+        (public_audit(controls=()), "no control was played"),
     ],
 )
 @pytest.mark.parametrize("place", [1, 2])

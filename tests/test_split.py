@@ -26,9 +26,10 @@ import dpsynth
 from dpsynth import pipeline
 from dpsynth.cli import commands
 from dpsynth.cohort import normalised
-from dpsynth.errors import InputError, TableError
+from dpsynth.errors import DpsynthWarning, InputError, TableError
+from dpsynth.opt_out import OptOut
 from dpsynth.schema import Schema
-from dpsynth.split_table import split, split_file
+from dpsynth.split_table import leave_out, split, split_file
 
 UNITS = 400
 
@@ -301,6 +302,107 @@ def test_rows_are_units_where_no_unit_is_declared() -> None:
     assert sorted([*train["weight"], *holdout["weight"]]) == list(range(50))
 
 
+# Opted out ------------------------------------------------------------------------------------
+
+GONE = ("a3", "00A5 ", " A7", "a9")  # as nobody has written them in the table
+
+
+def gone_from(rows: list[str], out: set[str]) -> list[str]:
+    return [row for row in rows if not units_of([row]) & out]
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "csv.gz", "parquet"])
+def test_units_on_the_list_go_to_neither_side(
+    source: Path, lines: list[str], schema: Schema, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"gone.{kind}"
+    if kind == "txt":
+        path.write_bytes("\ufeff".encode() + "\r\n".join([*GONE, "", "NA", "a3", ""]).encode())
+    elif kind == "parquet":
+        pd.DataFrame({"why": "asked", "key": [*GONE, None, "a3"]}).to_parquet(path)
+    else:
+        table = "\n".join(["why;key", *(f"M\xfcller;{key}" for key in (*GONE, "NA", "a3"))])
+        content = table.encode("latin-1")
+        path.write_bytes(gzip.compress(content) if kind == "csv.gz" else content)
+    listed = OptOut.load(path, schema)
+    assert listed.lines == 5 and listed.keys == {"a3", "a5", "a7", "a9"}
+    train, holdout = map(
+        records, split_file(source, schema, tmp_path / "out", seed=2, opt_out=listed)
+    )
+    whole = [records(path) for path in split_file(source, schema, tmp_path / "whole", seed=2)]
+    assert train[1:] == gone_from(whole[0][1:], set(listed.keys))
+    assert holdout[1:] == gone_from(whole[1][1:], set(listed.keys))
+    assert len(units_of(train[1:]) | units_of(holdout[1:])) == UNITS - 4
+
+
+def test_a_frame_is_split_without_them_too(schema: Schema) -> None:
+    listed = OptOut.of(["A0", "a19"], schema)
+    sides = split(frame(20), schema, holdout=0.5, seed=1, opt_out=listed)
+    found = {unit_of(key) for side in sides for key in side["key"]}
+    assert found == {f"a{unit}" for unit in range(1, 19)}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_where_nobody_is_held_out_the_list_alone_counts(
+    source: Path, lines: list[str], schema: Schema, tmp_path: Path, suffix: str
+) -> None:
+    listed = OptOut.of(GONE, schema)
+    if suffix == ".parquet":
+        table = frame(30)
+        table.to_parquet(tmp_path / "t.parquet")
+        train = leave_out(tmp_path / "t.parquet", schema, tmp_path / "out", listed)
+        kept = pd.read_parquet(train)
+        out = [unit_of(key) in listed.keys for key in table["key"]]
+        pd.testing.assert_frame_equal(kept, table[~np.array(out)].reset_index(drop=True))
+        assert len(kept) == 52
+    else:
+        train = leave_out(source, schema, tmp_path / "out", listed)
+        assert records(train)[1:] == gone_from(lines, set(listed.keys))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["train" + suffix]
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
+
+
+def test_rows_without_a_key_are_on_no_list(tmp_path: Path) -> None:
+    schema = described(missing_key="own")
+    table = pd.DataFrame({"key": ["NA", "b", "NA", "c"], "weight": 1.0, "smoker": True})
+    table.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    train = leave_out(tmp_path / "t.csv", schema, tmp_path / "out", OptOut.of(["b"], schema))
+    assert [row.split(";")[0] for row in train.read_text().splitlines()[1:]] == ["NA", "NA", "c"]
+
+
+def test_a_list_that_names_nobody_of_the_table_is_told(schema: Schema) -> None:
+    listed = OptOut.of(["Quokka7Zx"], schema)
+    with pytest.warns(DpsynthWarning, match="nobody on the opt-out list") as told:
+        split(frame(20), schema, holdout=0.5, seed=1, opt_out=listed)
+    assert "uokka" not in str(told[0].message)
+
+
+def test_lists_that_are_none(schema: Schema, tmp_path: Path) -> None:
+    rows = replace(described(), unit=replace(schema.unit, column=None, max_rows=1))
+    with pytest.raises(InputError, match="role unit"):
+        OptOut.of(["a"], rows)
+    empty, binary, other = (tmp_path / name for name in ("e.txt", "b.txt", "o.csv"))
+    empty.write_text("\n NA \n")
+    with pytest.raises(InputError, match="has no key"):
+        OptOut.load(empty, schema)
+    binary.write_bytes(b"Quokka7Zx\xff\xfe\n")
+    with pytest.raises(InputError, match="UTF-8") as refused:
+        OptOut.load(binary, schema)
+    assert "Quokka" not in str(refused.value) and refused.value.__cause__ is None
+    other.write_text("Quokka7Zx\nb\n")
+    with pytest.raises(TableError, match="lacks a column of the schema: key") as headless:
+        OptOut.load(other, schema)
+    assert "Quokka" not in str(headless.value)
+    with pytest.raises(InputError, match="no such file"):
+        OptOut.load(tmp_path / "absent.txt", schema)
+    with pytest.raises(InputError, match="one side came out empty"):
+        split(frame(3), schema, holdout=0.5, opt_out=OptOut.of(["a0", "a1"], schema))
+    frame(2).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="nobody is left"):
+        leave_out(tmp_path / "t.parquet", schema, tmp_path / "out", OptOut.of(["a0", "a1"], schema))
+    assert not (tmp_path / "out").exists()
+
+
 # Refused --------------------------------------------------------------------------------------
 
 
@@ -371,6 +473,23 @@ def test_the_command_tells_no_numbers_of_the_table(
         commands, ["split", str(document), str(source), "-o", str(tmp_path / "out")]
     )
     assert isinstance(again.exception, InputError)
+
+
+def test_the_command_tells_how_many_keys_it_read_and_not_how_many_it_found(
+    source: Path, schema: Schema, tmp_path: Path
+) -> None:
+    document, gone = tmp_path / "messy.schema.json", tmp_path / "gone.txt"
+    document.write_text(json.dumps(schema.to_dict()))
+    gone.write_text("\n".join(["a1", "a2", "a3", *(f"x{i}" for i in range(74))]))
+    arguments = ["split", str(document), str(source), "--opt-out", str(gone), "-o"]
+    done = CliRunner().invoke(commands, [*arguments, str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    shown = done.output.replace(str(tmp_path), "")
+    assert "77 keys read" in shown and "a1" not in shown and "3 " not in shown.replace("0.2", "")
+    found = CliRunner().invoke(commands, [*arguments, str(tmp_path / "again"), "--json"])
+    assert json.loads(found.stdout)["opt_out"] == {"file": str(gone), "keys": 77}
+    for side in ("train", "holdout"):
+        assert not units_of(records(tmp_path / "out" / f"{side}.csv")[1:]) & {"a1", "a2", "a3"}
 
 
 def test_the_names_of_the_package() -> None:

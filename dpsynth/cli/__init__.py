@@ -19,12 +19,14 @@ import click
 
 from dpsynth import __version__
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note
+from dpsynth.libraries import remedy
 from dpsynth.schema_wording import did_you_mean
 
 _COMMANDS = {
     "demo": ("dpsynth.cli.demo", "demo"),
     "schema": ("dpsynth.cli.schema", "schema"),
     "plan": ("dpsynth.cli.plan", "plan"),
+    "run": ("dpsynth.cli.run", "run"),
     "fit": ("dpsynth.cli.fit", "fit"),
     "sample": ("dpsynth.cli.sample", "sample"),
     "evaluate": ("dpsynth.cli.evaluate", "evaluate"),
@@ -32,6 +34,9 @@ _COMMANDS = {
     "audit": ("dpsynth.cli.audit", "audit"),
     "release": ("dpsynth.cli.release", "release"),
     "verify": ("dpsynth.cli.release", "verify"),
+    "dpia": ("dpsynth.cli.release", "dpia"),
+    "keygen": ("dpsynth.cli.key", "keygen"),
+    "sign": ("dpsynth.cli.key", "sign"),
     "split": ("dpsynth.cli.split", "split"),
     "ledger": ("dpsynth.cli.ledger", "ledger"),
     "completion": ("dpsynth.cli.completion", "completion"),
@@ -39,7 +44,11 @@ _COMMANDS = {
 
 _EPILOG = """\
 \b
-The main job, in four commands:
+The main job, in one command that can be resumed:
+  dpsynth run     diabetes130 extract.csv --dataset diabetes --epsilon 3 --delta 1e-6 -o bundle/
+
+\b
+The same by hand, without evaluation and audit:
   dpsynth plan    diabetes130 --epsilon 3 --delta 1e-6
   dpsynth fit     diabetes130 extract.csv --dataset diabetes --epsilon 3 --delta 1e-6 -o run/
   dpsynth sample  run/ --rows 100000 -o synthetic.parquet
@@ -113,16 +122,11 @@ def main(arguments: list[str] | None = None) -> None:
         _say("out of memory; use a machine with more of it, or a schema with fewer columns", None)
         code = 1
     except Exception as error:
-        if os.environ.get("DPSYNTH_DEBUG"):
+        told = remedy(error.name) if isinstance(error, ModuleNotFoundError) else None
+        if told is None and os.environ.get("DPSYNTH_DEBUG"):
             raise
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        _say(
-            f"unexpected {type(error).__name__} at {os.path.basename(place.filename)}:"
-            f"{place.lineno}; its message is withheld because it may quote data "
-            "(DPSYNTH_DEBUG=1 shows it)",
-            error,
-        )
-        code = 1
+        _say(told or _withheld(error), error)
+        code = 2 if told else 1
     sys.exit(code)
 
 
@@ -143,6 +147,15 @@ def _show_warnings() -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Treat a polite kill like an interrupt from the keyboard, so that the ledger is closed."""
     raise KeyboardInterrupt
+
+
+def _withheld(error: Exception) -> str:
+    """Word an unexpected error by its kind and place alone."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"unexpected {type(error).__name__} at {os.path.basename(place.filename)}:{place.lineno}; "
+        "its message is withheld because it may quote data (DPSYNTH_DEBUG=1 shows it)"
+    )
 
 
 def _say(message: str, error: Any) -> None:

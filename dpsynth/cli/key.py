@@ -27,7 +27,7 @@ def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None
 
     with Console(as_json=as_json, quiet=quiet) as console:
         check_key_place(output)
-        private, public = create_key(output, None if no_passphrase else _passphrase(new=True))
+        private, public = create_key(output, None if no_passphrase else ask_passphrase(new=True))
         digest = fingerprint(load_public(public))
         values = {
             "private": str(private),
@@ -59,12 +59,12 @@ def sign(bundle: str, key: str, force: bool, as_json: bool, quiet: bool) -> None
     from dpsynth.signing import sign as sign_bundle
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        signature = sign_bundle(bundle, key, lambda: _passphrase(new=False), overwrite=force)
+        signature = sign_bundle(bundle, key, lambda: ask_passphrase(new=False), overwrite=force)
         console.result("sign", {"bundle": bundle, "signature": str(signature)}, [f"{signature}"])
         console.advice(f"Check it anywhere: dpsynth verify {bundle} --key {key}.pub")
 
 
-def _passphrase(*, new: bool) -> str:
+def ask_passphrase(*, new: bool) -> str:
     """Take a passphrase from the environment, or ask for it where somebody can answer."""
     if given := os.environ.get(VARIABLE):
         return given

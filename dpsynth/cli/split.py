@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.console import Console, counted, output_options
 from dpsynth.cli.options import takes_schema
 
 
@@ -25,6 +25,11 @@ from dpsynth.cli.options import takes_schema
     type=int,
     help="Makes the split repeatable, for benchmarks; it is no noise. Default: fresh entropy.",
 )
+@click.option(
+    "--opt-out",
+    type=click.Path(),
+    help="List of units that go to neither side: a key a line, or a table with the unit's column.",
+)
 @click.option("--output", "-o", required=True, type=click.Path(), help="Folder to make; new.")
 @output_options
 @takes_schema
@@ -33,6 +38,7 @@ def split(
     data: str,
     holdout: float,
     seed: int | None,
+    opt_out: str | None,
     output: str,
     as_json: bool,
     quiet: bool,
@@ -42,17 +48,20 @@ def split(
     Which units go to the holdout is drawn at random; rows are copied as they are. Both files are as
     private as the source.
     """
+    from dpsynth.opt_out import OptOut
     from dpsynth.schema import Schema
     from dpsynth.split_table import split_file
 
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = Schema.load(schema)
+        absent = None if opt_out is None else OptOut.load(opt_out, loaded)
         train, held = split_file(
             data,
             loaded,
             output,
             holdout=holdout,
             seed=seed,
+            opt_out=absent,
             progress=lambda part: console.progress("splitting", part),
         )
         keyless = None if loaded.unit.column is None else loaded.unit.missing_key
@@ -62,6 +71,7 @@ def split(
             "share": holdout,
             "seed": seed,
             "rows_without_key": keyless,
+            "opt_out": None if absent is None else {"file": opt_out, "keys": absent.lines},
             "internal": True,
         }
         lines = [
@@ -70,6 +80,9 @@ def split(
         ]
         if keyless is not None:
             lines.append(f"no key      {_WORDS[keyless]}")
+        if absent is not None:
+            keys = counted(absent.lines, "key")
+            lines.append(f"opted out   {keys} read from {opt_out}: in neither file")
         lines.append("private     both hold real rows, as the source does: never release them")
         console.result("split", values, lines)
         console.advice(

@@ -1,0 +1,206 @@
+"""From a document to the values of `Settings`: every mistake is noted before any is reported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from dpsynth.errors import InputError, Problem, SchemaError
+from dpsynth.models.registry import AUTO, NAMES
+from dpsynth.policy import NAME
+from dpsynth.schema_files import SUFFIXES, parse_json, parse_yaml
+from dpsynth.schema_parts import Findings, Part
+from dpsynth.schema_wording import listed, printable, shown
+from dpsynth.settings import ENDINGS, PATHS, REQUIRED, VERSION, Settings, beside, joined
+
+LARGEST_FILE = 2**20
+LARGEST_SEED = 2**63
+TOP_KEYS = ("dpsynth_run", *(field.name for field in fields(Settings)))
+
+_EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
+_SECRET = re.compile(r"pass(word|phrase)?|secret", re.IGNORECASE)
+_WANTED = {
+    "schema": "the path of a schema, or the name of a shipped one",
+    "data": "the path of the private table",
+    "dataset": "the name under which the ledger counts what these patients have spent",
+    "epsilon": "the privacy budget; it has no default",
+    "delta": "the probability that epsilon may miss; it has no default",
+    "output": "the folder of the bundle",
+}
+
+
+def read_document(path: str | Path) -> Any:
+    """Parse a settings file, at most 1 MiB of YAML or JSON, without running anything in it.
+
+    Raises:
+        InputError: it is missing, too large, or not plain YAML or JSON.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path} is no settings file; its name ends in {listed(SUFFIXES)}")
+    try:
+        if not path.is_file():
+            raise InputError(f"settings file {path} does not exist, or is no plain file")
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"settings file {path} cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"settings file {path} is larger than 1 MiB; settings are not")
+    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
+    try:
+        return parse(content, str(path))
+    except SchemaError as error:
+        raise _refusal(str(path), error.problems) from None
+
+
+def read_settings(
+    document: object, source: str | None, folder: Path, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Read a document, and settings that take the place of its own.
+
+    Args:
+        document: what YAML or JSON gave.
+        source: what error messages call it; None if there is no file.
+        folder: its relative paths are relative to it.
+        given: other settings, by name, which win.
+
+    Returns:
+        The arguments of `Settings`.
+
+    Raises:
+        InputError: with every mistake, one a line, the file's first.
+    """
+    findings = Findings()
+    top = Part(document, "", findings)
+    _refuse_secrets(top)
+    top.refuse_unknown([*TOP_KEYS, *filter(_SECRET.search, top.values)])
+    if "dpsynth_run" not in top.values:
+        top.mistake("dpsynth_run", f"is missing; write dpsynth_run: {VERSION}")
+    elif type(version := top.values["dpsynth_run"]) is not int or version != VERSION:
+        top.mistake("dpsynth_run", f"this dpsynth reads version {VERSION}, not {shown(version)}")
+    values = joined(folder, _read(top, folder))
+    told = Part(given, "", findings)
+    told.refuse_unknown(TOP_KEYS)
+    given_values = joined(Path(), _read(told, Path()))
+    if "output" in given_values and "output" in values:
+        for name, ending in ENDINGS.items():  # folders that are named after the output follow it
+            if values.get(name) == beside(values["output"], ending):
+                del values[name]
+    values |= given_values
+    for name in REQUIRED:
+        if not (top.has(name) or told.has(name)):
+            what = f"is missing: {_WANTED[name]}"
+            findings.gap(
+                name, what + ("" if source is None else f"; write it, or give {_option(name)}")
+            )
+    if findings.everything:
+        raise _refusal(source, findings.everything)
+    return values
+
+
+def _read(part: Part, folder: Path) -> dict[str, Any]:
+    """Read what is there, each of its type and within its range."""
+    found: dict[str, Any] = {name: _path(part, name) for name in PATHS}
+    found["schema"] = _line(part, "schema")
+    found |= {name: _line(part, name) for name in ("purpose", "dataset", "tier")}
+    for name in ("dataset", "tier"):
+        if found[name] is not None and not NAME.fullmatch(found[name]):
+            part.mistake(
+                name,
+                "a name has 1 to 64 letters, digits, '.', '_' and '-', and starts with a letter or "
+                f"digit; {shown(found[name])} does not",
+            )
+    found["epsilon"] = _number(part, "epsilon", 0, None)
+    found["delta"] = _number(part, "delta", 0, 1)
+    found["publish_quality"] = _number(part, "publish_quality", 0, 1)
+    found["holdout"] = _number(part, "holdout", 0, 1, least_allowed=True)
+    found["model"] = part.choice("model", (*NAMES, AUTO), "") or None
+    found["rows"] = part.whole("rows", least=1)
+    found["canaries"] = part.whole("canaries", least=1)
+    for name in ("seed", "evaluate_seed", "audit_seed"):
+        found[name] = _seed(part, name)
+    found["attacks"] = part.flag("attacks", True) if part.has("attacks") else None
+    found["about"] = _about(part, folder)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _refuse_secrets(top: Part) -> None:
+    for key in filter(_SECRET.search, top.values):
+        top.mistake(
+            key, "no passphrase is kept in a file; it is asked for when the bundle is signed"
+        )
+
+
+def _line(part: Part, key: str) -> str | None:
+    """Read a text that is one line, as terminals and pages show it."""
+    text = part.text(key)
+    if text is not None and not text.isprintable():
+        part.mistake(key, "the text has a line break or another character that cannot be shown")
+    return text
+
+
+def _path(part: Part, key: str) -> Path | None:
+    if isinstance(part.values.get(key), Path):
+        part.values[key] = str(part.values[key])
+    text = _line(part, key)
+    return None if text is None else Path(text)
+
+
+def _number(
+    part: Part, key: str, least: float, most: float | None, *, least_allowed: bool = False
+) -> float | None:
+    """Read a number within bounds; also one like 1e-5, which YAML takes for a text."""
+    value = part.values.get(key)
+    if isinstance(value, str) and _EXPONENT.fullmatch(value):
+        part.values[key] = float(value)
+    number = part.number(key)
+    if number is None:
+        return None
+    inside = number >= least if least_allowed else number > least
+    if not inside or (most is not None and number >= most):
+        low = f"at least {least:g}" if least_allowed else f"above {least:g}"
+        high = "" if most is None else f" and below {most:g}"
+        part.mistake(key, f"a number {low}{high} is expected, not {shown(value)}")
+    return float(number)
+
+
+def _seed(part: Part, key: str) -> int | None:
+    """Read a seed; one of 63 bits has more digits than other whole numbers may have."""
+    value = part.values.get(key)
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value < LARGEST_SEED:
+        part.mistake(key, f"a whole number from 0, below 2^63, is expected, not {shown(value)}")
+        return None
+    return value
+
+
+def _about(part: Part, folder: Path) -> Any:
+    """Read what is said about the release, or the name of a file that says it."""
+    from dpsynth.about import About
+
+    value = part.values.get("about")
+    if not part.has("about") or isinstance(value, About):
+        return value
+    try:
+        if isinstance(value, str | Path):
+            return About.load(folder / value)
+        return About.from_dict(value, "about")
+    except InputError as error:
+        part.mistake("about", str(error).removeprefix("about").lstrip(".: "))
+        return None
+
+
+def _option(name: str) -> str:
+    return name.upper() if name in ("schema", "data") else f"--{name}"
+
+
+def _refusal(source: str | None, problems: Sequence[Problem]) -> InputError:
+    count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+    lines = "\n".join(f"  {printable(str(problem))}" for problem in problems)
+    place = "the settings have" if source is None else f"settings {source} have"
+    return InputError(f"{place} {count}:\n{lines}")

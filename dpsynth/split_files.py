@@ -1,0 +1,128 @@
+"""Copies of a file's rows, dealt out to several files: no cell is read, and none is changed.
+
+A CSV row is copied as it stands in the file; a Parquet column keeps its Arrow type. Rows of a side
+that has no file are left out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.errors import TableError
+from dpsynth.schema import Dialect
+from dpsynth.table_checks import CHUNK, Progress, chunk_rows, table_kind
+
+Sides = npt.NDArray[np.int8]  # one a row
+Outputs = Mapping[int, Path]  # the file of each side
+
+
+def deal(path: Path, dialect: Dialect, sides: Sides, outputs: Outputs, progress: Progress) -> None:
+    """Copy each row of a table to the file of its side.
+
+    Args:
+        path: a CSV or Parquet file.
+        dialect: of CSV.
+        sides: one for each row.
+        outputs: a file of the same kind for each side; rows of other sides are left out.
+        progress: called with the fraction of rows that were copied.
+
+    Raises:
+        TableError: the file is damaged, or has more or fewer rows than sides.
+    """
+    if table_kind(path) == ".parquet":
+        _write_parquet(path, sides, outputs, progress)
+    else:
+        _write_csv(path, dialect, sides, outputs, progress)
+
+
+def _write_csv(
+    path: Path, dialect: Dialect, sides: Sides, outputs: Outputs, progress: Progress
+) -> None:
+    """Copy each row's text to its side."""
+    from dpsynth.table_csv import CsvTable
+
+    records = CsvTable(path, (), dialect).records()
+    header = next(records)
+    with ExitStack() as stack:
+        files = {
+            side: stack.enter_context(_text_file(output, dialect.encoding))
+            for side, output in outputs.items()
+        }
+        for file in files.values():
+            file.write(header)
+        copied = 0
+        for side, record in zip(sides.tolist(), records, strict=False):
+            if side in files:
+                files[side].write(record)
+            copied += 1
+            if copied % CHUNK == 0:
+                progress(copied / len(sides))
+        if copied < len(sides) or next(records, None) is not None:
+            raise _changed(path)
+
+
+@contextmanager
+def _text_file(path: Path, encoding: str) -> Iterator[TextIO]:
+    """Open a text file, gzipped if its name says so; line ends are written as they come."""
+    with ExitStack() as stack:
+        raw: Any = stack.enter_context(path.open("wb"))
+        if path.name.endswith(".gz"):
+            raw = stack.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding=encoding, newline=""))
+
+
+def _write_parquet(path: Path, sides: Sides, outputs: Outputs, progress: Progress) -> None:
+    """Copy each row to its side; all columns keep their Arrow types."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with ExitStack() as stack:
+        file = stack.enter_context(pq.ParquetFile(path))
+        layout = file.schema_arrow
+        both: list[tuple[int, Any, list[Any]]] = [
+            (side, stack.enter_context(pq.ParquetWriter(output, layout, compression="zstd")), [])
+            for side, output in outputs.items()
+        ]
+        start = 0
+        for batch in _batches(file, path):
+            here = sides[start : start + batch.num_rows]
+            start += batch.num_rows
+            if start > len(sides):
+                raise _changed(path)
+            for side, writer, held in both:
+                held.append(batch.filter(pa.array(here == side)))
+                if sum(part.num_rows for part in held) >= CHUNK:
+                    writer.write_table(pa.Table.from_batches(held, layout))
+                    held.clear()
+            progress(start / len(sides))
+        if start < len(sides):
+            raise _changed(path)
+        for _, writer, held in both:
+            writer.write_table(pa.Table.from_batches(held, layout))
+
+
+def _batches(file: Any, path: Path) -> Iterator[Any]:
+    """Yield a Parquet file's rows, all columns; the errors of the reader may quote cells."""
+    from dpsynth.table_parquet import DAMAGED
+
+    batches = file.iter_batches(batch_size=chunk_rows(len(file.schema_arrow)))
+    while True:
+        try:
+            batch = next(batches, None)
+        except DAMAGED:
+            raise TableError(f"{path} is damaged, or has a column that cannot be copied") from None
+        if batch is None:
+            return
+        yield batch
+
+
+def _changed(path: Path) -> TableError:
+    return TableError(f"{path} changed while it was split; split it again")

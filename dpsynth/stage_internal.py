@@ -1,0 +1,177 @@
+"""The stages that stay in the office: evaluation and audit of the table that will be released.
+
+They share the folder ``<bundle>.internal``. What they find never decides whether the bundle is
+written; a person reads it before the bundle goes out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dpsynth.audit import Real, Trained, audit_run
+from dpsynth.audit_file import read_audits
+from dpsynth.certificate import Certificate
+from dpsynth.documents import file_digest, read_document
+from dpsynth.errors import Note
+from dpsynth.evaluate import Candidate, check_people, evaluate
+from dpsynth.internal_results import AUDIT, EVALUATION, check_place
+from dpsynth.order import Order
+from dpsynth.permission import ledger_of
+from dpsynth.publish import publish_quality
+from dpsynth.quality_file import read_quality
+from dpsynth.run import Run
+from dpsynth.stage import Job, digest_of
+from dpsynth.work_folder import Record
+
+
+class Evaluate:
+    """The table is held against the real rows; the share for public figures is spent first."""
+
+    name = "evaluate"
+    purpose = "hold the table against the real rows; internal"
+
+    def needed(self, order: Order) -> bool:
+        """Always."""
+        return True
+
+    def facts(self, order: Order) -> dict[str, Any]:
+        """Return the gates and the seed."""
+        return {
+            "file: gates": digest_of(order.settings.gates),
+            "evaluate_seed": order.settings.evaluate_seed,
+        }
+
+    def result(self, order: Order) -> Path:
+        """Return the evaluation's document."""
+        return order.internal / EVALUATION
+
+    def complete(self, job: Job, record: Record) -> bool:
+        """Whether this very table was evaluated."""
+        return _about(self.result(job.order), job.order.table)
+
+    def carry_out(self, job: Job) -> list[Path]:
+        """Spend the share for public figures, if there is one, and then look at everything."""
+        order, progress = job.order, job.told(self.name)
+        check_place(order.internal, False, EVALUATION)
+        if order.settings.publish_quality is not None:
+            _publish(job)
+        run = Run.load(order.run)
+        evaluate(
+            run.schema,
+            order.train,
+            Candidate.of_run(order.run, order.table),
+            order.holdout,
+            limits=order.limits,
+            seed=order.settings.evaluate_seed,
+            output=order.internal,
+            progress=progress,
+        )
+        return []
+
+
+class Audit:
+    """The training is attacked, and the table where people were held out."""
+
+    name = "audit"
+    purpose = "attack the training, and the table if people are held out; internal"
+
+    def needed(self, order: Order) -> bool:
+        """Always."""
+        return True
+
+    def facts(self, order: Order) -> dict[str, Any]:
+        """Return what the audit is asked for."""
+        told = order.settings
+        return {name: getattr(told, name) for name in ("canaries", "audit_seed", "attacks")}
+
+    def result(self, order: Order) -> Path:
+        """Return the audit's document."""
+        return order.internal / AUDIT
+
+    def complete(self, job: Job, record: Record) -> bool:
+        """Whether the training was audited, and this very table if it is attacked at all."""
+        order = job.order
+        if not self.result(order).is_file() or read_audits(order.run) is None:
+            return False
+        return not order.attacks or _about(self.result(order), order.table)
+
+    def carry_out(self, job: Job) -> list[Path]:
+        """Attack; what is found in the training goes beside the run as well, for the bundle."""
+        order, real = job.order, None
+        run = Run.load(order.run)
+        if order.attacks:
+            assert order.holdout is not None
+            check_people(run.schema, order.train, order.holdout)
+            real = Real(order.train, Candidate.of_run(order.run, order.table), order.holdout)
+        try:
+            audit_run(
+                run.schema,
+                real=real,
+                trained=Trained(order.run, order.settings.canaries),
+                seed=order.settings.audit_seed,
+                output=order.internal,
+                progress=job.told(self.name),
+            )
+        except Exception as error:
+            if real is not None:
+                error.add_note(
+                    Note(
+                        "the table can be left alone (--no-attacks): the training is audited all "
+                        "the same, and the stages before are kept"
+                    )
+                )
+            raise
+        return []
+
+
+def failed_gates(order: Order) -> tuple[str, ...]:
+    """List the internal gates that the table failed."""
+    document = read_document(order.internal / EVALUATION)
+    return tuple(one["key"] for one in document["gates"] if one["passed"] is False)
+
+
+def successful_attacks(order: Order) -> tuple[str, ...]:
+    """List the attacks that found more than chance explains."""
+    document = read_document(order.internal / AUDIT)
+    return tuple(one["key"] for one in document["findings"] if one["found"])
+
+
+def failed_controls(order: Order) -> tuple[str, ...]:
+    """List the controls that did not do what they must, so that the audit says nothing."""
+    document = read_document(order.internal / AUDIT)
+    return tuple(one["key"] for one in document["controls"] if not one["passed"])
+
+
+def _about(path: Path, table: Path) -> bool:
+    """Whether a document is there and about this table."""
+    if not path.is_file():
+        return False
+    tables = read_document(path).get("tables") or {}
+    return bool((tables.get("synthetic") or {}).get("sha256") == file_digest(table))
+
+
+def _publish(job: Job) -> None:
+    """Spend the share for public figures once, before anything else is known of the table."""
+    order = job.order
+    if read_quality(order.run) is not None:
+        return
+    run = Run.load(order.run)
+    book = ledger_of(run, job.ledger)
+    charge = Certificate.from_dict(run.certificate).ledger
+    assert charge is not None  # or ledger_of would have refused
+    if book.state().entry(charge.entry, book.place).measured is not None:
+        job.notes.append(
+            "the share for public quality figures was spent by an attempt that was interrupted; "
+            "the bundle has no such figures"
+        )
+        return
+    if order.holdout is not None:
+        check_people(run.schema, order.train, order.holdout)
+    publish_quality(
+        order.run,
+        order.table,
+        order.holdout or order.train,
+        ledger=book,
+        progress=job.told("evaluate"),
+    )

@@ -1,0 +1,127 @@
+"""The stages that make tables: the split of the private one, and the draw of the synthetic one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dpsynth.documents import file_digest
+from dpsynth.opt_out import OptOut
+from dpsynth.order import Order
+from dpsynth.run import Run
+from dpsynth.sampler import Sampler
+from dpsynth.samples import read_samples, record_sample
+from dpsynth.split_table import leave_out, split_file
+from dpsynth.stage import Job, digest_of, require_unchanged
+from dpsynth.table import write_table
+from dpsynth.work_folder import Record
+
+
+class Split:
+    """Units on the opt-out list are left out, and a share is held out of the fit."""
+
+    name = "split"
+    purpose = "leave out who opted out, and hold a share of the units out of the fit"
+
+    def needed(self, order: Order) -> bool:
+        """Whether anything is left out or held out."""
+        return order.splits
+
+    def facts(self, order: Order) -> dict[str, Any]:
+        """Return what the split depends on; not the sizes that the schema declares."""
+        return {
+            "file: schema": order.schema.hash(),
+            "file: data": order.data_sha256,
+            "holdout": order.settings.holdout,
+            "file: opt_out": digest_of(order.settings.opt_out),
+        }
+
+    def result(self, order: Order) -> Path:
+        """Return the folder of both sides."""
+        return order.split
+
+    def complete(self, job: Job, record: Record) -> bool:
+        """Whether the sides are there, as they were dealt out."""
+        if not job.order.split.is_dir():
+            return False
+        require_unchanged(job, record)
+        return True
+
+    def carry_out(self, job: Job) -> list[Path]:
+        """Read the private table, and write its sides."""
+        order = job.order
+        told, data = job.told(self.name), order.settings.data
+        absent = None
+        if order.settings.opt_out is not None:
+            absent = OptOut.load(order.settings.opt_out, order.schema)
+            noun = "key was" if absent.lines == 1 else "keys were"
+            job.notes.append(f"{absent.lines} {noun} read from the opt-out list")
+        if order.holdout is not None:
+            return list(
+                split_file(
+                    data,
+                    order.schema,
+                    order.split,
+                    holdout=order.settings.holdout,
+                    opt_out=absent,
+                    progress=lambda part: told("reading", part),
+                )
+            )
+        assert absent is not None  # or else the stage is not needed
+        return [
+            leave_out(
+                data,
+                order.schema,
+                order.split,
+                absent,
+                progress=lambda part: told("reading", part),
+            )
+        ]
+
+
+class Sample:
+    """The synthetic table is drawn from the run, and nothing else is read."""
+
+    name = "sample"
+    purpose = "draw the synthetic table from the run"
+
+    def needed(self, order: Order) -> bool:
+        """Always."""
+        return True
+
+    def facts(self, order: Order) -> dict[str, Any]:
+        """Return rows and seed: with the run, they make the table."""
+        return {"rows": order.settings.rows, "seed": order.settings.seed}
+
+    def result(self, order: Order) -> Path:
+        """Return the table."""
+        return order.table
+
+    def complete(self, job: Job, record: Record) -> bool:
+        """Whether the table is there and is the one that the run's ``samples.json`` records.
+
+        If not, it is drawn again: the same run, rows and seed give the same table.
+        """
+        order = job.order
+        if not order.table.is_file():
+            return False
+        sha256 = file_digest(order.table)
+        wanted = (sha256, order.settings.rows, order.settings.seed, None, False)
+        return any(
+            (one.sha256, one.rows, one.seed, one.condition, one.plain) == wanted
+            for one in read_samples(order.run)
+        )
+
+    def carry_out(self, job: Job) -> list[Path]:
+        """Draw the table, and record it in the run."""
+        order, told = job.order, job.told(self.name)
+        rows, seed = order.settings.rows, order.settings.seed
+        assert rows is not None and seed is not None  # the settings are resolved
+        run = Run.load(order.run)
+        frames = Sampler.of(run).frames(
+            rows, seed=seed, progress=lambda part: told("drawing", part)
+        )
+        write_table(frames, order.table, run.schema, overwrite=True)
+        order.table.chmod(0o600)
+        record_sample(order.run, order.table, rows=rows, seed=seed)
+        return []
