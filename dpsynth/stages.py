@@ -43,7 +43,15 @@ if TYPE_CHECKING:
     from dpsynth.ledger import Ledger
     from dpsynth.override import Override
 
-STAGES: tuple[Stage, ...] = (*(Split(), Fit(), Sample(), Evaluate(), Audit(), Release(), Sign()),)
+STAGES: tuple[Stage, ...] = (
+    Split(),
+    Fit(),
+    Sample(),
+    Evaluate(),
+    Audit(),
+    Release(),
+    Sign(),
+)
 DONE, KEPT, SKIPPED, WAITING = "done", "kept", "not needed", "to do"
 
 
