@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PIP_TORCH ?=
 DEMO ?= demo
 
-.PHONY: help install install-dev demo test lint bench quality audit mutants fuzz gallery clean
+.PHONY: help install install-dev demo test lint bench quality audit mutants fuzz gallery site site-serve clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -61,5 +61,11 @@ fuzz: install-dev  ## feed bad files to every reader (a quarter of an hour; FUZZ
 gallery: install-dev  ## the pictures of docs/gallery.md, by headless Chromium (minutes)
 	$(BIN)/python bench/gallery.py
 
-clean:  ## remove .venv, caches and the demo
-	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+site: install-dev  ## the documentation site, into site/ (open site/index.html)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+site-serve: install-dev  ## the same on http://127.0.0.1:8000, renewed as docs/ changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
+
+clean:  ## remove .venv, caches, the site and the demo
+	rm -rf $(VENV) $(DEMO) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache
