@@ -56,10 +56,10 @@ def card(contents: Contents, verdicts: Sequence[Verdict], files: Iterable[str]) 
 
 
 def plain(text: str) -> str:
-    """Escape a text for Markdown: one line, without formatting, links or HTML.
+    r"""Escape a text for Markdown: one line, without formatting, links or HTML.
 
     >>> print(plain("1. a_b <i>[x](y)</i>, https://z"))
-    1\\. a\\_b \\<i\\>\\[x\\](y)\\</i\\>, https\\://z
+    1\. a\_b \<i\>\[x\](y)\</i\>, https\://z
     """
     return _FIRST.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", shown(text)))
 

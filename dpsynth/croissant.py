@@ -14,7 +14,7 @@ from typing import Any
 from dpsynth.bundle import CSV, PARQUET
 from dpsynth.certificate import Certificate
 from dpsynth.column_words import unit_of
-from dpsynth.limits import INFERENCE, collected, limits_of, personal
+from dpsynth.limits import collected, limits_of, personal
 from dpsynth.manifest import Heading, slug
 from dpsynth.schema import Column
 from dpsynth.schema_writer import category_value
@@ -85,7 +85,6 @@ def croissant(
         "rai:dataBiases": "A rare value, and with it a small group of people, is reproduced less "
         "faithfully than a common one; biases of the source are reproduced with the rest.",
         "rai:personalSensitiveInformation": personal(certificate),
-        "rai:dataSocialImpact": INFERENCE,
     }
     kept = {key: value for key, value in document.items() if value not in (None, [], "")}
     enumerations = [_enumeration(column) for column in schema.modelled if column.labels]

@@ -25,17 +25,23 @@ def dpia_of(folder: Path) -> tuple[str, ...]:
 
     Raises:
         InputError: the folder is neither, or its run claims nothing.
-        ArtifactError: it is damaged.
+        ArtifactError: the run is damaged.
+        VerificationError: the bundle does not verify.
     """
+    from dpsynth.run import Run
+    from dpsynth.verify import verify  # which makes the card, and with it this paragraph
+
     if (folder / PRIVACY).is_file():
+        verify(folder)
         schema = Schema.from_dict(read_document(folder / SCHEMA), source=SCHEMA)
         certificate = Certificate.from_dict(read_document(folder / PRIVACY))
     elif (folder / "run.json").is_file():
-        document = read_document(folder / "run.json")
-        if document.get("certificate") is None:
-            raise InputError(f"{folder} was fitted without privacy: there is nothing to tell of it")
-        schema = Schema.from_dict(document.get("schema", {}), source="run.json")
-        certificate = Certificate.from_dict(document["certificate"])
+        run = Run.load(folder)
+        if run.certificate is None or run.stamps:
+            raise InputError(
+                f"{folder} is stamped {', '.join(run.stamps)}: nothing may be claimed of it"
+            )
+        schema, certificate = run.schema, Certificate.from_dict(run.certificate)
     else:
         raise InputError(f"{folder} is neither a run nor a bundle")
     return dpia_paragraph(schema, certificate, read_audits(folder))
@@ -73,8 +79,11 @@ def _processing(schema: Schema, certificate: Certificate) -> str:
         f"Processing. From the table '{table}' (health data, GDPR Article 9) a generator "
         f"(model {certificate.model}) is trained, and from the generator alone a synthetic table "
         f"is drawn for [purpose]. The persons concerned are {who}. {len(schema.modelled)} columns "
-        "with publicly declared bounds and categories are modelled; all others are not read. The "
-        "legal basis of the training is [Article 6 and Article 9 (2), and national law]."
+        "with publicly declared bounds and categories are modelled; of all others, only those "
+        "that name persons or order their rows are used, and nothing is learned from them. The "
+        "quality of the table and attacks on it are judged inside the office, on real rows [if so: "
+        "of which some are held out of the training]. The legal basis of the training is [Article "
+        "6 and Article 9 (2), and national law]."
     )
 
 
@@ -94,7 +103,8 @@ def _measures(certificate: Certificate) -> str:
         "records, and holds the presence of a given one for as likely as not, may come to hold it "
         f"for {bound} likely. So what the presence of a person adds to singling out, linkability "
         "and inference (the risks that Opinion 05/2014 of the Article 29 Working Party names) is "
-        "bounded for every attack, not for a list of attacks that were tried."
+        "bounded for every attack, not for a list of attacks that were tried. For what a record "
+        "says of somebody who is known to be in the data, epsilon counts twice."
     )
 
 
@@ -104,10 +114,15 @@ def _ledger(certificate: Certificate) -> str:
         return "Accountability. No ledger was charged: the run cannot be released."
     fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
     policy = "a policy of the office" if charge.policy else "no policy"
+    all_fits = percent_at_most(
+        largest_posterior(_PRIOR, charge.epsilon_total, min(1.0, charge.delta_total))
+    )
+    bound = all_fits if all_fits.startswith("all") else f"at most {all_fits}"
     return (
         f"Accountability. A ledger counts every fit on dataset '{shown(charge.dataset)}': {fits} "
         f"when this was certified, with epsilon {figure_at_most(charge.epsilon_total)} in all, "
-        f"under {policy}. Its entries are chained by hashes, and the certificate holds its seal."
+        f"under {policy}; whoever sees the results of all of them may come to hold a presence for "
+        f"{bound} likely. Its entries are chained by hashes, and the certificate holds its seal."
     )
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dpsynth.errors import DpsynthError, Problem, VerificationError
+from dpsynth.page_text import shown
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Findings:
 
     def add(self, place: str, message: str) -> None:
         """Note a difference."""
-        self.problems.append(Problem(place, message))
+        self.problems.append(Problem(shown(place), message))
 
     def raise_if_any(self) -> None:
         """End a verification that found differences.

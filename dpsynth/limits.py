@@ -16,7 +16,10 @@ INFERENCE = (
     "are too small: they leave out the noise of privacy and the error of the model. A result that "
     "matters has to be confirmed on real records."
 )
-UNITS_APART = "Each row stands alone: rows are not linked to a person, and sequences of visits are not modelled."
+UNITS_APART = (
+    "Each row stands alone: rows are not linked to a person, and sequences of visits are not "
+    "modelled."
+)
 
 
 def limits_of(heading: Heading) -> tuple[str, ...]:
@@ -40,7 +43,8 @@ def collected(drawing: Drawing) -> str:
     """Say where the rows come from."""
     return (
         f"Every row was made up by a computer: drawn from a generator (model {drawing.model}) that "
-        "learned from records of people under differential privacy. No row is a record of a person."
+        "learned from records of people under differential privacy. A row can be like a real "
+        "record by chance."
     )
 
 
@@ -48,9 +52,9 @@ def personal(certificate: Certificate) -> str:
     """Say what the table may tell of persons."""
     who = "patient" if certificate.unit.name else "row of the source table"
     return (
-        "No record of a person is in it. The generator learned from personal health data; what it "
-        f"may tell of any one {who} is bounded by differential privacy with epsilon "
-        f"{figure_at_most(certificate.epsilon)} and delta {figure(certificate.delta)}, as "
-        "privacy.json proves. Whether the table counts as personal data is for its publisher to "
-        "assess."
+        "Its rows were drawn from a generator that learned from personal health data; a row can be "
+        f"like a real record by chance. What the presence of any one {who} adds to the table is "
+        f"bounded by differential privacy with epsilon {figure_at_most(certificate.epsilon)} and "
+        f"delta {figure(certificate.delta)}; privacy.json lists every event, so that anybody can "
+        "compute that. Whether the table counts as personal data is for its publisher to assess."
     )

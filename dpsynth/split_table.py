@@ -209,12 +209,21 @@ def _sides(
 
 
 def _gone(opt_out: OptOut, keys: Keys, count: int) -> npt.NDArray[np.bool_]:
-    """Tell which units opted out; warn where none did, since the keys may be written otherwise."""
+    """Tell which units opted out; warn of keys that are in no row.
+
+    Raises:
+        InputError: none of them is in the table.
+    """
     gone = opt_out.of_units(keys, count)
     if not gone.any():
+        raise InputError(
+            "nobody on the opt-out list is in the table: write its keys as they are in the table; "
+            "if the list is right and nobody of it is there, leave it out"
+        )
+    if (found := int(gone.sum())) < len(opt_out.keys):
         warnings.warn(
-            "nobody on the opt-out list is in the table: check that its keys are written as in the "
-            "table, and that it is the right list",
+            f"{found} of {len(opt_out.keys)} keys of the opt-out list are in the table; were the "
+            "others written otherwise?",
             DpsynthWarning,
             stacklevel=5,
         )

@@ -23,7 +23,7 @@ from dpsynth.ledger_entry import FAILED, READING
 from dpsynth.order import Order
 from dpsynth.permission import ledger_of
 from dpsynth.run import Run
-from dpsynth.stage import Job
+from dpsynth.stage import Job, digest_of
 from dpsynth.work_folder import SCHEMA, Attempt, Record
 
 
@@ -42,6 +42,8 @@ class Fit:
         told = order.settings
         return {
             "file: data": order.data_sha256,
+            "file: opt_out": digest_of(order.settings.opt_out),
+            "holdout": order.settings.holdout,
             "file: schema": order.fitted.hash(),
             **{name: getattr(told, name) for name in ("dataset", "epsilon", "delta", "model")},
             **{name: getattr(told, name) for name in ("publish_quality", "tier", "purpose")},
@@ -63,6 +65,11 @@ class Fit:
             return False
         run = Run.load(order.run)
         charge = _require_ours(run, order)
+        if charge.entry not in {one.entry for one in job.work.log.fits}:
+            raise ArtifactError(
+                f"{order.run} is not the run that was fitted here; put the right one back, or take "
+                "another work folder"
+            )
         book = ledger_of(run, job.ledger)
         entry = book.state().entry(charge.entry, book.place)
         if entry.status == READING:

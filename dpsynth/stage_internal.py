@@ -13,7 +13,7 @@ from dpsynth.audit import Real, Trained, audit_run
 from dpsynth.audit_file import read_audits
 from dpsynth.certificate import Certificate
 from dpsynth.documents import file_digest, read_document
-from dpsynth.errors import Note
+from dpsynth.errors import InputError, Note
 from dpsynth.evaluate import Candidate, check_people, evaluate
 from dpsynth.internal_results import AUDIT, EVALUATION, check_place
 from dpsynth.order import Order
@@ -113,7 +113,7 @@ class Audit:
                 output=order.internal,
                 progress=job.told(self.name),
             )
-        except Exception as error:
+        except InputError as error:
             if real is not None:
                 error.add_note(
                     Note(

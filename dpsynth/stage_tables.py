@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 from dpsynth.documents import file_digest
+from dpsynth.errors import InputError
 from dpsynth.opt_out import OptOut
 from dpsynth.order import Order
 from dpsynth.run import Run
@@ -41,15 +43,27 @@ class Split:
         return order.split
 
     def complete(self, job: Job, record: Record) -> bool:
-        """Whether the sides are there, as they were dealt out."""
-        if not job.order.split.is_dir():
-            return False
-        require_unchanged(job, record)
-        return True
+        """Whether the sides are there, as they were dealt out.
+
+        Raises:
+            InputError: they are gone, and a fit was made from them: sides that are dealt anew would
+                hold people out who are in the fit.
+        """
+        if job.order.split.is_dir() and record.seconds is not None:
+            require_unchanged(job, record)
+            return True
+        if job.work.log.fits:
+            raise InputError(
+                f"{job.order.split} is gone, and a fit was made from it; the holdout cannot be "
+                "dealt again. Put it back, or take another output and work folder"
+            )
+        return False
 
     def carry_out(self, job: Job) -> list[Path]:
         """Read the private table, and write its sides."""
         order = job.order
+        if order.split.is_dir():
+            shutil.rmtree(order.split)  # it was interrupted before its digests were noted
         told, data = job.told(self.name), order.settings.data
         absent = None
         if order.settings.opt_out is not None:

@@ -147,6 +147,10 @@ def run_stages(
     assert seed is not None  # the settings are resolved
     with WorkFolder.open(folder, seed) as work:
         job = Job(order, work, ledger, asked, fit_again, override, progress or _silent)
+        for stage in STAGES:  # before any of them is carried out
+            record = work.record(stage.name)
+            if record is not None and record.seconds is not None and stage.needed(order):
+                work.require_same(stage.name, stage.facts(order))
         states = []
         for stage in STAGES:
             state = _brought_about(stage, job)

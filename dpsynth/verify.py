@@ -13,9 +13,10 @@ that the publisher did not sign. With the ledger: a certificate that it did not 
 What is not, without the key: whoever rewrites the whole bundle consistently can put any table that
 fits the schema into it, state more noise than was added (and the smaller epsilon that goes with
 it), leave out an audit, or name another ledger. ``plan_sha256`` and the hashes show damage and
-careless edits, not a forger's; the signature does. What another version of dpsynth derived is held
-to its hash alone. That the noise was really drawn is shown by tests and audits of the program, not
-by the bundle.
+careless edits, not a forger's; the signature does. How a table is encoded (quotes in the text,
+bytes of the Parquet file that no row needs) is not compared, only what it says. What another
+version of dpsynth derived is held to its hash alone, and accepted only if that is asked for. That
+the noise was really drawn is shown by tests and audits of the program, not by the bundle.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from dpsynth.certificate import Certificate
 from dpsynth.contents import Contents
 from dpsynth.decision import disputes
 from dpsynth.derived import DERIVED, Derived, profile_of
-from dpsynth.documents import file_digest, read_document, read_plain_bytes
+from dpsynth.documents import file_digest, read_document, read_plain_bytes, written
 from dpsynth.errors import InputError, Problem, VerificationError
 from dpsynth.findings import Findings
-from dpsynth.manifest import Heading
+from dpsynth.manifest import Heading, manifest
 from dpsynth.quality_file import Quality
 from dpsynth.schema import Schema
 
@@ -51,7 +52,11 @@ if TYPE_CHECKING:
 
 
 def verify(
-    bundle: str | Path, *, key: str | Path | None = None, ledger: Book | None = None
+    bundle: str | Path,
+    *,
+    key: str | Path | None = None,
+    ledger: Book | None = None,
+    other_version: bool = False,
 ) -> list[str]:
     """Check everything that a bundle says about itself.
 
@@ -59,6 +64,8 @@ def verify(
         bundle: its folder.
         key: file of the publisher's public key; the manifest must be signed with it.
         ledger: the ledger that charged the fit; it must hold all that the certificate says.
+        other_version: accept a bundle that says that another dpsynth wrote it, whose page, card and
+            documents this one cannot compare; without a signature anything may stand in them.
 
     Returns:
         The checks that passed, a sentence each.
@@ -82,6 +89,7 @@ def verify(
     contents = _Reader(folder, found, findings).contents()
     findings.raise_if_any()
     if contents is not None:  # it is
+        _canonical(folder, contents, findings, other_version=other_version)
         _derived(folder, contents, findings)
     if ledger is not None:
         _ledger(folder, ledger, findings)
@@ -193,6 +201,39 @@ class _Reader:
                 if audits.run_sha256 != drawing.run_sha256:
                     findings.add(AUDIT, "holds the audits of another run")
         return audits
+
+
+def _canonical(
+    folder: Path, contents: Contents, findings: Findings, *, other_version: bool
+) -> None:
+    """Hold each document to the bytes that a release writes: nothing travels along in its gaps."""
+    writer = contents.heading.writer
+    if writer != __version__:
+        if not other_version:
+            findings.add(
+                MANIFEST,
+                f"says that dpsynth {writer} wrote it; this is {__version__}, which cannot compare "
+                "page, card and documents: use that version, or accept it (--other-version)",
+            )
+        return
+    documents = {
+        MANIFEST: manifest(folder, contents.heading),
+        SCHEMA: contents.heading.schema.to_dict(),
+        PRIVACY: contents.certificate.to_dict(),
+    }
+    if contents.quality is not None:
+        documents[QUALITY] = contents.quality.to_dict()
+    if contents.audits is not None:
+        documents[AUDIT] = contents.audits.to_dict()
+    before = len(findings.problems)
+    for path, document in documents.items():
+        with findings.step(path):
+            if read_plain_bytes(folder / path) != written(document):
+                findings.add(
+                    path, "is not written as a release writes it: something may hide in it"
+                )
+    if len(findings.problems) == before:
+        findings.checks.append("every document is written as a release writes it")
 
 
 def _derived(folder: Path, contents: Contents, findings: Findings) -> None:

@@ -15,6 +15,7 @@ import pytest
 from dpsynth.certificate import certify
 from dpsynth.charge import Charge
 from dpsynth.codec import Codec
+from dpsynth.documents import written
 from dpsynth.errors import VerificationError
 from dpsynth.ledger import Ledger
 from dpsynth.models.base import Domain
@@ -196,12 +197,12 @@ class Forger:
                 if "bytes" in item:
                     item["bytes"] = len(content)
                 item["hash"] = "sha256:" + hashlib.sha256(content).hexdigest()
-        (self.bundle / "datapackage.json").write_text(json.dumps(manifest))
+        (self.bundle / "datapackage.json").write_bytes(written(manifest))
 
     def edit(self, file: str, change: Callable[[dict[str, Any]], Any]) -> None:
         document = self.read(file)
         change(document)
-        (self.bundle / file).write_text(json.dumps(document))
+        (self.bundle / file).write_bytes(written(document))
         self.relist()
 
     def recertify(self, change: Callable[[dict[str, Any]], Any]) -> None:

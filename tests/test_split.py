@@ -370,9 +370,16 @@ def test_rows_without_a_key_are_on_no_list(tmp_path: Path) -> None:
     assert [row.split(";")[0] for row in train.read_text().splitlines()[1:]] == ["NA", "NA", "c"]
 
 
-def test_a_list_that_names_nobody_of_the_table_is_told(schema: Schema) -> None:
+def test_a_list_that_names_nobody_of_the_table_is_refused(schema: Schema) -> None:
     listed = OptOut.of(["Quokka7Zx"], schema)
-    with pytest.warns(DpsynthWarning, match="nobody on the opt-out list") as told:
+    with pytest.raises(InputError, match="nobody on the opt-out list") as told:
+        split(frame(20), schema, holdout=0.5, seed=1, opt_out=listed)
+    assert "uokka" not in str(told.value)
+
+
+def test_keys_that_are_in_no_row_are_counted(schema: Schema) -> None:
+    listed = OptOut.of(["Quokka7Zx", "a3"], schema)
+    with pytest.warns(DpsynthWarning, match="1 of 2 keys of the opt-out list") as told:
         split(frame(20), schema, holdout=0.5, seed=1, opt_out=listed)
     assert "uokka" not in str(told[0].message)
 

@@ -462,6 +462,51 @@ def test_other_data_under_the_same_name_are_noticed(office: Office) -> None:
     assert "female" not in str(refused.value) and file_digest(data) not in str(refused.value)
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_an_opt_out_list_cannot_come_or_go_after_the_fit(
+    office: Office, cohort: pd.DataFrame, first: bool
+) -> None:
+    """Also where nobody is held out, and the split is needed for the list alone."""
+    gone = office.path("gone.txt")
+    gone.write_text("\n".join(cohort["patient_id"].unique()[:3]))
+    lists = [gone if first else None, None if first else gone]
+    with pytest.raises(KeyboardInterrupt):
+        office.run(at="sample", holdout=0.0, opt_out=lists[0])
+    with pytest.raises(InputError, match="opt_out was"):
+        office.run(holdout=0.0, opt_out=lists[1])
+    assert not office.path("bundle").exists() and office.statuses == ["charged"]
+    office.run(holdout=0.0, opt_out=lists[0])
+
+
+def test_a_list_on_which_nobody_is_stops_before_the_charge(office: Office) -> None:
+    office.path("gone.txt").write_text("somebody else\n")
+    with pytest.raises(InputError, match="nobody on the opt-out list"):
+        office.run(opt_out=office.path("gone.txt"))
+    assert not Ledger().entries()
+
+
+def test_a_split_that_a_fit_was_made_from_is_not_dealt_again(office: Office) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        office.run(at="sample")
+    office.work.joinpath("split").rename(office.path("aside"))
+    with pytest.raises(InputError, match="the holdout cannot be dealt again"):
+        office.run()
+    office.path("aside").rename(office.work / "split")
+    assert states(office.run())["fit"] == KEPT
+
+
+def test_the_run_of_another_work_folder_is_refused(office: Office) -> None:
+    other = {"output": office.path("other")}
+    for changes in ({}, other):
+        with pytest.raises(KeyboardInterrupt):
+            office.run(at="sample", **changes)
+    run = office.work / "run"
+    run.rename(office.path("aside"))
+    office.path("other.work").joinpath("run").rename(run)
+    with pytest.raises(ArtifactError, match="is not the run that was fitted here"):
+        office.run()
+
+
 @pytest.mark.parametrize("file", ["split/train.csv", "split/holdout.csv"])
 def test_a_side_of_the_split_that_was_changed_is_noticed(office: Office, file: str) -> None:
     with pytest.raises(KeyboardInterrupt):

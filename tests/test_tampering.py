@@ -214,14 +214,54 @@ def test_a_removed_or_foreign_signature_is_found(
         verify(signed, key=keys[1])
 
 
-def test_a_manifest_that_is_written_otherwise_is_found_by_the_key(
-    signed: Path, keys: tuple[Path, Path]
+def without_gaps(document: Any) -> bytes:
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize("file", ["datapackage.json", "schema.json", "privacy.json"])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        lambda d: d | {"JANE DOE, born 1980": None},
+        lambda d: d | {"note": "JANE DOE"},
+        lambda d: dict(reversed(d.items())),
+    ],
+)
+def test_nothing_hides_in_a_document(
+    bundle: Path, forger: Forger, file: str, hidden: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    document = json.loads((signed / "datapackage.json").read_text())
-    (signed / "datapackage.json").write_text(json.dumps(document))
-    verify(signed)  # the same words
-    with pytest.raises(VerificationError, match=SIGNATURE):
-        verify(signed, key=keys[1])
+    (bundle / file).write_bytes(written(hidden(read_document(bundle / file))))
+    if file != "datapackage.json":
+        forger.relist()
+    assert file in forger.findings()
+
+
+@pytest.mark.parametrize("file", ["datapackage.json", "schema.json", "privacy.json"])
+def test_a_document_without_its_gaps_is_found(bundle: Path, forger: Forger, file: str) -> None:
+    (bundle / file).write_bytes(without_gaps(read_document(bundle / file)))
+    if file != "datapackage.json":
+        forger.relist()
+    assert f"{file}: is not written as a release writes it" in forger.findings()
+
+
+def test_what_another_version_wrote_is_accepted_only_if_asked_for(
+    bundle: Path, forger: Forger
+) -> None:
+    (bundle / "CARD.md").write_text("# Anonymous data")
+    forger.edit("datapackage.json", lambda d: d["dpsynth"].update(writer="9.9.9"))
+    assert "says that dpsynth 9.9.9 wrote it" in forger.findings()
+    assert any("its listed SHA-256" in line for line in verify(bundle, other_version=True))
+
+
+def test_names_of_files_cannot_steer_a_terminal(bundle: Path, forger: Forger) -> None:
+    (bundle / "\x1b[2Jverified").write_text("x")
+    assert "\x1b" not in forger.findings() and "[U+001B][2Jverified" in forger.findings()
+
+
+@pytest.mark.parametrize("entry", [{"run_sha256": "`<img>`"}, {"condition": "age > \x1b[2J"}])
+def test_a_drawing_has_no_text_of_its_own(forger: Forger, entry: dict[str, str]) -> None:
+    forger.edit("datapackage.json", lambda d: d["dpsynth"]["drawing"].update(entry))
+    assert "datapackage.json: dpsynth.drawing." in forger.findings()
 
 
 def test_a_key_that_is_none_is_a_usage_error(signed: Path, keys: tuple[Path, Path]) -> None:

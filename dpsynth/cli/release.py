@@ -82,6 +82,11 @@ def _show_schema(context: click.Context, option: click.Parameter, asked: bool) -
 @click.option("--key", type=click.Path(), help="The publisher's public key: who signed this?")
 @click.option("--ledger", is_flag=True, help="Hold it against the ledger at hand as well.")
 @click.option(
+    "--other-version",
+    is_flag=True,
+    help="Accept what another dpsynth wrote; page, card and documents are NOT compared.",
+)
+@click.option(
     "--show-schema",
     is_flag=True,
     is_eager=True,
@@ -90,7 +95,14 @@ def _show_schema(context: click.Context, option: click.Parameter, asked: bool) -
     help="Print the JSON Schema of privacy.json, the certificate.",
 )
 @output_options
-def verify(bundle: str, key: str | None, ledger: bool, as_json: bool, quiet: bool) -> None:
+def verify(
+    bundle: str,
+    key: str | None,
+    ledger: bool,
+    other_version: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Check BUNDLE: every hash, every cell against the schema, the certificate re-accounted.
 
     With --key the signature too, with --ledger (in the office) the ledger that DPSYNTH_LEDGER
@@ -104,7 +116,7 @@ def verify(bundle: str, key: str | None, ledger: bool, as_json: bool, quiet: boo
             from dpsynth.ledger import Ledger
 
             book = Ledger.present()
-        checks = check(Path(bundle), key=key, ledger=book)
+        checks = check(Path(bundle), key=key, ledger=book, other_version=other_version)
         lines = [*[f"ok  {line}" for line in checks], f"{bundle} verified"]
         values = {"bundle": bundle, "verified": True, "signed": key is not None, "checks": checks}
         console.result("verify", values, lines)
