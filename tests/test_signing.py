@@ -88,6 +88,7 @@ def test_a_forger_who_renews_every_hash_is_found_by_the_signature(
     bundle: Path, key: Path, forger: Forger
 ) -> None:
     sign(bundle, key)
+    (bundle / "CARD.md").write_text("# Another card")
     forger.relist()
     with pytest.raises(VerificationError, match="is not this key's signature of this manifest"):
         verify(bundle, key=public_of(key))
