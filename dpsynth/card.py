@@ -6,6 +6,7 @@ it can neither format nor link.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 
@@ -66,17 +67,21 @@ def plain(text: str) -> str:
 
 def _front(heading: Heading) -> list[str]:
     """Write what hubs read: YAML between lines of dashes, each value quoted as JSON is."""
-    from json import dumps
-
     about = heading.about
-    values = {
+    values: dict[str, str | list[str] | None] = {
         "pretty_name": heading.title,
         "license": about.licence,
         "version": about.version,
         "tags": ["synthetic", "differential-privacy", "tabular", *about.keywords],
     }
-    lines = [f"{key}: {dumps(value)}" for key, value in values.items() if value]
+    lines = [f"{key}: {_quoted(value)}" for key, value in values.items() if value]
     return ["---", *lines, "---"]
+
+
+def _quoted(value: str | list[str]) -> str:
+    """Quote a text, or each of a list, as JSON and YAML both do."""
+    told = shown(value) if isinstance(value, str) else [shown(one) for one in value]
+    return json.dumps(told, ensure_ascii=False)
 
 
 def _dataset(heading: Heading, files: Iterable[str]) -> list[str]:

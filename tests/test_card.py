@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dpsynth.about import About
 from dpsynth.audit_file import Audits
@@ -105,9 +106,12 @@ def test_no_text_formats_or_links(written: Callable[..., str], contents: Content
     for line in told:
         own = line.split("\\<script")[1].split("# e")[0]  # as far as the text goes
         assert not re.search(r"(?<!\\)[<>*`~#\[\]|]", own) and "http://" not in own
-    import yaml
-
     assert yaml.safe_load(text.split("---")[1])["pretty_name"] == EVIL
+
+
+def test_the_front_matter_takes_any_letter(written: Callable[..., str]) -> None:
+    title = "Visits \U0001f3e5: caf\xe9"
+    assert yaml.safe_load(written(About(title=title)).split("---")[1])["pretty_name"] == title
 
 
 @pytest.mark.parametrize(
