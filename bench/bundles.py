@@ -158,8 +158,8 @@ def tampered(bundle: Path, copy: Path, change: Change, renewed: bool, public: Pa
         manifest = json.loads((copy / "datapackage.json").read_text())
         for item in manifest["resources"]:
             item["hash"] = f"sha256:{file_digest(copy / item['path'])}"
-            if "bytes" in item:
-                item["bytes"] = (copy / item["path"]).stat().st_size
+            counted = "bytes" if "bytes" in item else "dpsynth:bytes"
+            item[counted] = (copy / item["path"]).stat().st_size
         (copy / "datapackage.json").write_bytes(written(manifest))
     return f"{finding(copy, None)} | {finding(copy, public)}"
 

@@ -19,7 +19,7 @@ from fuzz_documents import as_json, changed, document_text
 from fuzz_good import Files, write_files
 from fuzz_tables import columns, csv_file, parquet_file
 
-from dpsynth.documents import digest
+from dpsynth.documents import digest, written
 from dpsynth.errors import DpsynthError
 from dpsynth.schema import Schema
 
@@ -128,9 +128,10 @@ def _relist(files: Files) -> None:
         manifest = json.loads(files["datapackage.json"])
         for item in manifest["resources"]:
             content = files[item["path"]]
-            item["bytes"] = len(content)
+            counted = "bytes" if "bytes" in item else "dpsynth:bytes"
+            item[counted] = len(content)
             item["hash"] = "sha256:" + hashlib.sha256(content).hexdigest()
-        files["datapackage.json"] = json.dumps(manifest).encode()
+        files["datapackage.json"] = written(manifest)
 
 
 def _write(rng: Random, files: Files, folder: Path, *, strange: bool) -> None:

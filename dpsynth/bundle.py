@@ -23,6 +23,7 @@ SCHEMA, PRIVACY = "schema.json", "privacy.json"
 QUALITY, AUDIT = "quality.json", "audit.json"
 REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
 MOST_CSV_ROWS = 1_000_000
+PARQUET_SIZE = "dpsynth:bytes"  # see listed_files
 
 _JSON = {"format": "json", "mediatype": "application/json", "encoding": "utf-8"}
 KINDS: dict[str, dict[str, Any]] = {
@@ -97,12 +98,13 @@ def _in_parquet(field: dict[str, Any]) -> dict[str, Any]:
     return field | {"type": kind, "missingValues": ["", "nan"]}
 
 
-def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int | None, dict[str, Any]]]:
+def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str, Any]]]:
     """Read a manifest's list of files, trusting none of its paths.
 
     Returns:
-        For each path its SHA-256, its size in bytes, and the rest of its description. The Parquet
-        file has no size: frictionless does not count its bytes, and would find them missing.
+        For each path its SHA-256, its size in bytes, and the rest of its description. The size
+        of the Parquet file has a name of its own: frictionless does not count its bytes, and would
+        find them missing.
 
     Raises:
         ArtifactError: a path leaves the bundle, occurs twice or is unknown to this version, or a
@@ -111,7 +113,7 @@ def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int | None, d
     resources = document.get("resources")
     if not isinstance(resources, list):
         raise ArtifactError("resources: a list is expected")
-    files: dict[str, tuple[str, int | None, dict[str, Any]]] = {}
+    files: dict[str, tuple[str, int, dict[str, Any]]] = {}
     for index, resource in enumerate(resources):
         place = f"resources[{index}]"
         if not isinstance(resource, dict):
@@ -126,9 +128,9 @@ def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int | None, d
         found = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))
         if found is None:
             raise ArtifactError(f"{place}.hash is no SHA-256")
-        size = None if path == PARQUET else whole(resource.get("bytes"), f"{place}.bytes", least=0)
-        counted = {"hash"} if size is None else {"hash", "bytes"}
-        rest = {key: value for key, value in resource.items() if key not in counted}
+        counted = PARQUET_SIZE if path == PARQUET else "bytes"
+        size = whole(resource.get(counted), f"{place}.{counted}", least=0)
+        rest = {key: value for key, value in resource.items() if key not in ("hash", counted)}
         files[path] = (found[1], size, rest)
     absent = sorted(REQUIRED - set(files))
     if absent:

@@ -48,7 +48,7 @@ def read_manifest(folder: Path, found: set[str], findings: Findings) -> dict[str
             if path not in found:
                 findings.add(path, "is missing")
                 continue
-            same_size = size in (None, (folder / path).stat().st_size)
+            same_size = (folder / path).stat().st_size == size
             if not same_size or file_digest(folder / path) != sha256:
                 findings.add(path, "was changed: its size or SHA-256 is not the listed one")
     return document

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpsynth import __version__
 from dpsynth.about import About
-from dpsynth.bundle import FORMAT, KINDS, PARQUET, VERSION, described
+from dpsynth.bundle import FORMAT, KINDS, PARQUET, PARQUET_SIZE, VERSION, described
 from dpsynth.documents import as_object, check_format, check_keys, file_digest, text
 from dpsynth.drawing import Drawing
 from dpsynth.errors import ArtifactError, InputError
@@ -83,7 +83,8 @@ def manifest(folder: Path, heading: Heading) -> dict[str, Any]:
     resources = []
     for path in KINDS:
         if (folder / path).exists():
-            size = {} if path == PARQUET else {"bytes": (folder / path).stat().st_size}
+            counted = PARQUET_SIZE if path == PARQUET else "bytes"
+            size = {counted: (folder / path).stat().st_size}
             digest = {"hash": f"sha256:{file_digest(folder / path)}"}
             resources.append(described(path, heading.schema) | size | digest)
     return heading.to_dict() | {"resources": resources}

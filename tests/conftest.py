@@ -194,8 +194,8 @@ class Forger:
             path = self.bundle / item["path"]
             if path.is_file():
                 content = path.read_bytes()
-                if "bytes" in item:
-                    item["bytes"] = len(content)
+                counted = "bytes" if "bytes" in item else "dpsynth:bytes"
+                item[counted] = len(content)
                 item["hash"] = "sha256:" + hashlib.sha256(content).hexdigest()
         (self.bundle / "datapackage.json").write_bytes(written(manifest))
 

@@ -33,7 +33,7 @@ _COMMANDS = {
     "compare": ("dpsynth.cli.evaluate", "compare"),
     "audit": ("dpsynth.cli.audit", "audit"),
     "release": ("dpsynth.cli.release", "release"),
-    "verify": ("dpsynth.cli.release", "verify"),
+    "verify": ("dpsynth.cli.verify", "verify"),
     "dpia": ("dpsynth.cli.release", "dpia"),
     "keygen": ("dpsynth.cli.key", "keygen"),
     "sign": ("dpsynth.cli.key", "sign"),

@@ -121,7 +121,8 @@ def documents(folder: Path) -> dict[str, Any]:
         if path.name == "run.json":
             del document["state"]["tensors"], document["config"]
         for resource in document.get("resources", ()):
-            del resource["bytes"]
+            resource.pop("bytes", None)
+            resource.pop("dpsynth:bytes", None)
         found[str(path.relative_to(folder))] = document
     found["layout"] = str(pq.read_schema(folder / "bundle/data/synthetic.parquet"))
     found["header"] = (folder / "bundle/data/synthetic.csv").read_text().splitlines()[0]

@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from dpsynth.documents import written
 from dpsynth.schema import Schema
 
 Visits = Callable[[int], pd.DataFrame]
@@ -140,5 +141,6 @@ def renew(bundle: Path) -> None:
     manifest = json.loads((bundle / "datapackage.json").read_text())
     for item in manifest["resources"]:
         content = (bundle / item["path"]).read_bytes()
-        item |= {"bytes": len(content), "hash": f"sha256:{hashlib.sha256(content).hexdigest()}"}
-    (bundle / "datapackage.json").write_text(json.dumps(manifest))
+        counted = "bytes" if "bytes" in item else "dpsynth:bytes"
+        item |= {counted: len(content), "hash": f"sha256:{hashlib.sha256(content).hexdigest()}"}
+    (bundle / "datapackage.json").write_bytes(written(manifest))
