@@ -8,7 +8,6 @@ from a private row. An audit of tables, ``internal/audit.json``, is another docu
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +24,7 @@ from dpsynth.documents import (
     parsed,
     read_document,
     read_plain_bytes,
+    sha256_text,
     text,
     written,
 )
@@ -81,9 +81,7 @@ class Audits:
             )
         check_keys(document, place, ("format", "version", *names(cls)))
         check_format(document, place, FORMAT, VERSION)
-        sha256 = text(document["run_sha256"], f"{place}: run_sha256")
-        if not re.fullmatch("[0-9a-f]{64}", sha256):
-            raise ArtifactError(f"{place}: run_sha256 is no SHA-256 in hex")
+        sha256 = sha256_text(document["run_sha256"], f"{place}: run_sha256")
         audits = several(
             PublicAudit.from_dict,
             document["audits"],

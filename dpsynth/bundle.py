@@ -22,6 +22,7 @@ PARQUET, CSV = "data/synthetic.parquet", "data/synthetic.csv"
 SCHEMA, PRIVACY = "schema.json", "privacy.json"
 QUALITY, AUDIT = "quality.json", "audit.json"
 REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
+SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
 MOST_CSV_ROWS = 1_000_000
 PARQUET_SIZE = "dpsynth:bytes"  # see listed_files
 

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpsynth.bundle import MANIFEST, SIGNATURE, described, listed_files
+from dpsynth.bundle import MANIFEST, SIGNATURE, SIGNATURE_BYTES, described, listed_files
 from dpsynth.documents import file_digest, parsed, read_plain_bytes
 from dpsynth.findings import Findings
 from dpsynth.manifest import Heading
@@ -15,8 +15,6 @@ from dpsynth.schema import Schema
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
 
 
 def found_files(folder: Path, findings: Findings) -> set[str]:

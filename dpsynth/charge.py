@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
-from dpsynth.documents import check_keys, number, text, texts, whole
+from dpsynth.documents import check_keys, number, sha256_text, text, texts, whole
 from dpsynth.errors import ArtifactError
 
 if TYPE_CHECKING:
     from dpsynth.ledger_book import Book
     from dpsynth.ledger_entry import Entry
-
-_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -86,15 +83,9 @@ class Charge:
             epsilon_total=number(document["epsilon_total"], f"{place}.epsilon_total", above=0),
             delta_total=number(document["delta_total"], f"{place}.delta_total", above=0),
             record=whole(document["record"], f"{place}.record", least=1),
-            seal=_sha256(document["seal"], f"{place}.seal"),
-            policy=None if policy is None else _sha256(policy, f"{place}.policy"),
+            seal=sha256_text(document["seal"], f"{place}.seal"),
+            policy=None if policy is None else sha256_text(policy, f"{place}.policy"),
         )
         if charge.dataset.lower() not in charge.scope:
             raise ArtifactError(f"{place}.scope does not hold the dataset")
         return charge
-
-
-def _sha256(value: Any, place: str) -> str:
-    if not _SHA256.fullmatch(text(value, place)):
-        raise ArtifactError(f"{place} is no SHA-256 in hex")
-    return str(value)

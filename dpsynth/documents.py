@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -147,6 +148,13 @@ def text(value: Any, place: str) -> str:
     if not isinstance(value, str):
         raise ArtifactError(f"{place}: text is expected")
     return value
+
+
+def sha256_text(value: Any, place: str) -> str:
+    """Check that a value is a SHA-256 in hexadecimal digits."""
+    if not re.fullmatch("[0-9a-f]{64}", text(value, place)):
+        raise ArtifactError(f"{place} is no SHA-256 in hex")
+    return str(value)
 
 
 def texts(value: Any, place: str) -> tuple[str, ...]:

@@ -28,14 +28,14 @@ def dpia_of(folder: Path) -> tuple[str, ...]:
         ArtifactError: the run is damaged.
         VerificationError: the bundle does not verify.
     """
-    from dpsynth.run import Run
+    from dpsynth.run import DOCUMENT, Run
     from dpsynth.verify import verify  # which makes the card, and with it this paragraph
 
     if (folder / PRIVACY).is_file():
         verify(folder)
         schema = Schema.from_dict(read_document(folder / SCHEMA), source=SCHEMA)
         certificate = Certificate.from_dict(read_document(folder / PRIVACY))
-    elif (folder / "run.json").is_file():
+    elif (folder / DOCUMENT).is_file():
         run = Run.load(folder)
         if run.certificate is None or run.stamps:
             raise InputError(

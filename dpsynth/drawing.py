@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dpsynth.documents import check_keys, text, truth, whole
+from dpsynth.documents import check_keys, sha256_text, text, truth, whole
 from dpsynth.errors import ArtifactError
 
 
@@ -45,18 +44,12 @@ class Drawing:
         condition = document["condition"]
         return cls(
             model=text(document["model"], f"{place}.model"),
-            run_sha256=_sha256(document["run_sha256"], f"{place}.run_sha256"),
+            run_sha256=sha256_text(document["run_sha256"], f"{place}.run_sha256"),
             rows=whole(document["rows"], f"{place}.rows", least=1),
             seed=whole(document["seed"], f"{place}.seed", least=0),
             condition=None if condition is None else _line(condition, f"{place}.condition"),
             plain=truth(document["plain"], f"{place}.plain"),
         )
-
-
-def _sha256(value: Any, place: str) -> str:
-    if not re.fullmatch("[0-9a-f]{64}", text(value, place)):
-        raise ArtifactError(f"{place} is no SHA-256 in hex")
-    return str(value)
 
 
 def _line(value: Any, place: str) -> str:

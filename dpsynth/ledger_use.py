@@ -41,6 +41,18 @@ class Opened:
     run: str | None = None
 
 
+def default_ledger(*, stacklevel: int) -> Ledger:
+    """Open the default ledger; say so where it is made, for a new one knows of nothing spent."""
+    book = Ledger()
+    if book.made:
+        warnings.warn(
+            f"a new ledger was made: {book.place}; it knows of nothing that was spent before",
+            DpsynthWarning,
+            stacklevel=stacklevel,
+        )
+    return book
+
+
 @contextmanager
 def charged(
     ledger: Ledger | None, plan: PrivacyPlan, schema: Schema, model: str, use: Use

@@ -7,7 +7,6 @@ charged, and only then is the first row read.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +17,9 @@ from dpsynth.certificate import certify
 from dpsynth.codec import Codec
 from dpsynth.cohort import Cohort, read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.errors import DpsynthWarning, InputError
+from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
-from dpsynth.ledger_use import Use, charged, compare_source
+from dpsynth.ledger_use import Use, charged, compare_source, default_ledger
 from dpsynth.models.base import Domain, Generator, Progress, silent
 from dpsynth.models.presets import choose, shares_of
 from dpsynth.models.registry import AUTO, DEFAULT, NAMES, check_model, generator_class
@@ -163,7 +162,7 @@ def fit(
         stamps.append("no-ledger")
         book = None
     else:
-        book = ledger or _default_ledger()
+        book = ledger or default_ledger(stacklevel=3)
 
     use = Use(dataset, purpose, tier, policy)
     with charged(book, prepared.plan, schema, model, use) as opened:
@@ -239,18 +238,6 @@ def fit_not_private(
     if output is not None:
         run.save(output)
     return run
-
-
-def _default_ledger() -> Ledger:
-    """Open the default ledger; say so where it is made, for a new one knows of nothing spent."""
-    book = Ledger()
-    if book.made:
-        warnings.warn(
-            f"a new ledger was made: {book.place}; it knows of nothing that was spent before",
-            DpsynthWarning,
-            stacklevel=3,
-        )
-    return book
 
 
 def _read(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dpsynth.accounting import SMALLEST_DELTA
-from dpsynth.errors import InputError, Problem, SchemaError
+from dpsynth.plain_files import read_plain, refusal
 from dpsynth.policy import NAME, VERSION, Cap, Caps, Group, Policy, Population, Tier
-from dpsynth.schema_files import SUFFIXES, parse_json, parse_yaml
 from dpsynth.schema_parts import Findings, Part
-from dpsynth.schema_wording import did_you_mean, listed, printable, shown
+from dpsynth.schema_wording import did_you_mean, listed, shown
 
-LARGEST_FILE = 2**20
 MOST_PEOPLE = 20
 
 TOP_KEYS = (
@@ -36,23 +34,7 @@ def read_document(path: str | Path) -> Any:
     Raises:
         InputError: it is missing, too large, or not plain YAML or JSON.
     """
-    path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path} is no policy file; its name ends in {listed(SUFFIXES)}")
-    try:
-        if not path.is_file():
-            raise InputError(f"policy file {path} does not exist, or is no plain file")
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise InputError(f"policy file {path} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST_FILE:
-        raise InputError(f"policy file {path} is larger than 1 MiB; a policy is not")
-    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
-    try:
-        return parse(content, str(path))
-    except SchemaError as error:
-        raise _refusal(str(path), error.problems) from None
+    return read_plain(path, "policy", subject="a policy is", title=f"policy {Path(path)} has")
 
 
 def read_policy(document: object, source: str) -> Policy:
@@ -90,14 +72,8 @@ def read_policy(document: object, source: str) -> Policy:
     if not policy.caps and "caps" not in top.values:
         top.mistake("caps", "is missing; a policy caps at least one of release, year and total")
     if findings.everything:
-        raise _refusal(source, findings.everything)
+        raise refusal(f"policy {source} has", findings.everything)
     return policy
-
-
-def _refusal(source: str, problems: Sequence[Problem]) -> InputError:
-    count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    lines = "\n".join(f"  {printable(str(problem))}" for problem in problems)
-    return InputError(f"policy {source} has {count}:\n{lines}")
 
 
 def _text(part: Part, key: str) -> str | None:

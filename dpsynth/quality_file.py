@@ -6,7 +6,6 @@ that was measured by its SHA-256, and the event of the plan that paid.
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -20,6 +19,7 @@ from dpsynth.documents import (
     check_keys,
     number,
     read_document,
+    sha256_text,
     text,
     whole,
     written,
@@ -173,9 +173,7 @@ class Quality:
         """
         check_keys(document, place, ("format", "version", *_names(cls)))
         check_format(document, place, FORMAT, VERSION)
-        sha256 = text(document["table_sha256"], f"{place}: table_sha256")
-        if not re.fullmatch("[0-9a-f]{64}", sha256):
-            raise ArtifactError(f"{place}: table_sha256 is no SHA-256 in hex")
+        sha256 = sha256_text(document["table_sha256"], f"{place}: table_sha256")
         return cls(
             table_sha256=sha256,
             rows=whole(document["rows"], f"{place}: rows", least=1),

@@ -75,8 +75,13 @@ def write_document(document: dict[str, Any], path: str | Path) -> None:
     if suffix == ".json":
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
-        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+        text = yaml_text(document)
     write_atomically(path, text.encode())
+
+
+def yaml_text(document: dict[str, Any]) -> str:
+    """Write a document as YAML, in its own order."""
+    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100))
 
 
 def parse_yaml(content: bytes, source: str) -> Any:

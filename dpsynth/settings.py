@@ -153,10 +153,9 @@ class Settings:
 
     def written(self, folder: str | Path = ".") -> bytes:
         """Give the bytes of a YAML file in ``folder``."""
-        import yaml
+        from dpsynth.schema_files import yaml_text
 
-        document = self.to_dict(folder)
-        return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100).encode()
+        return yaml_text(self.to_dict(folder)).encode()
 
     def save(self, path: str | Path) -> None:
         """Write a YAML file; one that holds other settings is not replaced.

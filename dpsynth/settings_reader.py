@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from dpsynth.errors import InputError, Problem, SchemaError
+from dpsynth.errors import InputError
 from dpsynth.models.registry import AUTO, NAMES
+from dpsynth.plain_files import read_plain, refusal
 from dpsynth.policy import NAME
-from dpsynth.schema_files import SUFFIXES, parse_json, parse_yaml
 from dpsynth.schema_parts import Findings, Part
-from dpsynth.schema_wording import listed, printable, shown
+from dpsynth.schema_wording import shown
 from dpsynth.settings import ENDINGS, PATHS, REQUIRED, VERSION, Settings, beside, joined
 
-LARGEST_FILE = 2**20
 LARGEST_SEED = 2**63
 TOP_KEYS = ("dpsynth_run", *(field.name for field in fields(Settings)))
 
@@ -38,23 +37,7 @@ def read_document(path: str | Path) -> Any:
     Raises:
         InputError: it is missing, too large, or not plain YAML or JSON.
     """
-    path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path} is no settings file; its name ends in {listed(SUFFIXES)}")
-    try:
-        if not path.is_file():
-            raise InputError(f"settings file {path} does not exist, or is no plain file")
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise InputError(f"settings file {path} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST_FILE:
-        raise InputError(f"settings file {path} is larger than 1 MiB; settings are not")
-    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
-    try:
-        return parse(content, str(path))
-    except SchemaError as error:
-        raise _refusal(str(path), error.problems) from None
+    return read_plain(path, "settings", subject="settings are", title=_title(str(Path(path))))
 
 
 def read_settings(
@@ -98,7 +81,7 @@ def read_settings(
                 name, what + ("" if source is None else f"; write it, or give {_option(name)}")
             )
     if findings.everything:
-        raise _refusal(source, findings.everything)
+        raise refusal(_title(source), findings.everything)
     return values
 
 
@@ -199,8 +182,5 @@ def _option(name: str) -> str:
     return name.upper() if name in ("schema", "data") else f"--{name}"
 
 
-def _refusal(source: str | None, problems: Sequence[Problem]) -> InputError:
-    count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    lines = "\n".join(f"  {printable(str(problem))}" for problem in problems)
-    place = "the settings have" if source is None else f"settings {source} have"
-    return InputError(f"{place} {count}:\n{lines}")
+def _title(source: str | None) -> str:
+    return "the settings have" if source is None else f"settings {source} have"

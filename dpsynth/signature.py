@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from dpsynth.atomic import check_vacant, write_new
-from dpsynth.bundle import MANIFEST, PRIVACY, SIGNATURE
+from dpsynth.bundle import MANIFEST, PRIVACY, SIGNATURE, SIGNATURE_BYTES
 from dpsynth.documents import read_plain_bytes, require_plain_file
 from dpsynth.errors import InputError
 
@@ -49,7 +49,7 @@ __all__ = [
     "signed",
 ]
 
-LENGTH = 64  # bytes of a signature
+LENGTH = SIGNATURE_BYTES
 _LARGEST = 2**14  # bytes of a key file; ours have under 400
 _LONGEST = 1023  # bytes of a passphrase; OpenSSL takes no more
 

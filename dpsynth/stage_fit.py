@@ -20,9 +20,11 @@ from dpsynth.charge import Charge
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError, Note
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.ledger_entry import FAILED, READING
+from dpsynth.ledger_use import default_ledger
 from dpsynth.order import Order
 from dpsynth.permission import ledger_of
 from dpsynth.run import Run
+from dpsynth.schema_files import yaml_text
 from dpsynth.stage import Job, digest_of
 from dpsynth.work_folder import SCHEMA, Attempt, Record
 
@@ -89,12 +91,12 @@ class Fit:
                 policy refuses.
         """
         order, told = job.order, job.order.settings
-        book = job.ledger or _default_ledger()
+        book = job.ledger or default_ledger(stacklevel=4)
         _require_unspent(job, book)
         for folder in (order.internal, order.bundle):
             check_vacant(folder)  # what is there is about another run
         _move_away(order.run)
-        job.work.write(SCHEMA, _yaml(order))
+        job.work.write(SCHEMA, yaml_text(order.fitted.to_dict()).encode())
         before = len(job.work.log.fits)
         try:
             pipeline.fit(
@@ -200,23 +202,3 @@ def _move_away(run: Path) -> None:
         while os.path.lexists(aside := run.with_name(f"{run.name}-interrupted-{number}")):
             number += 1
         run.rename(aside)
-
-
-def _yaml(order: Order) -> bytes:
-    """Write the schema that is fitted, for a person to look at."""
-    import yaml
-
-    document = order.fitted.to_dict()
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100).encode()
-
-
-def _default_ledger() -> Ledger:
-    """Open the default ledger; say so where it is made."""
-    book = Ledger()
-    if book.made:
-        warnings.warn(
-            f"a new ledger was made: {book.place}; it knows of nothing that was spent before",
-            DpsynthWarning,
-            stacklevel=4,
-        )
-    return book
