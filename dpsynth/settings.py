@@ -22,7 +22,7 @@ FILE, VERSION = "dpsynth.yaml", 1
 ENDINGS = {"work": ".work", "internal": ".internal"}  # of folders beside the bundle
 HOLDOUT, CANARIES = 0.2, 1_000
 REQUIRED = ("schema", "data", "dataset", "epsilon", "delta", "output")
-PATHS = ("data", "output", "opt_out", "policy", "gates", "work", "internal", "key")
+PATHS = ("data", "output", "opt_out", "policy", "gates", "work", "internal")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ class Settings:
         work: folder of all that is kept between the stages; None for ``<output>.work``.
         internal: folder of evaluation and audit; None for ``<output>.internal``.
         about: what the office says in public about the release.
-        key: file of the private key that signs the bundle; None for no signature.
     """
 
     schema: str
@@ -79,7 +78,6 @@ class Settings:
     work: Path | None = None
     internal: Path | None = None
     about: About | None = None
-    key: Path | None = None
 
     @classmethod
     def load(

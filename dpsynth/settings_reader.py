@@ -20,7 +20,7 @@ LARGEST_SEED = 2**63
 TOP_KEYS = ("dpsynth_run", *(field.name for field in fields(Settings)))
 
 _EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
-_SECRET = re.compile(r"pass(word|phrase)?|secret", re.IGNORECASE)
+_SECRET = re.compile(r"pass(word|phrase)?|secret|^key$", re.IGNORECASE)
 _WANTED = {
     "schema": "the path of a schema, or the name of a shipped one",
     "data": "the path of the private table",
@@ -114,7 +114,9 @@ def _read(part: Part, folder: Path) -> dict[str, Any]:
 def _refuse_secrets(top: Part) -> None:
     for key in filter(_SECRET.search, top.values):
         top.mistake(
-            key, "no passphrase is kept in a file; it is asked for when the bundle is signed"
+            key,
+            "no key and no passphrase belong to a run: sign the bundle once somebody has read the "
+            "internal page (dpsynth sign)",
         )
 
 

@@ -15,7 +15,6 @@ from dpsynth.work_folder import Record, WorkFolder
 if TYPE_CHECKING:
     from dpsynth.ledger import Ledger
     from dpsynth.override import Override
-    from dpsynth.signature import Passphrase
 
 Progress = Callable[[str, float], None]
 
@@ -28,7 +27,6 @@ class Job:
         order: what is to be done.
         work: the work folder, for this process alone.
         ledger: to charge; None for the default one.
-        passphrase: of the key that signs, or what asks for it.
         fit_again: whether to fit again where an earlier fit is charged and left no run.
         override: who answers for public gates that stop the release, and why.
         progress: called with a stage and its fraction done.
@@ -38,7 +36,6 @@ class Job:
     order: Order
     work: WorkFolder
     ledger: Ledger | None
-    passphrase: Passphrase
     fit_again: bool
     override: Override | None
     progress: Progress

@@ -1,4 +1,4 @@
-"""The stages that make what leaves the office: the bundle, and the signature of it."""
+"""The stage that makes what leaves the office, once somebody has read what is internal."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth.about import About
-from dpsynth.bundle import MANIFEST, PARQUET
-from dpsynth.documents import as_object, file_digest, read_document, read_plain_bytes
+from dpsynth.bundle import MANIFEST, PARQUET, PRIVACY
+from dpsynth.certificate import Certificate
+from dpsynth.documents import as_object, file_digest, read_document
 from dpsynth.drawing import Drawing
 from dpsynth.errors import GateError, InputError, Note
 from dpsynth.order import Order
+from dpsynth.override import Override
 from dpsynth.release import release
 from dpsynth.run import run_digest
-from dpsynth.signature import SIGNATURE, fingerprint, load_private, problem
-from dpsynth.signing import sign
 from dpsynth.stage import Job
 from dpsynth.verify import verify
 from dpsynth.work_folder import Record
@@ -43,7 +43,7 @@ class Release:
         """Whether the bundle is there, holds this run's table, and verifies.
 
         Raises:
-            InputError: it is another bundle.
+            InputError: it is another bundle, or says nothing of an override that is given now.
             VerificationError: it was changed.
         """
         order = job.order
@@ -61,6 +61,7 @@ class Release:
                 f"{order.bundle} says something else about the release than the settings do; "
                 "choose another output, with the same work folder"
             )
+        _require_written(job.override, order.bundle)
         return True
 
     def carry_out(self, job: Job) -> list[Path]:
@@ -87,50 +88,17 @@ class Release:
         return []
 
 
-class Sign:
-    """The office signs the bundle with its own key."""
-
-    name = "sign"
-    purpose = "sign the bundle with the office's key"
-
-    def needed(self, order: Order) -> bool:
-        """Whether a key is named."""
-        return order.settings.key is not None
-
-    def facts(self, order: Order) -> dict[str, Any]:
-        """Return nothing: the signature itself tells which key made it."""
-        return {}
-
-    def result(self, order: Order) -> Path:
-        """Return the signature."""
-        return order.bundle / SIGNATURE
-
-    def complete(self, job: Job, record: Record) -> bool:
-        """Whether the bundle bears this key's signature.
-
-        Raises:
-            InputError: it bears another one.
-        """
-        order = job.order
-        path, key = self.result(order), order.settings.key
-        if not path.is_file() or key is None:
-            return False
-        public = load_private(key, job.passphrase).public_key()
-        content = read_plain_bytes(order.bundle / MANIFEST)
-        if wrong := problem(content, read_plain_bytes(path), public):
-            raise InputError(
-                f"{path} {wrong} (SHA-256 of the key: {fingerprint(public)}); replace it with "
-                f"dpsynth sign {order.bundle} --key {key} --force, or leave the key out"
-            )
-        return True
-
-    def carry_out(self, job: Job) -> list[Path]:
-        """Verify the bundle once more, and sign its manifest."""
-        key = job.order.settings.key
-        assert key is not None  # or else the stage is not needed
-        job.progress(f"{self.name}: verifying", 0.0)
-        sign(job.order.bundle, key, job.passphrase)
-        return []
+def _require_written(override: Override | None, bundle: Path) -> None:
+    """Refuse a reason that a bundle which is there does not give."""
+    if override is None:
+        return
+    certificate = Certificate.from_dict(read_document(bundle / PRIVACY))
+    written = certificate.overrides
+    if not written or written != override.of(one.gate for one in written):
+        raise InputError(
+            f"{bundle} was written before, without this override, and stays as it is; leave "
+            "--override out"
+        )
 
 
 def _words(order: Order) -> dict[str, Any]:

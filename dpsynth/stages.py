@@ -3,7 +3,7 @@
 The order is the privacy argument. Who opted out is left out first; the fit is charged before it
 reads; the synthetic table is drawn from the run alone; the share for public figures is spent before
 anything else is known of that table; evaluation and audit stay inside and decide nothing; the
-release goes by public gates.
+release goes by public gates. The bundle is not signed: somebody reads what is internal before that.
 
 The same settings again go on after the last stage that is done. What a stage took is noted before
 it starts, and its result appears whole or not at all, so that nothing is done twice by mistake: not
@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 from dpsynth.atomic import check_apart, check_vacant
@@ -24,9 +23,8 @@ from dpsynth.documents import file_digest
 from dpsynth.errors import GateError, InputError
 from dpsynth.order import Order
 from dpsynth.settings import Settings
-from dpsynth.signature import Passphrase, load_private
 from dpsynth.stage import Job, Progress, Stage
-from dpsynth.stage_bundle import Release, Sign
+from dpsynth.stage_bundle import Release
 from dpsynth.stage_fit import Fit
 from dpsynth.stage_internal import (
     Audit,
@@ -50,7 +48,6 @@ STAGES: tuple[Stage, ...] = (
     Evaluate(),
     Audit(),
     Release(),
-    Sign(),
 )
 DONE, KEPT, SKIPPED, WAITING = "done", "kept", "not needed", "to do"
 
@@ -112,7 +109,6 @@ def run_stages(
     settings: Settings | Order,
     *,
     ledger: Ledger | None = None,
-    passphrase: Passphrase = None,
     fit_again: bool = False,
     override: Override | None = None,
     progress: Progress | None = None,
@@ -123,7 +119,6 @@ def run_stages(
     Args:
         settings: what to do, or the order that was made of it.
         ledger: to charge; default: the default ledger.
-        passphrase: of the key that signs, or what asks for it.
         fit_again: fit again, and be charged again, where an earlier fit of the same work folder may
             have read rows and left no run. Where there is a run, nothing is fitted.
         override: who answers for public gates that stop the release, and why; public. It is no
@@ -141,12 +136,11 @@ def run_stages(
         VerificationError: a bundle that is there does not verify.
     """
     order = settings if isinstance(settings, Order) else Order.of(settings)
-    asked: Passphrase = cache(passphrase) if callable(passphrase) else passphrase
-    _check(order, asked)
+    _check(order)
     folder, seed = order.settings.work_folder, order.settings.seed
     assert seed is not None  # the settings are resolved
     with WorkFolder.open(folder, seed) as work:
-        job = Job(order, work, ledger, asked, fit_again, override, progress or _silent)
+        job = Job(order, work, ledger, fit_again, override, progress or _silent)
         for stage in STAGES:  # before any of them is carried out
             record = work.record(stage.name)
             if record is not None and record.seconds is not None and stage.needed(order):
@@ -205,15 +199,13 @@ def _brought_about(stage: Stage, job: Job) -> State:
     return State(stage.name, DONE, seconds)
 
 
-def _check(order: Order, passphrase: Passphrase) -> None:
+def _check(order: Order) -> None:
     """Refuse what would stop a later stage, before anything is read or charged."""
     told = order.settings
     check_file(told.data)
     if told.opt_out is not None:
         check_file(told.opt_out)
     check_canaries(told.canaries)
-    if told.key is not None:
-        load_private(told.key, passphrase)
     check_apart(order.internal)
     check_place(told.work_folder)
     log = Log.read(told.work_folder)

@@ -98,6 +98,7 @@ def test_in_one_go_and_again(cli: Cli) -> None:
     assert first.code == 0, first.err
     assert "bundle      bundle: epsilon 3, delta 1e-06, verified" in first.out
     assert "internal    bundle.internal/internal.html" in first.out
+    assert "dpsynth sign bundle --key office.key" in " ".join(first.err.split())
     for stage in ("split", "fit", "sample", "evaluate", "audit", "release"):
         assert any(
             line.split()[:2] == [stage, "done"] and line.endswith(" s")
@@ -114,9 +115,9 @@ def test_json_and_quiet(cli: Cli) -> None:
     assert found.code == 0 and found.err == ""
     document = found.json
     assert (document["kind"], document["version"]) == ("dpsynth.run", 1)
-    assert document["internal"] is True and document["signature"] is None
+    assert document["internal"] is True
     assert document["bundle"] == "bundle" and Path(document["page"]).is_file()
-    assert [one["state"] for one in document["stages"]] == ["done"] * 6 + ["not needed"]
+    assert [one["state"] for one in document["stages"]] == ["done"] * 6
     assert document["gates_failed"] == document["attacks_found"] == []
     silent = cli(*SMALL, "-o", "bundle", "--quiet")
     assert silent.err == "" and silent.out.startswith("bundle ")
@@ -127,12 +128,12 @@ def test_a_dry_run_opens_and_writes_nothing(cli: Cli, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     shown = cli(*SMALL, "-o", "bundle", "--dry-run")
     assert shown.code == 0, shown.err
-    for words in ("one-way histograms", "80 units, public; 0.2 held out", "sign      not needed"):
+    for words in ("one-way histograms", "80 units, public; 0.2 held out", "release   to do"):
         assert words in shown.out, shown.out
     found = cli(*SMALL, "-o", "bundle", "--dry-run", "--json").json
     assert found["kind"] == "dpsynth.run-plan" and found["plan"]["composed_epsilon"] <= 3
     assert found["population"] == 80 and found["settings"]["holdout"] == 0.2
-    assert {one["state"] for one in found["stages"]} == {"to do", "not needed"}
+    assert {one["state"] for one in found["stages"]} == {"to do"}
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -192,7 +193,6 @@ def test_another_file_is_named_by_config_and_options_win(
         ((*SMALL, "-o", "b", "--opt-out", "absent.txt"), "absent.txt: there is no such file"),
         ((*SMALL, "-o", "b", "--gates", "absent.yaml"), "absent.yaml"),
         ((*SMALL, "-o", "b", "--about", "absent.yaml"), "absent.yaml"),
-        ((*SMALL, "-o", "b", "--key", "absent.key"), "absent.key"),
         ((*SMALL, "-o", "b", "--model", "tave"), "did you mean 'tvae'"),
         ((*SMALL, "-o", "b", "--override", "it is fine"), "--override and --by go together"),
     ],
@@ -241,21 +241,6 @@ def test_an_interrupted_fit_is_exit_code_130_and_then_4(
     assert refused.code == 4 and "--fit-again" in refused.err and refused.out == ""
     assert cli(*SMALL, "-o", "bundle", "--fit-again").code == 0
     assert [entry.status for entry in Ledger().entries()] == ["failed", "charged"]
-
-
-def test_a_key_signs_with_a_passphrase_of_the_environment(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dpsynth.signature import create_key
-    from dpsynth.verify import verify
-
-    create_key("office.key", "open sesame")
-    refused = cli(*SMALL, "-o", "bundle", "--key", "office.key")
-    assert refused.code == 2 and "passphrase" in refused.err and not Path("bundle.work").exists()
-    monkeypatch.setenv("DPSYNTH_KEY_PASSPHRASE", "open sesame")
-    signed = cli(*SMALL, "-o", "bundle", "--key", "office.key")
-    assert signed.code == 0 and "signature   bundle/datapackage.json.sig" in signed.out
-    assert verify("bundle", key="office.key.pub")
 
 
 def test_nothing_shown_quotes_a_cell(cli: Cli) -> None:

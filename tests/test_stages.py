@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import stat
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ import pytest
 from dpsynth import audit as audit_verbs
 from dpsynth import stage_bundle, stage_internal, training_audit
 from dpsynth.about import About
-from dpsynth.documents import file_digest
+from dpsynth.certificate import Certificate
+from dpsynth.documents import file_digest, read_document, written
 from dpsynth.errors import (
     ArtifactError,
     BudgetError,
@@ -40,15 +42,14 @@ from dpsynth.run import Run
 from dpsynth.schema import Schema
 from dpsynth.settings import Settings
 from dpsynth.signature import create_key
+from dpsynth.signing import sign
 from dpsynth.simulate import simulate
 from dpsynth.stages import KEPT, Outcome, planned, run_stages
 from dpsynth.verify import verify
 
 pytestmark = pytest.mark.filterwarnings("ignore:a new ledger was made")
-NAMES = ("split", "fit", "sample", "evaluate", "audit", "release", "sign")
+NAMES = ("split", "fit", "sample", "evaluate", "audit", "release")
 PASSED = Control("copied", "Copies", "positive", "memorization:copies", True, "seen")
-SECRET = "open sesame"
-
 
 KEPT_COLUMNS = ("patient_id", "sex", "age", "smoker", "ward", "readmitted_30d")
 
@@ -89,7 +90,6 @@ class Office:
 
         return run_stages(
             replace(self.settings, **changes),
-            passphrase=SECRET,
             fit_again=again,
             progress=progress,
         )
@@ -128,7 +128,6 @@ class Office:
 @pytest.fixture
 def office(cohort: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Office:
     cohort.to_csv(tmp_path / "cohort.csv", index=False)
-    create_key(tmp_path / "office.key", SECRET)
     told = Settings.of(
         schema=str(small_schema(tmp_path / "small.schema.yaml")),
         data=tmp_path / "cohort.csv",
@@ -140,7 +139,6 @@ def office(cohort: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         holdout=0.4,
         rows=200,
         canaries=60,
-        key=tmp_path / "office.key",
     )
     made = Office(tmp_path, told)
     monkeypatch.setattr(stage_internal, "evaluate", made.evaluate)
@@ -166,20 +164,20 @@ def test_the_whole_way(
     cohort.to_csv(tmp_path / "cohort.csv", index=False)
     gone = cohort["patient_id"].unique()[:5].tolist()
     (tmp_path / "gone.txt").write_text("\n".join(gone))
-    private, public = create_key(tmp_path / "office.key", None)
     told = Settings.of(
         **{"schema": str(small_schema(tmp_path / "small.schema.yaml")), "dataset": "demo"},
         **{"data": tmp_path / "cohort.csv"},
         **{"epsilon": 3.0, "delta": 1e-6, "model": "independent", "output": tmp_path / "bundle"},
-        **{"opt_out": tmp_path / "gone.txt", "canaries": 60, "key": private},
+        **{"opt_out": tmp_path / "gone.txt", "canaries": 60},
         **{"publish_quality": 0.2, "about": {"publisher": "A hospital"}},
     )
     outcome = run_stages(told)
     assert states(outcome) == dict.fromkeys(NAMES, "done")
     bundle, work, internal = (tmp_path / f"bundle{end}" for end in ("", ".work", ".internal"))
-    assert verify(bundle, key=public)
+    assert verify(bundle)
     files = {path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()}
-    assert {"audit.json", "quality.json", "datapackage.json.sig", "CARD.md"} <= files
+    assert {"audit.json", "quality.json", "CARD.md"} <= files
+    assert "datapackage.json.sig" not in files  # somebody reads the internal page first
     manifest = json.loads((bundle / "datapackage.json").read_text())
     assert manifest["dpsynth"]["about"] == {"publisher": "A hospital"}
 
@@ -235,7 +233,7 @@ def test_a_run_that_was_interrupted_before_a_stage_goes_on(office: Office, stage
     done = states(office.run())
     assert [done[name] for name in NAMES] == [KEPT] * place + ["done"] * (len(NAMES) - place)
     assert office.statuses == ["charged"]
-    assert verify(office.path("bundle"), key=office.path("office.key.pub"))
+    assert verify(office.path("bundle"))
     assert [name for name, _ in office.calls] == ["evaluate", "audit"]
 
 
@@ -245,7 +243,6 @@ def test_a_run_that_was_interrupted_before_a_stage_goes_on(office: Office, stage
         ("split: reading", "split"),
         ("sample: drawing", "sample"),
         ("release: bundle", "release"),
-        ("sign: verifying", "sign"),
     ],
 )
 def test_a_stage_that_was_interrupted_is_made_again(
@@ -565,30 +562,11 @@ def test_the_bundle_of_another_run_is_refused(finished: Office, tmp_path: Path) 
         finished.run()
 
 
-def test_a_signature_of_another_key_is_refused(finished: Office, tmp_path: Path) -> None:
-    create_key(tmp_path / "new.key", None)
-    with pytest.raises(InputError, match="not this key's signature"):
-        finished.run(key=tmp_path / "new.key")
-
-
-def test_a_key_that_cannot_be_opened_stops_it_at_once(office: Office) -> None:
-    with pytest.raises(InputError, match="passphrase"):
-        run_stages(office.settings, passphrase="wrong")
-    assert not office.work.exists() and office.statuses == []
-
-
-def test_a_passphrase_is_asked_for_once(office: Office) -> None:
-    asked: list[int] = []
-
-    def ask() -> str:
-        asked.append(1)
-        return SECRET
-
-    run_stages(office.settings, passphrase=ask)
-    assert len(asked) == 1
-    for path in office.folder.rglob("*"):
-        if path.is_file():
-            assert SECRET.encode() not in path.read_bytes(), path
+def test_a_bundle_may_be_signed_between(finished: Office, tmp_path: Path) -> None:
+    private, public = create_key(tmp_path / "office.key", None)
+    sign(finished.path("bundle"), private)
+    assert set(states(finished.run()).values()) == {KEPT}
+    assert verify(finished.path("bundle"), key=public)
 
 
 def test_folders_do_not_lie_in_one_another(office: Office) -> None:
@@ -610,7 +588,7 @@ def test_two_at_once_are_refused(office: Office) -> None:
                 office.run()
             seen.append(stage)
 
-    run_stages(office.settings, passphrase=SECRET, progress=second)
+    run_stages(office.settings, progress=second)
     assert seen == ["sample"] and office.statuses == ["charged"]
 
 
@@ -692,8 +670,21 @@ def test_a_gate_can_be_overridden_by_name(office: Office, monkeypatch: pytest.Mo
     monkeypatch.setattr(stage_bundle, "release", gated)
     with pytest.raises(GateError, match="it stops"):
         office.run()
-    done = states(run_stages(office.settings, passphrase=SECRET, override=excuse))
+    done = states(run_stages(office.settings, override=excuse))
     assert seen == [excuse] and done["audit"] == KEPT and done["release"] == "done"
+
+
+def test_an_override_of_a_bundle_that_has_none_is_refused(finished: Office) -> None:
+    excuse = Override("the ward treats women", "Dr. Miller")
+    with pytest.raises(InputError, match="without this override"):
+        run_stages(finished.settings, override=excuse)
+    certificate = Certificate.from_dict(read_document(finished.path("bundle/privacy.json")))
+    for reason, refused in (("the ward treats women", False), ("no reason", True)):
+        overridden = Override(reason, "Dr. Miller").of(["audit"])
+        document = replace(certificate, overrides=overridden).to_dict()
+        finished.path("bundle/privacy.json").write_bytes(written(document))
+        with pytest.raises(InputError) if refused else nullcontext():
+            stage_bundle._require_written(excuse, finished.path("bundle"))
 
 
 def test_a_policy_that_wants_signatures_lets_it_go_on_when_they_are_there(

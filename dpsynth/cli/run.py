@@ -54,7 +54,6 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option("--canaries", type=int, help="Planted patients of the audit; 1000 unless told.")
 @click.option("--attacks/--no-attacks", default=None, help="Whether to attack the table as well.")
 @click.option("--about", type=click.Path(), help="YAML of what the office says of the release.")
-@click.option("--key", type=click.Path(), help="The office's private key; the bundle is signed.")
 @click.option("--work", type=click.Path(), help="Folder between the stages; default: OUTPUT.work.")
 @click.option("--internal", type=click.Path(), help="Internal results; default: OUTPUT.internal.")
 @click.option("--save-config", type=click.Path(), help="Write all settings, made explicit, first.")
@@ -75,16 +74,18 @@ def run(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Split, fit, sample, evaluate, audit, release and sign, in one go.
+    """Split, fit, sample, evaluate, audit and release, in one go.
 
     The same command again goes on after the last stage that is done; a fit that was interrupted is
     charged, and is not made again without --fit-again. Without SCHEMA and DATA, settings are read
     from dpsynth.yaml; options take the place of what the file says.
 
     Evaluation and audit are INTERNAL and do not decide whether the bundle is written. Exit code 3
-    if a public gate stopped it, or if an internal gate failed or an attack succeeded: then read
-    internal.html before the bundle goes out.
+    if a public gate stopped it (there is no bundle then), or if an internal gate failed or an
+    attack succeeded. Read internal.html before you sign the bundle with dpsynth sign.
     """
+    from dpsynth.bundle import SIGNATURE
+    from dpsynth.internal_results import PAGE
     from dpsynth.order import Order
     from dpsynth.override import Override
 
@@ -107,6 +108,11 @@ def run(
             f"{order.settings.work_folder} holds real rows, and {order.internal} what was computed "
             "from them: neither leaves the office."
         )
+        if not (order.bundle / SIGNATURE).exists():
+            console.advice(
+                f"Once somebody has read {order.internal / PAGE}: "
+                f"dpsynth sign {order.bundle} --key office.key"
+            )
         outcome.require_quiet()
 
 
@@ -134,7 +140,6 @@ def _settings(config: str | None, given: dict[str, Any]) -> Settings:
 
 def _run(console: Console, order: Order, fit_again: bool, override: Override | None) -> Outcome:
     """Carry out the stages; say what became of each."""
-    from dpsynth.cli.key import ask_passphrase
     from dpsynth.stages import run_stages
 
     def tell(state: State) -> None:
@@ -143,7 +148,6 @@ def _run(console: Console, order: Order, fit_again: bool, override: Override | N
 
     return run_stages(
         order,
-        passphrase=lambda: ask_passphrase(new=False),
         fit_again=fit_again,
         override=override,
         progress=console.progress,
@@ -192,16 +196,13 @@ def _show_plan(console: Console, order: Order) -> None:
 
 def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
     """Say where everything is, as values and as lines."""
-    from dpsynth.bundle import SIGNATURE
     from dpsynth.internal_results import PAGE
 
     order, told = outcome.order, outcome.order.settings
     page = order.internal / PAGE
-    signature = None if told.key is None else str(order.bundle / SIGNATURE)
     values = {
         "internal": True,
         "bundle": str(order.bundle),
-        "signature": signature,
         "page": str(page),
         "work": str(told.work_folder),
         "stages": [{"stage": one.stage, "state": one.state} for one in outcome.states],
@@ -212,7 +213,6 @@ def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
     }
     lines = [
         f"bundle      {order.bundle}: epsilon {told.epsilon:g}, delta {told.delta:g}, verified",
-        *([] if signature is None else [f"signature   {signature}"]),
         f"internal    {page}",
         f"work        {told.work_folder}",
     ]
