@@ -123,11 +123,23 @@ def tampering(other: Path) -> dict[str, Change]:
         with (bundle / TEXT).open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
 
+    def quoted(bundle: Path) -> None:
+        header, line, rest = (bundle / TEXT).read_text().split("\n", 2)
+        first, others = line.split(",", 1)
+        (bundle / TEXT).write_text("\n".join([header, f'"{first}",{others}', rest]))
+
+    def noted(bundle: Path) -> None:
+        content = (bundle / TABLE).read_bytes()
+        footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+        (bundle / TABLE).write_bytes(content[:footer] + b"a note" + content[footer:])
+
     def another(document: dict[str, Any]) -> None:
         document["ledger"] |= {"entry": "9" * 32, "record": 7, "fits": 2, "epsilon_total": 6.0}
 
     return {
         "two rows of the text exchanged": cell,
+        "a cell of the text quoted": quoted,
+        "a note between the columns of the Parquet table": noted,
         "the text table swapped": swap(TEXT),
         "both tables swapped": swap(TEXT, TABLE),
         "both tables, page, card and Croissant document swapped": swap(

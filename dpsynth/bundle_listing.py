@@ -34,11 +34,13 @@ def found_files(folder: Path, findings: Findings) -> set[str]:
     return found
 
 
-def read_manifest(folder: Path, found: set[str], findings: Findings) -> dict[str, Any] | None:
-    """Read the manifest, and compare the files with its list: names, sizes, digests."""
+def read_manifest(
+    folder: Path, content: bytes, found: set[str], findings: Findings
+) -> dict[str, Any] | None:
+    """Parse a manifest, and compare the files with its list: names, sizes, digests."""
     document: dict[str, Any] | None = None
     with findings.step(MANIFEST, "every file is listed with its SHA-256, and no other is there"):
-        document = parsed(read_plain_bytes(folder / MANIFEST), str(folder / MANIFEST))
+        document = parsed(content, str(folder / MANIFEST))
         files = listed_files(document)
         for path in sorted(found - set(files) - {MANIFEST, SIGNATURE}):
             findings.add(path, "is not listed in the manifest")
@@ -53,9 +55,13 @@ def read_manifest(folder: Path, found: set[str], findings: Findings) -> dict[str
 
 
 def check_signature(
-    folder: Path, found: set[str], public: Ed25519PublicKey | None, findings: Findings
+    folder: Path,
+    content: bytes,
+    found: set[str],
+    public: Ed25519PublicKey | None,
+    findings: Findings,
 ) -> None:
-    """Check who signed the manifest, if a key is given; else only that a signature is one."""
+    """Check who signed a manifest, if a key is given; else only that a signature is one."""
     if SIGNATURE not in found:
         if public is not None:
             findings.add(SIGNATURE, "is missing: this bundle is not signed, or no longer")
@@ -66,13 +72,15 @@ def check_signature(
         findings.checks.append(
             f"{SIGNATURE} is there, and was not checked: the publisher's key can (--key)"
         )
-    elif MANIFEST in found:
-        from dpsynth.signature import problem
+    else:
+        from dpsynth.signature import fingerprint, problem
 
-        with findings.step(SIGNATURE, "the manifest is signed with the key that was given"):
-            fault = problem(
-                read_plain_bytes(folder / MANIFEST), (folder / SIGNATURE).read_bytes(), public
-            )
+        passed = (
+            "the manifest is signed with the key that was given "
+            f"(SHA-256 of the key: {fingerprint(public)})"
+        )
+        with findings.step(SIGNATURE, passed):
+            fault = problem(content, read_plain_bytes(folder / SIGNATURE), public)
             if fault is not None:
                 findings.add(SIGNATURE, fault)
 

@@ -150,7 +150,7 @@ def load_public(path: str | Path) -> Ed25519PublicKey:
     """Read the public key of an office.
 
     Raises:
-        InputError: it is no such key.
+        InputError: it is no such key, or holds several.
     """
     place = Path(path)
     content = _content(place)
@@ -159,6 +159,8 @@ def load_public(path: str | Path) -> Ed25519PublicKey:
             f"{place} is a private key, which nobody but its office should have; a signature is "
             "checked with the public one"
         )
+    if content.count(b"-----BEGIN") > 1:
+        raise InputError(f"{place} holds several keys; take a file with the publisher's alone")
     try:
         key = serialization.load_pem_public_key(content)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:

@@ -1,7 +1,7 @@
 """The verb `sign`: the office vouches for a bundle, after the bundle was verified.
 
 Verification comes first, so that nobody signs what the next reader will refuse. What is signed is
-the manifest that was there before the verification and is still there after it.
+the manifest that was verified, byte by byte, and is still there after that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dpsynth.bundle import MANIFEST
 from dpsynth.documents import read_plain_bytes
 from dpsynth.errors import InputError
 from dpsynth.signature import SIGNATURE, Passphrase, load_private, signed
-from dpsynth.verify import verify
+from dpsynth.verify import examine
 
 
 def sign(
@@ -49,8 +49,7 @@ def sign(
     if Path(os.path.realpath(folder)) in Path(os.path.realpath(key)).parents:
         raise InputError(f"{key} lies in the bundle that it would sign; keep keys elsewhere")
     private = load_private(key, passphrase)
-    content = read_plain_bytes(folder / MANIFEST)
-    verify(folder)
+    content = examine(folder, signed=False).manifest
     if read_plain_bytes(folder / MANIFEST) != content:
         raise InputError(f"{folder} changed while it was verified; nothing was signed, try again")
     write = write_atomically if overwrite else write_new

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from dpsynth.lattice import lattice_of
 from dpsynth.schema import Column, Schema
 from dpsynth.table_checks import CHUNK, table_kind
 from dpsynth.texts import distinct, texts_of
+
+Put = Callable[[pd.DataFrame], None]  # takes one block
+Sink = Any  # a binary file that is only written to
 
 
 def write_table(
@@ -39,13 +43,54 @@ def write_table(
     target = Path(path)
     check_output(target, overwrite=overwrite)
     with atomic_file(target) as temporary:
-        blocks = _blocks(frames, [column.name for column in schema.modelled])
-        if table_kind(target) == ".parquet":
-            _write_parquet(blocks, temporary, schema)
-        else:
-            _write_csv(blocks, temporary, schema, zipped=target.name.lower().endswith(".gz"))
+        with temporary.open("wb") as file, _WRITERS[table_kind(target)](file, schema) as put:
+            for block in _blocks(frames, schema):
+                put(block)
         if not overwrite:
             check_vacant(target)
+
+
+def table_digests(
+    frames: Iterable[pd.DataFrame], schema: Schema, kinds: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the SHA-256 of the files that `write_table` would write, and write none.
+
+    Args:
+        frames: as `write_table`; read once.
+        schema: of the table.
+        kinds: suffixes, such as ``.csv``.
+    """
+    sums = [_Sum() for _ in kinds]
+    with ExitStack() as stack:
+        writers = [
+            stack.enter_context(_WRITERS[kind](total, schema))
+            for kind, total in zip(kinds, sums, strict=True)
+        ]
+        for block in _blocks(frames, schema):
+            for put in writers:
+                put(block)
+    return tuple(total.sha256.hexdigest() for total in sums)
+
+
+class _Sum(io.RawIOBase):
+    """A file of which only the digest is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sha256 = hashlib.sha256()
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        size = memoryview(content).nbytes
+        self._written += size
+        return size
+
+    def tell(self) -> int:
+        return self._written
 
 
 def check_output(path: str | Path, *, overwrite: bool = False) -> None:
@@ -60,8 +105,9 @@ def check_output(path: str | Path, *, overwrite: bool = False) -> None:
         check_vacant(path)
 
 
-def _blocks(frames: Iterable[pd.DataFrame], names: list[str]) -> Iterator[pd.DataFrame]:
-    """Cut the rows of all frames into blocks of `CHUNK` rows, with the named columns."""
+def _blocks(frames: Iterable[pd.DataFrame], schema: Schema) -> Iterator[pd.DataFrame]:
+    """Cut the rows of all frames into blocks of `CHUNK` rows, with the modelled columns."""
+    names = [column.name for column in schema.modelled]
     held: list[pd.DataFrame] = []
     rows = 0
     for frame in frames:
@@ -78,29 +124,31 @@ def _blocks(frames: Iterable[pd.DataFrame], names: list[str]) -> Iterator[pd.Dat
         yield pd.concat(held, ignore_index=True)
 
 
-def _write_csv(blocks: Iterator[pd.DataFrame], path: Path, schema: Schema, *, zipped: bool) -> None:
+@contextmanager
+def _csv_writer(file: Sink, schema: Schema) -> Iterator[Put]:
+    """Write blocks as UTF-8 text."""
     spell = [_Spelling(column) for column in schema.modelled]
-    with _text_file(path, zipped) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([column.name for column in schema.modelled])
-        for block in blocks:
-            columns = [one.texts(block[one.column.name]) for one in spell]
-            writer.writerows(zip(*columns, strict=True))
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([column.name for column in schema.modelled])
+
+    def put(block: pd.DataFrame) -> None:
+        columns = [one.texts(block[one.column.name]) for one in spell]
+        writer.writerows(zip(*columns, strict=True))
+
+    yield put
+    text.flush()
+    text.detach()  # the file is the caller's to close
 
 
 @contextmanager
-def _text_file(path: Path, zipped: bool) -> Iterator[TextIO]:
-    """Open a UTF-8 text file; a gzipped one records neither its name nor the time."""
-    with path.open("wb") as raw:
-        if not zipped:
-            with io.TextIOWrapper(raw, encoding="utf-8", newline="") as text:
-                yield text
-            return
-        with (
-            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed,
-            io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
-        ):
-            yield text
+def _gzip_writer(file: Sink, schema: Schema) -> Iterator[Put]:
+    """Write blocks as gzipped text, which records neither its name nor the time."""
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed,
+        _csv_writer(packed, schema) as put,
+    ):
+        yield put
 
 
 class _Spelling:
@@ -127,7 +175,9 @@ class _Spelling:
         return text.zfill(4) if self.column.type == "year" else text
 
 
-def _write_parquet(blocks: Iterator[pd.DataFrame], path: Path, schema: Schema) -> None:
+@contextmanager
+def _parquet_writer(file: Sink, schema: Schema) -> Iterator[Put]:
+    """Write each block as one row group."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -142,10 +192,13 @@ def _write_parquet(blocks: Iterator[pd.DataFrame], path: Path, schema: Schema) -
     }
     columns = schema.modelled
     layout = pa.schema([pa.field(c.name, kinds[c.type], nullable=c.nullable) for c in columns])
-    with pq.ParquetWriter(path, layout, compression="zstd") as writer:
-        for block in blocks:
+    with pq.ParquetWriter(file, layout, compression="zstd") as writer:
+
+        def put(block: pd.DataFrame) -> None:
             cells = [_arrow(block[field.name], field.type) for field in layout]
             writer.write_table(pa.Table.from_arrays(cells, schema=layout), row_group_size=CHUNK)
+
+        yield put
 
 
 def _arrow(cells: pd.Series[Any], kind: Any) -> Any:
@@ -155,3 +208,10 @@ def _arrow(cells: pd.Series[Any], kind: Any) -> Any:
     if cells.dtype.kind == "M":
         return pa.array(cells.to_numpy(), from_pandas=True).cast(kind)
     return pa.array(cells, type=kind, from_pandas=True)
+
+
+_WRITERS: dict[str, Callable[[Sink, Schema], AbstractContextManager[Put]]] = {
+    ".csv": _csv_writer,
+    ".csv.gz": _gzip_writer,
+    ".parquet": _parquet_writer,
+}

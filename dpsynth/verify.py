@@ -1,22 +1,23 @@
 """Verification of a bundle: by anyone, with nothing but the bundle, without torch or a database.
 
 What is detected: a file that is missing, added, changed or a link; a table with a cell, a column, a
-rule or a number of rows that the schema or the manifest does not allow, or that differs between its
-two formats; a certificate that is not strict, whose events compose to more than it claims or to
-something else than it states, that lacks an event its model must have paid for, that is about
-another schema, unit or population, or that claims more in words than this version's sentences;
-quality figures that no event paid for; audits of another run or claim, or that prove more or less
-than their guesses do; a release that a public gate should have stopped; a page, card or Croissant
-document that is not the one which the other files give. With the publisher's public key: a manifest
-that the publisher did not sign. With the ledger: a certificate that it did not write.
+rule or a number of rows that the schema or the manifest does not allow, that differs between its
+two formats, or is written otherwise than a release writes it; a certificate that is not strict,
+whose events compose to more than it claims or to something else than it states, that lacks an event
+its model must have paid for, that is about another schema, unit or population, or that claims more
+in words than this version's sentences; quality figures that no event paid for; audits of another
+run or claim, or that prove more or less than their guesses do; a release that a public gate should
+have stopped; a page, card or Croissant document that is not the one which the other files give.
+With the publisher's public key: a manifest that the publisher did not sign. With the ledger: a
+certificate that it did not write.
 
 What is not, without the key: whoever rewrites the whole bundle consistently can put any table that
 fits the schema into it, state more noise than was added (and the smaller epsilon that goes with
 it), leave out an audit, or name another ledger. ``plan_sha256`` and the hashes show damage and
-careless edits, not a forger's; the signature does. How a table is encoded (quotes in the text,
-bytes of the Parquet file that no row needs) is not compared, only what it says. What another
-version of dpsynth derived is held to its hash alone, and accepted only if that is asked for. That
-the noise was really drawn is shown by tests and audits of the program, not by the bundle.
+careless edits, not a forger's; the signature does. What another version of dpsynth derived is held
+to its hash alone, and accepted only if that is asked for; how another version of the Parquet
+library encoded the table is not compared, and said. That the noise was really drawn is shown by
+tests and audits of the program, not by the bundle.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from dpsynth import __version__
 from dpsynth.audit_file import Audits, read_audits
-from dpsynth.bundle import AUDIT, CSV, MANIFEST, MOST_CSV_ROWS, PARQUET, PRIVACY, QUALITY, SCHEMA
+from dpsynth.bundle import AUDIT, CSV, MANIFEST, PARQUET, PRIVACY, QUALITY, SCHEMA
 from dpsynth.bundle_listing import (
     check_description,
     check_signature,
@@ -35,7 +36,6 @@ from dpsynth.bundle_listing import (
     read_manifest,
 )
 from dpsynth.bundle_privacy import check_certificate
-from dpsynth.bundle_tables import Content, check_table
 from dpsynth.certificate import Certificate
 from dpsynth.contents import Contents
 from dpsynth.decision import disputes
@@ -46,6 +46,7 @@ from dpsynth.findings import Findings
 from dpsynth.manifest import Heading, manifest
 from dpsynth.quality_file import Quality
 from dpsynth.schema import Schema
+from dpsynth.table_pair import TablePair
 
 if TYPE_CHECKING:
     from dpsynth.ledger_book import Book
@@ -74,6 +75,43 @@ def verify(
         InputError: there is no such folder, or no such key.
         VerificationError: with every difference that was found.
     """
+    return examine(bundle, key=key, ledger=ledger, other_version=other_version).checks
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A bundle that verified.
+
+    Attributes:
+        manifest: the bytes that were checked; they hold the digest of every other file.
+        checks: those that passed, a sentence each.
+    """
+
+    manifest: bytes
+    checks: list[str]
+
+
+def examine(
+    bundle: str | Path,
+    *,
+    key: str | Path | None = None,
+    ledger: Book | None = None,
+    other_version: bool = False,
+    signed: bool = True,
+) -> Examined:
+    """Check what `verify` checks, and return what was checked.
+
+    Args:
+        bundle: as `verify`, like those that follow.
+        key: of the publisher.
+        ledger: that charged the fit.
+        other_version: whether to accept one that another dpsynth wrote.
+        signed: False to leave a signature that is there out of account, as it will be replaced.
+
+    Raises:
+        InputError: as `verify`.
+        VerificationError: as `verify`.
+    """
     folder = Path(bundle)
     if not folder.is_dir():
         raise InputError(f"{folder} is no bundle: there is no such folder")
@@ -85,16 +123,21 @@ def verify(
     findings = Findings()
     found = found_files(folder, findings)
     findings.raise_if_any()  # nothing is read through a link
-    check_signature(folder, found, public, findings)
-    contents = _Reader(folder, found, findings).contents()
+    content = b""
+    with findings.step(MANIFEST):
+        content = read_plain_bytes(folder / MANIFEST)  # once: all that follows is about these
+    findings.raise_if_any()
+    if signed:
+        check_signature(folder, content, found, public, findings)
+    contents = _Reader(folder, content, found, findings, other_version).contents()
     findings.raise_if_any()
     if contents is not None:  # it is
-        _canonical(folder, contents, findings, other_version=other_version)
+        _canonical(folder, content, contents, findings, other_version=other_version)
         _derived(folder, contents, findings)
     if ledger is not None:
         _ledger(folder, ledger, findings)
     findings.raise_if_any()
-    return findings.checks
+    return Examined(content, findings.checks)
 
 
 @dataclass(frozen=True)
@@ -102,13 +145,15 @@ class _Reader:
     """Reads the documents of a bundle one after the other, and checks each against those before."""
 
     folder: Path
+    content: bytes  # of the manifest
     found: set[str]
     findings: Findings
+    other_version: bool
 
     def contents(self) -> Contents | None:
         """Read all documents, tables too; None if a difference was found."""
         folder, found, findings = self.folder, self.found, self.findings
-        document = read_manifest(folder, found, findings)
+        document = read_manifest(folder, self.content, found, findings)
         schema, certificate, heading = self._schema(), self._certificate(), None
         if schema is not None:
             if document is not None:
@@ -124,7 +169,7 @@ class _Reader:
                 with findings.step(PRIVACY, passed):
                     drawing = None if heading is None else heading.drawing
                     findings.problems += check_certificate(certificate, schema, drawing)
-            self._tables(schema, heading)
+            TablePair(folder, found, schema, findings, self.other_version).check(heading)
         if findings.problems or certificate is None or heading is None:
             return None
         contents = Contents(heading, certificate)
@@ -145,31 +190,6 @@ class _Reader:
             with self.findings.step(PRIVACY):
                 certificate = Certificate.from_dict(read_document(self.folder / PRIVACY))
         return certificate
-
-    def _tables(self, schema: Schema, heading: Heading | None) -> None:
-        """Check every cell of both formats, and that they hold the same."""
-        contents: dict[str, Content] = {}
-        for path in (PARQUET, CSV):
-            if path not in self.found:
-                continue
-            with self.findings.step(path, f"every cell of {path} is one that the schema allows"):
-                content, problems = check_table(self.folder / path, schema)
-                self.findings.problems += [
-                    Problem(f"{path}: {one.place}", one.message) for one in problems
-                ]
-                if content is not None:
-                    contents[path] = content
-        table, text = contents.get(PARQUET), contents.get(CSV)
-        if table is None:
-            return
-        if heading is not None and table.rows != heading.drawing.rows:
-            self.findings.add(PARQUET, "has another number of rows than the manifest says")
-        if text is not None:
-            with self.findings.step(CSV, f"{CSV} holds the same {table.rows} rows as {PARQUET}"):
-                if text != table:
-                    self.findings.add(CSV, f"holds other rows than {PARQUET}")
-        if CSV not in self.found and table.rows <= MOST_CSV_ROWS:
-            self.findings.add(CSV, "is missing")
 
     def _quality(self, contents: Contents) -> Quality | None:
         """Check the quality figures, if any: paid for, and about columns of the table."""
@@ -204,7 +224,7 @@ class _Reader:
 
 
 def _canonical(
-    folder: Path, contents: Contents, findings: Findings, *, other_version: bool
+    folder: Path, content: bytes, contents: Contents, findings: Findings, *, other_version: bool
 ) -> None:
     """Hold each document to the bytes that a release writes: nothing travels along in its gaps."""
     writer = contents.heading.writer
@@ -228,7 +248,8 @@ def _canonical(
     before = len(findings.problems)
     for path, document in documents.items():
         with findings.step(path):
-            if read_plain_bytes(folder / path) != written(document):
+            held = content if path == MANIFEST else read_plain_bytes(folder / path)
+            if held != written(document):
                 findings.add(
                     path, "is not written as a release writes it: something may hide in it"
                 )

@@ -346,3 +346,12 @@ def test_the_fingerprint_is_the_one_that_openssl_gives(tmp_path: Path, openssl: 
     openssl("pkey", "-pubin", "-in", public, "-outform", "DER", "-out", tmp_path / "der")
     told = openssl("dgst", "-sha256", "-r", tmp_path / "der").stdout.split()[0].decode()
     assert fingerprint(load_public(public)) == told
+
+
+def test_a_file_with_several_public_keys_is_refused(tmp_path: Path) -> None:
+    """Readers of PEM take the first; a person who looks may mean another."""
+    keys = [create_key(tmp_path / name, None)[1] for name in ("one", "two")]
+    both = tmp_path / "both.pub"
+    both.write_bytes(b"".join(key.read_bytes() for key in keys))
+    with pytest.raises(InputError, match="several keys"):
+        load_public(both)

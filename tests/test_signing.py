@@ -18,9 +18,16 @@ import pytest
 from dpsynth import signing
 from dpsynth.cli import main
 from dpsynth.errors import InputError, VerificationError
-from dpsynth.signature import create_key, load_private, load_public, problem, signed
+from dpsynth.signature import (
+    create_key,
+    fingerprint,
+    load_private,
+    load_public,
+    problem,
+    signed,
+)
 from dpsynth.signing import sign
-from dpsynth.verify import verify
+from dpsynth.verify import Examined, examine, verify
 
 Forger = Any  # tests/conftest.py
 PHRASE = "a phrase of the office"
@@ -78,7 +85,9 @@ def test_a_signed_bundle_verifies_with_its_key_and_with_no_other(
 ) -> None:
     sign(bundle, key)
     verify(bundle)
-    assert "signed with the key that was given" in "\n".join(verify(bundle, key=public_of(key)))
+    said = "\n".join(verify(bundle, key=public_of(key)))
+    assert "signed with the key that was given" in said
+    assert fingerprint(load_public(public_of(key))) in said
     _, other = create_key(tmp_path / "other.key", None)
     with pytest.raises(VerificationError, match="is not this key's signature of this manifest"):
         verify(bundle, key=other)
@@ -106,13 +115,47 @@ def test_a_bundle_that_does_not_verify_is_not_signed(
 def test_a_manifest_that_changes_while_it_is_verified_is_not_signed(
     bundle: Path, key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def slow(folder: Path) -> None:
+    def slow(folder: Path, **more: Any) -> Examined:
+        found = examine(folder, **more)
         (folder / MANIFEST).write_text("{}")
+        return found
 
-    monkeypatch.setattr(signing, "verify", slow)
+    monkeypatch.setattr(signing, "examine", slow)
     with pytest.raises(InputError, match="changed while it was verified; nothing was signed"):
         sign(bundle, key)
     assert not (bundle / SIGNATURE).exists()
+
+
+def test_what_is_signed_is_what_was_verified(
+    bundle: Path, key: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A manifest that is exchanged before the verification and put back after it."""
+    own = (bundle / MANIFEST).read_bytes()
+    seen: list[bytes] = []
+
+    def exchanged(content: bytes, private: Any) -> bytes:
+        seen.append(content)
+        return signed(content, private)
+
+    def verified(folder: Path, **more: Any) -> Examined:
+        found = examine(folder, **more)
+        return Examined(found.manifest + b" ", found.checks)
+
+    monkeypatch.setattr(signing, "signed", exchanged)
+    sign(bundle, key)
+    assert seen == [own]
+    monkeypatch.setattr(signing, "examine", verified)
+    with pytest.raises(InputError, match="changed while it was verified"):
+        sign(bundle, key, overwrite=True)
+    assert seen == [own]
+
+
+def test_a_damaged_signature_can_be_replaced(bundle: Path, key: Path) -> None:
+    (bundle / SIGNATURE).write_bytes(b"short")
+    with pytest.raises(VerificationError, match="is no signature"):
+        verify(bundle)
+    sign(bundle, key, overwrite=True)
+    verify(bundle, key=public_of(key))
 
 
 def test_an_existing_signature_is_replaced_only_if_asked_to(
@@ -131,7 +174,12 @@ def test_an_existing_signature_is_replaced_only_if_asked_to(
 def test_a_signature_that_appears_meanwhile_is_kept(
     bundle: Path, key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signing, "verify", lambda folder: (folder / SIGNATURE).write_text("late"))
+    def slow(folder: Path, **more: Any) -> Examined:
+        found = examine(folder, **more)
+        (folder / SIGNATURE).write_text("late")
+        return found
+
+    monkeypatch.setattr(signing, "examine", slow)
     with pytest.raises(InputError, match="exists; choose another name"):
         sign(bundle, key)
     assert (bundle / SIGNATURE).read_text() == "late"

@@ -35,13 +35,14 @@ def test_a_sound_bundle_passes_every_check(forger: Forger, bundle: Path) -> None
         f"every cell of {TABLE}",
         f"every cell of {TEXT}",
         "holds the same 300 rows",
+        "holds nothing but its rows",
         "report.html is the one that the other files give",
         "CARD.md is the one that the other files give",
         "croissant.json is the one that the other files give",
     ):
         assert part in checks
     forger.relist()  # the forger's tool alone changes nothing
-    assert len(verify(bundle)) == 11
+    assert len(verify(bundle)) == 12
 
 
 def test_no_bundle_is_a_usage_error(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def white(document: Document) -> Document:
 def test_a_bundle_with_audits_passes_every_check(audited: Forger) -> None:
     checks = verify(audited.bundle)
     assert "what the audits prove follows from their guesses, about this run" in checks
-    assert len(checks) == 12
+    assert len(checks) == 13
 
 
 PAGE = "report.html: is not the one that the other files give"
@@ -280,7 +281,7 @@ def test_verification_needs_neither_torch_nor_a_database(bundle: Path) -> None:
     code = BLOCKED + "from dpsynth.verify import verify; print(len(verify(sys.argv[1])))"
     command = [sys.executable, "-c", code, str(bundle)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "11\n"
+    assert done.stdout == "12\n"
 
 
 def test_verification_of_audits_needs_neither(audited: Forger) -> None:
@@ -288,7 +289,7 @@ def test_verification_of_audits_needs_neither(audited: Forger) -> None:
     code += "print([name for name in sys.modules if name.startswith('dpsynth.eval')])"
     command = [sys.executable, "-c", code, str(audited.bundle)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "12\n[]\n"
+    assert done.stdout == "13\n[]\n"
 
 
 def test_the_block_would_be_noticed() -> None:
