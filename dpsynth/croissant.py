@@ -8,7 +8,8 @@ of the files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpsynth.bundle import CSV, PARQUET
@@ -87,10 +88,13 @@ def croissant(
         "rai:personalSensitiveInformation": personal(certificate),
     }
     kept = {key: value for key, value in document.items() if value not in (None, [], "")}
-    enumerations = [_enumeration(column) for column in schema.modelled if column.labels]
+    ids = _ids(schema.modelled)
+    enumerations = [
+        _enumeration(column, ids[column.name]) for column in schema.modelled if column.labels
+    ]
     return kept | {
         "distribution": [_file(path, sha256) for path, sha256 in files.items()],
-        "recordSet": [_rows(heading), *enumerations],
+        "recordSet": [_rows(heading, ids), *enumerations],
     }
 
 
@@ -116,8 +120,21 @@ def _file(path: str, sha256: str) -> dict[str, str]:
     }
 
 
-def _rows(heading: Heading) -> dict[str, Any]:
-    fields = [_field(column) for column in heading.schema.modelled]
+def _ids(columns: Sequence[Column]) -> dict[str, str]:
+    """Name each column in a way that an identifier may: no blanks, none twice.
+
+    mlcroissant refuses identifiers with blanks, escaped or not. The name itself is told as it is.
+    """
+    ids: dict[str, str] = {}
+    for place, column in enumerate(columns, 1):
+        plain = re.sub(r"[^\w.-]+", "_", column.name)
+        taken = plain != column.name and plain in {*ids.values(), *(c.name for c in columns)}
+        ids[column.name] = f"{plain}~{place}" if taken else plain
+    return ids
+
+
+def _rows(heading: Heading, ids: Mapping[str, str]) -> dict[str, Any]:
+    fields = [_field(column, ids[column.name]) for column in heading.schema.modelled]
     return {
         "@type": "cr:RecordSet",
         "@id": ROWS,
@@ -127,7 +144,7 @@ def _rows(heading: Heading) -> dict[str, Any]:
     }
 
 
-def _field(column: Column) -> dict[str, Any]:
+def _field(column: Column, name: str) -> dict[str, Any]:
     """Describe a column; it is read from the Parquet file, which has types."""
     words = [column.title or column.name, column.description]
     if column.ucum:
@@ -136,7 +153,7 @@ def _field(column: Column) -> dict[str, Any]:
         words.append("May be missing")
     field: dict[str, Any] = {
         "@type": "cr:Field",
-        "@id": f"{ROWS}/{column.name}",
+        "@id": f"{ROWS}/{name}",
         "name": column.name,
         "description": ". ".join(word.rstrip(".") for word in words if word) + ".",
         "dataType": _TYPES[column.type],
@@ -146,17 +163,17 @@ def _field(column: Column) -> dict[str, Any]:
         },
     }
     if column.labels:
-        field["references"] = {"field": {"@id": f"{_values_of(column)}/value"}}
+        field["references"] = {"field": {"@id": f"{_values_of(name)}/value"}}
     return field
 
 
-def _values_of(column: Column) -> str:
-    return f"{column.name}-values"
+def _values_of(name: str) -> str:
+    return f"{name}-values"
 
 
-def _enumeration(column: Column) -> dict[str, Any]:
+def _enumeration(column: Column, identifier: str) -> dict[str, Any]:
     """List the values of a column, each with its label."""
-    name = _values_of(column)
+    name = _values_of(identifier)
     typed = _TYPES[column.type]
     return {
         "@type": "cr:RecordSet",

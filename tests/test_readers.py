@@ -206,3 +206,39 @@ def _plain(cells: pd.Series[Any], kind: str) -> list[Any]:
         else:
             found.append(round(float(cell), 9))
     return found
+
+
+def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> None:
+    """mlcroissant refuses identifiers with blanks; two names may look alike without them."""
+    names = ["pressure_mmHg_", "pressure (mmHg)", "pressure mmHg ", "größe", "a/b", "x:y", "50%"]
+    document = Schema.load("demo").to_dict()
+    document["fields"] = [
+        {
+            "name": name,
+            "type": "integer",
+            "constraints": {"minimum": place, "maximum": place + 1},
+            "dpsynth": {"bounds_basis": "a form"},
+        }
+        for place, name in enumerate(names)
+    ]
+    for key in ("rules", "max_rows"):
+        del document["dpsynth"][key]
+    schema, ledger = Schema.from_dict(document), Ledger(tmp_path / "ledger.sqlite")
+    pipeline.fit(
+        pd.DataFrame({name: [place, place + 1] * 50 for place, name in enumerate(names)}),
+        schema,
+        epsilon=3.0,
+        delta=1e-6,
+        dataset="demo",
+        model="independent",
+        ledger=ledger,
+        output=tmp_path / "run",
+    )
+    made = release(tmp_path / "run", tmp_path / "bundle", rows=9, seed=1, ledger=ledger)
+    read = mlcroissant.Dataset(jsonld=str(made / "croissant.json"))
+    told = {one.id: one.name for one in read.metadata.record_sets[0].fields}
+    assert list(told.values()) == names and len(told) == len(names)
+    rows = pd.DataFrame(list(read.records("rows"))).rename(columns=told)
+    table = pd.read_parquet(made / PARQUET)
+    np.testing.assert_equal(rows[names].to_numpy(float), table[names].to_numpy(float))
+    assert frictionless.validate(str(made / "datapackage.json")).valid
