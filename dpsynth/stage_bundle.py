@@ -11,7 +11,7 @@ from dpsynth.bundle import MANIFEST, PARQUET, PRIVACY
 from dpsynth.certificate import Certificate
 from dpsynth.documents import as_object, file_digest, read_document
 from dpsynth.drawing import Drawing
-from dpsynth.errors import GateError, InputError, Note
+from dpsynth.errors import BudgetError, GateError, InputError, Note
 from dpsynth.order import Order
 from dpsynth.override import Override
 from dpsynth.release import release
@@ -77,7 +77,7 @@ class Release:
                 override=job.override,
                 ledger=job.ledger,
             )
-        except GateError as error:
+        except (BudgetError, GateError) as error:
             error.add_note(
                 Note(
                     f"no bundle was written; what was made before is kept in {job.work.path} and "

@@ -210,7 +210,7 @@ def _plain(cells: pd.Series[Any], kind: str) -> list[Any]:
 
 def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> None:
     """mlcroissant refuses identifiers with blanks; two names may look alike without them."""
-    names = ["pressure_mmHg_", "pressure (mmHg)", "pressure mmHg ", "größe", "a/b", "x:y", "50%"]
+    names = ["pressure_mmHg_", "pressure (mmHg)", "pressure mmHg_", "größe", "a/b", "x:y", "50%"]
     document = Schema.load("demo").to_dict()
     document["fields"] = [
         {

@@ -695,8 +695,9 @@ def test_a_policy_that_wants_signatures_lets_it_go_on_when_they_are_there(
         "dpsynth_policy: 1\nname: Careful\ndelta: 1.0e-5\nsign_off: {people: 1}\n"
         'caps: {total: {epsilon: 9, basis: "b"}}\n'
     )
-    with pytest.raises(BudgetError, match="1 more person to sign"):
+    with pytest.raises(BudgetError, match="1 more person to sign") as refused:
         office.run(policy=careful)
+    assert any("the same command again goes on" in note for note in refused.value.__notes__)
     monkeypatch.setenv("DPSYNTH_USER", "somebody else")
     sign_entry(Ledger(), Ledger().entries()[0].id)
     done = states(office.run(policy=careful))
