@@ -25,6 +25,7 @@ import pytest
 import torch
 
 from dpsynth import pipeline
+from dpsynth.bundle_tables import typed_frames
 from dpsynth.entropy import SeededEntropy
 from dpsynth.errors import GateError
 from dpsynth.ledger import Ledger
@@ -34,6 +35,7 @@ from dpsynth.release import release
 from dpsynth.run import Run
 from dpsynth.samples import Sample
 from dpsynth.schema import Schema
+from dpsynth.table import write_table
 
 Visits = Callable[[int], pd.DataFrame]
 Files = Callable[[Path], dict[str, bytes]]
@@ -98,7 +100,8 @@ def test_the_source_itself_is_not_released_as_a_table(
     """A private table in the place of a drawn one is refused, for it was not drawn."""
     frame = visits(70)
     pipeline.fit(frame, clinic, model="independent", output=office / "run", **SETTINGS)
-    frame[list(pipeline.Codec(clinic).names)].to_csv(office / "source.csv", index=False)
+    frame[list(pipeline.Codec(clinic).names)].to_csv(office / "raw.csv", index=False)
+    write_table(typed_frames(office / "raw.csv", clinic), office / "source.csv", clinic)
     with pytest.raises(GateError, match="is not recorded"):
         release(office / "run", office / "bundle", table=office / "source.csv")
     assert not (office / "bundle").exists()
