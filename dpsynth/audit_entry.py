@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from dpsynth.audit_figures import counted, names, said, several
+from dpsynth.audit_figures import counted, said
 from dpsynth.audit_view import VIEWS, View
 from dpsynth.certificate import Certificate
-from dpsynth.documents import check_keys, number, truth
+from dpsynth.documents import check_keys, names, number, several, truth
 from dpsynth.errors import ArtifactError
 
 BACKGROUND = "run"  # the only one whose audits are public

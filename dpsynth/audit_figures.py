@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from dpsynth.documents import HUGE, check_keys, number, text, whole
+from dpsynth.documents import HUGE, check_keys, names, number, several, text, whole
 from dpsynth.errors import ArtifactError
 
 LARGEST = 100_000  # canaries, and what else is counted of them
 LONGEST = 1_000  # characters of a text
 _MOST_POINTS = 100  # of a curve
 _NEAR = 1e-3  # of a rate that is written with few digits
-
-_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True)
@@ -107,20 +104,6 @@ class Roc:
         if len(fpr) != len(tpr) or falls:
             raise ArtifactError(f"{place}: two lists of equal length that never fall are expected")
         return cls(fpr, tpr)
-
-
-def names(made: type) -> tuple[str, ...]:
-    """Return the keys of a document: the fields of a dataclass."""
-    return tuple(field.name for field in fields(made))
-
-
-def several(
-    read: Callable[[Any, str], _Read], value: Any, place: str, *, most: int, least: int = 0
-) -> tuple[_Read, ...]:
-    """Read a list, once its length is known to be in range."""
-    if not isinstance(value, list) or not least <= len(value) <= most:
-        raise ArtifactError(f"{place}: a list of {least} to {most} entries is expected")
-    return tuple(read(item, f"{place}[{index}]") for index, item in enumerate(value))
 
 
 def counted(value: Any, place: str, *, least: int = 0, most: int = LARGEST) -> int:

@@ -14,16 +14,17 @@ from typing import Any, Self
 
 from dpsynth.atomic import write_atomically
 from dpsynth.audit_entry import Claim, Control, PublicAudit
-from dpsynth.audit_figures import names, several
 from dpsynth.audit_view import View
 from dpsynth.certificate import Certificate
 from dpsynth.documents import (
     bytes_digest,
     check_format,
     check_keys,
+    names,
     parsed,
     read_document,
     read_plain_bytes,
+    several,
     sha256_text,
     text,
     written,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from dpsynth.audit_bound import MOST, Guesses
-from dpsynth.audit_figures import Cut, Figure, Roc, counted, names, said, several, within
-from dpsynth.documents import HUGE, check_keys, number, truth
+from dpsynth.audit_figures import Cut, Figure, Roc, counted, said, within
+from dpsynth.documents import HUGE, check_keys, names, number, several, truth
 from dpsynth.errors import ArtifactError
 
 VIEWS = ("black", "white")

@@ -14,9 +14,10 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpsynth.errors import ArtifactError
 from dpsynth.schema_wording import listed, shown
@@ -24,6 +25,8 @@ from dpsynth.schema_wording import listed, shown
 LARGEST = 64 * 2**20  # bytes of one document
 HUGE = 1e300  # no number of ours comes near it
 BLOCK = 2**20
+
+_Read = TypeVar("_Read")
 
 
 def written(document: Mapping[str, Any]) -> bytes:
@@ -155,6 +158,27 @@ def sha256_text(value: Any, place: str) -> str:
     if not re.fullmatch("[0-9a-f]{64}", text(value, place)):
         raise ArtifactError(f"{place} is no SHA-256 in hex")
     return str(value)
+
+
+def names(made: type) -> tuple[str, ...]:
+    """Return the keys of a document: the fields of a dataclass."""
+    return tuple(field.name for field in fields(made))
+
+
+def several(
+    read: Callable[[Any, str], _Read],
+    value: Any,
+    place: str,
+    *,
+    least: int = 0,
+    most: int | None = None,
+) -> tuple[_Read, ...]:
+    """Read a list, once its length is known to be in range."""
+    if not isinstance(value, list):
+        raise ArtifactError(f"{place}: a list is expected")
+    if most is not None and not least <= len(value) <= most:
+        raise ArtifactError(f"{place}: a list of {least} to {most} entries is expected")
+    return tuple(read(item, f"{place}[{index}]") for index, item in enumerate(value))
 
 
 def texts(value: Any, place: str) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ that was measured by its SHA-256, and the event of the plan that paid.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 
 from dpsynth.atomic import write_atomically
 from dpsynth.certificate import Certificate
@@ -17,8 +17,10 @@ from dpsynth.documents import (
     bytes_digest,
     check_format,
     check_keys,
+    names,
     number,
     read_document,
+    several,
     sha256_text,
     text,
     whole,
@@ -31,14 +33,6 @@ from dpsynth.schema import Schema
 FORMAT, VERSION = "dpsynth-quality", 1
 DOCUMENT = "quality.json"
 _MOST = 10_000  # entries of one list; far more than any table has columns
-
-
-class _Readable(Protocol):
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Self: ...
-
-
-_Read = TypeVar("_Read", bound=_Readable)
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Statistic:
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:
         """Read strictly one figure."""
-        check_keys(document, place, _names(cls))
+        check_keys(document, place, names(cls))
         return cls(
             key=text(document["key"], f"{place}.key"),
             title=text(document["title"], f"{place}.title"),
@@ -79,7 +73,7 @@ class ColumnDistance:
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:
         """Read strictly the figure of one column."""
-        check_keys(document, place, _names(cls))
+        check_keys(document, place, names(cls))
         return cls(
             column=text(document["column"], f"{place}.column"),
             chance=_perhaps(document["chance"], f"{place}.chance"),
@@ -97,8 +91,8 @@ class Calibration:
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:
         """Read strictly one point."""
-        check_keys(document, place, _names(cls))
-        return cls(*(_figure(document[name], f"{place}.{name}") for name in _names(cls)))
+        check_keys(document, place, names(cls))
+        return cls(*(_figure(document[name], f"{place}.{name}") for name in names(cls)))
 
 
 @dataclass(frozen=True)
@@ -119,7 +113,9 @@ class TargetQuality:
         return cls(
             target=text(document["target"], f"{place}.target"),
             class_=text(document["class"], f"{place}.class"),
-            calibration=_several(Calibration, document["calibration"], f"{place}.calibration"),
+            calibration=several(
+                Calibration.from_dict, document["calibration"], f"{place}.calibration", most=_MOST
+            ),
             **_interval(document, place, "auc"),
         )
 
@@ -171,16 +167,22 @@ class Quality:
         Raises:
             ArtifactError: anything is missing, unknown, of the wrong type or out of range.
         """
-        check_keys(document, place, ("format", "version", *_names(cls)))
+        check_keys(document, place, ("format", "version", *names(cls)))
         check_format(document, place, FORMAT, VERSION)
         sha256 = sha256_text(document["table_sha256"], f"{place}: table_sha256")
         return cls(
             table_sha256=sha256,
             rows=whole(document["rows"], f"{place}: rows", least=1),
             event=text(document["event"], f"{place}: event"),
-            statistics=_several(Statistic, document["statistics"], f"{place}: statistics"),
-            columns=_several(ColumnDistance, document["columns"], f"{place}: columns"),
-            targets=_several(TargetQuality, document["targets"], f"{place}: targets"),
+            statistics=several(
+                Statistic.from_dict, document["statistics"], f"{place}: statistics", most=_MOST
+            ),
+            columns=several(
+                ColumnDistance.from_dict, document["columns"], f"{place}: columns", most=_MOST
+            ),
+            targets=several(
+                TargetQuality.from_dict, document["targets"], f"{place}: targets", most=_MOST
+            ),
             note=text(document["note"], f"{place}: note"),
         )
 
@@ -223,16 +225,6 @@ def write_quality(folder: str | Path, quality: Quality) -> Path:
     path = Path(folder) / DOCUMENT
     write_atomically(path, written(quality.to_dict()))
     return path
-
-
-def _names(made: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(made))
-
-
-def _several(made: type[_Read], value: Any, place: str) -> tuple[_Read, ...]:
-    if not isinstance(value, list) or len(value) > _MOST:
-        raise ArtifactError(f"{place}: a list of at most {_MOST} entries is expected")
-    return tuple(made.from_dict(item, f"{place}[{index}]") for index, item in enumerate(value))
 
 
 def _interval(document: dict[str, Any], place: str, name: str) -> dict[str, float]:

@@ -18,11 +18,11 @@ from dpsynth.documents import (
     check_keys,
     file_digest,
     read_document,
+    several,
     text,
     whole,
     written,
 )
-from dpsynth.errors import ArtifactError
 from dpsynth.replicates import Replicates, check_count, check_rows
 from dpsynth.run import Run
 from dpsynth.sampler import Sampler, default_rows
@@ -136,12 +136,7 @@ def read_replicates(folder: str | Path) -> tuple[Replicate, ...]:
     document = read_document(path)
     check_format(document, str(path), FORMAT, VERSION)
     check_keys(document, str(path), ("format", "version", "replicates"))
-    if not isinstance(document["replicates"], list):
-        raise ArtifactError(f"{path}: replicates: a list is expected")
-    return tuple(
-        Replicate.from_dict(item, f"{path}: replicates[{index}]")
-        for index, item in enumerate(document["replicates"])
-    )
+    return several(Replicate.from_dict, document["replicates"], f"{path}: replicates")
 
 
 def _record(folder: Path, drawn: Replicate) -> None:

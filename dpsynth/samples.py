@@ -17,12 +17,13 @@ from dpsynth.documents import (
     file_digest,
     read_document,
     require_plain_file,
+    several,
     text,
     truth,
     whole,
     written,
 )
-from dpsynth.errors import ArtifactError, GateError, InputError
+from dpsynth.errors import GateError, InputError
 
 FORMAT, VERSION = "dpsynth-samples", 1
 DOCUMENT = "samples.json"
@@ -96,12 +97,7 @@ def read_samples(folder: str | Path) -> tuple[Sample, ...]:
     document = read_document(path)
     check_format(document, str(path), FORMAT, VERSION)
     check_keys(document, str(path), ("format", "version", "samples"))
-    if not isinstance(document["samples"], list):
-        raise ArtifactError(f"{path}: samples: a list is expected")
-    return tuple(
-        Sample.from_dict(item, f"{path}: samples[{index}]")
-        for index, item in enumerate(document["samples"])
-    )
+    return several(Sample.from_dict, document["samples"], f"{path}: samples")
 
 
 def drawn_from(folder: str | Path, table: str | Path) -> Sample:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import signal
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from dpsynth.certificate import certify
 from dpsynth.charge import Charge
+from dpsynth.cli import main
 from dpsynth.codec import Codec
 from dpsynth.documents import written
 from dpsynth.errors import VerificationError
@@ -245,3 +248,40 @@ def files_of() -> Callable[[Path], dict[str, bytes]]:
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
     return read
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.out)
+        return document
+
+
+@pytest.fixture
+def command_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Callable[..., Outcome]]:
+    """Run the command line in this process, in the test's folder, with a ledger of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
+    for name in ("DEBUG", "DATASET", "POLICY", "KEY_PASSPHRASE"):
+        monkeypatch.delenv(f"DPSYNTH_{name}", raising=False)
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        found = capsys.readouterr()
+        assert isinstance(stopped.value.code, int)
+        return Outcome(stopped.value.code, found.out, found.err)
+
+    yield run
+    signal.signal(signal.SIGTERM, handler)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -54,44 +53,14 @@ COMMANDS = dict(every_command(commands))
 PATHS = [" ".join(path) for path in COMMANDS]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a command left behind: exit code, stdout, stderr."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.out)
-        return document
-
-
+Outcome = Any  # tests/conftest.py
 Cli = Callable[..., Outcome]
 
 
 @pytest.fixture
-def cli(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Cli]:
-    """Run the command line in this process, in the test's folder, with a ledger of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
-    monkeypatch.delenv("DPSYNTH_DEBUG", raising=False)
-    monkeypatch.delenv("DPSYNTH_DATASET", raising=False)
-    handler = signal.getsignal(signal.SIGTERM)
-
-    def run(*arguments: object) -> Outcome:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        found = capsys.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return Outcome(stopped.value.code, found.out, found.err)
-
-    yield run
-    signal.signal(signal.SIGTERM, handler)
+def cli(command_line: Cli) -> Cli:
+    """Run the command line in the test's folder."""
+    return command_line
 
 
 @pytest.fixture(scope="module")

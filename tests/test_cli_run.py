@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 import yaml
 
 from dpsynth import stage_internal
-from dpsynth.cli import main
 from dpsynth.documents import file_digest
 from dpsynth.internal_results import AUDIT, EVALUATION, PAGE, beside, write_results
 from dpsynth.ledger import Ledger
@@ -23,31 +21,13 @@ BUDGET = ("--dataset", "cohort", "--epsilon", "3", "--delta", "1e-6", "--model",
 COLUMNS = ("patient_id", "sex", "age", "smoker")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.out)
-        return document
-
-
+Outcome = Any  # tests/conftest.py
 Cli = Callable[..., Outcome]
 
 
 @pytest.fixture
-def cli(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Cli]:
+def cli(command_line: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Call ``dpsynth run`` in a folder with a table, its schema, and quick internal stages."""
-    import signal
-
-    monkeypatch.chdir(tmp_path)
-    for name in ("DPSYNTH_DATASET", "DPSYNTH_POLICY", "DPSYNTH_KEY_PASSPHRASE"):
-        monkeypatch.delenv(name, raising=False)
     document = Schema.load("demo").to_dict()
     document["fields"] = [one for one in document["fields"] if one["name"] in COLUMNS]
     del document["dpsynth"]["rules"]
@@ -58,18 +38,7 @@ def cli(
     monkeypatch.setattr(stage_internal, "evaluate", evaluated)
     monkeypatch.setattr(stage_internal, "audit_run", audited)
     monkeypatch.setattr(stage_internal, "read_audits", lambda run: ())
-    handler = signal.getsignal(signal.SIGTERM)
-
-    def run(*arguments: object) -> Outcome:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main(["run", *(str(argument) for argument in arguments)])
-        found = capsys.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return Outcome(stopped.value.code, found.out, found.err)
-
-    yield run
-    signal.signal(signal.SIGTERM, handler)
+    return lambda *arguments: command_line("run", *arguments)
 
 
 def evaluated(_: Any, source: Any, candidate: Any, *rest: Any, output: Path, **more: Any) -> None:

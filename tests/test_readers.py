@@ -50,13 +50,11 @@ TYPES = {  # of the schema, as each tool names them in Parquet: polars, DuckDB, 
 }
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle of the demo cohort, whose diagnoses have labels and whose measures have units."""
-    folder, schema = tmp_path_factory.mktemp("readers"), Schema.load("demo")
+def bundled(frame: pd.DataFrame, schema: Schema, folder: Path, rows: int) -> Path:
+    """Make a bundle of a table, quickly."""
     ledger = Ledger(folder / "ledger.sqlite")
     pipeline.fit(
-        simulate(300, seed=1),
+        frame,
         schema,
         epsilon=3.0,
         delta=1e-6,
@@ -65,7 +63,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ledger=ledger,
         output=folder / "run",
     )
-    return release(folder / "run", folder / "bundle", rows=400, seed=1, about=ABOUT, ledger=ledger)
+    return release(folder / "run", folder / "bundle", rows=rows, seed=1, about=ABOUT, ledger=ledger)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of the demo cohort, whose diagnoses have labels and whose measures have units."""
+    folder = tmp_path_factory.mktemp("readers")
+    return bundled(simulate(300, seed=1), Schema.load("demo"), folder, rows=400)
 
 
 @pytest.fixture(scope="module")
@@ -223,18 +228,8 @@ def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> 
     ]
     for key in ("rules", "max_rows"):
         del document["dpsynth"][key]
-    schema, ledger = Schema.from_dict(document), Ledger(tmp_path / "ledger.sqlite")
-    pipeline.fit(
-        pd.DataFrame({name: [place, place + 1] * 50 for place, name in enumerate(names)}),
-        schema,
-        epsilon=3.0,
-        delta=1e-6,
-        dataset="demo",
-        model="independent",
-        ledger=ledger,
-        output=tmp_path / "run",
-    )
-    made = release(tmp_path / "run", tmp_path / "bundle", rows=9, seed=1, ledger=ledger)
+    frame = pd.DataFrame({name: [place, place + 1] * 50 for place, name in enumerate(names)})
+    made = bundled(frame, Schema.from_dict(document), tmp_path, rows=9)
     read = mlcroissant.Dataset(jsonld=str(made / "croissant.json"))
     told = {one.id: one.name for one in read.metadata.record_sets[0].fields}
     assert list(told.values()) == names and len(told) == len(names)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpsynth.cli import main
 from dpsynth.errors import BudgetError
 from dpsynth.ledger import Ledger
 
@@ -36,43 +33,23 @@ sign_off: {people: 2}
 """
 
 
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
+Outcome = Any  # tests/conftest.py
 Cli = Callable[..., Outcome]
 
 
 @pytest.fixture
-def cli(
-    small: dict[str, Any],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Iterator[Cli]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
-    monkeypatch.delenv("DPSYNTH_POLICY", raising=False)
+def cli(command_line: Cli, small: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run the command line as one user or another, beside a schema, a policy and two tables."""
     Path("ward.schema.json").write_text(json.dumps(small))
     Path("office.policy.yaml").write_text(POLICY)
     Path("extract.csv").write_text("sex\n" + "F\nM\n" * 50)
     Path("other.csv").write_text("sex\n" + "F\nM\nM\n" * 50)
-    handler = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object, user: str = "fitter") -> Outcome:
         monkeypatch.setenv("DPSYNTH_USER", user)
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main([str(word) for word in words])
-        found = capsys.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return Outcome(stopped.value.code, found.out, found.err)
+        return command_line(*words)
 
-    yield run
-    signal.signal(signal.SIGTERM, handler)
+    return run
 
 
 def fit(cli: Cli, output: str, **changes: Any) -> Outcome:
