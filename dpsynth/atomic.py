@@ -81,6 +81,22 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         _flush(target.parent)
 
 
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove what killed processes left of writing ``name`` in a folder; without a name, all.
+
+    Only where no other process can be writing.
+    """
+    for path in folder.glob(f"{_PREFIX}*") if folder.is_dir() else ():
+        if name and path.name != f"{path.name[: len(_PREFIX) + 8]}-{name}":
+            continue
+        _remove_tree(path) if path.is_dir() and not path.is_symlink() else _unlink(path)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a path has the name of what is being written, or was when a process was killed."""
+    return path.name.startswith(_PREFIX)
+
+
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write a small file whole; see `atomic_file`."""
     with atomic_file(path) as temporary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dpsynth.certificate import Certificate
@@ -45,7 +46,7 @@ def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]
             spent = "on this page" if quality else "set aside; none is published with this bundle"
             purpose = f"figures of the quality of the synthetic table: {spent}"
         share = square / total if 0 < total < float("inf") else 1 / len(squares)
-        lines.append(BudgetLine(event.name, share, purpose, _noise(event)))
+        lines.append(BudgetLine(event.name, share, purpose, _noise(event, who)))
     return lines
 
 
@@ -68,14 +69,28 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
     return "another measurement of the source"
 
 
-def _noise(event: Event) -> str:
-    """Say how much noise was added."""
-    match event:
-        case JointHistograms():
-            multiplier = figure(event.sigma / event.sensitivity)
-            return f"multiplier {multiplier}: sigma {figure(event.sigma)} on each count"
-        case ChosenHistograms():
-            return f"multiplier {figure(event.noise_multiplier)}, for all counts together"
-        case PoissonSgd():
-            return f"multiplier {figure(event.noise_multiplier)}, in each step"
-    return "see the certificate"
+def noise_sd(event: JointHistograms | ChosenHistograms) -> float:
+    """Return the standard deviation of the noise on one count, in units or in rows.
+
+    Where the rows of a unit share its mass, counts are kept in parts of a unit, and this is in
+    whole units; else it is in rows. Of chosen histograms, if as many as may be are chosen, and
+    evenly.
+    """
+    whole = event.unit_mass or 1
+    if isinstance(event, JointHistograms):
+        return event.sigma / whole
+    return event.noise_multiplier * math.sqrt(event.most) * event.mass / whole
+
+
+def _noise(event: Event, who: str) -> str:
+    """Say how much noise was added, in what is counted."""
+    if isinstance(event, PoissonSgd):
+        return f"multiplier {figure(event.noise_multiplier)}, in each step"
+    each = event.unit_mass is not None or event.rows_per_unit == 1
+    sd = f"sd {figure(noise_sd(event))} {who if each else 'rows'}"
+    if isinstance(event, JointHistograms):
+        return f"{sd} on each count; multiplier {figure(event.sigma / event.sensitivity)}"
+    multiplier = f"multiplier {figure(event.noise_multiplier)} for all together"
+    if event.name == QUALITY:
+        return f"about {sd} on each figure; {multiplier}"
+    return f"{sd} on each count if all are taken; {multiplier}"

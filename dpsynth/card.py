@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dpsynth.audit_file import Audits
 from dpsynth.budget_words import budget_lines
 from dpsynth.certificate import Certificate
-from dpsynth.column_words import kind_of, unit_of
+from dpsynth.column_words import kind_of, labels_of, unit_of
 from dpsynth.contents import Contents
 from dpsynth.dpia import dpia_paragraph
 from dpsynth.limits import collected, limits_of
@@ -24,8 +24,18 @@ from dpsynth.privacy_words import protected, readings
 from dpsynth.public_gates import NOT_AUDITED, Verdict
 
 _NOT_SAID = "The publisher does not say."
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&$@]|(?<=[a-z]):(?=//)|(?<=www)\.)", re.IGNORECASE)
-_FIRST = re.compile(r"^(\d*)([-+=.)])")  # what begins a list, a rule or a heading
+_SPECIAL = re.compile(  # what formats or links at its place, in CommonMark or on GitHub
+    r"""[\\`*\[\]|~$]
+    | (?<![^\W_])_ | _(?![^\W_])  # within a word an underscore is one
+    | <(?=[a-z/!?]) | (?<!\s)>
+    | &(?=\#\d+; | \#x[\da-f]+; | [a-z][a-z\d]*;)
+    | (?<!\S)\#  # of a heading, at its beginning and at its end
+    | (?<=[a-z]):(?=//) | (?<=www)\.""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FIRST = re.compile(  # what begins a list, a rule or a heading
+    r"^( (?:[-+] | \d{1,9}[.)]) (?=\s|$) | -(?=-[-\s]*$) | =(?==*\s*$) )", re.VERBOSE
+)
 
 
 def card(contents: Contents, verdicts: Sequence[Verdict], files: Iterable[str]) -> str:
@@ -59,10 +69,18 @@ def card(contents: Contents, verdicts: Sequence[Verdict], files: Iterable[str]) 
 def plain(text: str) -> str:
     r"""Escape a text for Markdown: one line, without formatting, links or HTML.
 
-    >>> print(plain("1. a_b <i>[x](y)</i>, https://z"))
-    1\. a\_b \<i\>\[x\](y)\</i\>, https\://z
+    An address of mail stays as it is: hosts that make a link of one do so in spite of escapes, and
+    the link leads where it says.
+
+    >>> print(plain("1. a_b <i>[x](y)</i>, https://z, version 1.0.0 of 2026-11-22"))
+    1\. a_b \<i\>\[x\](y)\</i\>, https\://z, version 1.0.0 of 2026-11-22
     """
-    return _FIRST.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", shown(text)))
+    return _FIRST.sub(_marked, _SPECIAL.sub(r"\\\g<0>", shown(text).strip()))
+
+
+def _marked(begin: re.Match[str]) -> str:
+    """Escape the last character of what begins a list, or the first of a rule."""
+    return f"{begin[0][:-1]}\\{begin[0][-1]}"
 
 
 def _front(heading: Heading) -> list[str]:
@@ -100,7 +118,7 @@ def _dataset(heading: Heading, files: Iterable[str]) -> list[str]:
     ]
     columns = [
         f"| {plain(column.name)} | {plain(column.title or '')} | {kind_of(column)} | "
-        f"{plain(unit_of(column))} |"
+        f"{plain(unit_of(column))} | {plain(labels_of(column))} |"
         for column in schema.modelled
     ]
     return [
@@ -112,8 +130,8 @@ def _dataset(heading: Heading, files: Iterable[str]) -> list[str]:
         "",
         "<details><summary>Columns</summary>",
         "",
-        "| name | title | type | unit |",
-        "|---|---|---|---|",
+        "| name | title | type | unit | values |",
+        "|---|---|---|---|---|",
         *columns,
         "",
         "</details>",

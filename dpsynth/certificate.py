@@ -18,6 +18,7 @@ from dpsynth.documents import (
     check_format,
     check_keys,
     digest,
+    matching,
     number,
     text,
     texts,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from dpsynth.plan import PrivacyPlan
     from dpsynth.schema import Schema
 
-FORMAT, VERSION = "dpsynth-certificate", 5
+FORMAT, VERSION = "dpsynth-certificate", 6
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 
@@ -143,8 +144,11 @@ class Certificate:
                 document["composed_epsilon"], f"{place}.composed_epsilon", above=-1e-300
             ),
             events=_events(document["events"], f"{place}.events"),
-            accountant_version=text(
-                document["accountant"]["version"], f"{place}.accountant.version"
+            accountant_version=matching(
+                document["accountant"]["version"],
+                f"{place}.accountant.version",
+                r"[0-9A-Za-z.+!-]{1,40}",
+                "version",
             ),
             exact=texts(document["exact"], f"{place}.exact"),
             floating_point=texts(document["floating_point"], f"{place}.floating_point"),

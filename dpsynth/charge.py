@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
-from dpsynth.documents import check_keys, number, sha256_text, text, texts, whole
+from dpsynth.documents import check_keys, matching, number, sha256_text, text, texts, whole
 from dpsynth.errors import ArtifactError
 
 if TYPE_CHECKING:
     from dpsynth.ledger_book import Book
     from dpsynth.ledger_entry import Entry
+
+
+_ID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,10 @@ class Charge:
         check_keys(document, place, (field.name for field in fields(cls)))
         policy = document["policy"]
         charge = cls(
-            id=text(document["id"], f"{place}.id"),
+            id=matching(document["id"], f"{place}.id", _ID, "id of a ledger"),
             dataset=text(document["dataset"], f"{place}.dataset"),
             scope=texts(document["scope"], f"{place}.scope"),
-            entry=text(document["entry"], f"{place}.entry"),
+            entry=matching(document["entry"], f"{place}.entry", "[0-9a-f]{32}", "id of an entry"),
             fits=whole(document["fits"], f"{place}.fits", least=1),
             epsilon_total=number(document["epsilon_total"], f"{place}.epsilon_total", above=0),
             delta_total=number(document["delta_total"], f"{place}.delta_total", above=0),

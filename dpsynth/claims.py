@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpsynth.events import Event, PoissonSgd
+from dpsynth.page_text import figure, figure_at_most
 
 if TYPE_CHECKING:
     from dpsynth.charge import Charge
@@ -52,8 +53,8 @@ def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
         shared = f" and those that share its patients ({', '.join(others)})" if others else ""
         scope = (
             f"; when this fit was certified, the ledger held {fits} on dataset "
-            f"'{charge.dataset}'{shared}, with epsilon {charge.epsilon_total:g} and delta "
-            f"{charge.delta_total:g} composed"
+            f"'{charge.dataset}'{shared}, with epsilon {figure_at_most(charge.epsilon_total)} and "
+            f"delta {figure(charge.delta_total)} in sum"
         )
     sentences = [
         CHOICE + scope,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 
-from dpsynth.page_text import figure, percent
+from dpsynth.page_text import percent, quantity
 from dpsynth.profile import ColumnProfile
 from dpsynth.schema import Bound, Column
 
@@ -32,6 +33,7 @@ _UNITS = {  # of the Unified Code for Units of Measure, as people write them
     "{visits}": "visits",
     "1": "",
 }
+_MOST_LABELS = 8  # in one line
 _ROLES = {
     "target": "to be predicted",
     "sensitive": "sensitive",
@@ -62,6 +64,20 @@ def unit_of(column: Column) -> str:
     return "" if column.ucum is None else _UNITS.get(column.ucum, column.ucum)
 
 
+def labels_of(column: Column) -> str:
+    """Say what the codes of a column mean, as far as that is declared; empty if it is not."""
+    colon = ":" if column.type == "string" else ""
+    said = [
+        f"{value}{colon} {label}"
+        for value in column.levels
+        if (label := column.labels.get(value, value)) != value
+    ]
+    more = len(said) - _MOST_LABELS
+    rest = [f"and {more} more: see datapackage.json"] if more > 0 else []
+    comma = ";" if any("," in one for one in said) else ","
+    return f"{comma} ".join(said[:_MOST_LABELS] + rest)
+
+
 def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
     """List what is declared of a column, and what its synthetic values are like."""
     column, unit = profile.column, unit_of(profile.column)
@@ -69,7 +85,8 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
     if unit:
         facts.append(Fact("Unit", unit))
     if column.minimum is not None and column.maximum is not None:
-        facts.append(Fact("Bounds", f"{_bound(column.minimum)} to {_bound(column.maximum)}"))
+        ends = _bound(column.minimum, column), _bound(column.maximum, column)
+        facts.append(Fact("Bounds", " to ".join(ends)))
     if column.is_categorical and column.type != "boolean":
         facts.append(Fact("Categories", f"{len(column.levels)} declared"))
     if column.codes is not None:
@@ -80,7 +97,7 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
         facts.append(Fact("Role", ", ".join(roles)))
     facts.append(Fact("Missing", _missing(profile)))
     if profile.mean is not None:
-        facts.append(Fact("Mean", figure(profile.mean)))
+        facts.append(Fact("Mean", quantity(profile.mean)))
     if profile.five:
         low, first, median, third, high = profile.five
         facts.append(Fact("Median", median))
@@ -112,9 +129,13 @@ def _missing(profile: ColumnProfile) -> str:
     return percent(profile.missing / profile.rows)
 
 
-def _bound(bound: Bound) -> str:
+def _bound(bound: Bound, column: Column) -> str:
+    """Write a bound in full, as the figures beside it are."""
     if isinstance(bound, datetime):
         return bound.isoformat(sep=" ", timespec="minutes")
     if isinstance(bound, date):
         return bound.isoformat()
-    return f"{bound:g}" if isinstance(bound, float) else str(bound)
+    if column.type == "year":
+        return str(bound)
+    text = f"{Decimal(repr(bound)):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

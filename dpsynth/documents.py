@@ -93,20 +93,29 @@ def read_document(path: Path) -> dict[str, Any]:
     return parsed(read_plain_bytes(path), str(path))
 
 
-def parsed(content: bytes, place: str) -> dict[str, Any]:
+def parsed(content: bytes, place: str, *, lenient: bool = False) -> dict[str, Any]:
     """Parse one strict JSON object.
 
+    Args:
+        content: UTF-8.
+        place: what messages call it.
+        lenient: take whole numbers of any size and halves of characters, as a ledger does, which
+            has to count what a record claims, whatever else it holds.
+
     Raises:
-        ArtifactError: it is not UTF-8, not JSON, holds NaN, infinity or a key twice, nests too
-            deeply, or is no object.
+        ArtifactError: it is not UTF-8, not JSON, holds NaN, infinity, a whole number of more than
+            20 digits, half a character or a key twice, nests too deeply, or is no object.
     """
     try:
         document = json.loads(
             content.decode(),
             parse_constant=_no_constant,
             parse_float=_finite,
+            parse_int=int if lenient else _whole,
             object_pairs_hook=_no_key_twice,
         )
+        if b"\\u" in content and not lenient:
+            json.dumps(document, ensure_ascii=False).encode()  # half of a pair of surrogates
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{place} is damaged: it is not strict JSON") from error
     return as_object(document, place)
@@ -153,11 +162,16 @@ def text(value: Any, place: str) -> str:
     return value
 
 
+def matching(value: Any, place: str, pattern: str, noun: str) -> str:
+    """Check that a value is text of a narrow form, in which no words can travel."""
+    if re.fullmatch(pattern, text(value, place), re.ASCII) is None:
+        raise ArtifactError(f"{place} is no {noun}")
+    return str(value)
+
+
 def sha256_text(value: Any, place: str) -> str:
     """Check that a value is a SHA-256 in hexadecimal digits."""
-    if not re.fullmatch("[0-9a-f]{64}", text(value, place)):
-        raise ArtifactError(f"{place} is no SHA-256 in hex")
-    return str(value)
+    return matching(value, place, "[0-9a-f]{64}", "SHA-256 in hex")
 
 
 def names(made: type) -> tuple[str, ...]:
@@ -219,6 +233,12 @@ def _finite(literal: str) -> float:
     if not math.isfinite(value):
         raise ValueError("a number is too large")
     return value
+
+
+def _whole(literal: str) -> int:
+    if len(literal) > 20:
+        raise ValueError("a whole number is too large")
+    return int(literal)
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from dpsynth.audit_file import Audits, read_audits
 from dpsynth.bundle import PRIVACY, SCHEMA
 from dpsynth.certificate import Certificate
+from dpsynth.charge import Charge
 from dpsynth.documents import read_document
 from dpsynth.errors import InputError
 from dpsynth.page_text import figure, figure_at_most, percent_at_most, shown
@@ -73,7 +74,7 @@ def _processing(schema: Schema, certificate: Certificate) -> str:
         f"patients, told apart by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
         "each are used"
         if unit.name
-        else "rows, each taken for a person of its own"
+        else "those whom the rows describe; each row counts as a person"
     )
     return (
         f"Processing. From the table '{table}' (health data, GDPR Article 9) a generator "
@@ -114,21 +115,31 @@ def _ledger(certificate: Certificate) -> str:
         return "Accountability. No ledger was charged: the run cannot be released."
     fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
     policy = "a policy of the office" if charge.policy else "no policy"
-    all_fits = percent_at_most(
-        largest_posterior(_PRIOR, charge.epsilon_total, min(1.0, charge.delta_total))
-    )
-    bound = all_fits if all_fits.startswith("all") else f"at most {all_fits}"
     return (
         f"Accountability. A ledger counts every fit on dataset '{shown(charge.dataset)}': {fits} "
         f"when this was certified, with epsilon {figure_at_most(charge.epsilon_total)} in all, "
-        f"under {policy}; whoever sees the results of all of them may come to hold a presence for "
-        f"{bound} likely. Its entries are chained by hashes, and the certificate holds its seal."
+        f"under {policy}{_of_all(charge)}. Its entries are chained by hashes, and the certificate "
+        "holds its seal."
+    )
+
+
+def _of_all(charge: Charge) -> str:
+    """Bound what all fits together tell; one fit alone was bounded among the measures."""
+    if charge.fits == 1:
+        return ""
+    most = percent_at_most(
+        largest_posterior(_PRIOR, charge.epsilon_total, min(1.0, charge.delta_total))
+    )
+    bound = most if most.startswith("all") else f"at most {most}"
+    return (
+        f"; whoever sees the results of all of them may come to hold a presence for {bound} likely"
     )
 
 
 def _evidence(certificate: Certificate, audits: Audits | None) -> str:
     told = "; ".join(
-        f"gate '{one.gate}' was overridden by {shown(one.by)}: {shown(one.reason)}"
+        f"gate '{one.gate}' was overridden by {shown(one.by)}: "
+        f"{shown(one.reason).strip().removesuffix('.')}"
         for one in certificate.overrides
     )
     overridden = f" Overrides: {told}." if told else ""

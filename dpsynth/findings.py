@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from dpsynth.errors import DpsynthError, Problem, VerificationError
+from dpsynth.errors import DpsynthError, Problem, SchemaError, VerificationError
 from dpsynth.page_text import shown
 
 
@@ -23,20 +23,27 @@ class Findings:
         before = len(self.problems)
         try:
             yield
+        except SchemaError as error:
+            self.problems += [
+                Problem(f"{place}: {one.place}", one.message) for one in error.problems
+            ]
         except DpsynthError as error:
             self.problems.append(Problem(place, str(error)))
+        except (ArithmeticError, UnicodeError):
+            self.problems.append(Problem(place, "holds a number or a text that cannot be"))
         if passed is not None and len(self.problems) == before:
             self.checks.append(passed)
 
     def add(self, place: str, message: str) -> None:
         """Note a difference."""
-        self.problems.append(Problem(shown(place), message))
+        self.problems.append(Problem(place, message))
 
     def raise_if_any(self) -> None:
-        """End a verification that found differences.
+        """End a verification that found differences, in words that no terminal obeys.
 
         Raises:
             VerificationError: with all of them, each once.
         """
-        if self.problems:
-            raise VerificationError(list(dict.fromkeys(self.problems)))
+        plain = [Problem(shown(one.place), shown(one.message)) for one in self.problems]
+        if plain:
+            raise VerificationError(list(dict.fromkeys(plain)))

@@ -82,7 +82,8 @@ class Record:
         Raises:
             ArtifactError: it is no object in strict JSON.
         """
-        return parsed(self.body.encode(errors="surrogatepass"), f"record {self.number}")
+        body = self.body.encode(errors="surrogatepass")
+        return parsed(body, f"record {self.number}", lenient=True)
 
     @property
     def head(self) -> Head:

@@ -170,7 +170,10 @@ def spend_quality(book: Book, run: Run, table: str) -> Entry:
     with book.writing() as pen:
         entry = charged_entry(book, pen.state, evidence)
         if entry.status != CHARGED:
-            raise BudgetError(f"entry {entry.id} is {entry.status}: there is no share to spend")
+            remedy = "; if its fit ended well: dpsynth ledger close RUN" * (entry.status == READING)
+            raise BudgetError(
+                f"entry {entry.id} is {entry.status}: there is no share to spend{remedy}"
+            )
         if entry.measured is not None:
             raise BudgetError(
                 f"the share for quality figures of entry {entry.id} was spent on "

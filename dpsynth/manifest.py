@@ -10,7 +10,7 @@ from typing import Any
 from dpsynth import __version__
 from dpsynth.about import About
 from dpsynth.bundle import FORMAT, KINDS, PARQUET, PARQUET_SIZE, VERSION, described
-from dpsynth.documents import as_object, check_format, check_keys, file_digest, text
+from dpsynth.documents import as_object, check_format, check_keys, file_digest, matching
 from dpsynth.drawing import Drawing
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import Schema
@@ -68,9 +68,7 @@ class Heading:
         own = as_object(document.get("dpsynth"), "dpsynth")
         check_format(own, "dpsynth", FORMAT, VERSION)
         check_keys(own, "dpsynth", ("format", "version", "writer", "drawing", "about"))
-        writer = text(own["writer"], "dpsynth.writer")
-        if not re.fullmatch(r"[\w.+]{1,40}", writer):
-            raise ArtifactError("dpsynth.writer is no version")
+        writer = matching(own["writer"], "dpsynth.writer", r"[0-9A-Za-z.+!-]{1,40}", "version")
         try:
             about = About.from_dict(own["about"], "dpsynth.about")
         except InputError as error:

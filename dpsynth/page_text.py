@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
 _MOST_DECIMALS = 4
+_FINEST = 12  # decimals
 
 
 def shown(text: str) -> str:
@@ -30,6 +31,18 @@ def figure(value: float) -> str:
         return f"{int(value):,}"
     mantissa, mark, exponent = f"{value:.4g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if mark else mantissa
+
+
+def quantity(value: float) -> str:
+    """Write a number in full, never with a power of ten, with at least four digits that matter.
+
+    >>> quantity(19447.31), quantity(27.25), quantity(0.00012345), quantity(-3.0), quantity(1e-30)
+    ('19,447', '27.25', '0.0001234', '-3', '0')
+    """
+    digits = 0 if value == 0 else math.floor(math.log10(abs(value)))
+    text = f"{value:,.{min(max(0, 3 - digits), _FINEST)}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 def percent(share: float) -> str:

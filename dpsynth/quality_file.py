@@ -17,6 +17,7 @@ from dpsynth.documents import (
     bytes_digest,
     check_format,
     check_keys,
+    matching,
     names,
     number,
     read_document,
@@ -52,7 +53,7 @@ class Statistic:
         """Read strictly one figure."""
         check_keys(document, place, names(cls))
         return cls(
-            key=text(document["key"], f"{place}.key"),
+            key=matching(document["key"], f"{place}.key", "[a-z0-9_]{1,20}", "key of a figure"),
             title=text(document["title"], f"{place}.title"),
             chance=_perhaps(document["chance"], f"{place}.chance"),
             meaning=text(document["meaning"], f"{place}.meaning"),
@@ -186,9 +187,11 @@ class Quality:
             note=text(document["note"], f"{place}: note"),
         )
 
-    def problems(self, schema: Schema, certificate: Certificate) -> list[str]:
-        """List what does not fit the schema, or was not paid for."""
+    def problems(self, schema: Schema, certificate: Certificate, rows: int) -> list[str]:
+        """List what does not fit the schema or the table's number of rows, or was not paid for."""
         found = []
+        if self.rows != rows:
+            found.append("it is about a table with another number of rows")
         if self.event != QUALITY or reserved(certificate.events) is None:
             found.append("the plan of the certificate set nothing aside for it: nobody paid")
         names = {column.name for column in schema.modelled}

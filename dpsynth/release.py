@@ -214,7 +214,7 @@ def _paid_quality(
             f"{place} holds the figures of another table; release the one that was measured "
             "(--table), or take the file away"
         )
-    if problems := quality.problems(schema, certificate):
+    if problems := quality.problems(schema, certificate, drawn.rows):
         raise GateError(f"{place}: {problems[0]}; it cannot be published")
     permission.figures(place, drawn.sha256, quality_digest(quality))
     return quality

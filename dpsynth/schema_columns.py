@@ -46,6 +46,10 @@ def read_column(field: Part, table: TableFacts) -> Column | None:
         field.mistake("name", "the name of the column is missing")
     elif name is not None and not name.isprintable():
         field.mistake("name", "a column name has printable characters only")
+    elif name is not None and name != name.strip():
+        field.mistake(
+            "name", "a column name has no blanks at its ends: headers are read without them"
+        )
     roles = _read_roles(own)
     if not _check_type(field, type_, roles) or name is None or type_ is None:
         return None

@@ -53,6 +53,7 @@ class Settings:
         work: folder of all that is kept between the stages; None for ``<output>.work``.
         internal: folder of evaluation and audit; None for ``<output>.internal``.
         about: what the office says in public about the release.
+        about_file: the file that says it, if it was read from one; a settings file names it.
     """
 
     schema: str
@@ -78,6 +79,7 @@ class Settings:
     work: Path | None = None
     internal: Path | None = None
     about: About | None = None
+    about_file: Path | None = None
 
     @classmethod
     def load(
@@ -138,7 +140,9 @@ class Settings:
         document: dict[str, Any] = {"dpsynth_run": VERSION}
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None or value == "":
+            if field.name == "about" and self.about_file is not None:
+                value = self.about_file  # so that its words can be changed in one place
+            if value is None or value == "" or field.name == "about_file":
                 continue
             if isinstance(value, Path):
                 value = _from(Path(folder), value)
@@ -154,6 +158,18 @@ class Settings:
         from dpsynth.schema_files import yaml_text
 
         return yaml_text(self.to_dict(folder)).encode()
+
+    def seed_in(self, path: str | Path) -> int | None:
+        """Return the seed of a file that holds these settings, made explicit, but for their seed.
+
+        So the seed that was drawn when they were written is the seed that is taken.
+        """
+        if not Path(path).is_file():
+            return None
+        saved = type(self).load(path)
+        folder = Path(path).parent
+        alike = replace(self, seed=saved.seed).to_dict(folder) == saved.to_dict(folder)
+        return saved.seed if alike else None
 
     def save(self, path: str | Path) -> None:
         """Write a YAML file; one that holds other settings is not replaced.

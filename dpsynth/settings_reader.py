@@ -17,7 +17,10 @@ from dpsynth.schema_wording import shown
 from dpsynth.settings import ENDINGS, PATHS, REQUIRED, VERSION, Settings, beside, joined
 
 LARGEST_SEED = 2**63
-TOP_KEYS = ("dpsynth_run", *(field.name for field in fields(Settings)))
+TOP_KEYS = (
+    "dpsynth_run",
+    *(field.name for field in fields(Settings) if field.name != "about_file"),
+)
 
 _EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
 _SECRET = re.compile(r"pass(word|phrase)?|secret|^key$", re.IGNORECASE)
@@ -73,6 +76,8 @@ def read_settings(
         for name, ending in ENDINGS.items():  # folders that are named after the output follow it
             if values.get(name) == beside(values["output"], ending):
                 del values[name]
+    if "about" in given_values:
+        values.pop("about_file", None)
     values |= given_values
     for name in REQUIRED:
         if not (top.has(name) or told.has(name)):
@@ -107,7 +112,7 @@ def _read(part: Part, folder: Path) -> dict[str, Any]:
     for name in ("seed", "evaluate_seed", "audit_seed"):
         found[name] = _seed(part, name)
     found["attacks"] = part.flag("attacks", True) if part.has("attacks") else None
-    found["about"] = _about(part, folder)
+    found |= _about(part, folder)
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -164,20 +169,20 @@ def _seed(part: Part, key: str) -> int | None:
     return value
 
 
-def _about(part: Part, folder: Path) -> Any:
-    """Read what is said about the release, or the name of a file that says it."""
+def _about(part: Part, folder: Path) -> dict[str, Any]:
+    """Read what is said about the release, or the file that says it."""
     from dpsynth.about import About
 
     value = part.values.get("about")
     if not part.has("about") or isinstance(value, About):
-        return value
+        return {"about": value}
     try:
         if isinstance(value, str | Path):
-            return About.load(folder / value)
-        return About.from_dict(value, "about")
+            return {"about": About.load(folder / value), "about_file": folder / value}
+        return {"about": About.from_dict(value, "about")}
     except InputError as error:
         part.mistake("about", str(error).removeprefix("about").lstrip(".: "))
-        return None
+        return {}
 
 
 def _option(name: str) -> str:

@@ -116,15 +116,15 @@ def load_private(path: str | Path, passphrase: Passphrase = None) -> Ed25519Priv
     place = Path(path)
     _require_outside_bundles(place)
     require_plain_file(place, largest=_LARGEST)
+    content = _content(place)
+    if b"PUBLIC KEY-----" in content:
+        raise InputError(f"{place} is a public key; a signature is made with the private one")
     mode = os.lstat(place).st_mode & 0o777
     if os.name == "posix" and mode & 0o077:
         raise InputError(
             f"{place} has mode {mode:04o}: others may read or change it, and so sign for you; make "
             f"a new key if they may have, or else: chmod 600 {place}"
         )
-    content = _content(place)
-    if b"PUBLIC KEY-----" in content:
-        raise InputError(f"{place} is a public key; a signature is made with the private one")
     secret = None
     if b"ENCRYPTED" in content:
         given = passphrase() if callable(passphrase) else passphrase

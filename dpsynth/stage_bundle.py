@@ -58,8 +58,8 @@ class Release:
             raise InputError(f"{order.bundle} is the bundle of another run; choose another output")
         if own.get("about") != _words(order):
             raise InputError(
-                f"{order.bundle} says something else about the release than the settings do; "
-                "choose another output, with the same work folder"
+                f"{order.bundle} says something else about the release than the settings do; move "
+                "it away, and the same command writes it anew: nothing is charged"
             )
         _require_written(job.override, order.bundle)
         return True

@@ -172,11 +172,12 @@ def _require_unspent(job: Job, book: Ledger) -> None:
             f"'{told.dataset}'. Another fit is charged epsilon {told.epsilon:g} on top of it: "
             "--fit-again does so"
         )
-    for one in fits:
-        if (entry := _entry(book, one)) is not None and entry.voidable and entry.counts:
+    for entry in book.state().of_dataset(told.dataset):  # also of a fit that was never noted
+        if entry.voidable and entry.counts:
             warnings.warn(
-                f"an earlier fit reserved epsilon {entry.epsilon:g} and read no row; it counts "
-                f"until it is voided: dpsynth ledger void {entry.id[:12]} --reason ...",
+                f"an earlier fit of '{told.dataset}' reserved epsilon {entry.epsilon:g} and read "
+                "no row; unless it is still at work, it counts until it is voided: dpsynth ledger "
+                f"void {entry.id[:12]} --reason ...",
                 DpsynthWarning,
                 stacklevel=5,
             )

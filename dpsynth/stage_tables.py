@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
 from dpsynth.documents import file_digest
-from dpsynth.errors import InputError
+from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.opt_out import OptOut
 from dpsynth.order import Order
 from dpsynth.run import Run
@@ -60,7 +61,16 @@ class Split:
         return False
 
     def carry_out(self, job: Job) -> list[Path]:
-        """Read the private table, and write its sides."""
+        """Read the private table, and write its sides; what is warned of is told at the end too."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DpsynthWarning)
+            made = self._deal(job)
+        for one in caught:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            job.notes.append(str(one.message))
+        return made
+
+    def _deal(self, job: Job) -> list[Path]:
         order = job.order
         if order.split.is_dir():
             shutil.rmtree(order.split)  # it was interrupted before its digests were noted

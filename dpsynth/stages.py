@@ -12,15 +12,16 @@ the fit, above all, which would be charged twice.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpsynth.atomic import check_apart, check_vacant
+from dpsynth.atomic import check_apart, check_vacant, remove_leftovers
 from dpsynth.audit import check_canaries
 from dpsynth.documents import file_digest
-from dpsynth.errors import GateError, InputError
+from dpsynth.errors import GateError, InputError, Note
 from dpsynth.order import Order
 from dpsynth.settings import Settings
 from dpsynth.stage import Job, Progress, Stage
@@ -141,10 +142,12 @@ def run_stages(
     assert seed is not None  # the settings are resolved
     with WorkFolder.open(folder, seed) as work:
         job = Job(order, work, ledger, fit_again, override, progress or _silent)
+        for path in (order.internal, order.bundle):
+            remove_leftovers(path.parent, path.name)
         for stage in STAGES:  # before any of them is carried out
             record = work.record(stage.name)
-            if record is not None and record.seconds is not None and stage.needed(order):
-                work.require_same(stage.name, stage.facts(order))
+            if record is not None and record.seconds is not None and _binds(stage, order):
+                work.require_same(stage.name, stage.facts(order), _remedy(stage, order))
         states = []
         for stage in STAGES:
             state = _brought_about(stage, job)
@@ -182,8 +185,9 @@ def _brought_about(stage: Stage, job: Job) -> State:
     if not stage.needed(order):
         return State(stage.name, SKIPPED)
     record, facts = work.record(stage.name), stage.facts(order)
-    if record is not None and (record.seconds is not None or stage.result(order).exists()):
-        work.require_same(stage.name, facts)
+    known = record is not None and (record.seconds is not None or stage.result(order).exists())
+    if record is not None and known and _binds(stage, order):
+        work.require_same(stage.name, facts, _remedy(stage, order))
         if stage.complete(job, record):
             if record.seconds is None:  # it was interrupted between its result and its note
                 work.finish(stage.name, {}, 0.0)
@@ -192,11 +196,45 @@ def _brought_about(stage: Stage, job: Job) -> State:
     work.start(stage.name, facts)
     work.write(SETTINGS, order.settings.written(work.path))
     job.progress(stage.name, 0.0)
-    files = stage.carry_out(job)
+    try:
+        files = stage.carry_out(job)
+    except KeyboardInterrupt as stop:
+        if stage.name != Fit.name:  # which says itself what it cost
+            stop.add_note(
+                Note(
+                    f"interrupted in stage {stage.name}; what was made before it is kept, nothing "
+                    "is charged again, and the same command goes on"
+                )
+            )
+        raise
     seconds = time.monotonic() - started
     digests = {path.relative_to(work.path).as_posix(): file_digest(path) for path in files}
     work.finish(stage.name, digests, seconds)
     return State(stage.name, DONE, seconds)
+
+
+def _binds(stage: Stage, order: Order) -> bool:
+    """Whether what a stage took before still counts: of a release, while its bundle is there."""
+    gone = stage.name == Release.name and not os.path.lexists(order.bundle)
+    return stage.needed(order) and not gone
+
+
+def _remedy(stage: Stage, order: Order) -> str:
+    """Say what to do about other settings than a stage took."""
+    if stage.name in (Split.name, Fit.name):
+        return (
+            "Set them back, or name another output and work folder for a new run; a new fit is "
+            "charged"
+        )
+    if stage.name == Release.name:
+        return (
+            f"Set them back; or move {order.bundle} away, and the same command writes it anew with "
+            "them: nothing is charged"
+        )
+    return (
+        "Set them back; what follows a fit can be done otherwise at no charge, in single steps "
+        f"(dpsynth sample, evaluate, audit, release) on {order.run}"
+    )
 
 
 def _check(order: Order) -> None:

@@ -15,8 +15,8 @@ What is not, without the key: whoever rewrites the whole bundle consistently can
 fits the schema into it, state more noise than was added (and the smaller epsilon that goes with
 it), leave out an audit, or name another ledger. ``plan_sha256`` and the hashes show damage and
 careless edits, not a forger's; the signature does. What another version of dpsynth derived is held
-to its hash alone, and accepted only if that is asked for; how another version of the Parquet
-library encoded the table is not compared, and said. That the noise was really drawn is shown by
+to its hash alone, and accepted only if that is asked for; so are the bytes of a table that another
+version of the Parquet library encoded. That the noise was really drawn is shown by
 tests and audits of the program, not by the bundle.
 """
 
@@ -198,7 +198,10 @@ class _Reader:
         folder, findings, quality = self.folder, self.findings, None
         with findings.step(QUALITY, "an event of the certificate paid for the quality figures"):
             quality = Quality.from_dict(read_document(folder / QUALITY))
-            for problem in quality.problems(contents.heading.schema, contents.certificate):
+            heading = contents.heading
+            for problem in quality.problems(
+                heading.schema, contents.certificate, heading.drawing.rows
+            ):
                 findings.add(QUALITY, problem)
             tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in self.found}
             if quality.table_sha256 in tables:

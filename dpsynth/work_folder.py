@@ -13,7 +13,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from dpsynth.atomic import atomic_file, check_apart, check_vacant
+from dpsynth.atomic import (
+    atomic_file,
+    check_apart,
+    check_vacant,
+    is_leftover,
+    remove_leftovers,
+)
 from dpsynth.documents import (
     as_object,
     check_format,
@@ -127,6 +133,7 @@ class WorkFolder:
             raise InputError(f"work folder {folder} cannot be written: {error.strerror}") from error
         with lock:
             _lock(lock.fileno(), folder)
+            remove_leftovers(folder)
             log = Log.read(folder)
             work = cls(folder, log or Log(seed))
             if log is None:
@@ -160,8 +167,8 @@ class WorkFolder:
         self.log = replace(self.log, fits=(*self.log.fits, Attempt(ledger, entry)))
         self._save()
 
-    def require_same(self, stage: str, facts: dict[str, Any]) -> None:
-        """Refuse settings that are not those which a stage took.
+    def require_same(self, stage: str, facts: dict[str, Any], remedy: str) -> None:
+        """Refuse settings that are not those which a stage took; say what can be done.
 
         Raises:
             InputError: every difference is named; no digest is shown.
@@ -171,8 +178,7 @@ class WorkFolder:
         if found:
             raise InputError(
                 f"stage {stage} in {self.path} was made with other settings: {'; '.join(found)}. "
-                "Set them back, or name another output and work folder for a new run; a new fit is "
-                "charged"
+                f"{remedy}"
             )
 
     def _keep(self, stage: str, record: Record) -> None:
@@ -193,7 +199,8 @@ def check_place(folder: Path) -> None:
     if not folder.is_dir() or folder.is_symlink():
         check_vacant(folder)
     elif not (folder / DOCUMENT).is_file():
-        if {path.name for path in folder.iterdir()} - {LOCK, ".gitignore"}:
+        kept = {path.name for path in folder.iterdir() if not is_leftover(path)}
+        if kept - {LOCK, ".gitignore"}:
             raise InputError(f"{folder} exists and is no work folder of a run; choose another name")
 
 
@@ -202,13 +209,17 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
     >>> differences({"epsilon": 3.0, "file: data": "ab"}, {"epsilon": 2.0, "file: data": "cd"})
     ['epsilon was 3.0 and is 2.0', 'the file for data has another content']
+    >>> differences({"about": {"title": "A"}}, {"about": {"title": "B"}})
+    ["about.title was 'A' and is 'B'"]
     """
     words = []
     for name in {**before, **now}:
         old, new = before.get(name), now.get(name)
         if old == new:
             continue
-        if not name.startswith("file: "):
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            words += [f"{name}.{one}" for one in differences(old, new)]
+        elif not name.startswith("file: "):
             words.append(f"{name} was {shown(old)} and is {shown(new)}")
         elif old is None or new is None:
             words.append(

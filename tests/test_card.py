@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dpsynth.about import About
 from dpsynth.audit_file import Audits
 from dpsynth.card import card, plain
 from dpsynth.certificate import Certificate
+from dpsynth.column_words import labels_of
 from dpsynth.contents import Contents
 from dpsynth.derived import profile_of
 from dpsynth.documents import read_document
@@ -22,7 +24,7 @@ from dpsynth.limits import limits_of
 from dpsynth.manifest import Heading
 from dpsynth.override import Overridden
 from dpsynth.public_gates import judge
-from dpsynth.schema import Schema
+from dpsynth.schema import Column, Schema
 
 from .public_audit_example import public_audit
 
@@ -64,7 +66,7 @@ def test_it_says_what_a_card_must_say(written: Callable[..., str], contents: Con
     for words in (
         'license: "CC-BY-4.0"',
         "General Hospital",
-        "data\\@hospital.example",
+        "data@hospital.example",
         "## Intended use\n\nTeaching",
         "The publisher adds: No claims about wards",
         "Standard errors, confidence intervals and p-values",
@@ -109,6 +111,84 @@ def test_no_text_formats_or_links(written: Callable[..., str], contents: Content
     assert yaml.safe_load(text.split("---")[1])["pretty_name"] == EVIL
 
 
+HOSTILE = (
+    *("1. x", "12) x", "1.", "- x", "-", "+ x", "* x", "---", "- - -", "***", "===", "# x", "x #"),
+    *(
+        "> x",
+        "    x",
+        "*a*",
+        "a*b*c",
+        "_a_",
+        "a __b__ c",
+        "_a_b",
+        "_a\\__b_",
+        "`c`",
+        "~~d~~",
+        "~d~",
+    ),
+    *("[a](b)", "![a](http://b)", "[^1]", "[ ] a", "a|b", "$x$", "\\*a\\*", "a\\", "a\nb\n\n# c"),
+    *("<b>x</b>", "</b>", "<!-- x", "<?x", "<https://a>", "&amp; &#60; &#x3C; &lt;b&gt;"),
+    *("https://evil.example", "WWW.evil.example", "ftp://x.y/z", "\\https://evil.example", EVIL),
+)
+PLACES = {
+    "a paragraph": "{}",
+    "a heading": "# {}",
+    "a list": "- {}",
+    "a quotation": "> Rows. {} Read.",
+    "a table": "| a | b |\n|---|---|\n| {} | b |",
+}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("reader", ["CommonMark", "GitHub"])
+def test_readers_of_markdown_see_the_text_and_nothing_else(reader: str, place: str) -> None:
+    if reader == "GitHub":
+        render = pytest.importorskip("marko.ext.gfm").gfm.convert
+    else:
+        render = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table").render
+    tags = re.compile(r"<[^>]*>")
+    own = tags.findall(render(place.format("word")))
+    for text in HOSTILE:
+        written = render(place.format(plain(text)))
+        assert tags.findall(written) == own, text
+        seen = unescape(tags.sub("", written))
+        assert " ".join(text.split()) in " ".join(seen.split())
+    assert any(tags.findall(render(place.format(text))) != own for text in HOSTILE)
+
+
+def coded(count: int) -> Column:
+    values = tuple(str(value) for value in range(1, count + 1))
+    return Column(
+        "code", "integer", categories=values, labels={value: f"kind {value}" for value in values}
+    )
+
+
+def test_codes_are_explained_where_labels_are_declared(
+    written: Callable[..., str], contents: Contents
+) -> None:
+    cardio = Schema.load("cardio")
+    text = written(heading=replace(contents.heading, schema=cardio))
+    assert "| gender | Gender | category (whole number) |  | 1 Women, 2 Men |" in text
+    assert re.search(r"^\| height \|.*\| cm \|  \|$", text, re.MULTILINE)
+
+
+def test_many_codes_are_not_all_listed() -> None:
+    assert labels_of(coded(8)).endswith(", 8 kind 8")
+    assert labels_of(coded(20)).endswith(", 8 kind 8, and 12 more: see datapackage.json")
+    assert labels_of(replace(coded(1), labels={"1": "1"})) == ""
+    assert labels_of(replace(coded(1), type="string")) == "1: kind 1"
+    assert labels_of(replace(coded(2), labels={"1": "No, never", "2": "Yes"})) == (
+        "1 No, never; 2 Yes"
+    )
+
+
+def test_a_label_cannot_format(written: Callable[..., str], contents: Contents) -> None:
+    schema = contents.heading.schema
+    columns = (*schema.columns, replace(coded(1), labels={"1": EVIL}))
+    text = written(heading=replace(contents.heading, schema=replace(schema, columns=columns)))
+    assert f"| {plain('1 ' + EVIL)} |" in text and EVIL not in text.split("\n---\n", 1)[1]
+
+
 def test_the_front_matter_takes_any_letter(written: Callable[..., str]) -> None:
     title = "Visits \U0001f3e5: caf\xe9"
     assert yaml.safe_load(written(About(title=title)).split("---")[1])["pretty_name"] == title
@@ -119,7 +199,14 @@ def test_the_front_matter_takes_any_letter(written: Callable[..., str]) -> None:
     [
         ("- a", "\\- a"),
         ("12. a", "12\\. a"),
-        ("1.5 mg", "1\\.5 mg"),
+        ("1.5 mg", "1.5 mg"),
+        ("1.0.0", "1.0.0"),
+        ("2026-11-22", "2026-11-22"),
+        ("data@hospital.example", "data@hospital.example"),
+        ("payer_code of {a}, R&D", "payer_code of {a}, R&D"),
+        ("dbp < sbp >= 5", "dbp < sbp >= 5"),
+        ("-5 to 3", "-5 to 3"),
+        ("    a", "a"),
         ("# a", "\\# a"),
         ("two\nlines", "two lines"),
         ("p-values: 3", "p-values: 3"),

@@ -118,6 +118,21 @@ def test_settings_are_saved_resolved_before_anything_is_read(cli: Cli) -> None:
     assert not Path("b.work").exists() and Ledger().entries() == []
 
 
+def test_settings_that_a_dry_run_saved_are_those_of_the_run(cli: Cli) -> None:
+    """Also the seed that was drawn then; and other settings do not take their place."""
+    words = (*SMALL, "-o", "bundle", "--save-config", "dpsynth.yaml")
+    assert cli(*words, "--dry-run").code == 0
+    saved = Path("dpsynth.yaml").read_bytes()
+    done = cli(*words, "--json")
+    assert done.code == 0, done.err
+    assert Path("dpsynth.yaml").read_bytes() == saved
+    drawing = json.loads(Path("bundle/datapackage.json").read_text())["dpsynth"]["drawing"]
+    assert drawing["seed"] == yaml.safe_load(saved)["seed"]
+    other = cli(*words, "--rows", "7")
+    assert other.code == 2 and "dpsynth.yaml exists" in other.err
+    assert Path("dpsynth.yaml").read_bytes() == saved
+
+
 def test_a_release_is_repeated_from_the_file(cli: Cli) -> None:
     first = cli(*SMALL, "-o", "bundle", "--save-config", "dpsynth.yaml", "--seed", "7")
     assert first.code == 0

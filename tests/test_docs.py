@@ -81,10 +81,10 @@ def test_the_paragraph_in_the_guide_is_the_one_that_is_written() -> None:
     schema = without_share(Schema.load("demo"), 0.2)
     plan = prepare(schema, epsilon=3.0, delta=1e-6, model="mixture", publish_quality=None).plan
     charge = Charge(
-        id="a ledger",
+        id="01234567-89ab-cdef-0123-456789abcdef",
         dataset="ward",
         scope=("ward",),
-        entry="an entry",
+        entry="e" * 32,
         fits=1,
         epsilon_total=3.0,
         delta_total=1e-6,

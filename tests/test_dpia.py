@@ -64,7 +64,29 @@ def test_rows_as_units_are_not_called_patients(
 ) -> None:
     unit = replace(certificate.unit, name=None, max_rows=1)
     text = " ".join(dpia_paragraph(every_type, replace(certificate, unit=unit)))
-    assert "each taken for a person of its own" in text and "one row of the source" in text
+    assert "those whom the rows describe; each row counts as a person" in text
+    assert "one row of the source" in text
+
+
+def test_one_fit_is_bounded_once_and_several_together(
+    every_type: Schema, certificate: Certificate
+) -> None:
+    assert certificate.ledger is not None and certificate.ledger.fits == 1
+    text = " ".join(dpia_paragraph(every_type, certificate))
+    assert text.count("% likely") == 1 and "all of them" not in text
+    charge = replace(certificate.ledger, fits=2, epsilon_total=6.0, delta_total=2e-6)
+    text = " ".join(dpia_paragraph(every_type, replace(certificate, ledger=charge)))
+    assert text.count("% likely") == 2
+    assert "sees the results of all of them may come to hold a presence for at most 99.8 %" in text
+
+
+@pytest.mark.parametrize("reason", ["no figure is used", "no figure is used.", "no figure. "])
+def test_a_reason_ends_with_one_stop(
+    every_type: Schema, certificate: Certificate, reason: str
+) -> None:
+    told = replace(certificate, overrides=(Overridden("audit", reason, "A. Smith"),))
+    evidence = dpia_paragraph(every_type, told)[3]
+    assert evidence.endswith(f": {reason.strip().removesuffix('.')}.")
 
 
 def test_what_is_neither_is_refused(tmp_path: Path, run_folder: Path) -> None:

@@ -148,7 +148,7 @@ def test_the_page_says_what_a_reader_must_know(
 ) -> None:
     text = said(page())
     for words in (
-        "Synthetic data. No record in it is a real patient's",
+        "Synthetic data. No row was copied from a patient's record: every row was drawn",
         "differential privacy with epsilon 3 and delta 1e-6",
         "Do not compute standard errors, confidence intervals or p-values as if",
         "spread more evenly than chance",
@@ -389,7 +389,7 @@ def test_a_wide_table_has_a_small_page(page: Callable[..., str], every_type: Sch
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("No record in it is", "Many a record in it is"), ("</main>", "<!-- Ms Miller --></main>")],
+    [("No row was copied", "Many a row was copied"), ("</main>", "<!-- Ms Miller --></main>")],
 )
 def test_another_page_is_found(forger: Forger, bundle: Path, before: str, after: str) -> None:
     path = bundle / "report.html"
@@ -479,6 +479,7 @@ def test_figures_of_another_table_are_refused(measured: Measured, tmp_path: Path
         ({"event": "one-way histograms"}, "nobody paid"),
         ({"columns": (ColumnDistance("patient_id", 0, 0, 0, None),)}, "names a column"),
         ({"targets": (TargetQuality("patient_id", "x", 0, 0, 0, ()),)}, "names a target"),
+        ({"rows": 10**6}, "another number of rows"),
     ],
 )
 def test_figures_that_do_not_fit_the_plan_are_refused(

@@ -120,6 +120,7 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("fields.1.name", GONE, "fields[1].name", "is missing"),
     ("fields.1.name", "sex", "fields[2] 'sex'", "repeats the name of fields[1]"),
     ("fields.1.name", "a\nb", "fields[1] 'a\\nb'.name", "printable"),
+    ("fields.1.name", "sbp ", "fields[1] 'sbp '.name", "no blanks at its ends"),
     ("fields.1.type", GONE, f"{SBP}.type", "is missing; types: integer"),
     ("fields.1.type", "integr", f"{SBP}.type", "did you mean 'integer'"),
     ("fields.1.type", "geopoint", f"{SBP}.type", "role drop"),

@@ -143,11 +143,18 @@ def test_folders_that_are_named_after_the_output_follow_it(tmp_path: Path) -> No
 
 def test_about_is_written_out_or_named(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
-    (tmp_path / "conf/about.yaml").write_text("publisher: A hospital\n")
     for value in ({"publisher": "A hospital"}, "about.yaml"):
+        (tmp_path / "conf/about.yaml").write_text("publisher: A hospital\n")
         found = Settings.load(kept(tmp_path / "conf", LEAST | {"about": value}))
         assert found.about == About(publisher="A hospital")
-        assert found.to_dict()["about"] == {"publisher": "A hospital"}
+        named = value if isinstance(value, dict) else "conf/about.yaml"
+        assert found.to_dict(tmp_path)["about"] == named  # its words are changed in one place
+        found.save(tmp_path / f"saved-{len(str(value))}.yaml")
+        (tmp_path / "conf/about.yaml").write_text("publisher: Another\n")
+        again = Settings.load(tmp_path / f"saved-{len(str(value))}.yaml")
+        assert again.about == About(publisher="A hospital" if value == named else "Another")
+    given = Settings.load(tmp_path / "conf/dpsynth.yaml", about=About(title="T"))
+    assert given.about_file is None and given.to_dict()["about"] == {"title": "T"}
     assert "about" in refusal(tmp_path, LEAST | {"about": "nowhere.yaml"})
 
 

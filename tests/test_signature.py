@@ -348,6 +348,14 @@ def test_the_fingerprint_is_the_one_that_openssl_gives(tmp_path: Path, openssl: 
     assert fingerprint(load_public(public)) == told
 
 
+def test_signing_with_the_public_key_says_so(tmp_path: Path) -> None:
+    """Whatever its mode is: it may be read by all."""
+    _, public = create_key(tmp_path / "office.key", None)
+    public.chmod(0o644)
+    with pytest.raises(InputError, match="is a public key"):
+        load_private(public)
+
+
 def test_a_file_with_several_public_keys_is_refused(tmp_path: Path) -> None:
     """Readers of PEM take the first; a person who looks may mean another."""
     keys = [create_key(tmp_path / name, None)[1] for name in ("one", "two")]

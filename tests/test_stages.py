@@ -412,7 +412,7 @@ def test_a_stage_that_is_done_keeps_its_settings(finished: Office) -> None:
         ({"canaries": 70}, "canaries was 60 and is 70"),
         ({"attacks": False}, "attacks was true and is false"),
         ({"evaluate_seed": 1}, "evaluate_seed was 0 and is 1"),
-        ({"about": About(title="Other")}, "about was a mapping and is a mapping"),
+        ({"about": About(title="Other")}, "about.title was nothing and is 'Other'"),
         ({"opt_out": gone}, "opt_out was left out"),
     ]
     for changes, said in changed:
@@ -421,6 +421,75 @@ def test_a_stage_that_is_done_keeps_its_settings(finished: Office) -> None:
         assert said in str(refused.value) and "other settings" in str(refused.value)
     assert states(finished.run())["release"] == KEPT
     assert finished.statuses == ["charged"]
+
+
+def test_words_can_be_changed_at_no_charge(finished: Office, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing is charged"):
+        finished.run(about=About(title="Other"))
+    finished.path("bundle").rename(tmp_path / "old")
+    done = states(finished.run(about=About(title="Other")))
+    assert (done["fit"], done["audit"], done["release"]) == (KEPT, KEPT, "done")
+    manifest = read_document(finished.path("bundle/datapackage.json"))
+    assert manifest["title"] == "Other" and finished.statuses == ["charged"]
+
+
+@pytest.mark.parametrize("stage", ["split", "sample", "evaluate", "release"])
+def test_an_interruption_says_what_it_left(office: Office, stage: str) -> None:
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        within = {"split": "split: reading", "sample": "sample: drawing"}
+        if stage == "evaluate":
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(stage_internal, "evaluate", _interrupt)
+                office.run()
+        office.run(at=within.get(stage, "release: bundle"))
+    assert any(f"in stage {stage}" in note for note in stopped.value.__notes__)
+
+
+def test_what_a_killed_process_left_is_removed(office: Office) -> None:
+    """Real rows among it; also where it was killed before the work folder was one."""
+    left = [
+        office.work / ".tmp-01234567-split",
+        office.folder / ".tmp-01234567-bundle",
+        office.folder / ".tmp-89abcdef-bundle.internal",
+    ]
+    for folder in left:
+        folder.mkdir(parents=True)
+        (folder / "train.csv").write_text("patient_id\n")
+    (office.work / ".tmp-01234567-.gitignore").write_text("*")
+    other = office.folder / ".tmp-01234567-other"
+    other.write_text("of another process")
+    office.run()
+    assert not any(folder.exists() for folder in left) and other.exists()
+    assert not list(office.work.glob(".tmp-*"))
+
+
+def test_a_budget_that_was_reserved_and_never_noted_is_said(office: Office) -> None:
+    """As after a kill between the entry in the ledger and its note in the work folder."""
+    told = office.settings
+    prepared = Order.of(told).prepared
+    Ledger().reserve(
+        "demo",
+        purpose="",
+        tier=None,
+        policy=None,
+        plan=prepared.plan.to_dict(),
+        epsilon=told.epsilon,
+        delta=told.delta,
+        model="independent",
+        schema_hash="a" * 64,
+        allow_refuse=False,
+        population=80,
+    )
+    with pytest.warns(DpsynthWarning, match="dpsynth ledger void"):
+        office.run()
+
+
+def test_keys_that_nobody_has_are_said_at_the_end(office: Office, cohort: pd.DataFrame) -> None:
+    gone = [*cohort["patient_id"].unique()[:2], "p-nobody"]
+    office.path("gone.txt").write_text("\n".join(gone))
+    with pytest.warns(DpsynthWarning, match="2 of 3 keys"):
+        outcome = office.run(opt_out=office.path("gone.txt"))
+    assert any("2 of 3 keys" in note and "1 are in no row" in note for note in outcome.notes)
 
 
 def test_a_setting_may_change_until_a_stage_has_taken_it(office: Office) -> None:

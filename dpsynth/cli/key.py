@@ -11,6 +11,7 @@ from dpsynth.cli.console import Console, output_options
 from dpsynth.errors import InputError
 
 VARIABLE = "DPSYNTH_KEY_PASSPHRASE"
+SHORT = 12  # characters of a passphrase
 
 
 @click.command(epilog="Example:  dpsynth keygen office.key")
@@ -27,7 +28,8 @@ def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None
 
     with Console(as_json=as_json, quiet=quiet) as console:
         check_key_place(output)
-        private, public = create_key(output, None if no_passphrase else ask_passphrase(new=True))
+        phrase = None if no_passphrase else ask_passphrase(new=True)
+        private, public = create_key(output, phrase)
         digest = fingerprint(load_public(public))
         values = {
             "private": str(private),
@@ -42,6 +44,11 @@ def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None
             f"SHA-256     {digest}",
         ]
         console.result("keygen", values, lines)
+        if phrase is not None and len(phrase) < SHORT:
+            console.advice(
+                f"The passphrase has fewer than {SHORT} characters: whoever copies the file can "
+                "guess it. Make the key again with a longer one."
+            )
         console.advice(f"Next: dpsynth sign bundle/ --key {private}")
 
 

@@ -154,6 +154,7 @@ def _answer_lines(answer: Preview) -> list[str]:
 
 def describe_event(event: Event) -> str:
     """Say in a few words what noise an event adds."""
+    from dpsynth.budget_words import noise_sd
     from dpsynth.quality_event import QUALITY
 
     if isinstance(event, PoissonSgd):
@@ -161,14 +162,12 @@ def describe_event(event: Event) -> str:
             f"{event.steps} steps, sampling rate {event.sampling_rate:g}, "
             f"noise multiplier {event.noise_multiplier:.4g}"
         )
+    sd = noise_sd(event)
     counted = "counts of rows" if event.unit_mass is None else "counts of units, shared by rows"
     if isinstance(event, ChosenHistograms) and event.name == QUALITY:
-        sd = event.noise_multiplier * math.sqrt(event.most) * event.mass
         return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
     if isinstance(event, ChosenHistograms):
-        sd = event.noise_multiplier * math.sqrt(event.most) * event.mass / (event.unit_mass or 1)
         return f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all"
-    sd = event.sigma / (event.unit_mass or 1)
     return f"{event.histograms} histograms, {counted}; discrete Gaussian, sd {sd:.4g}"
 
 

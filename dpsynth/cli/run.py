@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,10 @@ def run(
         if (override is None) != (by is None):
             raise click.UsageError("--override and --by go together: a reason, and who gives it")
         excuse = None if override is None or by is None else Override(override, by)
-        order = Order.of(_settings(config, given))
+        settings = _settings(config, given)
+        order = Order.of(settings)
+        if save_config is not None and settings.seed is None:
+            order = Order.of(replace(settings, seed=order.settings.seed_in(save_config)))
         if save_config is not None:
             order.settings.save(save_config)
             console.advice(f"settings    {save_config}")
@@ -114,6 +118,13 @@ def run(
                 f"dpsynth sign {order.bundle} --key office.key"
             )
         outcome.require_quiet()
+        console.advice(_verdict(outcome))
+
+
+def _verdict(outcome: Outcome) -> str:
+    """Say what was judged where nothing stood out."""
+    attacked = "no attack succeeded" if outcome.order.attacks else "the table was not attacked"
+    return f"Inside, every gate passed or was not judged, and {attacked}."
 
 
 def _settings(config: str | None, given: dict[str, Any]) -> Settings:

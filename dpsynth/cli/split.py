@@ -82,7 +82,7 @@ def split(
             lines.append(f"no key      {_WORDS[keyless]}")
         if absent is not None:
             keys = counted(absent.lines, "key")
-            lines.append(f"opted out   {keys} read from {opt_out}: in neither file")
+            lines.append(f"opted out   {keys} read from {opt_out}: no row with one is left")
         lines.append("private     both hold real rows, as the source does: never release them")
         console.result("split", values, lines)
         console.advice(

@@ -92,7 +92,7 @@ def test_the_certificate_states_how_many_fits_there_were(
     assert charge["entry"] == ledger.entries()[1].id
     sentence = second.certificate["not_covered"][0]
     assert sentence.startswith(CHOICE)
-    assert "2 fits on dataset 'cohort', with epsilon 1.4 and delta 2e-06 composed" in sentence
+    assert "2 fits on dataset 'cohort', with epsilon 1.4 and delta 2e-6 in sum" in sentence
 
 
 def test_a_fit_that_dies_is_counted(
