@@ -86,10 +86,11 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
 
     Only where no other process can be writing.
     """
-    for path in folder.glob(f"{_PREFIX}*") if folder.is_dir() else ():
+    for path in list(folder.glob(f"{_PREFIX}*")):
         if name and path.name != f"{path.name[: len(_PREFIX) + 8]}-{name}":
             continue
-        _remove_tree(path) if path.is_dir() and not path.is_symlink() else _unlink(path)
+        remove = _remove_tree if path.is_dir() and not path.is_symlink() else _unlink
+        remove(path)
 
 
 def is_leftover(path: Path) -> bool:

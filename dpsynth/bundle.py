@@ -24,7 +24,7 @@ QUALITY, AUDIT = "quality.json", "audit.json"
 REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
 SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
 MOST_CSV_ROWS = 1_000_000
-PARQUET_SIZE = "dpsynth:bytes"  # see listed_files
+PARQUET_SIZE = "dpsynth:bytes"  # see size_key
 
 _JSON = {"format": "json", "mediatype": "application/json", "encoding": "utf-8"}
 KINDS: dict[str, dict[str, Any]] = {
@@ -99,13 +99,20 @@ def _in_parquet(field: dict[str, Any]) -> dict[str, Any]:
     return field | {"type": kind, "missingValues": ["", "nan"]}
 
 
+def size_key(path: str) -> str:
+    """Name the entry of a manifest that holds a file's size in bytes.
+
+    That of the Parquet file has a name of its own: frictionless does not count its bytes, and would
+    find them missing.
+    """
+    return PARQUET_SIZE if path == PARQUET else "bytes"
+
+
 def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str, Any]]]:
     """Read a manifest's list of files, trusting none of its paths.
 
     Returns:
-        For each path its SHA-256, its size in bytes, and the rest of its description. The size
-        of the Parquet file has a name of its own: frictionless does not count its bytes, and would
-        find them missing.
+        For each path its SHA-256, its size in bytes, and the rest of its description.
 
     Raises:
         ArtifactError: a path leaves the bundle, occurs twice or is unknown to this version, or a
@@ -129,7 +136,7 @@ def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str
         found = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))
         if found is None:
             raise ArtifactError(f"{place}.hash is no SHA-256")
-        counted = PARQUET_SIZE if path == PARQUET else "bytes"
+        counted = size_key(path)
         size = whole(resource.get(counted), f"{place}.{counted}", least=0)
         rest = {key: value for key, value in resource.items() if key not in ("hash", counted)}
         files[path] = (found[1], size, rest)

@@ -7,7 +7,7 @@ number out of range is no certificate.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
@@ -18,10 +18,11 @@ from dpsynth.documents import (
     check_format,
     check_keys,
     digest,
-    matching,
+    names,
     number,
     text,
     texts,
+    version_text,
     whole,
 )
 from dpsynth.errors import ArtifactError, InputError
@@ -53,7 +54,7 @@ class Unit:
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:
         """Read strictly what ``to_dict`` wrote."""
-        check_keys(document, place, (field.name for field in fields(cls)))
+        check_keys(document, place, names(cls))
         name = document["name"]
         return cls(
             name=None if name is None else text(name, f"{place}.name"),
@@ -144,11 +145,8 @@ class Certificate:
                 document["composed_epsilon"], f"{place}.composed_epsilon", above=-1e-300
             ),
             events=_events(document["events"], f"{place}.events"),
-            accountant_version=matching(
-                document["accountant"]["version"],
-                f"{place}.accountant.version",
-                r"[0-9A-Za-z.+!-]{1,40}",
-                "version",
+            accountant_version=version_text(
+                document["accountant"]["version"], f"{place}.accountant.version"
             ),
             exact=texts(document["exact"], f"{place}.exact"),
             floating_point=texts(document["floating_point"], f"{place}.floating_point"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from dpsynth.documents import check_keys, matching, number, sha256_text, text, texts, whole
+from dpsynth.documents import check_keys, matching, names, number, sha256_text, text, texts, whole
 from dpsynth.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Charge:
         Raises:
             ArtifactError: anything is missing, unknown, of the wrong type or out of range.
         """
-        check_keys(document, place, (field.name for field in fields(cls)))
+        check_keys(document, place, names(cls))
         policy = document["policy"]
         charge = cls(
             id=matching(document["id"], f"{place}.id", _ID, "id of a ledger"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpsynth.events import Event, PoissonSgd
-from dpsynth.page_text import figure, figure_at_most
+from dpsynth.page_text import figure_at_most
 
 if TYPE_CHECKING:
     from dpsynth.charge import Charge
@@ -54,7 +54,7 @@ def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
         scope = (
             f"; when this fit was certified, the ledger held {fits} on dataset "
             f"'{charge.dataset}'{shared}, with epsilon {figure_at_most(charge.epsilon_total)} and "
-            f"delta {figure(charge.delta_total)} in sum"
+            f"delta {figure_at_most(charge.delta_total)} in sum"
         )
     sentences = [
         CHOICE + scope,

@@ -174,6 +174,11 @@ def sha256_text(value: Any, place: str) -> str:
     return matching(value, place, "[0-9a-f]{64}", "SHA-256 in hex")
 
 
+def version_text(value: Any, place: str) -> str:
+    """Check that a value is the version of a program."""
+    return matching(value, place, "[0-9A-Za-z.+!-]{1,40}", "version")
+
+
 def names(made: type) -> tuple[str, ...]:
     """Return the keys of a document: the fields of a dataclass."""
     return tuple(field.name for field in fields(made))
@@ -190,7 +195,7 @@ def several(
     """Read a list, once its length is known to be in range."""
     if not isinstance(value, list):
         raise ArtifactError(f"{place}: a list is expected")
-    if most is not None and not least <= len(value) <= most:
+    if len(value) < least or (most is not None and len(value) > most):
         raise ArtifactError(f"{place}: a list of {least} to {most} entries is expected")
     return tuple(read(item, f"{place}[{index}]") for index, item in enumerate(value))
 

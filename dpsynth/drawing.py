@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from dpsynth.documents import check_keys, sha256_text, text, truth, whole
+from dpsynth.documents import check_keys, names, sha256_text, text, truth, whole
 from dpsynth.errors import ArtifactError
 
 
@@ -40,7 +40,7 @@ class Drawing:
         Raises:
             ArtifactError: a key is missing, unknown or of the wrong type.
         """
-        check_keys(document, place, (field.name for field in fields(cls)))
+        check_keys(document, place, names(cls))
         condition = document["condition"]
         return cls(
             model=text(document["model"], f"{place}.model"),

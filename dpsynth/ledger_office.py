@@ -170,7 +170,8 @@ def spend_quality(book: Book, run: Run, table: str) -> Entry:
     with book.writing() as pen:
         entry = charged_entry(book, pen.state, evidence)
         if entry.status != CHARGED:
-            remedy = "; if its fit ended well: dpsynth ledger close RUN" * (entry.status == READING)
+            left_open = entry.status == READING
+            remedy = "; if its fit ended well: dpsynth ledger close RUN" if left_open else ""
             raise BudgetError(
                 f"entry {entry.id} is {entry.status}: there is no share to spend{remedy}"
             )

@@ -9,8 +9,8 @@ from typing import Any
 
 from dpsynth import __version__
 from dpsynth.about import About
-from dpsynth.bundle import FORMAT, KINDS, PARQUET, PARQUET_SIZE, VERSION, described
-from dpsynth.documents import as_object, check_format, check_keys, file_digest, matching
+from dpsynth.bundle import FORMAT, KINDS, VERSION, described, size_key
+from dpsynth.documents import as_object, check_format, check_keys, file_digest, version_text
 from dpsynth.drawing import Drawing
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import Schema
@@ -68,7 +68,7 @@ class Heading:
         own = as_object(document.get("dpsynth"), "dpsynth")
         check_format(own, "dpsynth", FORMAT, VERSION)
         check_keys(own, "dpsynth", ("format", "version", "writer", "drawing", "about"))
-        writer = matching(own["writer"], "dpsynth.writer", r"[0-9A-Za-z.+!-]{1,40}", "version")
+        writer = version_text(own["writer"], "dpsynth.writer")
         try:
             about = About.from_dict(own["about"], "dpsynth.about")
         except InputError as error:
@@ -81,8 +81,7 @@ def manifest(folder: Path, heading: Heading) -> dict[str, Any]:
     resources = []
     for path in KINDS:
         if (folder / path).exists():
-            counted = PARQUET_SIZE if path == PARQUET else "bytes"
-            size = {counted: (folder / path).stat().st_size}
+            size = {size_key(path): (folder / path).stat().st_size}
             digest = {"hash": f"sha256:{file_digest(folder / path)}"}
             resources.append(described(path, heading.schema) | size | digest)
     return heading.to_dict() | {"resources": resources}

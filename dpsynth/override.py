@@ -9,10 +9,10 @@ into the certificate, and with it to everybody who gets the bundle.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
-from dpsynth.documents import check_keys, text
+from dpsynth.documents import check_keys, names, text
 from dpsynth.errors import ArtifactError, InputError
 
 OVERRIDABLE = ("audit", "epsilon", "constant")  # keys of public gates
@@ -66,7 +66,7 @@ class Overridden:
         Raises:
             ArtifactError: a key is missing or unknown, or the gate is none that can be overridden.
         """
-        check_keys(document, place, (field.name for field in fields(cls)))
+        check_keys(document, place, names(cls))
         gate, reason, by = (
             text(document[name], f"{place}.{name}") for name in ("gate", "reason", "by")
         )

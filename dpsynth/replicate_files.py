@@ -8,7 +8,7 @@ is about the run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from dpsynth.documents import (
     check_format,
     check_keys,
     file_digest,
+    names,
     read_document,
     several,
     text,
@@ -47,7 +48,7 @@ class Replicate:
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:
         """Read strictly one record."""
-        check_keys(document, place, (field.name for field in fields(cls)))
+        check_keys(document, place, names(cls))
         condition = document["condition"]
         return cls(
             file=text(document["file"], f"{place}.file"),

@@ -6,7 +6,7 @@ the table which was evaluated is the table which is released.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from dpsynth.documents import (
     check_format,
     check_keys,
     file_digest,
+    names,
     read_document,
     require_plain_file,
     several,
@@ -43,7 +44,7 @@ class Sample:
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:
         """Read strictly one record."""
-        check_keys(document, place, (field.name for field in fields(cls)))
+        check_keys(document, place, names(cls))
         condition = document["condition"]
         return cls(
             file=text(document["file"], f"{place}.file"),

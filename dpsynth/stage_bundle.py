@@ -1,4 +1,4 @@
-"""The stage that makes what leaves the office, once somebody has read what is internal."""
+"""The stage that makes the bundle; it is signed by hand, once what is internal was read."""
 
 from __future__ import annotations
 

@@ -62,13 +62,15 @@ class Split:
 
     def carry_out(self, job: Job) -> list[Path]:
         """Read the private table, and write its sides; what is warned of is told at the end too."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", DpsynthWarning)
-            made = self._deal(job)
-        for one in caught:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-            job.notes.append(str(one.message))
-        return made
+        caught: list[warnings.WarningMessage] = []
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", DpsynthWarning)
+                return self._deal(job)
+        finally:
+            for one in caught:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+                job.notes.append(str(one.message))
 
     def _deal(self, job: Job) -> list[Path]:
         order = job.order

@@ -18,6 +18,7 @@ from dpsynth.schema import Schema
         (1, 3.0, 1e-6, "the ledger held 1 fit on dataset 'cohort', with epsilon 3 and delta 1e-6"),
         (2, 6.0, 2e-6, "held 2 fits on dataset 'cohort', with epsilon 6 and delta 2e-6"),
         (3, 0.30001, 3e-10, "with epsilon 0.3001 and delta 3e-10"),
+        (4, 9.0, 1.23412e-6, "delta 1.235e-6"),  # never less than it is
     ],
 )
 def test_what_all_fits_spent_is_a_sum(

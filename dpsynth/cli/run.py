@@ -96,9 +96,10 @@ def run(
         excuse = None if override is None or by is None else Override(override, by)
         settings = _settings(config, given)
         order = Order.of(settings)
-        if save_config is not None and settings.seed is None:
-            order = Order.of(replace(settings, seed=order.settings.seed_in(save_config)))
         if save_config is not None:
+            drawn = order.settings.seed_in(save_config) if settings.seed is None else None
+            if drawn is not None:
+                order = replace(order, settings=replace(order.settings, seed=drawn))
             order.settings.save(save_config)
             console.advice(f"settings    {save_config}")
         if dry_run:
