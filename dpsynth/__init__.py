@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dpsynth.run import Run
     from dpsynth.schema import Schema
     from dpsynth.split_table import split, split_file
+    from dpsynth.table_text import read_table
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ _HOMES = {
     "Schema": "dpsynth.schema",
     "fit": "dpsynth.pipeline",
     "fit_not_private": "dpsynth.pipeline",
+    "read_table": "dpsynth.table_text",
     "sample": "dpsynth.pipeline",
     "split": "dpsynth.split_table",
     "split_file": "dpsynth.split_table",
@@ -40,6 +42,7 @@ __all__ = [
     "Schema",
     "fit",
     "fit_not_private",
+    "read_table",
     "sample",
     "split",
     "split_file",

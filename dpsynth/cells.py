@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,16 @@ TIMES = ("date", "datetime")
 ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)")
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 DAY = 86_400  # seconds
+FIRST_DAY, LAST_DAY = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")  # of ISO 8601
+LAST_BITS = 4 * float(np.finfo(np.float64).eps)  # relative; how far off a fast reader of text is
+
+# Words that readers of tables take for a missing cell: pandas for any column, Arrow only in columns
+# of which it makes numbers, times or truth values. So they are missing in text, too.
+READER_WORDS = frozenset(
+    {"#N/A", "#N/A N/A", "#NA", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "<NA>", "N/A", "n/a"}
+    | {"NA", "NULL", "null", "None"}
+    | {sign + "".join(word) for sign in ("", "+", "-") for word in product("nN", "aA", "nN")}
+)
 
 
 def read_cells(cells: pd.Series[Any], column: Column, decimal: str) -> tuple[Floats, Bools]:
@@ -40,8 +51,11 @@ def read_cells(cells: pd.Series[Any], column: Column, decimal: str) -> tuple[Flo
     Returns:
         The values, NaN where a cell is bad or missing, and where it is missing. A missing-value
         token counts by its value too: 999.0 is missing where "999" is declared to be.
+
+    A cell's value is the same whether a reader made a number of it or left it text; a number that
+    is within a few units in the last place of a whole one, or of a token, counts as that.
     """
-    tokens = array_of(sorted(missing_tokens(column)))
+    tokens = array_of(sorted(missing_words(column)))
     if is_typed(cells) and (cells.dtype.kind == "M" or column.type not in TIMES):
         values = typed_values(cells, column.type)
         missing = cells.isna().to_numpy(dtype=bool)
@@ -50,17 +64,37 @@ def read_cells(cells: pd.Series[Any], column: Column, decimal: str) -> tuple[Flo
         values = read_texts(texts, column, decimal)
         missing = _flags(pc.or_(texts.is_null(), pc.is_in(texts, value_set=tokens)))
     if column.type in ("integer", "year"):
-        values = np.where(values == np.rint(values), values, np.nan)
+        values = np.where(is_close(values, np.rint(values)), np.rint(values), np.nan)
     meant = read_texts(tokens, column, decimal)
-    meant = meant[np.isfinite(meant)]
-    if len(meant):
-        missing = missing | np.isin(values, meant)
+    for value in np.unique(meant[np.isfinite(meant)]):
+        missing = missing | is_close(values, value)
     return values, missing
+
+
+def is_close(values: Floats, others: Floats | np.float64) -> Bools:
+    """Tell which values are others up to the last bits, where readers of text differ."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(values - others) <= LAST_BITS * np.abs(others))
+
+
+def nearest(value: float, options: Floats) -> float | None:
+    """Return the option that a value is, up to the last bits; None if it is none of them."""
+    close = options[is_close(options, np.float64(value))]
+    return float(close[0]) if len(close) else None
 
 
 def missing_tokens(column: Column) -> frozenset[str]:
     """Return the trimmed texts that mean a missing cell; the empty one always does."""
     return frozenset({""} | {token.strip() for token in column.missing_values})
+
+
+def missing_words(column: Column) -> frozenset[str]:
+    """Return `missing_tokens` and what readers take for missing, unless it is declared as a value.
+
+    Keys of units are compared by `missing_tokens` alone: they are text, whoever read them.
+    """
+    values = {*(column.categories or ()), *column.true_values, *column.false_values}
+    return missing_tokens(column) | (READER_WORDS - values)
 
 
 def typed_values(cells: pd.Series[Any], kind: str) -> Floats:
@@ -75,11 +109,14 @@ def typed_values(cells: pd.Series[Any], kind: str) -> Floats:
         values = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         return values
     times = cells.dt.tz_localize(None).to_numpy()  # the time on the clock of the place
+    days = times.astype("datetime64[D]")
     if kind == "date":
-        values = times.astype("datetime64[D]").astype(np.int64).astype(np.float64)
+        values = days.astype(np.int64).astype(np.float64)
     else:
-        values = times.astype("datetime64[us]").astype(np.int64) / 1e6
-    values[np.isnat(times)] = np.nan
+        moments = times.astype("datetime64[us]")
+        whole, rest = np.divmod(moments.astype(np.int64), 1_000_000)
+        values = whole + rest / 1e6
+    values[np.isnat(times) | (days < FIRST_DAY) | (days > LAST_DAY)] = np.nan
     return values
 
 
@@ -120,7 +157,9 @@ def dates(texts: Sequence[str], pattern: str | None = None) -> Floats:
 
     The time of day of a date and time is dropped.
     """
-    return np.floor(datetimes(texts, pattern) / DAY)
+    moments = (_moment(text, pattern) for text in texts)
+    days = [np.nan if one is None else one.toordinal() - EPOCH_DAY for one in moments]
+    return np.array(days, dtype=np.float64)
 
 
 def datetimes(texts: Sequence[str], pattern: str | None = None) -> Floats:
@@ -131,10 +170,13 @@ def datetimes(texts: Sequence[str], pattern: str | None = None) -> Floats:
     return np.array([_seconds(text, pattern) for text in texts], dtype=np.float64)
 
 
-def _seconds(text: str, pattern: str | None) -> float:
+def _moment(text: str, pattern: str | None) -> datetime | None:
     moment = _by_pattern(text, pattern) if pattern else None
-    if moment is None:
-        moment = _by_iso(text)
+    return _by_iso(text) if moment is None else moment
+
+
+def _seconds(text: str, pattern: str | None) -> float:
+    moment = _moment(text, pattern)
     if moment is None:
         return np.nan
     days = moment.toordinal() - EPOCH_DAY
@@ -156,3 +198,21 @@ def _by_iso(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[Any]:
+    """Return values in the column's unit as a column of the declared type.
+
+    integer and year: int64, Int64 if nullable; number: float64; date and datetime: datetime64[s].
+    """
+    if column.type in ("integer", "year"):
+        whole = values.astype(np.int64)
+        if column.required:
+            return pd.Series(whole)
+        return pd.Series(pd.arrays.IntegerArray(whole, missing))
+    if column.type == "number":
+        return pd.Series(np.where(missing, np.nan, values))
+    unit = "datetime64[D]" if column.type == "date" else "datetime64[s]"
+    times = values.astype(np.int64).astype(unit).astype("datetime64[s]")
+    times[missing] = np.datetime64("NaT")
+    return pd.Series(times)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.cells import missing_tokens, numbers, read_cells
+from dpsynth.cells import is_close, missing_words, nearest, numbers, read_cells, typed_series
 from dpsynth.codelists import code_list
 from dpsynth.grid import Grid
 from dpsynth.lattice import Lattice, in_units, lattice_of
@@ -68,24 +68,6 @@ def coder_of(column: Column, decimal: str) -> Coder:
     if column.is_categorical:
         return CategoryCoder(column, decimal)
     return NumericCoder(column, decimal, lattice_of(column))
-
-
-def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[Any]:
-    """Return values in the column's unit as a column of the declared type.
-
-    integer and year: int64, Int64 if nullable; number: float64; date and datetime: datetime64[s].
-    """
-    if column.type in ("integer", "year"):
-        whole = values.astype(np.int64)
-        if column.required:
-            return pd.Series(whole)
-        return pd.Series(pd.arrays.IntegerArray(whole, missing))
-    if column.type == "number":
-        return pd.Series(np.where(missing, np.nan, values))
-    unit = "datetime64[D]" if column.type == "date" else "datetime64[s]"
-    times = values.astype(np.int64).astype(unit).astype("datetime64[s]")
-    times[missing] = np.datetime64("NaT")
-    return pd.Series(times)
 
 
 @dataclass(frozen=True)
@@ -214,6 +196,8 @@ class CategoryCoder:
         bad = self._bad_code, Kind.BAD
         if text in self._tokens:
             return missing
+        if self._usual_words and text.lower() in self.column.levels:
+            text = text.lower()  # readers make truth values of these words in any case
         if text in self._words:
             return self._words[text], Kind.VALID
         if self.column.codes is not None:
@@ -221,14 +205,15 @@ class CategoryCoder:
             return unknown if category is None else (self._words[category], Kind.VALID)
         if self.column.type == "string":
             return unknown
-        value = float(numbers(array_of([text]), decimal=self.decimal)[0])
-        whole = self.column.type == "number" or value == np.rint(value)
+        value = numbers(array_of([text]), decimal=self.decimal)[0]
+        whole = self.column.type == "number" or is_close(value, np.rint(value))
         if not (np.isfinite(value) and whole):
             return bad
-        if value in self._token_values:
+        if nearest(value, self._token_values) is not None:
             return missing
-        if value in self._values:
-            return self._values[value], Kind.VALID
+        number = nearest(value, self._numbers)
+        if number is not None:
+            return self._values[number], Kind.VALID
         return bad if self.column.type == "boolean" else unknown
 
     def _target(self, policy: str) -> int:
@@ -253,19 +238,25 @@ class CategoryCoder:
 
     @cached_property
     def _tokens(self) -> frozenset[str]:
-        return missing_tokens(self.column)
+        return missing_words(self.column)
 
     @cached_property
-    def _token_values(self) -> frozenset[float]:
+    def _token_values(self) -> Floats:
         """Tokens by value, so that 9.0 is missing where "9" is declared to be."""
         values = numbers(array_of(sorted(self._tokens)), decimal=self.decimal)
-        return frozenset(values[np.isfinite(values)].tolist())
+        return values[np.isfinite(values)]
+
+    @cached_property
+    def _usual_words(self) -> bool:
+        """Whether true and false are words for a boolean column, in the usual spellings."""
+        words = {*self.column.true_values, *self.column.false_values}
+        return self.column.type == "boolean" and {"True", "False"} <= words
 
     @cached_property
     def _words(self) -> dict[str, int]:
         """Texts that name a category as they stand."""
         levels = self.column.levels
-        if self.column.type == "number":  # 0.5 is written in the dialect, perhaps as 0,5
+        if self.column.type not in ("string", "boolean"):  # 1 may be written 01, 1.0 or 1,0
             return {}
         words = {level: code for code, level in enumerate(levels)}
         if self.column.type == "boolean":
@@ -285,6 +276,10 @@ class CategoryCoder:
             words = self.column.true_values + self.column.false_values
             return {float(word): self._words[word] for word in words if word in ("0", "1")}
         return {value: code for code, value in enumerate(self._levels.tolist())}
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        return np.array(list(self._values), dtype=np.float64)
 
 
 def level_values(column: Column) -> Floats:

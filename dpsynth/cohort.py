@@ -31,6 +31,7 @@ Bools = npt.NDArray[np.bool_]
 Order = npt.NDArray[Any]
 
 NO_KEY = -1
+ORDER_BITS = 48  # of the 53 that a number has
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,10 @@ def _order(cells: pd.Series[Any], column: Column, decimal: str) -> Order:
     if column.type in ("string", "boolean"):
         of_text, texts = distinct(texts_of(cells))
         return np.array([*texts, ""], dtype=object)[of_text]
-    return read_cells(cells, column, decimal)[0]
+    values = read_cells(cells, column, decimal)[0]
+    mantissas, exponents = np.frexp(values)  # the last bits are the reader's, not the cell's
+    rounded: Order = np.ldexp(np.rint(mantissas * 2**ORDER_BITS), exponents - ORDER_BITS)
+    return rounded
 
 
 def _ranks(order: Order) -> Ints:

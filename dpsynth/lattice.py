@@ -35,6 +35,8 @@ LARGEST_WHOLE = 2**53  # a float64 holds every integer up to here
 LARGEST_TICK = 2**50  # decimals up to here come back exactly from a float64 and two roundings
 MINUTE = 60  # seconds
 EPOCH = datetime(1970, 1, 1)
+ULPS = 8 * float(np.finfo(np.float64).eps)  # relative; the last bits in which readers differ
+MOST_SLACK = 1 / 16  # of a step, where a step is hardly more than the last bit
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,20 @@ class Lattice:
     def positions(self, values: Floats) -> Ints:
         """Return the position of the nearest point; values outside the bounds are clipped to them.
 
+        A value within a few units in the last place of the middle between two points counts as that
+        middle, and goes to the even one: fast readers of text differ in the last place.
+
         Args:
             values: finite or infinite numbers in the column's unit; NaN is not allowed.
         """
+        scale = float(10**self.decimals)
         with np.errstate(over="ignore"):
-            steps = (values * float(10**self.decimals) - self.first) / self.stride
-        return np.rint(np.clip(steps, 0, self.points - 1)).astype(np.int64)
+            steps = (values * scale - self.first) / self.stride
+        steps = np.clip(steps, 0, self.points - 1)
+        size = np.maximum(np.abs(self.first + steps * self.stride), abs(self.first))
+        halves = np.rint(2 * steps) / 2
+        near = np.abs(steps - halves) <= np.minimum(ULPS * size / self.stride, MOST_SLACK)
+        return np.rint(np.where(near, halves, steps)).astype(np.int64)
 
     def on_lattice(self, values: Floats) -> npt.NDArray[np.bool_]:
         """Tell which values are a point of the lattice, up to the rounding of a float64."""

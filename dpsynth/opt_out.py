@@ -65,10 +65,15 @@ class OptOut:
         """Take keys as they stand in the table.
 
         Raises:
-            InputError: the schema has no unit's column, or there is no key.
+            InputError: the schema has no unit's column, or there is no key, or one is not text.
         """
-        column = _unit_column(schema)
-        return cls._of([pd.DataFrame({column: list(keys)}, dtype=object)], schema, "opt-out list")
+        column, texts = _unit_column(schema), list(keys)
+        if not all(isinstance(key, str) for key in texts):
+            raise InputError(
+                "the opt-out list holds keys that are not text; give them as they stand in the "
+                "table, with leading zeros"
+            )
+        return cls._of([pd.DataFrame({column: texts}, dtype=object)], schema, "opt-out list")
 
     @classmethod
     def _of(cls, chunks: Iterable[pd.DataFrame], schema: Schema, place: str) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -137,11 +138,13 @@ def _read_format(field: Part, type_: str) -> str | None:
     moment = datetime(2001, 2, 3)
     try:
         kept = datetime.strptime(moment.strftime(pattern), pattern).year == 2001
-    except ValueError:
+    except (ValueError, LookupError, re.error):  # the last: a directive that occurs twice
         kept = False
     if not kept:
         field.mistake(
-            "format", f"{shown(pattern)} is no date format with a year; write one like '%d/%m/%Y'"
+            "format",
+            f"{shown(pattern)} is no date format with a year and each directive once; write one "
+            "like '%d/%m/%Y'",
         )
         return None
     return pattern

@@ -1,8 +1,8 @@
 """Tables: CSV, Parquet or a DataFrame, read in chunks of the columns that a schema needs.
 
-Opening checks the file and the names in its header, before any row is read. Nothing is sniffed:
-separator, quote, encoding and decimal sign are the schema's. Columns that the schema does not need
-are not given out.
+Opening checks the file, the names in its header and the types of its columns, before any row is
+read. Nothing is sniffed: separator, quote, encoding and decimal sign are the schema's. Columns that
+the schema does not need are not given out.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dpsynth.table_checks import (
     check_file,
     check_names,
     chunk_rows,
-    float_keys,
     no_rows,
     table_kind,
 )
+from dpsynth.table_kinds import check_frame
 from dpsynth.table_writer import check_output, write_table
 
 __all__ = ["Table", "check_output", "open_synthetic", "open_table", "write_table"]
@@ -35,6 +35,10 @@ class Table(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of every chunk, in the schema's order."""
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of all columns of the source; private, since a file may lack a header."""
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of at most 65 536 rows, of text cells (CSV) or typed ones.
@@ -55,33 +59,40 @@ def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
 
     Raises:
         TableError: no such file, another kind of file, columns that are missing or occur twice, or
-            keys of units that are floating-point numbers.
+            columns whose cells have to be text and are not (see `dpsynth.table_kinds`).
     """
-    needed = needed_columns(schema)
-    if isinstance(source, pd.DataFrame):
-        check_names(list(source.columns), needed, "the DataFrame")
-        if schema.unit.column is not None and source[schema.unit.column].dtype.kind == "f":
-            raise float_keys("the DataFrame", schema.unit.column)
-        return FrameTable(source, needed)
-    path = Path(source)
-    check_file(path)
-    if table_kind(path) == ".parquet":
-        from dpsynth.table_parquet import ParquetTable
-
-        return ParquetTable.open(path, needed, unit=schema.unit.column)
-    from dpsynth.table_csv import CsvTable
-
-    return CsvTable.open(path, needed, schema.dialect)
+    return open_columns(source, schema, needed_columns(schema), private=True)
 
 
 def open_synthetic(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     """Open a synthetic table as `write_table` writes it: the modelled columns, RFC 4180.
 
     Raises:
-        TableError: as `open_table`.
+        TableError: as `open_table`; but a public table may have columns of any type.
     """
     rows = PrivacyUnit(column=None, max_rows=1, max_rows_basis=None)
-    return open_table(source, replace(schema, unit=rows, dialect=Dialect()))
+    plain = replace(schema, unit=rows, dialect=Dialect())
+    return open_columns(source, plain, needed_columns(plain), private=False)
+
+
+def open_columns(
+    source: str | Path | pd.DataFrame, schema: Schema, needed: tuple[str, ...], *, private: bool
+) -> Table:
+    """Open a table to read some columns of a schema; the types of a private one are checked."""
+    if isinstance(source, pd.DataFrame):
+        check_names(list(source.columns), needed, "the DataFrame")
+        if private:
+            check_frame(source, needed, schema)
+        return FrameTable(source, needed)
+    path = Path(source)
+    check_file(path)
+    if table_kind(path) == ".parquet":
+        from dpsynth.table_parquet import ParquetTable
+
+        return ParquetTable.open(path, needed, schema if private else None)
+    from dpsynth.table_csv import CsvTable
+
+    return CsvTable.open(path, needed, schema.dialect)
 
 
 def needed_columns(schema: Schema) -> tuple[str, ...]:
@@ -98,6 +109,11 @@ class FrameTable:
 
     frame: pd.DataFrame
     columns: tuple[str, ...]
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(self.frame.columns)
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield slices of the frame; its index is not looked at."""

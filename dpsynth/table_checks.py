@@ -75,11 +75,3 @@ def check_names(found: Sequence[str], needed: Sequence[str], place: str, hint: s
 def no_rows(place: str) -> TableError:
     """Word the error for a table that is nothing but a header."""
     return TableError(f"{place} has a header and no rows")
-
-
-def float_keys(place: str, column: str) -> TableError:
-    """Word the error for keys of units in which different ones may have become equal."""
-    return TableError(
-        f"{place}: the unit's key, column '{column}', holds floating-point numbers, in which long "
-        "keys collide (decimals become such, too); make it text, or a (nullable) integer"
-    )

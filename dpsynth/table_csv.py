@@ -40,6 +40,7 @@ class CsvTable:
     path: Path
     columns: tuple[str, ...]
     dialect: Dialect
+    header: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, path: Path, needed: tuple[str, ...], dialect: Dialect) -> CsvTable:
@@ -54,7 +55,7 @@ class CsvTable:
         if len(header) == 1 and len(needed) > 1:
             hint = f"; is {dialect.delimiter!r}, the declared dialect.delimiter, its separator?"
         check_names(header, needed, str(path), hint)
-        return cls(path, needed, dialect)
+        return cls(path, needed, dialect, tuple(header))
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a row ended early."""

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpsynth.errors import TableError
-from dpsynth.table_checks import Progress, check_names, chunk_rows, float_keys, no_rows
+from dpsynth.schema import Schema
+from dpsynth.table_checks import Progress, check_names, chunk_rows, no_rows
+from dpsynth.table_kinds import check_layout
 
 # Integers with missing cells stay integers: as float64, long keys would fall together.
 NULLABLE = {
@@ -37,33 +39,34 @@ class ParquetTable:
 
     path: Path
     columns: tuple[str, ...]
+    header: tuple[str, ...]
 
     @classmethod
-    def open(cls, path: Path, needed: tuple[str, ...], *, unit: str | None) -> ParquetTable:
+    def open(cls, path: Path, needed: tuple[str, ...], schema: Schema | None) -> ParquetTable:
         """Read the file's footer and check names and types.
 
         Args:
             path: the file.
             needed: the columns to read.
-            unit: the one that holds the keys of units, if any.
+            schema: of a private table, whose types have to be those that it allows; None for a
+                synthetic one.
 
         Raises:
-            TableError: not a Parquet file, columns are missing or of a type no schema knows, or
-                keys are floating-point numbers, or decimals.
+            TableError: not a Parquet file, or columns are missing or of a type that is not allowed.
         """
         with _file(path) as file:
-            schema = file.schema_arrow
-        check_names(schema.names, needed, str(path))
+            layout, rows = file.schema_arrow, file.metadata.num_rows
+        check_names(layout.names, needed, str(path))
         for name in needed:
-            kind = schema.field(name).type
+            kind = layout.field(name).type
             if not _is_readable(kind):
                 raise TableError(
                     f"{path}: column '{name}' is {_family(kind)}; a cell must hold one number, "
                     "text, truth value, date or date and time"
                 )
-        if unit is not None and _collides(schema.field(unit).type):
-            raise float_keys(str(path), unit)
-        return cls(path, needed)
+        if schema is not None and rows:  # without rows a writer guesses the types
+            check_layout(layout, needed, schema, str(path))
+        return cls(path, needed, tuple(layout.names))
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield typed frames; integers and truth values are nullable dtypes, dates datetime64."""
@@ -114,13 +117,6 @@ def _is_readable(kind: Any) -> bool:
     )
 
 
-def _collides(kind: Any) -> bool:
-    """Whether long keys of a type may become equal, since it is read as floating-point numbers."""
-    if pa.types.is_dictionary(kind):
-        return _collides(kind.value_type)
-    return bool(pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale > 0))
-
-
 def _family(kind: Any) -> str:
     """Name the family of a type; the whole type would quote the names of a struct's fields."""
     return "nested" if pa.types.is_nested(kind) else f"of Parquet type {kind}"
@@ -133,12 +129,13 @@ def _series(cells: Any) -> pd.Series[Any]:
     if types.is_dictionary(kind):
         return _series(cells.dictionary_decode())
     if types.is_decimal(kind):
-        # Whole numbers stay exact as text, which matters for keys.
-        cells = cells.cast(pa.string() if kind.scale <= 0 else pa.float64())
+        cells = cells.cast(pa.string())  # exact
     elif types.is_date(kind):
         cells = cells.cast(pa.date32()).cast(pa.timestamp("s"))
     elif types.is_timestamp(kind):
         local = pc.local_timestamp(cells) if kind.tz is not None else cells
+        if kind.unit == "ns":  # a cast would round what lies before 1970 up
+            local = pc.floor_temporal(local, unit="microsecond")
         cells = local.cast(pa.timestamp("us"), safe=False)
     if types.is_timestamp(cells.type):
         return pd.Series(cells.to_numpy(zero_copy_only=False))

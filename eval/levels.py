@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.codec import Codec
-from dpsynth.coders import typed_series
+from dpsynth.cells import typed_series
 from dpsynth.eval.features import Floats, numbers
 from dpsynth.eval.tables import View
 from dpsynth.lattice import in_units

@@ -251,10 +251,12 @@ def test_a_missing_header_is_not_quoted(tmp_path: Path) -> None:
 
 
 def test_frames() -> None:
-    frame = pd.DataFrame({"sex": ["F", None], "age": [33, 34], "patient": [1, 2], "x": [[], {}]})
+    frame = pd.DataFrame(
+        {"sex": ["F", None], "age": [33, 34], "patient": ["1", "2"], "x": [[], {}]}
+    )
     table = open_table(frame.set_index(pd.Index([7, 7])), SCHEMA)
     assert table.columns == ("patient", "age", "sex")
-    assert cells(frame) == [[1, 33, "F"], [2, 34, None]]
+    assert cells(frame) == [["1", 33, "F"], ["2", 34, None]]
     with pytest.raises(TableError, match="the DataFrame has a header and no rows"):
         list(open_table(frame.iloc[:0], SCHEMA).chunks())
     with pytest.raises(TableError, match="the DataFrame lacks a column of the schema: age"):
@@ -267,7 +269,7 @@ def test_frames() -> None:
 
 def test_long_frames_come_in_chunks() -> None:
     rows = CHUNK + 5
-    frame = pd.DataFrame({"patient": np.arange(rows), "age": 3, "sex": "F"})
+    frame = pd.DataFrame({"patient": np.arange(rows).astype(str), "age": 3, "sex": "F"})
     done: list[float] = []
     frames = list(open_table(frame, SCHEMA).chunks(done.append))
     assert [len(part) for part in frames] == [CHUNK, 5]
@@ -287,7 +289,7 @@ def parquet(path: Path, **columns: Any) -> Path:
     [
         (pa.array([33, None], pa.int8()), [33, 121]),
         (pa.array([33, None], pa.uint64()), [33, 121]),
-        (pa.array([33.0, None], pa.float32()), [33, 121]),
+        (pa.array([33.0, None], pa.float64()), [33, 121]),
         (pa.array([33.5, float("nan")], pa.float64()), [121, 121]),
         (pa.array([Decimal("33.00"), None], pa.decimal128(9, 2)), [33, 121]),
         (pa.array([Decimal("33"), None], pa.decimal128(20, 0)), [33, 121]),
@@ -295,7 +297,6 @@ def parquet(path: Path, **columns: Any) -> Path:
         (pa.array(["33", "x"], pa.large_string()), [33, 121]),
         (pa.array(["33", None]).dictionary_encode(), [33, 121]),
         (pa.array([33, None]).dictionary_encode(), [33, 121]),
-        (pa.array([True, None]), [1, 121]),
         (pa.array([None, None], pa.null()), [121, 121]),
     ],
 )
@@ -312,8 +313,6 @@ def test_parquet_numbers(tmp_path: Path, ages: pa.Array, wanted: list[int]) -> N
         (pa.array([date(2000, 1, 2), date(9999, 12, 31)], pa.date64()), [1, 30]),
         (pa.array([datetime(2000, 1, 2, 23), None], pa.timestamp("ns")), [1, 31]),
         (pa.array([datetime(1, 1, 1), datetime(9999, 1, 1)], pa.timestamp("us")), [0, 30]),
-        # 23:00 UTC is the next morning in Tokyo, where the clock was read.
-        (pa.array([datetime(2000, 1, 2, 23), None], pa.timestamp("ms", "Asia/Tokyo")), [2, 31]),
         (pa.array(["2000-01-02", ""]), [1, 31]),
         (pa.array([date(2000, 1, 2), None]).dictionary_encode(), [1, 31]),
     ],
@@ -330,12 +329,10 @@ def test_parquet_dates(tmp_path: Path, days: pa.Array, wanted: list[int]) -> Non
 
 
 def test_parquet_keys_stay_exact(tmp_path: Path) -> None:
-    keys = [2**60, 2**60 + 1, None]
-    for kind in (pa.int64(), pa.decimal128(20, 0)):
-        patient = pa.array([None if k is None else Decimal(k) for k in keys], pa.decimal128(20, 0))
-        path = parquet(
-            tmp_path / "a.parquet", patient=patient.cast(kind), sex=["F"] * 3, age=[1] * 3
-        )
+    keys = [str(2**60), str(2**60 + 1), None]
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        patient = pa.array(keys).cast(kind)
+        path = parquet(tmp_path / "a.parquet", patient=patient, sex=["F"] * 3, age=[1] * 3)
         frame = next(iter(open_table(path, SCHEMA).chunks()))
         assert [str(key) for key in frame["patient"][:2]] == [str(key) for key in keys[:2]]
         assert pd.isna(frame["patient"][2])
@@ -361,7 +358,12 @@ def test_parquet_types_that_no_schema_means(tmp_path: Path, column: pa.Array, wo
 
 def test_parquet_chunks_names_and_rows(tmp_path: Path) -> None:
     rows = CHUNK + 10
-    path = parquet(tmp_path / "a.parquet", patient=range(rows), sex=["F"] * rows, age=[5] * rows)
+    path = parquet(
+        tmp_path / "a.parquet",
+        patient=list(map(str, range(rows))),
+        sex=["F"] * rows,
+        age=[5] * rows,
+    )
     done: list[float] = []
     frames = list(open_table(path, SCHEMA).chunks(done.append))
     assert [len(frame) for frame in frames] == [CHUNK, 10]
@@ -601,20 +603,14 @@ def test_real_tables(name: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("scale", [0, 1])
-def test_decimal_keys_with_a_fraction_are_refused_and_whole_ones_kept(
-    scale: int, tmp_path: Path
-) -> None:
+def test_decimal_keys_are_refused(scale: int, tmp_path: Path) -> None:
     schema = Schema.load("demo")
     names = [column.name for column in schema.columns]
     keys = pa.array([Decimal(2**60 + n) for n in range(3)], pa.decimal128(22, scale))
     columns = {name: pa.array(["x"] * 3) for name in names} | {str(schema.unit.column): keys}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    if scale:
-        with pytest.raises(TableError, match="decimals become such, too"):
-            open_table(tmp_path / "t.parquet", schema)
-        return
-    (frame,) = open_table(tmp_path / "t.parquet", schema).chunks()
-    assert frame[schema.unit.column].nunique() == 3
+    with pytest.raises(TableError, match="'patient_id' holds decimal numbers, and it is the key"):
+        open_table(tmp_path / "t.parquet", schema)
 
 
 @pytest.mark.parametrize("kind", ["frame", "parquet"])
@@ -630,7 +626,7 @@ def test_float_keys_are_refused_before_any_row_is_read(kind: str, tmp_path: Path
     if kind == "parquet":
         source = tmp_path / "t.parquet"
         frame.to_parquet(source)
-    with pytest.raises(TableError, match="floating-point numbers, in which long keys collide"):
+    with pytest.raises(TableError, match="holds floating-point numbers, and it is the key"):
         open_table(source, schema)
     frame[unit["name"]] = ["a", "b", "c", None]
     open_table(frame, schema)

@@ -69,7 +69,6 @@ NEIGHBOURS = {
     "text among numbers": ("age", "unknown"),
     "text among dates": ("born", "spring"),
     "an outlier": ("age", "9999999999999999999999"),
-    "another type": ("age", 30.0),
 }
 
 Structure = dict[str, Any]
