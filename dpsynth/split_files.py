@@ -7,9 +7,11 @@ that has no file are left out.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -19,38 +21,84 @@ import numpy.typing as npt
 from dpsynth.errors import TableError
 from dpsynth.schema import Dialect
 from dpsynth.table_checks import CHUNK, Progress, chunk_rows, table_kind
+from dpsynth.texts import cell_text, texts_of
 
 Sides = npt.NDArray[np.int8]  # one a row
 Outputs = Mapping[int, Path]  # the file of each side
 
 
-def deal(path: Path, dialect: Dialect, sides: Sides, outputs: Outputs, progress: Progress) -> None:
+class Seen:
+    """What was read of one column, row by row: two readings of a file are alike if this is.
+
+    A file is split by the keys of one reading and copied by another, and the place of a row is all
+    that they share.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no row."""
+        self._digest = hashlib.blake2b(digest_size=32)
+
+    def add(self, texts: Iterable[str | None]) -> None:
+        """Take the column's texts of the next rows, None where a cell is missing."""
+        for text in texts:
+            cell = b"" if text is None else b"t" + text.encode()
+            self._digest.update(len(cell).to_bytes(4, "little") + cell)
+
+    @property
+    def digest(self) -> bytes:
+        """Of all that was added; where one cell ends and the next begins is part of it."""
+        return self._digest.digest()
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """Who goes where, as the first reading of a file says.
+
+    Attributes:
+        sides: one for each row.
+        column: by whose cells they were dealt out.
+        digest: of these cells, in the order of the rows.
+    """
+
+    sides: Sides
+    column: str
+    digest: bytes
+
+
+def deal(path: Path, dialect: Dialect, dealt: Dealt, outputs: Outputs, progress: Progress) -> None:
     """Copy each row of a table to the file of its side.
 
     Args:
         path: a CSV or Parquet file.
         dialect: of CSV.
-        sides: one for each row.
+        dealt: the side of each row.
         outputs: a file of the same kind for each side; rows of other sides are left out.
         progress: called with the fraction of rows that were copied.
 
     Raises:
-        TableError: the file is damaged, or has more or fewer rows than sides.
+        TableError: the file is damaged, or its rows are not those that were dealt out.
     """
+    seen = Seen()
     if table_kind(path) == ".parquet":
-        _write_parquet(path, sides, outputs, progress)
+        _write_parquet(path, dealt, seen, outputs, progress)
     else:
-        _write_csv(path, dialect, sides, outputs, progress)
+        _write_csv(path, dialect, dealt, seen, outputs, progress)
+    if seen.digest != dealt.digest:
+        raise _changed(path)
 
 
 def _write_csv(
-    path: Path, dialect: Dialect, sides: Sides, outputs: Outputs, progress: Progress
+    path: Path, dialect: Dialect, dealt: Dealt, seen: Seen, outputs: Outputs, progress: Progress
 ) -> None:
     """Copy each row's text to its side."""
     from dpsynth.table_csv import CsvTable
 
     records = CsvTable(path, (), dialect).records()
-    header = next(records)
+    header, names = next(records)
+    trimmed = [str(name).strip() for name in names]
+    if dealt.column not in trimmed:
+        raise _changed(path)
+    place, sides = trimmed.index(dealt.column), dealt.sides
     with ExitStack() as stack:
         files = {
             side: stack.enter_context(_text_file(output, dialect.encoding))
@@ -59,7 +107,8 @@ def _write_csv(
         for file in files.values():
             file.write(header)
         copied = 0
-        for side, record in zip(sides.tolist(), records, strict=False):
+        for side, (record, cells) in zip(sides.tolist(), records, strict=False):
+            seen.add((cell_text(cells[place]),))
             if side in files:
                 files[side].write(record)
             copied += 1
@@ -79,14 +128,21 @@ def _text_file(path: Path, encoding: str) -> Iterator[TextIO]:
         yield stack.enter_context(io.TextIOWrapper(raw, encoding=encoding, newline=""))
 
 
-def _write_parquet(path: Path, sides: Sides, outputs: Outputs, progress: Progress) -> None:
+def _write_parquet(
+    path: Path, dealt: Dealt, seen: Seen, outputs: Outputs, progress: Progress
+) -> None:
     """Copy each row to its side; all columns keep their Arrow types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from dpsynth.table_parquet import cells_of
+
+    sides = dealt.sides
     with ExitStack() as stack:
         file = stack.enter_context(pq.ParquetFile(path))
         layout = file.schema_arrow
+        if dealt.column not in layout.names:
+            raise _changed(path)
         both: list[tuple[int, Any, list[Any]]] = [
             (side, stack.enter_context(pq.ParquetWriter(output, layout, compression="zstd")), [])
             for side, output in outputs.items()
@@ -97,6 +153,7 @@ def _write_parquet(path: Path, sides: Sides, outputs: Outputs, progress: Progres
             start += batch.num_rows
             if start > len(sides):
                 raise _changed(path)
+            seen.add(texts_of(cells_of(batch.column(dealt.column))).to_pylist())
             for side, writer, held in both:
                 held.append(batch.filter(pa.array(here == side)))
                 if sum(part.num_rows for part in held) >= CHUNK:

@@ -28,15 +28,14 @@ from dpsynth.errors import DpsynthWarning, InputError, TableError
 from dpsynth.opt_out import OptOut
 from dpsynth.sampler import check_seed
 from dpsynth.schema import Schema
-from dpsynth.split_files import deal
+from dpsynth.split_files import Dealt, Seen, Sides, deal
 from dpsynth.table import Table, open_table
 from dpsynth.table_checks import Progress, table_kind
+from dpsynth.texts import texts_of
 
 TRAIN, HOLDOUT = "train", "holdout"
 SHARE = 0.2  # of the units, in the holdout
 _LEFT_OUT, _IN_TRAIN, _IN_HOLDOUT = range(3)
-
-Sides = npt.NDArray[np.int8]  # one a row
 
 
 def split(
@@ -71,7 +70,7 @@ def split(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     _check(holdout, seed)
-    sides = _sides(open_table(data, schema), schema, holdout, seed, None, opt_out)
+    sides = _dealt(open_table(data, schema), schema, holdout, seed, None, opt_out).sides
     return data[sides == _IN_TRAIN], data[sides == _IN_HOLDOUT]
 
 
@@ -87,7 +86,8 @@ def split_file(
 ) -> tuple[Path, Path]:
     """Split a CSV or Parquet file by unit into two files of the same kind and dialect.
 
-    The file is read twice, in chunks; of each row, one byte is kept, and of each unit its key.
+    The file is read twice, in chunks; of each row, one byte is kept, and of each unit its key. If
+    its keys, or their order, are others the second time, the split is refused.
 
     Args:
         data: the file.
@@ -103,7 +103,7 @@ def split_file(
         The paths of train and holdout.
 
     Raises:
-        TableError: the file is damaged, or as in `split`.
+        TableError: the file is damaged or changed in the meantime, or as in `split`.
         InputError: the folder exists or cannot be written, or as in `split`.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
@@ -156,13 +156,13 @@ def _written(
     """Write a folder with one file a side; return their names."""
     check_vacant(output)
     table, path = open_table(data, schema), Path(data)
-    sides = _sides(table, schema, holdout, seed, lambda part: progress(part / 2), opt_out)
+    dealt = _dealt(table, schema, holdout, seed, lambda part: progress(part / 2), opt_out)
     suffix = table_kind(path)
     names = {_IN_TRAIN: TRAIN + suffix} | ({_IN_HOLDOUT: HOLDOUT + suffix} if holdout else {})
     with atomic_folder(output) as folder:
         folder.chmod(0o700)
         outputs = {side: folder / name for side, name in names.items()}
-        deal(path, schema.dialect, sides, outputs, lambda part: progress((1 + part) / 2))
+        deal(path, schema.dialect, dealt, outputs, lambda part: progress((1 + part) / 2))
     return names
 
 
@@ -173,19 +173,22 @@ def _check(holdout: float, seed: int | None) -> None:
         check_seed(seed)
 
 
-def _sides(
+def _dealt(
     table: Table,
     schema: Schema,
     holdout: float,
     seed: int | None,
     progress: Progress | None,
     opt_out: OptOut | None,
-) -> Sides:
-    """Deal out the units, and return the side of each row."""
-    keys, opened = Keys(schema), cast(Any, table)
-    keyed = replace(opened, columns=(schema.unit.column or table.columns[0],))
-    units = np.concatenate([keys.units(chunk) for chunk in keyed.chunks(progress)])
-    units = keys.own_units(units)
+) -> Dealt:
+    """Read the keys, deal out the units, and return the side of each row."""
+    keys, opened, seen = Keys(schema), cast(Any, table), Seen()
+    column = schema.unit.column or table.columns[0]
+    chunks: list[npt.NDArray[np.int64]] = []
+    for chunk in replace(opened, columns=(column,)).chunks(progress):
+        chunks.append(keys.units(chunk))
+        seen.add(texts_of(chunk[column]).to_pylist())
+    units = keys.own_units(np.concatenate(chunks))
     count = int(units.max()) + 1  # they are numbered without gaps
     if count == 0:
         raise TableError(
@@ -205,7 +208,8 @@ def _sides(
             if holdout
             else "every unit of the table is on the opt-out list; nobody is left"
         )
-    return side_of_unit[units]
+    sides: Sides = side_of_unit[units]
+    return Dealt(sides, column, seen.digest)
 
 
 def _gone(opt_out: OptOut, keys: Keys, count: int) -> npt.NDArray[np.bool_]:

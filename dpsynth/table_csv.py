@@ -74,8 +74,8 @@ class CsvTable:
                     progress(1.0 if raw.closed else min(1.0, raw.tell() / size))
                 cells = _chunk(rows, places)
 
-    def records(self) -> Iterator[str]:
-        """Yield the text of each row as it stands in the file, the header's first.
+    def records(self) -> Iterator[tuple[str, Row]]:
+        """Yield the text of each row as it stands in the file, and its cells; the header's first.
 
         Line ends are kept, blank lines and a byte order mark are not.
 
@@ -84,8 +84,8 @@ class CsvTable:
         """
         taken: list[str] = []
         with _opened(self.path) as raw:
-            for _ in _rows(self.path, raw, self.dialect, taken):
-                yield "".join(taken)
+            for row in _rows(self.path, raw, self.dialect, taken):
+                yield "".join(taken), row
                 taken.clear()
 
 

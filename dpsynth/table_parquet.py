@@ -82,7 +82,7 @@ class ParquetTable:
                     batch = next(batches, None)
                     if batch is None:
                         return
-                    cells = {name: _series(batch.column(name)) for name in self.columns}
+                    cells = {name: cells_of(batch.column(name)) for name in self.columns}
                 except DAMAGED:  # their messages may quote cells
                     raise TableError(f"{self.path}, after row {done}: damaged") from None
                 yield pd.DataFrame(cells)
@@ -122,12 +122,12 @@ def _family(kind: Any) -> str:
     return "nested" if pa.types.is_nested(kind) else f"of Parquet type {kind}"
 
 
-def _series(cells: Any) -> pd.Series[Any]:
+def cells_of(cells: Any) -> pd.Series[Any]:
     """Return one column of a batch as a series that the codec reads."""
     types = pa.types
     kind = cells.type
     if types.is_dictionary(kind):
-        return _series(cells.dictionary_decode())
+        return cells_of(cells.dictionary_decode())
     if types.is_decimal(kind):
         cells = cells.cast(pa.string())  # exact
     elif types.is_date(kind):

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.codec import Codec
 from dpsynth.cells import typed_series
+from dpsynth.codec import Codec
 from dpsynth.eval.features import Floats, numbers
 from dpsynth.eval.tables import View
 from dpsynth.lattice import in_units

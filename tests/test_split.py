@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from dpsynth.cohort import normalised
 from dpsynth.errors import DpsynthWarning, InputError, TableError
 from dpsynth.opt_out import OptOut
 from dpsynth.schema import Schema
+from dpsynth.split_files import Dealt
 from dpsynth.split_table import leave_out, split, split_file
 
 UNITS = 400
@@ -446,12 +448,14 @@ def test_nothing_is_left_where_a_split_fails(
     with pytest.raises(TableError, match="quotes"):
         split_file(source, schema, tmp_path / "out")
     source.write_bytes(source.read_bytes()[:-7])
-    real = dpsynth.split_table._sides
+    real = dpsynth.split_table._dealt
+
+    def other(*facts: Any, by: int) -> Dealt:
+        dealt = real(*facts)
+        return replace(dealt, sides=np.resize(dealt.sides, dealt.sides.size + by))
+
     for change in (1, -1):
-        monkeypatch.setattr(
-            "dpsynth.split_table._sides",
-            lambda *facts, by=change: np.resize(real(*facts), real(*facts).size + by),
-        )
+        monkeypatch.setattr("dpsynth.split_table._dealt", partial(other, by=change))
         with pytest.raises(TableError, match="changed while it was split"):
             split_file(source, schema, tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["extract.csv", "there"]

@@ -40,7 +40,7 @@ _FACTS: dict[Any, Facts] = {}
 OWN = ("CSV", "CSV, gzipped", "dpsynth.read_table")  # they read in the declared dialect
 REASONS = re.compile(
     "must be text|may have different codes|fewer digits|another clock's|and its type is"
-    "|the key of the unit|many readers take|lacks a column"
+    "|the key of the unit|many readers take|lacks a column|a cell must hold"
 )
 
 
