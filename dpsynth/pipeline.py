@@ -117,7 +117,7 @@ def fit(
     """Learn a generator from private rows, under differential privacy for the schema's unit.
 
     Args:
-        data: a CSV or Parquet file, or a DataFrame.
+        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
         schema: a `Schema`, the path of one, or the name of a shipped one.
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
@@ -203,7 +203,7 @@ def fit_not_private(
     and `release` refuses it. It may reveal patients, and so may every table drawn from it.
 
     Args:
-        data: a CSV or Parquet file, or a DataFrame.
+        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
         schema: a `Schema`, the path of one, or the name of a shipped one.
         model: a neural generator's name.
         output: folder to save the run in; refused at once if it exists.

@@ -49,7 +49,7 @@ def split(
     """Split a DataFrame by unit into train and holdout; see `split_file` for files.
 
     Args:
-        data: typed or text cells, the columns of the schema among them.
+        data: the columns of the schema among others; read it by `dpsynth.read_table`.
         schema: a `Schema`, the path of one, or the name of a shipped one.
         holdout: probability of a unit to go to the holdout, above 0 and below 1.
         seed: makes the split repeatable, for benchmarks: a unit's side follows from its key. No
@@ -62,7 +62,8 @@ def split(
         without a key are in neither, unless the schema makes them units of their own.
 
     Raises:
-        TableError: columns are missing, there are no rows, or none has a key.
+        TableError: columns are missing or must be text and are not, there are no rows, or none has
+            a key.
         InputError: share or seed are out of range, or there are too few units for two sides.
 
     Warns:

@@ -113,9 +113,12 @@ def kind_of(cells: pd.Series[Any]) -> Held:
 
 def _kind_of_objects(cells: pd.Series[Any]) -> Held:
     kind = _INFERRED.get(pd.api.types.infer_dtype(cells, skipna=True), Held.OTHER)
-    if kind is Held.TIME and any(getattr(cell, "tzinfo", None) is not None for cell in cells):
+    if kind is not Held.TIME:
+        return kind
+    times = [cell for cell in cells if not pd.isna(cell)]  # NaT alone is inferred to be a time
+    if any(getattr(cell, "tzinfo", None) is not None for cell in times):
         return Held.ZONED
-    return kind
+    return Held.TIME if times else Held.NOTHING
 
 
 def kind_of_arrow(kind: Any) -> Held:

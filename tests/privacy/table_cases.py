@@ -196,7 +196,7 @@ class Case:
         return coder_of(self.schema.modelled[0], self.schema.dialect.decimal)
 
 
-def schema_of(fields: dict[str, Facts], key: str, type_: str = "string", **own: Any) -> Schema:
+def schema_of(fields: dict[str, Facts], key: str, type_: str = "string", /, **own: Any) -> Schema:
     unit = {"name": key, "type": type_, "dpsynth": {"role": "unit"}}
     table = {"version": 1, "population": NUMBER, "rows": NUMBER, "max_rows": NUMBER}
     named = [{"name": name} | one for name, one in fields.items()]
