@@ -58,9 +58,13 @@ def read_table(path: str | Path, schema: Schema | str | Path) -> pd.DataFrame:
 
 def _texts(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.object_]:
     """Return the text of each cell, None where it is empty."""
-    texts = texts_of(cells, boolean=column.type == "boolean")
-    if column.type == "date" and is_typed(cells):
-        texts = pc.utf8_slice_codeunits(texts, 0, ISO_DATE)
-    objects: npt.NDArray[np.object_] = texts.to_numpy(zero_copy_only=False).astype(object)
+    objects: npt.NDArray[np.object_]
+    if cells.dtype == object:  # text already
+        objects = cells.to_numpy(dtype=object, copy=True)
+    else:
+        texts = texts_of(cells, boolean=column.type == "boolean")
+        if column.type == "date" and is_typed(cells):
+            texts = pc.utf8_slice_codeunits(texts, 0, ISO_DATE)
+        objects = texts.to_numpy(zero_copy_only=False).astype(object)
     objects[objects == ""] = None
     return objects

@@ -78,6 +78,21 @@ def test_positions_are_nearest_and_clipped() -> None:
     assert lattice.positions(values).tolist() == [0, 1, 150, 150, 0, 150, 0, 0]
 
 
+def test_a_middle_is_one_whatever_its_last_bits() -> None:
+    """A fast reader of text is a unit in the last place off; both must give the same position."""
+    lattice = lattice_of_bounds(0.0, 50.0, step=0.1)
+    middles = np.array([0.15, 0.25, 7.05, 33.35, 36.65, 49.95])
+    exact = lattice.positions(middles)
+    assert exact.tolist() == [2, 2, 70, 334, 366, 500], "middles go to the even position"
+    for direction in (-np.inf, np.inf):
+        values = middles
+        for _ in range(3):
+            values = np.nextafter(values, direction)
+            assert lattice.positions(values).tolist() == exact.tolist()
+    steps = np.array([0.1499999, 0.1500001, 33.3499999, 33.3500001])
+    assert lattice.positions(steps).tolist() == [1, 2, 333, 334]
+
+
 @settings(deadline=None)
 @given(lattices(), st.integers(0, 2**32))
 def test_round_trip_of_positions(lattice: Lattice, seed: int) -> None:

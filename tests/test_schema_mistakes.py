@@ -163,6 +163,9 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("fields.3.format", "any", f"{BORN}.format", "no date format"),
     ("fields.3.format", "%Y-%Q", f"{BORN}.format", "no date format"),
     ("fields.3.format", "%d/%m", f"{BORN}.format", "no date format with a year"),
+    ("fields.3.format", "%d/%d/%Y", f"{BORN}.format", "each directive once"),
+    ("fields.3.format", "%Y-%m-%d %Y", f"{BORN}.format", "each directive once"),
+    ("fields.3.format", "%d/%m/%Y %", f"{BORN}.format", "no date format"),
     ("fields.3.format", "%d/%m/%y", f"{BORN}.constraints.minimum", "cannot hold 1900-01-01"),
     ("fields.3.constraints.enum", ["a"], f"{BORN}.constraints.enum", "type date has bounds"),
     # categories

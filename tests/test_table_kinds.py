@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpsynth
+from dpsynth.coders import Kind, coder_of
+from dpsynth.cohort import NO_KEY, Keys
 from dpsynth.errors import InputError, TableError
 from dpsynth.opt_out import OptOut
 from dpsynth.schema import Schema
@@ -293,3 +295,20 @@ def test_tables_that_cannot_be_read_as_text(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("key,sex\n")
     with pytest.raises(TableError, match="no rows"):
         dpsynth.read_table(tmp_path / "e.csv", schema)
+
+
+@pytest.mark.parametrize("name", ["sex", "age", "weight", "born", "smoker", "seen", "hour"])
+def test_words_that_readers_take_for_missing_are_missing_in_text(name: str) -> None:
+    """Arrow makes them missing in columns of numbers, and leaves them where a text is."""
+    schema = schema_of(name)
+    coder = coder_of(schema.column(name), ".")
+    words = pd.Series(["", "NA", "nan", "-NaN", "+NAN", "NULL", "null", "None", "N/A", "<NA>"])
+    assert set(coder.kinds(words)) == {Kind.MISSING}
+    assert Kind.MISSING not in coder.kinds(pd.Series(["na.", "NULL1", "-", "unknown"]))
+
+
+def test_a_declared_word_is_a_value_and_a_key_is_never_such_a_word() -> None:
+    schema = schema_of("word")
+    assert coder_of(schema.column("word"), ".").encode(pd.Series(["NA", "null"])).tolist() == [0, 2]
+    units = Keys(schema).units(pd.DataFrame({"key": ["NA", "null", "", None]}))
+    assert units.tolist() == [0, 1, NO_KEY, NO_KEY]
