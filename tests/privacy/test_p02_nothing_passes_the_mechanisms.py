@@ -47,10 +47,13 @@ def _nobody_is_seen(monkeypatch: Patch, few_steps: None, quick_plans: None) -> N
 
     monkeypatch.setattr(mechanisms, "_weighted_counts", public_counts)
     monkeypatch.setattr(DpSgd, "clipped_sum", same_sum)
+    for module in (tvae, ctgan):
+        monkeypatch.setattr(module, "REHEARSAL", 100)
 
 
 def crowd(visits: Visits) -> pd.DataFrame:
-    return visits(90)
+    """More patients than are declared, so that batches are larger than expected."""
+    return visits(420)
 
 
 def stranger(visits: Visits) -> pd.DataFrame:

@@ -20,10 +20,12 @@ import torch
 
 from dpsynth.cohort import Cohort
 from dpsynth.entropy import SeededEntropy
-from dpsynth.models import independent, measure, training
+from dpsynth.events import PoissonSgd
+from dpsynth.models import ctgan, independent, measure, training, tvae
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.binning import Binning
 from dpsynth.models.dpsgd import DpSgd
+from dpsynth.models.layers import Linear
 from dpsynth.models.measure import cohort_with_visits
 from dpsynth.models.registry import generator_class
 from dpsynth.models.training import Units
@@ -108,6 +110,8 @@ def faults(model: str) -> set[str]:
         (independent, "joint_histograms", heard.counting(independent.joint_histograms)),
         (DpSgd, "step", heard.stepping(DpSgd.step)),
         (DpSgd, "noisy_sum", heard.summing(DpSgd.noisy_sum)),
+        (tvae, "REHEARSAL", 100),
+        (ctgan, "REHEARSAL", 100),
     ]
     with pytest.MonkeyPatch.context() as patch:
         for place, name, listener in patched:
@@ -168,6 +172,28 @@ BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-5)
 @pytest.mark.parametrize("model", MODELS)
 def test_what_the_source_drew_is_what_enters(model: str) -> None:
     assert faults(model) == set()
+
+
+@pytest.mark.parametrize(("coin", "units"), [(0.0, 500), (1.0 - 2.0**-53, 0)])
+def test_every_coin_counts_however_many_units_it_lets_in(coin: float, units: int) -> None:
+    """A batch is never cut to a size, and never filled up."""
+
+    class Coins(SeededEntropy):
+        def uniform(self, size: Any) -> Any:
+            return np.full(size, coin)
+
+    layer = Linear(1, 1, generator=torch.Generator().manual_seed(0))
+    trainer = DpSgd(
+        layer,
+        event=PoissonSgd("steps", 0.01, 3, 1.0),
+        clipping_norm=1.0,
+        population=100,
+        learning_rate=0.1,
+        entropy=Coins(0),
+        schedule="constant",
+        optimizer="sgd",
+    )
+    assert trainer.sample_batch(500).tolist() == list(range(units))
 
 
 # Broken twins ------------------------------------------------------------------------------------
