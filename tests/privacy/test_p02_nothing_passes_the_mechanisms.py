@@ -42,8 +42,13 @@ def public_counts(codes: Any, weights: Any, size: int) -> Any:
 def _nobody_is_seen(monkeypatch: Patch, few_steps: None, quick_plans: None) -> None:
     """Hold fixed what mechanisms see of private rows, and nothing of what they do with it."""
 
+    summed = DpSgd.clipped_sum
+
     def same_sum(self: DpSgd, loss: Any, batch: Any, mask: Any) -> torch.Tensor:
-        return torch.linspace(-1.0, 1.0, self.flat.values.numel()) * self.clipping_norm
+        parts = batch if isinstance(batch, tuple) else (batch,)
+        nobody = tuple(part[:0] for part in parts)
+        nothing = summed(self, loss, nobody if isinstance(batch, tuple) else nobody[0], mask[:0])
+        return torch.linspace(-1.0, 1.0, len(nothing)).to(nothing) * self.clipping_norm
 
     monkeypatch.setattr(mechanisms, "_weighted_counts", public_counts)
     monkeypatch.setattr(DpSgd, "clipped_sum", same_sum)

@@ -34,17 +34,17 @@ from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from .streams import Streams
 
 UNITS, MOST, STEPS = 60, 3, 5
-FEATURES = (Feature("ward", 4, 0), Feature("age", 30, 30, (1,) * 30), Feature("sex", 2, 0))
+FEATURES = (Feature("ward", 4, 0), Feature("age", 30, 30, (1,) * 30), Feature("sex", 3, 0))
 DOMAIN = Domain(FEATURES, 80, MOST)
 MODELS = ["independent", "mixture", "tvae", "ctgan"]
 Patch = pytest.MonkeyPatch
 
 
 def cohort() -> Cohort:
-    """No two rows are alike, so that a row in the place of another one is seen."""
+    """Rows that differ, so that one in the place of another is seen; and codes that nobody has."""
     rng = np.random.default_rng(8)
     mask = np.arange(MOST) < rng.integers(1, MOST + 1, (UNITS, 1))
-    codes = np.stack([rng.integers(0, f.size, (UNITS, MOST)) for f in FEATURES], axis=-1)
+    codes = np.stack([rng.integers(0, f.size - 1, (UNITS, MOST)) for f in FEATURES], axis=-1)
     return Cohort(np.where(mask[..., None], codes, 0).astype(np.uint16), mask)
 
 
@@ -87,11 +87,13 @@ class Heard:
 
     def summing(self, summed: Any) -> Callable[..., Any]:
         """Take the sum of what was drawn to be nothing: what is left of it is noise."""
+        clipped = DpSgd.clipped_sum
+
+        def nothing(self: DpSgd, *given: Any) -> Any:
+            return torch.zeros_like(clipped(self, *given))
 
         def listened(trainer: DpSgd, loss: Any, batch: Any, mask: Any) -> Any:
-            with mock.patch.object(
-                DpSgd, "clipped_sum", lambda self, *_: torch.zeros_like(self.flat.values)
-            ):
+            with mock.patch.object(DpSgd, "clipped_sum", nothing):
                 found = summed(trainer, loss, batch, mask)
             self.noises.append(found.numpy().copy())
             return found
