@@ -32,6 +32,8 @@ EVENTS: tuple[tuple[Event, ...], ...] = (
     (PoissonSgd("steps", 0.001, 100, 0.6),),
     (PoissonSgd("steps", 0.002, 1000, 0.8),),
     (JointHistograms("counts", 2, 1, 30.0), PoissonSgd("steps", 0.02, 200, 2.0)),
+    tuple(JointHistograms(f"counts {part}", 4, 1, 30.0) for part in range(5)),
+    tuple(PoissonSgd(f"steps {part}", 0.01, 300, 1.2) for part in range(3)),
 )
 
 
@@ -117,6 +119,16 @@ def the_first_event_of_each(epsilon: float, spends: Sequence[Spend]) -> bool:
     return proved(epsilon, [Spend(s.epsilon, s.delta, s.events[:1]) for s in spends])
 
 
+def the_largest_event_of_each(epsilon: float, spends: Sequence[Spend]) -> bool:
+    order = order_of(epsilon)
+    parts = [
+        max((divergence((e,), order or 2) for e in s.events), default=math.inf) for s in spends
+    ]
+    return plain(epsilon, spends) or (
+        order is not None and math.fsum(parts) <= budget(epsilon, order) - 1e-12
+    )
+
+
 def deltas_of_the_largest(epsilon: float, spends: Sequence[Spend]) -> bool:
     worst = max((one.delta for one in spends), default=0.0)
     return proved(epsilon, spends) or (
@@ -131,6 +143,7 @@ SWAPPED: dict[str, Admits] = {
     "the largest fit": the_largest_fit,
     "the last fit alone": the_last_fit_alone,
     "the first event of each": the_first_event_of_each,
+    "the largest event of each": the_largest_event_of_each,
     "the largest delta": deltas_of_the_largest,
 }
 
