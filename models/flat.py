@@ -125,13 +125,13 @@ class Flat:
         Raises:
             InputError: another trainer took the network, or a weight was replaced.
         """
-        parameters = [parameter for some in self._parameters.values() for parameter in some]
-        for parameter, home in zip(parameters, self._homes, strict=True):
-            if parameter.data_ptr() != home or parameter.requires_grad:
-                raise InputError(
-                    "a parameter of the network was replaced, moved or made trainable after this "
-                    "trainer was built; build a new trainer"
-                )
+        parameters = [p for layer in self.layers.values() for p in layer.parameters(recurse=False)]
+        moved = [parameter.data_ptr() for parameter in parameters] != self._homes
+        if moved or any(parameter.requires_grad for parameter in parameters):
+            raise InputError(
+                "a parameter of the network was replaced, moved or made trainable after this "
+                "trainer was built; build a new trainer"
+            )
 
 
 class FlatOptimizer:
