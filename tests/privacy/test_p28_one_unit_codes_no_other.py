@@ -205,7 +205,7 @@ def test_the_check_finds_cells_that_are_coded_as_they_come(reader: str, tmp_path
     """The broken version: the same comparisons, without the check of what the cells are."""
     columns = columns_through([reader], as_it_comes, tmp_path).changed
     keys = keys_through([reader], as_it_comes, tmp_path, "plain").changed
-    assert len(columns) > 30 and len(keys) > 20
+    assert len(columns) > 15 and len(keys) > 8
     for part, found in (("codes", columns), ("kinds", columns), ("units", keys)):
         assert any(part in line for line in found), part
 
