@@ -23,6 +23,27 @@ def ledger() -> None:
     """
 
 
+@ledger.command(epilog="Example:  dpsynth ledger create /srv/dpsynth/ledger.sqlite")
+@click.argument("place", required=False)
+@output_options
+def create(place: str | None, as_json: bool, quiet: bool) -> None:
+    """Start a new ledger at PLACE: a path, or a URL; default: DPSYNTH_LEDGER.
+
+    It knows of nothing that was spent before. Nothing but this command starts a ledger at a place
+    that you name. Where a ledger is, nothing is changed; where one was, restore it from a backup.
+    """
+    from dpsynth.ledger import Ledger
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        book = Ledger.create(place)
+        values = {"internal": True, "ledger": book.id, "place": book.place}
+        console.result(
+            "ledger-create",
+            values,
+            [f"a new ledger: {book.place}", f"its id: {book.id}"],
+        )
+
+
 @ledger.command(epilog="Example:  dpsynth ledger show --dataset diabetes --json")
 @click.option("--dataset", help="Only this dataset, and those that share its patients.")
 @click.option("--composed", is_flag=True, help="Compose all events too (takes seconds).")
@@ -78,7 +99,7 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
 
     with Console(as_json=as_json, quiet=quiet) as console:
         given = None if file is None else Policy.load(file)
-        book = Ledger.present() if given is None else Ledger()
+        book = Ledger.present() if given is None else Ledger.default()
         if given is not None:
             adopt(book, given)
         if book.made:
@@ -177,18 +198,23 @@ def close(run: str, as_json: bool, quiet: bool) -> None:
 
 @ledger.command(epilog="Example:  dpsynth ledger verify --against bundle/")
 @click.option("--against", multiple=True, type=click.Path(), help="A bundle or run; repeatable.")
+@click.option("--accept", is_flag=True, help="Take it as it is, whatever you last saw there.")
 @output_options
-def verify(against: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+def verify(against: tuple[str, ...], accept: bool, as_json: bool, quiet: bool) -> None:
     """Check that no entry was edited, removed, reordered or, against bundles, cut off.
 
-    Exit code 5 if anything was; every finding is named.
+    Exit code 5 if anything was; every finding is named. dpsynth notes how far you saw a ledger, and
+    refuses one that is shorter or another; --accept goes on with it, as after a restored backup.
     """
     from dpsynth.ledger import Ledger
+    from dpsynth.ledger_marks import note
     from dpsynth.ledger_verify import verify_ledger
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        book = Ledger.present()
-        checks = verify_ledger(book, against)
+        book = Ledger()
+        checks = verify_ledger(book, against, as_seen=not accept)
+        with book.looking() as view:
+            note(view)
         values = {"internal": True, "ledger": book.id, "verified": True, "checks": checks}
         console.result("ledger-verify", values, [f"ok  {line}" for line in checks])
 

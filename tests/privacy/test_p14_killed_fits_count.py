@@ -96,7 +96,7 @@ def test_a_killed_fit_counts_and_leaves_no_run(
     place: str, ended: dict[tuple[str, str], Path], shell: Shell
 ) -> None:
     folder = ended["killed", place]
-    ledger = Ledger(folder / "ledger.sqlite")
+    ledger = Ledger.create(folder / "ledger.sqlite")
     assert [entry.status for entry in ledger.entries()] == ["reading"]
     assert ledger.spent("clinic").epsilon_sum == 2.0
     assert runs_in(folder) == []
