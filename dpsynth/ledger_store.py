@@ -101,12 +101,7 @@ class Store:
         with store.reading() as connection:
             tables = set(sa.inspect(connection).get_table_names())
         if not tables & set(METADATA.tables):
-            if tables and not store.shared:
-                raise InputError(f"{store.place} is a database, but no ledger; name another file")
-            raise InputError(
-                f"{store.place} is empty: it is not a ledger. If there was one, restore it from a "
-                f"backup. To start a new one: dpsynth ledger create {store.place}"
-            )
+            raise store._no_ledger(tables)  # never made here
         version = store._version() if LEDGER.name in tables else None
         if version is not None and version < VERSION:
             raise InputError(
@@ -143,7 +138,7 @@ class Store:
             if tables & set(METADATA.tables):
                 raise InputError(f"{store.place} is a ledger already; nothing was changed")
             if tables and not store.shared:
-                raise InputError(f"{store.place} is a database, but no ledger; name another file")
+                raise store._no_ledger(tables)
             store._make_tables(connection)
         return store
 
@@ -249,6 +244,15 @@ class Store:
     def add_source(self, connection: sa.Connection, entry: str, dataset: str, digest: str) -> None:
         """Add the keyed digest of what an entry's fit reads."""
         connection.execute(SOURCES.insert().values(entry=entry, dataset=dataset, digest=digest))
+
+    def _no_ledger(self, tables: set[str]) -> InputError:
+        """Say what is there in the place of a ledger."""
+        if tables and not self.shared:
+            return InputError(f"{self.place} is a database, but no ledger; name another file")
+        return InputError(
+            f"{self.place} is empty: it is not a ledger. If there was one, restore it from a "
+            f"backup. To start a new one: dpsynth ledger create {self.place}"
+        )
 
     def _version(self) -> int | None:
         """Read the version, as it is stored; None where that is no number."""
