@@ -25,7 +25,7 @@ from dpsynth.ledger_places import default_path
 WAIT_SECONDS = 300
 """How long a writer waits for others."""
 SAY_AFTER_SECONDS = 10
-_PAUSE_SECONDS = 0.02
+_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.4  # many that ask often leave no time to write
 
 
 @dataclass(frozen=True)
@@ -180,11 +180,10 @@ def _engine(path: Path) -> sa.Engine:
 def _begin_to_write(database: Any, path: Path, wait: float) -> None:
     """Begin the one transaction that may write now; wait for those of others.
 
-    SQLite has no queue. Each of many writers tries again after a pause by chance, as long for the
-    last as for the first, so that none is left behind; a write takes some milliseconds.
+    SQLite has no queue. Each of many writers tries again after a pause by chance, of at most 0.4 s
+    for all of them, so that none is left behind; a write takes some milliseconds.
     """
-    begun = time.monotonic()
-    said = False
+    begun, pause, said = time.monotonic(), _PAUSE_SECONDS, False
     database.execute("PRAGMA busy_timeout = 0")
     while True:
         try:
@@ -200,7 +199,8 @@ def _begin_to_write(database: Any, path: Path, wait: float) -> None:
                 DpsynthWarning,
                 stacklevel=2,
             )
-        time.sleep(_PAUSE_SECONDS * (0.5 + random.random()))
+        pause = min(_LONGEST_PAUSE_SECONDS, 1.5 * pause)
+        time.sleep(pause * random.random())
     database.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")  # for readers, at the commit
 
 

@@ -203,9 +203,8 @@ class PrivacyFilter:
         found = [spend.divergence(self.order) for spend in spends]
         if math.inf in found:
             return math.inf
-        return float(
-            sum((Fraction(one) for one in found), Fraction(0))
-        )  # rounded once, as by math.fsum
+        # rounded once, as by math.fsum
+        return float(sum((Fraction(one) for one in found), Fraction(0)))
 
 
 @lru_cache(maxsize=4096)

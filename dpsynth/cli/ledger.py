@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from dpsynth.cli.console import Console, counted, output_options, table
-
-if TYPE_CHECKING:
-    from dpsynth.ledger_accounts import Account
-    from dpsynth.ledger_entry import Entry
-    from dpsynth.policy_rules import Meter
+from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.ledger_lines import account_lines, entry_lines, meter_line, when
 
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
@@ -76,7 +70,7 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
         if not entries:
             lines = [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
         else:
-            lines = [*_entry_lines(entries, book.twins(state)), "", *_account_lines(found)]
+            lines = [*entry_lines(entries, book.twins(state)), "", *account_lines(found)]
         console.result("ledger", values, lines)
 
 
@@ -115,14 +109,14 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
         latest = adopted[-1]
         lines = [
             f"policy      {latest.policy.name}",
-            f"adopted     by {latest.who}, {_when(latest.at)} UTC",
+            f"adopted     by {latest.who}, {when(latest.at)} UTC",
             f"digest      {latest.policy.digest}",
             *policy_lines(latest.policy),
         ]
         if any(tier.releases_a_year for tier in latest.policy.tiers):
             lines += ["", *allocation(latest.policy).lines()]
         over = [
-            f"over already: {account.name}: {_meter(meter)}"
+            f"over already: {account.name}: {meter_line(meter)}"
             for account in accounts(book.state(), datetime.now(UTC), compose=False)
             for meter in account.meters
             if meter.used > meter.limit
@@ -158,7 +152,7 @@ def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
         signed = add_signature(book, entry, note)
         names = ", ".join(one.who for one in signed.signatures)
         lines = [
-            *_entry_lines([signed], book.twins(book.state())),
+            *entry_lines([signed], book.twins(book.state())),
             "",
             f"entry {signed.id} of dataset {signed.dataset} is signed by {names}",
         ]
@@ -252,63 +246,3 @@ def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
     with Console(as_json=as_json, quiet=quiet) as console:
         exported(Ledger.present(), output, html=html)
         console.result("ledger-export", {"internal": True, "file": output}, [f"wrote {output}"])
-
-
-def _status(entry: Entry) -> str:
-    signed = f", {len(entry.signatures)} signed" if entry.signatures else ""
-    measured = ", quality measured" if entry.measured is not None else ""
-    return entry.status + signed + measured + (", released" if entry.releases else "")
-
-
-def _entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list[str]:
-    from dpsynth.ledger_accounts import explained
-
-    def same(entry: Entry) -> str:
-        names = twins.get(entry.id, ())
-        return f"THE SAME FILE AS {', '.join(names)}" if names else ""
-
-    header = ("entry", "when (UTC)", "who", "dataset", "model", "epsilon", "delta", "status", "")
-    rows = [
-        (
-            entry.id[:8],
-            _when(entry.at),
-            entry.who,
-            entry.dataset,
-            entry.model,
-            f"{entry.epsilon:g}",
-            f"{entry.delta:g}",
-            _status(entry),
-            "; ".join(filter(None, (entry.tier, entry.purpose, explained(entry), same(entry)))),
-        )
-        for entry in entries
-    ]
-    return table(header, rows)
-
-
-def _account_lines(accounts: tuple[Account, ...]) -> list[str]:
-    lines = []
-    for account in accounts:
-        spent = account.spent
-        lines.append(
-            f"{account.name}: {counted(spent.fits, 'fit')}, epsilon {spent.epsilon_sum:g} and "
-            f"delta {spent.delta_sum:g} in all"
-        )
-        if account.composed is not None:
-            lines.append(
-                f"  composed: epsilon {account.composed:.4g} at delta {account.delta:g} (for "
-                "information; caps count by a filter)"
-            )
-        lines += [f"  {_meter(meter)}" for meter in account.meters]
-    return lines
-
-
-def _meter(meter: Meter) -> str:
-    from dpsynth.policy_rules import SINGLE
-
-    if meter.name.endswith(SINGLE):
-        return f"{meter.name}: at most {meter.limit:g}"
-    return f"{meter.name}: {meter.used:.4g} of {meter.limit:g} used, as the filter counts"
-
-
-def _when(at: str) -> str:
-    return at[:16].replace("T", " ")
