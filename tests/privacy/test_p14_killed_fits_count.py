@@ -70,6 +70,7 @@ def ended(
             folder = folders[how, place] = tmp_path_factory.mktemp("office")
             clinic.save(folder / "clinic.schema.yaml")
             visits(40).to_csv(folder / "source.csv", index=False)
+            Ledger.create(folder / "ledger.sqlite")
             processes[how, place] = subprocess.Popen(
                 [sys.executable, "-c", CODE.format(patch), *FIT],
                 cwd=folder,
@@ -96,7 +97,7 @@ def test_a_killed_fit_counts_and_leaves_no_run(
     place: str, ended: dict[tuple[str, str], Path], shell: Shell
 ) -> None:
     folder = ended["killed", place]
-    ledger = Ledger.create(folder / "ledger.sqlite")
+    ledger = Ledger(folder / "ledger.sqlite")
     assert [entry.status for entry in ledger.entries()] == ["reading"]
     assert ledger.spent("clinic").epsilon_sum == 2.0
     assert runs_in(folder) == []
