@@ -77,6 +77,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPSYNTH_DATA", str(tmp_path))
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
+    Ledger.create()
     return tmp_path
 
 
@@ -291,7 +292,7 @@ def test_the_ledger_tells_of_fits_and_of_nothing_else(
     clinic: Schema, visits: Visits, office: Path
 ) -> None:
     """What the certificate takes from the ledger: its identity, public sums, a keyed hash."""
-    ledger = Ledger.create(office / "ledger.sqlite")
+    ledger = Ledger(office / "ledger.sqlite")
     charges = [
         pipeline.fit(frame, clinic, model="independent", ledger=ledger, **SETTINGS).certificate
         for frame in (visits(70), visits(20).assign(age="?"))
