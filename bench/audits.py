@@ -79,7 +79,7 @@ def audits_of(
             delta=DELTA,
             dataset=f"{name}-{epsilon:g}",
             model="tvae",
-            ledger=Ledger(folder / "ledger.sqlite"),
+            ledger=Ledger.create(folder / "ledger.sqlite"),
             output=run,
         )
         table = folder / f"{epsilon:g}.parquet"

@@ -48,7 +48,7 @@ def main() -> None:
     data = Path(os.environ.get("DPSYNTH_DATA", "../shared/data")) / FILES[told.table]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ledger = Ledger(folder / "ledger.sqlite")
+        ledger = Ledger.create(folder / "ledger.sqlite")
         timed("fit (mixture)", lambda: fitted(data, told.table, folder / "run", ledger))
         more = {"rows": told.rows, "ledger": ledger, "about": About(publisher="A hospital")}
         made = [

@@ -47,6 +47,8 @@ def measure(table: str, data: str, epsilon: str, work: Path) -> None:
     folder = work / table
     folder.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"DPSYNTH_LEDGER": str(folder / "ledger.sqlite")}
+    if not (folder / "ledger.sqlite").exists():
+        call("ledger", "create", environment=environment)
     if not (folder / "rest").exists():
         whole = f"{data}/{table}.csv.gz"
         options = ["--seed", "1", "-o"]

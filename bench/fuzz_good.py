@@ -157,7 +157,7 @@ def make(folder: Path) -> None:
 
     ledger = folder / "ledger.sqlite"
     os.environ["DPSYNTH_LEDGER"] = str(ledger)
-    schema, book = Schema.from_dict(CLINIC), Ledger(ledger)
+    schema, book = Schema.from_dict(CLINIC), Ledger.create(ledger)
     for model in MODELS:
         output = folder / model
         frame = good_rows(60)

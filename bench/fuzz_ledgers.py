@@ -30,10 +30,10 @@ def ledger_file(rng: Random, content: bytes, path: Path) -> None:
 
 def _rewrite(rng: Random, database: sqlite3.Connection) -> None:
     for verb in ("update", "delete"):
-        for table in ("records", "ledger"):
+        for table in ("records", "ledger", "state"):
             database.execute(f"DROP TRIGGER dpsynth_{table}_no_{verb}")
     if rng.random() < 0.25:
-        table = rng.choice(("dpsynth_records", "dpsynth_ledger", "dpsynth_sources"))
+        table = rng.choice(("dpsynth_records", "dpsynth_ledger", "dpsynth_state"))
         columns_of = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
         value = rng.choice(
             (None, b"\xff\xfe", b"", 1.5, -1, 2**62, "x", "\x1b[2J", "9" * 300, "{}")
@@ -51,6 +51,7 @@ def _rewrite(rng: Random, database: sqlite3.Connection) -> None:
 _STATEMENTS = (
     ["DROP TABLE dpsynth_records"],
     ["DROP TABLE dpsynth_sources", "CREATE VIEW dpsynth_sources AS SELECT 1 AS entry, 2 AS digest"],
+    ["DELETE FROM dpsynth_state"],
     ["ALTER TABLE dpsynth_records RENAME COLUMN body TO text"],
     ["DELETE FROM dpsynth_ledger"],
     ["INSERT INTO dpsynth_ledger SELECT id || 'x', version, created, key FROM dpsynth_ledger"],

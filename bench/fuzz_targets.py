@@ -26,7 +26,8 @@ from dpsynth.entropy import SeededEntropy
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger import Ledger
 from dpsynth.ledger_accounts import accounts
-from dpsynth.ledger_verify import Evidence, verify_ledger
+from dpsynth.ledger_evidence import Evidence
+from dpsynth.ledger_verify import verify_ledger
 from dpsynth.policy import Policy
 from dpsynth.policy_advice import allocation
 from dpsynth.policy_words import policy_lines

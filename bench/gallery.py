@@ -63,6 +63,7 @@ def make_pages(work: Path) -> None:
     train, holdout = "split/train.csv", ["--holdout", "split/holdout.csv"]
     fit = ["fit", "demo", train, "--dataset", "demo", "--epsilon", "3", "--delta", "1e-6"]
     commands = [
+        ["ledger", "create"],
         ["split", "demo", "cohort.csv", "--holdout", "0.25", "--seed", "1", "-o", "split"],
         [*fit, "--publish-quality", "0.05", "-o", "run"],
         [*fit, "--model", "independent", "-o", "baseline"],

@@ -30,6 +30,7 @@ def measure(table: str, data: str, model: str, epsilon: str, delta: str) -> None
     dpsynth = str(Path(sys.executable).parent / "dpsynth")
     with tempfile.TemporaryDirectory() as work:
         environment = os.environ | {"DPSYNTH_LEDGER": f"{work}/ledger.sqlite"}
+        subprocess.run([dpsynth, "ledger", "create", "-q"], env=environment, check=True)
         fit = [dpsynth, "fit", table, f"{data}/{table}.csv.gz", "--dataset", table, "-q"]
         fit += ["--epsilon", epsilon, "--delta", delta, "--model", model, "-o", f"{work}/run"]
         fit_s, fit_mib = timed(fit, environment)

@@ -47,20 +47,19 @@ class Charge:
     @classmethod
     def of(cls, book: Book, entry: Entry) -> Self:
         """Read the charge of an entry off its ledger."""
-        from dpsynth.ledger_entry import Spent
-
-        state = book.state()
-        spent = Spent.of(state.of_dataset(entry.dataset))
+        with book.looking() as view:
+            scope, head = view.scope(entry.dataset), view.head
+            spent = view.spent(scope)
         return cls(
             id=book.id,
             dataset=entry.dataset,
-            scope=state.scope(entry.dataset),
+            scope=scope,
             entry=entry.id,
             fits=spent.fits,
             epsilon_total=spent.epsilon_sum,
             delta_total=spent.delta_sum,
-            record=state.head.number,
-            seal=state.head.seal(book.key),
+            record=head.number,
+            seal=head.seal(book.key),
             policy=entry.policy,
         )
 

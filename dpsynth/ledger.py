@@ -19,7 +19,7 @@ from typing import Any
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_book import Book
-from dpsynth.ledger_checks import check_request, installed_version
+from dpsynth.ledger_checks import check_request, installed_version, require_for
 from dpsynth.ledger_entry import (
     CHARGED,
     FAILED,
@@ -32,6 +32,7 @@ from dpsynth.ledger_entry import (
     Status,
 )
 from dpsynth.ledger_state import State, past_of
+from dpsynth.ledger_tally import orders_of
 from dpsynth.policy import Policy
 from dpsynth.policy_rules import Request, require
 
@@ -90,7 +91,8 @@ class Ledger(Book):
         """
         check_request(dataset, purpose, tier, epsilon, delta)
         with self.writing() as pen:
-            past, binding = pen.state.past(), self._binding(pen.state, policy)
+            binding = self._binding(pen.policy, policy)
+            tally = pen.summed(orders_of(binding))  # before this fit
             body = {
                 "dataset": dataset,
                 "purpose": purpose,
@@ -109,11 +111,16 @@ class Ledger(Book):
                 "host": socket.gethostname(),
                 "process": os.getpid(),
             }
-            entry = pen.write(RESERVED, uuid.uuid4().hex, body).entries[-1]
+            entry = pen.write(RESERVED, uuid.uuid4().hex, body)
             if binding is not None:
-                asked = past_of(entry)
+                asked, names = past_of(entry), binding.members(dataset)
                 request = Request(dataset, tier, model, population, allow_refuse, asked.spend)
-                require(binding, past, request, asked.at)  # its error undoes the record
+                past = tally.past(names, asked.at)
+                try:
+                    require(binding, past, request, asked.at)  # its error undoes the record
+                except BudgetError:  # day by day, it also says when to ask again
+                    require(binding, tally.past_by_days(names, asked.at), request, asked.at)
+                    raise
             return entry
 
     def begin(self, entry_id: str) -> None:
@@ -128,10 +135,11 @@ class Ledger(Book):
             read before.
         """
         with self.writing() as pen:
-            state, sources = pen.state, pen.sources()
-            entry = state.entry(entry_id, self.place)
-            pen.add_source(entry.id, digest)
-        return _twins(state, sources | {entry.id: digest}).get(entry.id, ())
+            entry = pen.entry(entry_id)
+            scope = pen.scope(entry.dataset)
+            others = {one for one in pen.datasets_of(digest) if one.lower() not in scope}
+            pen.add_source(entry, digest)
+        return tuple(sorted(others))
 
     def twins(self, state: State) -> dict[str, tuple[str, ...]]:
         """Give, for each entry, datasets of another budget whose fits read the same file."""
@@ -162,20 +170,22 @@ class Ledger(Book):
     def _close(self, entry_id: str, kind: str, note: str, **more: str | None) -> None:
         plain = note if _NOTE.fullmatch(note) else "note withheld"
         with self.writing() as pen:
-            entry = pen.state.entry(entry_id, self.place)
+            entry = pen.entry(entry_id)
             if entry.status not in FOLLOWS[kind]:
                 raise InputError(f"entry {entry.id} is {entry.status} already; it stays so")
             pen.write(kind, entry.id, {"note": plain, **more})
 
-    def _binding(self, state: State, given: Policy | None) -> Policy | None:
-        """Return the policy that a fit has to keep."""
-        own = state.policy
+    def _binding(self, own: Policy | None, given: Policy | None) -> Policy | None:
+        """Return the policy that a fit has to keep: the ledger's own, or the one that is given."""
         if own is not None and given is not None and own.digest != given.digest:
             raise BudgetError(
                 f"ledger {self.place} has adopted the policy '{own.name}', and another one was "
                 "named; leave it out, or adopt it: dpsynth ledger policy FILE"
             )
-        return own or given
+        binding = own or given
+        if binding is not None:
+            require_for(binding, self)
+        return binding
 
 
 def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:

@@ -11,6 +11,8 @@ from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_places import sqlite_path
 
+_NO_COPY = "the backup of {} is no copy of it; nothing was written"
+
 
 def back_up(book: Book, target: str | Path) -> Path:
     """Copy a SQLite ledger, its key included, into a new file of mode 0600; check the copy.
@@ -39,7 +41,7 @@ def back_up(book: Book, target: str | Path) -> Path:
             finally:
                 copy.close()
                 source.close()
-            _check(book, Book(temporary))
+            _check(book, temporary)
     except (OSError, sqlite3.Error) as error:
         raise BudgetError(
             f"the backup {target} cannot be written ({type(error).__name__}); choose another place"
@@ -47,13 +49,17 @@ def back_up(book: Book, target: str | Path) -> Path:
     return target
 
 
-def _check(book: Book, copy: Book) -> None:
+def _check(book: Book, place: Path) -> None:
     """Hold a copy against its ledger, which may have gone on meanwhile.
 
     Raises:
         BudgetError: it is not a copy, or its chain does not hold.
     """
+    try:
+        copy = Book(place)
+    except InputError as error:
+        raise BudgetError(_NO_COPY.format(book.place)) from error
     records, copied = book.records(), copy.records()
     copy.state()
     if copy.facts != book.facts or copied != records[: len(copied)]:
-        raise BudgetError(f"the backup of {book.place} is no copy of it; nothing was written")
+        raise BudgetError(_NO_COPY.format(book.place))

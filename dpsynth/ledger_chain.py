@@ -53,6 +53,7 @@ class Record:
         at: when, UTC, ISO 8601.
         who: the user.
         body: what else is to be said, as JSON text. The text itself is sealed.
+        state: hash of the sums over all fits that count, this record included; see `ledger_tally`.
         hash: the seal, SHA-256 in hex.
     """
 
@@ -62,6 +63,7 @@ class Record:
     at: str
     who: str
     body: str
+    state: str
     hash: str
 
     @classmethod
@@ -103,14 +105,19 @@ def origin(ledger_id: str, version: int, created: str, key: bytes) -> Head:
 
 
 def linked(
-    head: Head, *, kind: str, entry: str, at: str, who: str, body: Mapping[str, Any]
+    head: Head,
+    *,
+    kind: str,
+    entry: str,
+    at: str,
+    who: str,
+    body: Mapping[str, Any],
+    state: str = "",
 ) -> Record:
     """Make the record that follows a head."""
-    text = json.dumps(body, allow_nan=False)
     number = head.number + 1
-    return Record(
-        number, kind, entry, at, who, text, _seal(head, number, kind, entry, at, who, text)
-    )
+    fields = (kind, entry, at, who, json.dumps(body, allow_nan=False), state)
+    return Record(number, *fields, _seal(head, number, *fields))
 
 
 def breaks(start: Head, records: Iterable[Record]) -> list[str]:
@@ -136,12 +143,12 @@ def breaks(start: Head, records: Iterable[Record]) -> list[str]:
         elif record.kind == MISTYPED:
             findings.append(f"record {record.number} holds a value of a wrong type")
         else:
-            fields = (record.kind, record.entry, record.at, record.who, record.body)
+            fields = (record.kind, record.entry, record.at, record.who, record.body, record.state)
             if record.hash != _seal(head, record.number, *fields):
                 findings.append(f"record {record.number} is not the one that was written there")
         head = record.head
     return findings
 
 
-def _seal(head: Head, number: int, kind: str, entry: str, at: str, who: str, body: str) -> str:
-    return digest([head.hash, number, kind, entry, at, who, body])
+def _seal(head: Head, number: int, *fields: str) -> str:
+    return digest([head.hash, number, *fields])

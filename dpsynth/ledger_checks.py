@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import getpass
 import math
-import os
 import unicodedata
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
-from dpsynth.errors import InputError
-from dpsynth.policy import NAME
+from dpsynth.environment import variable
+from dpsynth.errors import BudgetError, InputError
+from dpsynth.policy import NAME, Policy
+
+if TYPE_CHECKING:
+    from dpsynth.ledger_book import Book
 
 LONGEST_TEXT = 200
 LARGEST_EPSILON = 1e6  # far beyond any protection; a plan stops at 1000
@@ -37,6 +41,19 @@ def check_request(
         raise InputError("delta must lie between 0 and 1")
 
 
+def require_for(policy: Policy, book: Book) -> None:
+    """Refuse a policy that says it is for another ledger.
+
+    Raises:
+        BudgetError: with both ids.
+    """
+    if policy.ledger not in (None, book.id):
+        raise BudgetError(
+            f"the policy '{policy.name}' is for ledger {policy.ledger}, and {book.place} is "
+            f"{book.id}; set DPSYNTH_LEDGER to the right one"
+        )
+
+
 def check_text(what: str, text: str, *, needed: bool = False) -> None:
     """Refuse what is not one short line."""
     if len(text) > LONGEST_TEXT or not text.isprintable():
@@ -46,9 +63,14 @@ def check_text(what: str, text: str, *, needed: bool = False) -> None:
 
 
 def user() -> str:
-    """Name the user: ``DPSYNTH_USER``, else the login name, else ``unknown``."""
+    """Name the user: ``DPSYNTH_USER``, else the login name, else ``unknown``.
+
+    Raises:
+        InputError: the variable is set and blank.
+    """
+    given = variable("DPSYNTH_USER")
     try:
-        name = os.environ.get("DPSYNTH_USER") or getpass.getuser()
+        name = getpass.getuser() if given is None else given
     except (KeyError, OSError, ImportError):
         name = NOBODY
     shown = "".join(letter for letter in name if letter.isprintable()).strip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
-from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -157,12 +157,12 @@ class Spent:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Spent:
-        """Add up, in decimal as budgets are written: three fits of 0.1 are 0.3."""
+        """Add up exactly, in the decimals of the budgets: three fits of 0.1 are 0.3."""
         counted = [entry for entry in entries if entry.counts]
         return cls(
             fits=len(counted),
-            epsilon_sum=float(sum((Decimal(repr(e.epsilon)) for e in counted), Decimal(0))),
-            delta_sum=float(sum((Decimal(repr(e.delta)) for e in counted), Decimal(0))),
+            epsilon_sum=float(sum((Fraction(repr(e.epsilon)) for e in counted), Fraction(0))),
+            delta_sum=float(sum((Fraction(repr(e.delta)) for e in counted), Fraction(0))),
         )
 
 

@@ -7,20 +7,19 @@ from pathlib import Path
 from dpsynth.certificate import Certificate
 from dpsynth.errors import BudgetError
 from dpsynth.ledger_book import Book
-from dpsynth.ledger_checks import check_text, require_person, same_person
+from dpsynth.ledger_checks import check_text, require_for, require_person, same_person
 from dpsynth.ledger_entry import (
     CHARGED,
     FIGURES,
     MEASURED,
-    POLICY,
     READING,
     RELEASED,
     SIGNED,
     VOIDED,
     Entry,
 )
-from dpsynth.ledger_state import State
-from dpsynth.ledger_verify import Evidence, differences
+from dpsynth.ledger_evidence import Evidence, Seen, differences
+from dpsynth.ledger_view import View
 from dpsynth.policy import Policy
 from dpsynth.run import Run
 
@@ -30,10 +29,12 @@ def adopt(book: Book, policy: Policy) -> None:
 
     Raises:
         InputError: nobody is named who adopts it.
+        BudgetError: it is for another ledger.
     """
     require_person("adopts a policy")
+    require_for(policy, book)
     with book.writing() as pen:
-        pen.write(POLICY, "", {"policy": policy.to_dict()})
+        pen.adopt({"policy": policy.to_dict()})
 
 
 def void(book: Book, entry_id: str, reason: str) -> Entry:
@@ -46,14 +47,14 @@ def void(book: Book, entry_id: str, reason: str) -> Entry:
     require_person("voids an entry")
     check_text("a reason", reason, needed=True)
     with book.writing() as pen:
-        entry = pen.state.entry(entry_id, book.place)
+        entry = pen.entry(entry_id)
         if not entry.voidable:
             why = "its fit may have read private rows, so it counts for good"
             raise BudgetError(
                 f"entry {entry.id} is {entry.status}: "
                 + (why if entry.counts else "it is out of the sums already")
             )
-        return pen.write(VOIDED, entry.id, {"note": reason}).entry(entry.id, book.place)
+        return pen.write(VOIDED, entry.id, {"note": reason})
 
 
 def sign(book: Book, entry_id: str, note: str = "") -> Entry:
@@ -66,14 +67,14 @@ def sign(book: Book, entry_id: str, note: str = "") -> Entry:
     who = require_person("signs an entry")
     check_text("a note", note)
     with book.writing() as pen:
-        entry = pen.state.entry(entry_id, book.place)
+        entry = pen.entry(entry_id)
         if same_person(entry.who, who):
             raise BudgetError(f"entry {entry.id} was made by {who}; somebody else has to sign")
         if any(same_person(one.who, who) for one in entry.signatures):
             raise BudgetError(f"{who} has signed entry {entry.id} already; somebody else has to")
         if not entry.counts:
             raise BudgetError(f"entry {entry.id} is voided; there is nothing to sign for")
-        return pen.write(SIGNED, entry.id, {"note": note}).entry(entry.id, book.place)
+        return pen.write(SIGNED, entry.id, {"note": note})
 
 
 def close(book: Book, run_folder: str | Path) -> Entry:
@@ -92,11 +93,11 @@ def close(book: Book, run_folder: str | Path) -> Entry:
         )
     evidence = Evidence.of(Path(run_folder))
     with book.writing() as pen:
-        entry = charged_entry(book, pen.state, evidence)
+        entry = charged_entry(book, pen, evidence)
         if entry.status != READING:
             raise BudgetError(f"entry {entry.id} is {entry.status} already; it stays so")
         body = {"note": "closed by hand", "run": run.digest}
-        return pen.write(CHARGED, entry.id, body).entry(entry.id, book.place)
+        return pen.write(CHARGED, entry.id, body)
 
 
 def permit(book: Book, run: Run) -> Entry:
@@ -111,9 +112,9 @@ def permit(book: Book, run: Run) -> Entry:
         BudgetError: the run is not the one that the ledger charged, its entry is open or voided, or
             signatures are missing.
     """
-    state = book.state()
     evidence = Evidence(Certificate.from_dict(run.certificate), run.digest)
-    entry = charged_entry(book, state, evidence)
+    with book.looking() as view:
+        entry, policy = charged_entry(book, view, evidence), view.policy
     if entry.status == READING:
         raise BudgetError(
             f"entry {entry.id} is still open: its fit could not close it. If it ended well, run "
@@ -121,7 +122,6 @@ def permit(book: Book, run: Run) -> Entry:
         )
     if entry.run is None:
         raise BudgetError(f"entry {entry.id} is {entry.status}: no run was made for it")
-    policy = state.policy
     wanted = max(entry.sign_off, 0 if policy is None else policy.sign_off)
     missing = wanted - len(entry.signatures)
     if missing > 0:
@@ -138,21 +138,22 @@ def required_gates(book: Book, entry: Entry) -> tuple[str, ...]:
 
     As with signatures, the policy that admitted the fit and the one in force both count.
     """
-    policy = book.state().policy
+    with book.looking() as view:
+        policy = view.policy
     return tuple(sorted({*entry.gates, *(() if policy is None else policy.gates)}))
 
 
-def charged_entry(book: Book, state: State, evidence: Evidence) -> Entry:
+def charged_entry(book: Book, view: View, evidence: Evidence) -> Entry:
     """Return the entry of a run that says of the ledger what the ledger says itself.
 
     Raises:
         BudgetError: it says something else; the first difference is named.
     """
-    findings = differences(book, state.records, state.entries, evidence)
+    findings = differences(book, Seen(view), evidence)
     if findings:
         raise BudgetError(f"the run is not one that ledger {book.place} charged: {findings[0]}")
     assert evidence.certificate.ledger is not None
-    return state.entry(evidence.certificate.ledger.entry, book.place)
+    return view.entry(evidence.certificate.ledger.entry)
 
 
 def spend_quality(book: Book, run: Run, table: str) -> Entry:
@@ -168,7 +169,7 @@ def spend_quality(book: Book, run: Run, table: str) -> Entry:
     """
     evidence = Evidence(Certificate.from_dict(run.certificate), run.digest)
     with book.writing() as pen:
-        entry = charged_entry(book, pen.state, evidence)
+        entry = charged_entry(book, pen, evidence)
         if entry.status != CHARGED:
             left_open = entry.status == READING
             remedy = "; if its fit ended well: dpsynth ledger close RUN" if left_open else ""
@@ -180,7 +181,7 @@ def spend_quality(book: Book, run: Run, table: str) -> Entry:
                 f"the share for quality figures of entry {entry.id} was spent on "
                 f"{entry.measured.at[:10]}; a second look would need a new fit"
             )
-        return pen.write(MEASURED, entry.id, {"table": table}).entry(entry.id, book.place)
+        return pen.write(MEASURED, entry.id, {"table": table})
 
 
 def enter_figures(book: Book, entry_id: str, sha256: str) -> None:
@@ -190,11 +191,11 @@ def enter_figures(book: Book, entry_id: str, sha256: str) -> None:
         BudgetError: nothing was measured for the entry, or its figures are recorded already.
     """
     with book.writing() as pen:
-        pen.write(FIGURES, pen.state.entry(entry_id, book.place).id, {"sha256": sha256})
+        pen.write(FIGURES, pen.entry(entry_id).id, {"sha256": sha256})
 
 
 def enter_release(book: Book, entry_id: str, manifest: str) -> None:
     """Record that a bundle is written; ``manifest`` is the SHA-256 of its manifest."""
     with book.writing() as pen:
-        entry = pen.state.entry(entry_id, book.place)
+        entry = pen.entry(entry_id)
         pen.write(RELEASED, entry.id, {"manifest": manifest})

@@ -6,17 +6,22 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpsynth.environment import variable
 from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from dpsynth.ledger_store import Database
+    from dpsynth.ledger_database import Database
 
 _POSTGRES = ("postgresql://", "postgres://", "postgresql+psycopg://")
 
 
 def default_location() -> str:
-    """Return ``DPSYNTH_LEDGER``, else a file in the user's state folder."""
-    return os.environ.get("DPSYNTH_LEDGER") or str(default_path())
+    """Return ``DPSYNTH_LEDGER``, else a file in the user's state folder.
+
+    Raises:
+        InputError: the variable is set and blank.
+    """
+    return variable("DPSYNTH_LEDGER") or str(default_path())
 
 
 def default_path() -> Path:
@@ -26,12 +31,16 @@ def default_path() -> Path:
     return Path(user_state_dir("dpsynth")) / "ledger.sqlite"
 
 
-def database_at(location: str | Path) -> Database:
-    """Return the database at a location; a file is made where there is none.
+def database_at(location: str | Path, *, there: bool = True) -> Database:
+    """Return the database at a location; nothing is made.
+
+    Args:
+        location: a path or a URL.
+        there: whether a file has to be there; False where one is to be made.
 
     Raises:
-        InputError: the location is neither a path nor a URL of a database that is known.
-        BudgetError: the file cannot be made.
+        InputError: the location is neither a path nor a URL of a database that is known, or there
+            is no file.
     """
     if str(location).startswith(_POSTGRES):
         from dpsynth.ledger_postgres import PostgresServer
@@ -40,12 +49,12 @@ def database_at(location: str | Path) -> Database:
         return PostgresServer.at("postgresql://" + url.split("://", 1)[1])
     from dpsynth.ledger_sqlite import SqliteFile
 
-    return SqliteFile.at(sqlite_path(location))
+    return SqliteFile.at(sqlite_path(location), there=there)
 
 
 def exists(location: str | Path) -> bool:
     """Whether something is at a location: a file that is there, or a server by its name."""
-    return str(location).startswith(_POSTGRES) or sqlite_path(location).exists()
+    return str(location).startswith(_POSTGRES) or os.path.lexists(sqlite_path(location))
 
 
 def sqlite_path(location: str | Path) -> Path:
@@ -55,6 +64,8 @@ def sqlite_path(location: str | Path) -> Path:
         InputError: it is another URL.
     """
     text = str(location)
+    if not text.strip():
+        raise InputError("the ledger's place is empty; name a file or a database")
     if "://" in text:
         if not text.startswith("sqlite:///") or "?" in text or len(text) == len("sqlite:///"):
             raise InputError(

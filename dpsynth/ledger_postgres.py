@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -45,6 +46,15 @@ class PostgresServer:
                 "a ledger on PostgreSQL needs psycopg; run: pip install 'dpsynth[postgres]'"
             ) from error
         return cls(url.set(drivername="postgresql").render_as_string(), _engine(url))
+
+    @property
+    def server(self) -> bool:
+        """It is a server."""
+        return True
+
+    def appear(self, fill: Callable[[sa.Connection], None]) -> bool:
+        """Leave it to the server's administrator to make a database; its tables can be made."""
+        return False
 
     def lock(self, connection: sa.Connection) -> None:
         """Let one writer in at a time; readers go on."""

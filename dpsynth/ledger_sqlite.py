@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,10 +18,14 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
-from dpsynth.errors import BudgetError, InputError
+from dpsynth.atomic import write_new
+from dpsynth.errors import BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger_places import default_path
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 300
+"""How long a writer waits for others."""
+SAY_AFTER_SECONDS = 10
+_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.4  # many that ask often leave no time to write
 
 
 @dataclass(frozen=True)
@@ -27,10 +36,52 @@ class SqliteFile:
     engine: sa.Engine
 
     @classmethod
-    def at(cls, path: Path) -> SqliteFile:
-        """Make the file, readable by its owner alone, unless there is one."""
-        _make_file(path)
+    def at(cls, path: Path, *, there: bool = True) -> SqliteFile:
+        """Take a file that is there, or (``there`` is False) one that is to be made.
+
+        Raises:
+            InputError: there is no file, or something else.
+        """
+        if os.path.lexists(path) or not path.parent.is_dir():
+            if not path.is_file() and (there or path.parent.exists()):
+                raise InputError(f"{_missing(path)}; name a file for the ledger")
+        elif there:
+            raise InputError(
+                f"there is no ledger at {path}. Check the name; to start a new ledger there: "
+                f"dpsynth ledger create {path}"
+            )
         return cls(path, _engine(path))
+
+    @property
+    def server(self) -> bool:
+        """It is a file."""
+        return False
+
+    def appear(self, fill: Callable[[sa.Connection], None]) -> bool:
+        """Make the file, for its owner alone, with its tables in it, in one step."""
+        if os.path.lexists(self.path):
+            with suppress(OSError):
+                self.path.chmod(0o600)
+            return False
+        if self.path == default_path():  # elsewhere, a folder that is missing is a slip of the pen
+            with suppress(OSError):
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.path.parent.is_dir():
+            raise BudgetError(
+                f"ledger {self.path} cannot be made: there is no folder {self.path.parent}; make "
+                "it, or name another place"
+            )
+        try:
+            write_new(self.path, _filled(fill), mode=0o600)
+        except (InputError, OSError) as error:
+            if os.path.lexists(self.path):  # somebody else was quicker
+                return False
+            reason = str(error) if isinstance(error, InputError) else type(error).__name__
+            raise BudgetError(
+                f"ledger {self.path} cannot be made ({reason}); set DPSYNTH_LEDGER to a file in a "
+                "folder that you may write to"
+            ) from error
+        return True
 
     @property
     def place(self) -> str:
@@ -42,7 +93,7 @@ class SqliteFile:
         return datetime.now(UTC)
 
     def lock(self, connection: sa.Connection) -> None:
-        """Nothing to do: writers begin with BEGIN IMMEDIATE, see `_engine`."""
+        """Nothing to do: writers begin with BEGIN IMMEDIATE, see `_begin_to_write`."""
 
     def guard(self, connection: sa.Connection, table: str) -> None:
         """Refuse edits and deletions."""
@@ -77,21 +128,21 @@ class SqliteFile:
         return BudgetError(f"ledger {self.path}: {remedy}")
 
 
-def _make_file(path: Path) -> None:
-    """Make an empty file that only its owner can read, unless one exists."""
-    try:
-        if path == default_path():  # elsewhere, a folder that is missing is a slip of the pen
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError as error:
-        if not path.is_file():
-            wrong = f"{path} is no file" if path.parent.is_dir() else f"{path.parent} is no folder"
-            raise InputError(f"{wrong}; name a file for the ledger") from error
-    except OSError as error:
-        raise BudgetError(
-            f"ledger {path} cannot be made ({os.strerror(error.errno or 0)}); set DPSYNTH_LEDGER "
-            "to a file in a folder that you may write to"
-        ) from error
+def _missing(path: Path) -> str:
+    """Say what is wrong with a path that is no file."""
+    return f"{path} is no file" if path.parent.is_dir() else f"{path.parent} is no folder"
+
+
+def _filled(fill: Callable[[sa.Connection], None]) -> bytes:
+    """Return the bytes of a database that was filled in memory."""
+    engine = sa.create_engine("sqlite://", poolclass=sa.StaticPool)
+    with engine.connect() as connection:
+        with connection.begin():
+            fill(connection)
+        memory: Any = connection.connection.dbapi_connection
+        content: bytes = memory.serialize()
+    engine.dispose()
+    return content
 
 
 def _engine(path: Path) -> sa.Engine:
@@ -118,7 +169,40 @@ def _engine(path: Path) -> sa.Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        writes = connection.get_execution_options().get("dpsynth_writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if connection.get_execution_options().get("dpsynth_writes", False):
+            _begin_to_write(connection.connection.dbapi_connection, path, wait)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _begin_to_write(database: Any, path: Path, wait: float) -> None:
+    """Begin the one transaction that may write now; wait for those of others.
+
+    SQLite has no queue. Each of many writers tries again after a pause by chance, of at most 0.4 s
+    for all of them, so that none is left behind; a write takes some milliseconds.
+    """
+    begun, pause, said = time.monotonic(), _PAUSE_SECONDS, False
+    database.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            break
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() - begun > wait:
+                raise sa.exc.OperationalError("BEGIN IMMEDIATE", None, error) from None
+        if not said and time.monotonic() - begun > SAY_AFTER_SECONDS:
+            said = True
+            warnings.warn(
+                f"others are writing to the ledger {path}; waiting for up to {wait:g} s",
+                DpsynthWarning,
+                stacklevel=2,
+            )
+        pause = min(_LONGEST_PAUSE_SECONDS, 1.5 * pause)
+        time.sleep(pause * random.random())
+    database.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")  # for readers, at the commit
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return "locked" in str(error).lower() or "busy" in str(error).lower()

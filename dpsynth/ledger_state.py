@@ -11,6 +11,7 @@ from dpsynth.events import event_from_dict
 from dpsynth.ledger_chain import Head, Record, breaks
 from dpsynth.ledger_entry import POLICY, Disorder, Entry, replayed
 from dpsynth.ledger_store import Facts
+from dpsynth.ledger_tally import Spending
 from dpsynth.policy import Policy
 from dpsynth.policy_rules import Past
 from dpsynth.privacy_filter import Spend
@@ -51,14 +52,11 @@ class State:
         findings = breaks(facts.origin, records)
         try:
             entries = () if findings else tuple(replayed(records))
-            adopted = () if findings else tuple(map(_adopted, filter(_is_policy, records)))
+            adopted = () if findings else tuple(map(adopted_in, filter(_is_policy, records)))
         except Disorder as error:
             findings = [str(error)]
         if findings:
-            raise BudgetError(
-                f"ledger {place} was changed by something else than dpsynth: {findings[0]}. "
-                "`dpsynth ledger verify` lists every finding; restore the ledger from a backup"
-            )
+            raise changed(place, findings[0])
         head = records[-1].head if records else facts.origin
         return cls(head, tuple(records), entries, adopted)
 
@@ -87,25 +85,25 @@ class State:
         Raises:
             InputError: there is none, or more than one.
         """
-        if len(entry_id) < _SHORTEST:
-            raise InputError(f"name an entry by at least {_SHORTEST} characters of its id")
-        found = [entry for entry in self.entries if entry.id.startswith(entry_id.lower())]
-        if len(found) == 1:
-            return found[0]
-        said = "has no entry" if not found else "has several entries that begin with"
-        raise InputError(f"ledger {place} {said} {entry_id[:32]}; `dpsynth ledger show` lists them")
+        begins = entry_id.lower()
+        return only([one for one in self.entries if one.id.startswith(begins)], entry_id, place)
 
     def past(self) -> tuple[Past, ...]:
         """Return what counts as spent, as the rules of a policy take it."""
-        return tuple(past_of(entry) for entry in self.entries if entry.counts)
+        return tuple(past for entry in self.entries for _, _, past in spendings(entry))
 
 
-_SHORTEST = 6
+SHORTEST = 6  # beginning of an entry's id
 _LEAST_MU, _MOST_MU = 1e-12, 1e7  # of an event; a plan's lies well between
 _UNREADABLE = (  # what reading a document may raise that no dpsynth wrote
     *(ArithmeticError, AttributeError, InputError, KeyError),
     *(RecursionError, TypeError, ValueError),
 )
+
+
+def spendings(entry: Entry) -> list[Spending]:
+    """Return what a fit has spent, each part at its own moment; nothing where it is voided."""
+    return [(entry.id, 0, past_of(entry))] if entry.counts else []
 
 
 def past_of(entry: Entry) -> Past:
@@ -124,11 +122,38 @@ def past_of(entry: Entry) -> Past:
     return Past(datetime.fromisoformat(entry.at), entry.dataset, entry.tier, spend)
 
 
+def changed(place: str, finding: str) -> BudgetError:
+    """Word what was found in a ledger that something else than dpsynth wrote to."""
+    return BudgetError(
+        f"ledger {place} was changed by something else than dpsynth: {finding}. `dpsynth ledger "
+        "verify` lists every finding; restore the ledger from a backup"
+    )
+
+
+def only(found: Sequence[Entry], entry_id: str, place: str) -> Entry:
+    """Return the entry that was found by the beginning of its id.
+
+    Raises:
+        InputError: the beginning is too short, or there is none, or more than one.
+    """
+    if len(entry_id) < SHORTEST:
+        raise InputError(f"name an entry by at least {SHORTEST} characters of its id")
+    if len(found) == 1:
+        return found[0]
+    said = "has no entry" if not found else "has several entries that begin with"
+    raise InputError(f"ledger {place} {said} {entry_id[:32]}; `dpsynth ledger show` lists them")
+
+
 def _is_policy(record: Record) -> bool:
     return record.kind == POLICY
 
 
-def _adopted(record: Record) -> Adopted:
+def adopted_in(record: Record) -> Adopted:
+    """Read the policy that a record put in force.
+
+    Raises:
+        Disorder: it holds none that can be read.
+    """
     try:
         policy = Policy.from_dict(record.document["policy"], f"record {record.number}")
     except _UNREADABLE as error:

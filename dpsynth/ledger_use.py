@@ -42,8 +42,13 @@ class Opened:
 
 
 def default_ledger(*, stacklevel: int) -> Ledger:
-    """Open the default ledger; say so where it is made, for a new one knows of nothing spent."""
-    book = Ledger()
+    """Open the default ledger; say so where it is made, for a new one knows of nothing spent.
+
+    Raises:
+        InputError: ``DPSYNTH_LEDGER`` names a place without a ledger, or the user's own is empty.
+        BudgetError: the ledger cannot be made or reached.
+    """
+    book = Ledger.default()
     if book.made:
         warnings.warn(
             f"a new ledger was made: {book.place}; it knows of nothing that was spent before",

@@ -10,26 +10,31 @@ protects all records up to that moment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from dpsynth.bundle import MANIFEST, PRIVACY
-from dpsynth.certificate import Certificate
-from dpsynth.charge import Charge
-from dpsynth.documents import as_object, file_digest, read_document, text
-from dpsynth.drawing import Drawing
-from dpsynth.errors import BudgetError, InputError, Problem, VerificationError
+from dpsynth.errors import BudgetError, Problem, VerificationError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_chain import Record, breaks
-from dpsynth.ledger_entry import VOIDED, Disorder, Entry, Spent, replayed
-from dpsynth.quality_file import quality_digest, read_quality
+from dpsynth.ledger_entry import POLICY, Disorder, Entry, replayed
+from dpsynth.ledger_evidence import Evidence, Replayed, differences
+from dpsynth.ledger_marks import other_than_seen
+from dpsynth.ledger_state import State, spendings
+from dpsynth.ledger_tally import RULE, Tally, pointer
+from dpsynth.ledger_tree import MemoryNodes
 
-_RUN = "run.json"
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
-def verify_ledger(book: Book, against: Sequence[str | Path] = ()) -> list[str]:
+def verify_ledger(
+    book: Book, against: Sequence[str | Path] = (), *, as_seen: bool = False
+) -> list[str]:
     """Check a ledger, and hold it against bundles or runs that it charged.
+
+    Args:
+        book: the ledger.
+        against: folders of bundles and runs.
+        as_seen: whether it must also be the ledger that this user last saw at its place.
 
     Returns:
         The checks that passed, a sentence each.
@@ -46,152 +51,22 @@ def verify_ledger(book: Book, against: Sequence[str | Path] = ()) -> list[str]:
     try:
         entries = replayed(records)
         if not findings:
-            book.read(records).past()
+            state = book.read(records)
+            findings += [Problem("sums", finding) for finding in _other_sums(book, state)]
     except (Disorder, BudgetError) as disorder:
         findings.append(Problem("records", str(disorder)))
+    if as_seen and not findings:
+        with book.looking() as view:
+            found = other_than_seen(view)
+        findings += [Problem("seen before", found)] if found else []
     for place, evidence in claims:
-        messages = differences(book, records, entries, evidence)
+        messages = differences(book, Replayed(records, entries), evidence)
         findings += [Problem(place, message) for message in messages]
     if findings:
         raise VerificationError(findings)
     counted = "1 record" if len(records) == 1 else f"{len(records)} records"
     checks = [f"the chain of {counted} is whole, and each follows from the one before"]
     return checks + [f"it holds all that {place} was charged for" for place, _ in claims]
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a run or a bundle says of the ledger that charged it.
-
-    Attributes:
-        certificate: its certificate.
-        run: digest of the run.
-        manifest: SHA-256 of a bundle's manifest; None for a run.
-        figures: SHA-256 of public quality figures; None if it has none.
-    """
-
-    certificate: Certificate
-    run: str
-    manifest: str | None = None
-    figures: str | None = None
-
-    @classmethod
-    def of(cls, folder: Path) -> Evidence:
-        """Read a bundle or a run.
-
-        Raises:
-            InputError: the folder is neither, or its run has no certificate.
-        """
-        if (folder / PRIVACY).is_file():
-            manifest = read_document(folder / MANIFEST)
-            place = f"{folder / MANIFEST}: dpsynth"
-            own = as_object(manifest.get("dpsynth"), place)
-            drawing = Drawing.from_dict(own.get("drawing"), f"{place}.drawing")
-            certificate = Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
-            manifest_sha256 = file_digest(folder / MANIFEST)
-            return cls(certificate, drawing.run_sha256, manifest_sha256, _figures(folder))
-        if (folder / _RUN).is_file():
-            document = read_document(folder / _RUN)
-            if document.get("certificate") is None:
-                raise InputError(f"{folder} is a run without a certificate; no ledger charged it")
-            certificate = Certificate.from_dict(document["certificate"], _RUN)
-            sha256 = text(document.get("sha256"), f"{_RUN}: sha256")
-            return cls(certificate, sha256, figures=_figures(folder))
-        raise InputError(
-            f"{folder} is neither a bundle nor a run; name a folder that a ledger charged"
-        )
-
-
-def differences(
-    book: Book, records: Sequence[Record], entries: Sequence[Entry], evidence: Evidence
-) -> list[str]:
-    """Name every way in which a ledger is not the one that charged a run or a bundle.
-
-    Args:
-        book: the ledger.
-        records: of it.
-        entries: what they say.
-        evidence: what the run or the bundle says.
-    """
-    certificate = evidence.certificate
-    charge = certificate.ledger
-    if charge is None:
-        return ["no ledger was charged for it"]
-    if charge.id != book.id:
-        return [f"it was charged by another ledger, {charge.id}"]
-    messages = _anchored(book, records, charge)
-    entry = {one.id: one for one in entries}.get(charge.entry)
-    if entry is None:
-        return [*messages, f"its entry {charge.entry} is not in the ledger"]
-    if entry.status == VOIDED:
-        messages.append(f"its entry {charge.entry} was voided, though it was fitted")
-    pairs = {
-        "epsilon": (certificate.epsilon, entry.epsilon),
-        "delta": (certificate.delta, entry.delta),
-        "events": ([one.to_dict() for one in certificate.events], entry.plan.get("events")),
-        "dataset": (charge.dataset, entry.dataset),
-        "model": (certificate.model, entry.model),
-        "schema": (certificate.schema_sha256, entry.schema_hash),
-        "population": (certificate.population, entry.population),
-        "policy": (charge.policy, entry.policy),
-    }
-    messages += [
-        f"its entry {charge.entry} has another {name}"
-        for name, (stated, kept) in pairs.items()
-        if stated != kept
-    ]
-    if entry.run is not None and entry.run != evidence.run:
-        messages.append(
-            f"its entry {charge.entry} was charged for another run: this one was changed, or comes "
-            "from another fit"
-        )
-    if evidence.manifest not in (None, *(one.manifest for one in entry.releases)):
-        messages.append(f"its entry {charge.entry} holds no release of this bundle")
-    recorded = None if entry.measured is None else entry.measured.figures
-    if evidence.figures not in (None, recorded):
-        messages.append(
-            f"its entry {charge.entry} does not hold its quality figures: they were changed, or "
-            "measured with another copy of the ledger"
-        )
-    return messages + _totals(records, charge)
-
-
-def _figures(folder: Path) -> str | None:
-    """Digest public quality figures as a release would write them; None if there are none."""
-    quality = read_quality(folder)
-    return None if quality is None else quality_digest(quality)
-
-
-def _totals(records: Sequence[Record], charge: Charge) -> list[str]:
-    """Compare the number of fits and their sums with the ledger as of the certificate."""
-    try:
-        known = replayed(records[: charge.record])
-    except Disorder:
-        return []  # told already
-    spent = Spent.of(one for one in known if one.dataset.lower() in charge.scope)
-    if (spent.fits, spent.epsilon_sum, spent.delta_sum) == (
-        charge.fits,
-        charge.epsilon_total,
-        charge.delta_total,
-    ):
-        return []
-    return ["it states other fits, or other sums, than the ledger held when it was certified"]
-
-
-def _anchored(book: Book, records: Sequence[Record], charge: Charge) -> list[str]:
-    """Compare the chain with the head that a certificate holds."""
-    if len(records) < charge.record:
-        return [
-            f"the ledger ends at record {len(records)}, but had {charge.record} when this was "
-            "certified: its end was cut off, or an old backup was put in its place"
-        ]
-    heads = [record.head for record in records if record.number == charge.record]
-    if charge.seal not in {head.seal(book.key) for head in heads}:
-        return [
-            f"record {charge.record} has another hash than when this was certified: it, or one "
-            "before it, was written anew"
-        ]
-    return []
 
 
 def _out_of_time(records: Sequence[Record]) -> list[Problem]:
@@ -208,3 +83,22 @@ def _out_of_time(records: Sequence[Record]) -> list[Problem]:
             Problem("chain", f"record {ahead[0]} is of a time to come: a clock was set forward")
         )
     return findings
+
+
+def _other_sums(book: Book, state: State) -> list[str]:
+    """Add up all fits anew, and compare with the sums that the last record seals."""
+    try:
+        with book.looking() as view:
+            kept = Tally.read(view.nodes, state.records[-1].state if state.records else "")
+            kept.check()
+    except (BudgetError, *_UNREADABLE):
+        return ["the sums that the last record seals are missing, or cannot be read"]
+    if kept.rule != RULE:
+        return []  # of an earlier dpsynth: the next write adds them up anew
+    fits = [spending for entry in state.entries for spending in spendings(entry)]
+    policies = [record for record in state.records if record.kind == POLICY]
+    policy = pointer(policies[-1]) if policies else None
+    made = Tally.of(MemoryNodes(), fits, kept.orders, policy)
+    if (made.accounts, made.policy) != (kept.accounts, kept.policy):
+        return ["the sums that the last record seals are not those of the records"]
+    return []

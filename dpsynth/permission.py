@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpsynth.errors import BudgetError
+from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_entry import Measured
 from dpsynth.ledger_office import enter_release, permit, required_gates
@@ -69,9 +69,13 @@ def ledger_of(run: Run, book: Book | None) -> Book:
     if run.certificate is None or run.certificate["ledger"] is None:
         raise BudgetError("no ledger charged this run; fit again with one")
     wanted = run.certificate["ledger"]["id"]
-    book = book or Book.existing()
+    where = "there is none here"
+    try:
+        book = book or Book.existing()
+    except InputError as error:
+        where = str(error)
     if book is None or book.id != wanted:
-        where = "there is none here" if book is None else f"{book.place} is another"
+        where = where if book is None else f"{book.place} is another"
         raise BudgetError(
             f"ledger {wanted} charged this run and decides on its release, and {where}; set "
             "DPSYNTH_LEDGER to it"

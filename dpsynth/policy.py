@@ -114,6 +114,7 @@ class Policy:
         allow_refuse: whether a column may refuse a cell, one bit outside the guarantee.
         gates: that a release must have passed.
         sign_off: how many people must sign a run's entry before its release.
+        ledger: id of the only ledger that it is for; None for any.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Policy:
     allow_refuse: bool = True
     gates: tuple[str, ...] = ()
     sign_off: int = 0
+    ledger: str | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -176,6 +178,8 @@ class Policy:
             document["gates"] = list(self.gates)
         if self.sign_off:
             document["sign_off"] = {"people": self.sign_off}
+        if self.ledger is not None:
+            document["ledger"] = self.ledger
         return document
 
     @property

@@ -17,7 +17,7 @@ MOST_PEOPLE = 20
 
 TOP_KEYS = (
     *("dpsynth_policy", "name", "delta", "caps", "tiers", "datasets", "models"),
-    *("minimum_population", "allow_refuse", "gates", "sign_off"),
+    *("minimum_population", "allow_refuse", "gates", "sign_off", "ledger"),
 )
 CAP_KEYS = ("release", "year", "total")
 TIER_KEYS = ("caps", "releases_a_year", "least")
@@ -25,6 +25,7 @@ NO_BASIS = "is missing: say who decided it and why (a law, a board's decision, a
 
 _NAMES = "has 1 to 64 letters, digits, '.', '_' and '-', and starts with a letter or digit"
 _HIDDEN = "has a line break or another character that cannot be shown; write one line of plain text"
+_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
 
 
@@ -68,12 +69,23 @@ def read_policy(document: object, source: str) -> Policy:
         allow_refuse=top.flag("allow_refuse", True),
         gates=_read_gates(top),
         sign_off=_read_sign_off(top),
+        ledger=_read_ledger(top),
     )
     if not policy.caps and "caps" not in top.values:
         top.mistake("caps", "is missing; a policy caps at least one of release, year and total")
     if findings.everything:
         raise refusal(f"policy {source} has", findings.everything)
     return policy
+
+
+def _read_ledger(top: Part) -> str | None:
+    """Read the id of the ledger that a policy is for."""
+    ledger = _text(top, "ledger")
+    if ledger is None or not _ID.fullmatch(ledger):
+        if top.has("ledger") and ledger is not None:
+            top.mistake("ledger", "the id of a ledger is expected: `dpsynth ledger show --json`")
+        return None
+    return ledger
 
 
 def _text(part: Part, key: str) -> str | None:

@@ -47,8 +47,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -83,9 +83,42 @@ class Spend:
         if not 0 <= self.delta < 1:
             raise InputError("the delta of a fit must be at least 0 and below 1")
 
-    def divergence(self, order: int) -> float:
+    @property
+    def exact(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta as the decimals that they are written as."""
+        return exactly(self.epsilon), exactly(self.delta)
+
+    def divergence(self, order: int) -> Fraction | float:
         """Renyi divergence of all events, in nats; infinite where the events are not known."""
         return renyi_sum(self.events, order) if self.events else math.inf
+
+
+@dataclass(frozen=True)
+class Total(Spend):
+    """What many fits cost together, as the ledger keeps it: exact sums in the place of events."""
+
+    exact_epsilon: Fraction = Fraction(0)
+    exact_delta: Fraction = Fraction(0)
+    divergences: Mapping[int, Fraction | float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Sums may be beyond what one fit can cost."""
+
+    @classmethod
+    def of(
+        cls, epsilon: Fraction, delta: Fraction, divergences: Mapping[int, Fraction | float]
+    ) -> Total:
+        """Take exact sums, with the divergence at each order that a cap needs."""
+        return cls(_upwards(epsilon), _upwards(delta), (), epsilon, delta, divergences)
+
+    @property
+    def exact(self) -> tuple[Fraction, Fraction]:
+        """The sums of epsilons and of deltas."""
+        return self.exact_epsilon, self.exact_delta
+
+    def divergence(self, order: int) -> Fraction | float:
+        """Return the sum of divergences; its order must be one of those that were summed."""
+        return self.divergences[order]
 
 
 @dataclass(frozen=True)
@@ -140,8 +173,8 @@ class PrivacyFilter:
 
     def plain_room(self, spends: Sequence[Spend]) -> tuple[Fraction, Fraction]:
         """Epsilon and delta that the plain sum leaves for one more fit; below 0 where passed."""
-        epsilons = sum((exactly(spend.epsilon) for spend in spends), Fraction(0))
-        deltas = sum((exactly(spend.delta) for spend in spends), Fraction(0))
+        epsilons = sum((spend.exact[0] for spend in spends), Fraction(0))
+        deltas = sum((spend.exact[1] for spend in spends), Fraction(0))
         return exactly(self.epsilon) - epsilons, self.plain_delta - deltas
 
     @property
@@ -167,7 +200,11 @@ class PrivacyFilter:
 
     def _divergence(self, spends: Sequence[Spend]) -> float:
         assert self.order is not None
-        return math.fsum(spend.divergence(self.order) for spend in spends)
+        found = [spend.divergence(self.order) for spend in spends]
+        if math.inf in found:
+            return math.inf
+        # rounded once, as by math.fsum
+        return float(sum((Fraction(one) for one in found), Fraction(0)))
 
 
 @lru_cache(maxsize=4096)

@@ -19,7 +19,9 @@ from dpsynth.certificate import Certificate
 from dpsynth.charge import Charge
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError, Note
 from dpsynth.ledger import Entry, Ledger
+from dpsynth.ledger_book import Book
 from dpsynth.ledger_entry import FAILED, READING
+from dpsynth.ledger_marks import Mark
 from dpsynth.ledger_use import default_ledger
 from dpsynth.order import Order
 from dpsynth.permission import ledger_of
@@ -73,6 +75,7 @@ class Fit:
                 "another work folder"
             )
         book = ledger_of(run, job.ledger)
+        _require_as_seen(job, book)
         entry = book.state().entry(charge.entry, book.place)
         if entry.status == READING:
             warnings.warn(
@@ -93,6 +96,7 @@ class Fit:
         order, told = job.order, job.order.settings
         book = job.ledger or default_ledger(stacklevel=4)
         _require_unspent(job, book)
+        _require_as_seen(job, book)
         for folder in (order.internal, order.bundle):
             check_vacant(folder)  # what is there is about another run
         _move_away(order.run)
@@ -110,7 +114,7 @@ class Fit:
                 tier=told.tier,
                 policy=order.policy,
                 publish_quality=told.publish_quality,
-                ledger=_Noted(book.location, lambda entry: job.work.add_fit(book.id, entry.id)),
+                ledger=_Noted(book, lambda entry: job.work.add_fit(book.id, entry.id)),
                 output=order.run,
                 progress=job.told(self.name),
             )
@@ -120,14 +124,16 @@ class Fit:
                     Note("to fit again, and be charged again: the same command with --fit-again")
                 )
             raise
+        _require_as_seen(job, book)
         return []
 
 
 class _Noted(Ledger):
     """A ledger that tells of each entry that it reserves, before its fit may read."""
 
-    def __init__(self, location: str, tell: Callable[[Entry], None]) -> None:
-        super().__init__(location)
+    def __init__(self, book: Ledger, tell: Callable[[Entry], None]) -> None:
+        super().__init__(book.location)
+        self.noted = book.noted
         self._tell = tell
 
     def reserve(self, *words: Any, **more: Any) -> Entry:
@@ -151,6 +157,23 @@ def _require_ours(run: Run, order: Order) -> Charge:
             "back, or take another work folder"
         )
     return charge
+
+
+def _require_as_seen(job: Job, book: Book) -> None:
+    """Refuse a ledger that is not the one this work folder has seen; then note how far it is.
+
+    Raises:
+        BudgetError: it is another, or shorter, or was written anew.
+    """
+    known = job.work.log.ledger
+    with book.looking() as view:
+        found = None if known is None else known.difference(view)
+        if found:
+            raise BudgetError(
+                f"ledger {book.place} is not as {job.work.path} saw it: {found}. Set "
+                "DPSYNTH_LEDGER to the right one, or restore it from the newest backup"
+            )
+        job.work.note_ledger(Mark.of(view))
 
 
 def _require_unspent(job: Job, book: Ledger) -> None:

@@ -30,6 +30,7 @@ from dpsynth.documents import (
     written,
 )
 from dpsynth.errors import ArtifactError, InputError
+from dpsynth.ledger_marks import Mark
 from dpsynth.schema_wording import shown
 
 FORMAT, VERSION = "dpsynth-stages", 1
@@ -59,11 +60,12 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Log:
-    """What ``stages.json`` holds."""
+    """What ``stages.json`` holds; ``ledger`` is how far the ledger was when it was last used."""
 
     seed: int
     stages: Mapping[str, Record] = field(default_factory=dict)
     fits: tuple[Attempt, ...] = ()
+    ledger: Mark | None = None
 
     @classmethod
     def read(cls, folder: str | Path) -> Self | None:
@@ -77,7 +79,8 @@ class Log:
             return None
         document = read_document(path)
         check_format(document, str(path), FORMAT, VERSION)
-        check_keys(document, str(path), ("format", "version", "internal", "seed", "stages", "fits"))
+        keys = ("format", "version", "internal", "seed", "stages", "fits")
+        check_keys(document, str(path), keys, optional=("ledger",))
         try:
             stages = {
                 name: Record(as_object(one["facts"], name), one["files"], one["seconds"])
@@ -87,7 +90,9 @@ class Log:
                          for f in document["fits"])  # fmt: skip
         except (KeyError, TypeError) as error:
             raise ArtifactError(f"{path} is damaged; take another work folder") from error
-        return cls(whole(document["seed"], f"{path}: seed", least=0), stages, fits)
+        seen = document.get("ledger")
+        mark = None if seen is None else Mark.from_dict(seen, f"{path}: ledger")
+        return cls(whole(document["seed"], f"{path}: seed", least=0), stages, fits, mark)
 
     def to_dict(self) -> dict[str, Any]:
         """Write the document; internal."""
@@ -98,6 +103,7 @@ class Log:
             "seed": self.seed,
             "stages": {name: asdict(record) for name, record in self.stages.items()},
             "fits": [asdict(fit) for fit in self.fits],
+            "ledger": None if self.ledger is None else self.ledger.to_dict(),
         }
 
 
@@ -166,6 +172,12 @@ class WorkFolder:
         """Note a fit's entry in the ledger, before the fit may read."""
         self.log = replace(self.log, fits=(*self.log.fits, Attempt(ledger, entry)))
         self._save()
+
+    def note_ledger(self, mark: Mark) -> None:
+        """Note how far the ledger has come."""
+        if mark != self.log.ledger:
+            self.log = replace(self.log, ledger=mark)
+            self._save()
 
     def require_same(self, stage: str, facts: dict[str, Any], remedy: str) -> None:
         """Refuse settings that are not those which a stage took; say what can be done.

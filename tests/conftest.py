@@ -108,17 +108,29 @@ def made_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("state") / "ledger.sqlite"
 
 
+@pytest.fixture(scope="session")
+def new_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger in which nothing stands, to be copied."""
+    place = tmp_path_factory.mktemp("new") / "ledger.sqlite"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place.parent))
+        Ledger.create(place)
+    return place
+
+
 @pytest.fixture(autouse=True)
 def _ledger_at_hand(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, new_ledger: Path
 ) -> Iterator[None]:
     """Give a test of `made_run` a copy of its ledger, and any other one of its own."""
     place = tmp_path_factory.mktemp("office") / "ledger.sqlite"
+    shutil.copyfile(new_ledger, place)
     if "made_run" in request.fixturenames:
         request.getfixturevalue("made_run")
         shutil.copyfile(request.getfixturevalue("made_ledger"), place)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSYNTH_LEDGER", str(place))
+        patch.setenv("XDG_STATE_HOME", str(place.parent / "state"))
         yield
 
 
@@ -129,7 +141,7 @@ def made_run(every_type: Schema, made_ledger: Path) -> Run:
     generator = Independent(Domain.of(every_type, codec))
     budget = PrivacyBudget(epsilon=3.0, delta=1e-6)
     plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
-    ledger = Ledger(made_ledger)
+    ledger = Ledger.create(made_ledger)
     entry = ledger.reserve(
         "cohort",
         purpose="",
@@ -266,11 +278,15 @@ class Outcome:
 
 @pytest.fixture
 def command_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    new_ledger: Path,
 ) -> Iterator[Callable[..., Outcome]]:
     """Run the command line in this process, in the test's folder, with a ledger of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
+    shutil.copyfile(new_ledger, tmp_path / "ledger.sqlite")
     for name in ("DEBUG", "DATASET", "POLICY", "KEY_PASSPHRASE"):
         monkeypatch.delenv(f"DPSYNTH_{name}", raising=False)
     handler = signal.getsignal(signal.SIGTERM)

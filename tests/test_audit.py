@@ -71,7 +71,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
         delta=1e-6,
         dataset="demo",
         model="independent",
-        ledger=Ledger(folder / "ledger.sqlite"),
+        ledger=Ledger.create(folder / "ledger.sqlite"),
         output=folder / "run",
     )
     assert call("sample", str(folder / "run"), "--rows", "900", "-o", str(folder / "out.parquet"),
@@ -289,7 +289,7 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
 ) -> None:
     from dpsynth import audit_real
 
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
     seen: list[str] = []
     read = audit_real.read_cohort
 

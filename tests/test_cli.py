@@ -276,6 +276,7 @@ def test_an_interrupt_is_exit_code_130_and_says_what_it_cost(cohort: Path) -> No
     folder = cohort.parent
     ledger = folder / "state" / "ledger.sqlite"
     ledger.parent.mkdir()
+    Ledger.create(ledger)
     process = subprocess.Popen(
         [sys.executable, "-m", "dpsynth", "fit", "demo", str(cohort), *BUDGET, "-o", "runs/run"],
         stderr=subprocess.PIPE,
@@ -382,6 +383,7 @@ CALLS = [
     Call("plan cardio --epsilon 1 --delta 1e-6 --policy office.policy.yaml", "dpsynth.plan"),
     Call("ledger show", "dpsynth.ledger", internal=True),
     Call("ledger policy office.policy.yaml", "dpsynth.ledger-policy", internal=True),
+    Call("ledger create new.sqlite", "dpsynth.ledger-create", internal=True),
     Call("ledger verify", "dpsynth.ledger-verify", internal=True),
     Call("ledger backup copy.sqlite", "dpsynth.ledger-backup", internal=True),
     Call("ledger export -o ledger.json", "dpsynth.ledger-export", internal=True),
@@ -601,7 +603,9 @@ def test_the_dataset_may_come_from_the_environment(
 
 
 def test_ledger_show_lists_and_filters(cli: Cli, cohort: Path) -> None:
+    place = Path("ledger.sqlite").rename("elsewhere.sqlite")
     assert "there is no ledger" in cli("ledger", "show").err
+    place.rename("ledger.sqlite")
     for number, name in enumerate(("first", "second", "second")):
         changed = ["--dataset", name, *BUDGET[2:], "--purpose", f"try {number}"]
         fitted = cli("fit", "demo", cohort, *changed, "--model", "independent", "-o", f"r{number}")

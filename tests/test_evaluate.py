@@ -67,7 +67,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Office:
         dataset="demo",
         model="mixture",
         publish_quality=0.2,
-        ledger=Ledger(folder / "ledger.sqlite"),
+        ledger=Ledger.create(folder / "ledger.sqlite"),
         output=folder / "run",
     )
     assert call("sample", str(folder / "run"), "--rows", "500", "--seed", "1", "-q", "-o",

@@ -114,7 +114,7 @@ def test_keys_that_repeat_without_end_are_told_up_to_a_number() -> None:
 def test_a_ledger_whose_tables_are_not_text_is_damaged(tmp_path: Path) -> None:
     """SQLite's message quotes them, and Python's sqlite3 then stumbles over the message."""
     path = tmp_path / "ledger.sqlite"
-    Ledger(path)
+    Ledger.create(path)
     good = b"BEFORE UPDATE ON dpsynth_ledger"
     content = path.read_bytes()
     assert content.count(good) == 1

@@ -75,7 +75,7 @@ def sources(
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     (tmp_path / "state").mkdir()
-    return Ledger(tmp_path / "state" / "ledger.sqlite")
+    return Ledger.create(tmp_path / "state" / "ledger.sqlite")
 
 
 @pytest.fixture

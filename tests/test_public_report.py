@@ -423,7 +423,7 @@ class Measured:
 @pytest.fixture(scope="module")
 def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, demo = tmp_path_factory.mktemp("measured"), Schema.load("demo")
-    source, ledger = simulate(300, seed=1), Ledger(folder / "ledger.sqlite")
+    source, ledger = simulate(300, seed=1), Ledger.create(folder / "ledger.sqlite")
     run = pipeline.fit(
         source,
         demo,

@@ -52,7 +52,7 @@ TYPES = {  # of the schema, as each tool names them in Parquet: polars, DuckDB, 
 
 def bundled(frame: pd.DataFrame, schema: Schema, folder: Path, rows: int) -> Path:
     """Make a bundle of a table, quickly."""
-    ledger = Ledger(folder / "ledger.sqlite")
+    ledger = Ledger.create(folder / "ledger.sqlite")
     pipeline.fit(
         frame,
         schema,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import stat
-import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -380,11 +379,24 @@ def test_another_ledger_is_not_charged_in_its_place(
     with pytest.raises(KeyboardInterrupt):
         office.run(at="fit: reading")
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "new.sqlite"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DpsynthWarning)
-        with pytest.raises(BudgetError, match="is another; set DPSYNTH_LEDGER"):
-            office.run(again=True)
+    with pytest.raises(InputError, match="there is no ledger at"):
+        office.run(again=True)
+    Ledger.create()
+    with pytest.raises(BudgetError, match="is another; set DPSYNTH_LEDGER"):
+        office.run(again=True)
     assert Ledger().entries() == []
+
+
+def test_an_older_copy_of_the_ledger_is_not_gone_on_with(
+    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the work folder saw is not in it: the fit that was charged would be forgotten."""
+    old = tmp_path / "old.sqlite"
+    old.write_bytes(Path(Ledger().place).read_bytes())
+    office.run()
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(old))
+    with pytest.raises(BudgetError, match=r"not as .* saw it: it ends at record 0, and had"):
+        office.run()
 
 
 # What differs ---------------------------------------------------------------------------------

@@ -278,7 +278,7 @@ def test_the_ledger_knows_its_own_bundles(bundle: Path, run_folder: Path, tmp_pa
     made = release(run_folder, tmp_path / "made", rows=50, seed=1)
     assert any("the ledger holds" in line for line in verify(made, ledger=ledger))
     with pytest.raises(VerificationError, match="another ledger"):
-        verify(made, ledger=Ledger(tmp_path / "elsewhere.sqlite"))
+        verify(made, ledger=Ledger.create(tmp_path / "elsewhere.sqlite"))
 
 
 def test_a_head_that_the_ledger_never_had_is_found(

@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from dpsynth import __version__
+from dpsynth.environment import require_none_blank
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note
 from dpsynth.libraries import remedy
 from dpsynth.schema_wording import did_you_mean
@@ -91,6 +92,7 @@ def commands() -> None:
     A schema says in public what the table looks like; a fit learns from it under differential
     privacy for patients; a sample or a release draws synthetic rows from the fit alone.
     """
+    require_none_blank()
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -244,10 +244,9 @@ def _shadows(
 def _on_real(run: Run, source: str, dataset: str, canaries: int, seed: int) -> Paid:
     """Return what plants canaries among real rows, when all else is done; the ledger is at hand."""
     from dpsynth.audit_real import audited_on_real
-    from dpsynth.ledger import Ledger
-    from dpsynth.ledger_use import Use
+    from dpsynth.ledger_use import Use, default_ledger
 
-    ledger = Ledger()
+    ledger = default_ledger(stacklevel=2)
 
     def paid(progress: Any) -> Attack:
         return audited_on_real(

@@ -38,7 +38,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
     folder = _fresh(Path(output))
     with Console(as_json=as_json, quiet=quiet) as console:
         schema = Schema.load("demo")
-        ledger = Ledger(folder / "ledger.sqlite")
+        ledger = Ledger.create(folder / "ledger.sqlite")
         console.progress("simulating", 0.0)
         cohort = simulate(PATIENTS, seed=SEED)
         cohort.to_csv(folder / "cohort.csv", index=False)

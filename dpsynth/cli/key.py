@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
 
 from dpsynth.cli.console import Console, output_options
+from dpsynth.environment import variable
 from dpsynth.errors import InputError
 
 VARIABLE = "DPSYNTH_KEY_PASSPHRASE"
@@ -73,7 +73,7 @@ def sign(bundle: str, key: str, force: bool, as_json: bool, quiet: bool) -> None
 
 def ask_passphrase(*, new: bool) -> str:
     """Take a passphrase from the environment, or ask for it where somebody can answer."""
-    if given := os.environ.get(VARIABLE):
+    if (given := variable(VARIABLE)) is not None:
         return given
     if not sys.stdin.isatty():
         remedy = f"set {VARIABLE}, or run this at a terminal"

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from dpsynth.cli.console import Console, counted, output_options, table
-
-if TYPE_CHECKING:
-    from dpsynth.ledger_accounts import Account
-    from dpsynth.ledger_entry import Entry
-    from dpsynth.policy_rules import Meter
+from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.ledger_lines import account_lines, entry_lines, meter_line, when
 
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
@@ -21,6 +15,27 @@ def ledger() -> None:
     The ledger is DPSYNTH_LEDGER, a path or a URL such as postgresql://user@host/database; without
     it, a file in your state folder. You are DPSYNTH_USER, or your login name.
     """
+
+
+@ledger.command(epilog="Example:  dpsynth ledger create /srv/dpsynth/ledger.sqlite")
+@click.argument("place", required=False)
+@output_options
+def create(place: str | None, as_json: bool, quiet: bool) -> None:
+    """Start a new ledger at PLACE: a path, or a URL; default: DPSYNTH_LEDGER.
+
+    It knows of nothing that was spent before. Nothing but this command starts a ledger at a place
+    that you name. Where a ledger is, nothing is changed; where one was, restore it from a backup.
+    """
+    from dpsynth.ledger import Ledger
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        book = Ledger.create(place)
+        values = {"internal": True, "ledger": book.id, "place": book.place}
+        console.result(
+            "ledger-create",
+            values,
+            [f"a new ledger: {book.place}", f"its id: {book.id}"],
+        )
 
 
 @ledger.command(epilog="Example:  dpsynth ledger show --dataset diabetes --json")
@@ -55,7 +70,7 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
         if not entries:
             lines = [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
         else:
-            lines = [*_entry_lines(entries, book.twins(state)), "", *_account_lines(found)]
+            lines = [*entry_lines(entries, book.twins(state)), "", *account_lines(found)]
         console.result("ledger", values, lines)
 
 
@@ -78,7 +93,7 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
 
     with Console(as_json=as_json, quiet=quiet) as console:
         given = None if file is None else Policy.load(file)
-        book = Ledger.present() if given is None else Ledger()
+        book = Ledger.present() if given is None else Ledger.default()
         if given is not None:
             adopt(book, given)
         if book.made:
@@ -94,14 +109,14 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
         latest = adopted[-1]
         lines = [
             f"policy      {latest.policy.name}",
-            f"adopted     by {latest.who}, {_when(latest.at)} UTC",
+            f"adopted     by {latest.who}, {when(latest.at)} UTC",
             f"digest      {latest.policy.digest}",
             *policy_lines(latest.policy),
         ]
         if any(tier.releases_a_year for tier in latest.policy.tiers):
             lines += ["", *allocation(latest.policy).lines()]
         over = [
-            f"over already: {account.name}: {_meter(meter)}"
+            f"over already: {account.name}: {meter_line(meter)}"
             for account in accounts(book.state(), datetime.now(UTC), compose=False)
             for meter in account.meters
             if meter.used > meter.limit
@@ -137,7 +152,7 @@ def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
         signed = add_signature(book, entry, note)
         names = ", ".join(one.who for one in signed.signatures)
         lines = [
-            *_entry_lines([signed], book.twins(book.state())),
+            *entry_lines([signed], book.twins(book.state())),
             "",
             f"entry {signed.id} of dataset {signed.dataset} is signed by {names}",
         ]
@@ -177,18 +192,23 @@ def close(run: str, as_json: bool, quiet: bool) -> None:
 
 @ledger.command(epilog="Example:  dpsynth ledger verify --against bundle/")
 @click.option("--against", multiple=True, type=click.Path(), help="A bundle or run; repeatable.")
+@click.option("--accept", is_flag=True, help="Take it as it is, whatever you last saw there.")
 @output_options
-def verify(against: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+def verify(against: tuple[str, ...], accept: bool, as_json: bool, quiet: bool) -> None:
     """Check that no entry was edited, removed, reordered or, against bundles, cut off.
 
-    Exit code 5 if anything was; every finding is named.
+    Exit code 5 if anything was; every finding is named. dpsynth notes how far you saw a ledger, and
+    refuses one that is shorter or another; --accept goes on with it, as after a restored backup.
     """
     from dpsynth.ledger import Ledger
+    from dpsynth.ledger_marks import note
     from dpsynth.ledger_verify import verify_ledger
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        book = Ledger.present()
-        checks = verify_ledger(book, against)
+        book = Ledger()
+        checks = verify_ledger(book, against, as_seen=not accept)
+        with book.looking() as view:
+            note(view)
         values = {"internal": True, "ledger": book.id, "verified": True, "checks": checks}
         console.result("ledger-verify", values, [f"ok  {line}" for line in checks])
 
@@ -226,63 +246,3 @@ def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
     with Console(as_json=as_json, quiet=quiet) as console:
         exported(Ledger.present(), output, html=html)
         console.result("ledger-export", {"internal": True, "file": output}, [f"wrote {output}"])
-
-
-def _status(entry: Entry) -> str:
-    signed = f", {len(entry.signatures)} signed" if entry.signatures else ""
-    measured = ", quality measured" if entry.measured is not None else ""
-    return entry.status + signed + measured + (", released" if entry.releases else "")
-
-
-def _entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list[str]:
-    from dpsynth.ledger_accounts import explained
-
-    def same(entry: Entry) -> str:
-        names = twins.get(entry.id, ())
-        return f"THE SAME FILE AS {', '.join(names)}" if names else ""
-
-    header = ("entry", "when (UTC)", "who", "dataset", "model", "epsilon", "delta", "status", "")
-    rows = [
-        (
-            entry.id[:8],
-            _when(entry.at),
-            entry.who,
-            entry.dataset,
-            entry.model,
-            f"{entry.epsilon:g}",
-            f"{entry.delta:g}",
-            _status(entry),
-            "; ".join(filter(None, (entry.tier, entry.purpose, explained(entry), same(entry)))),
-        )
-        for entry in entries
-    ]
-    return table(header, rows)
-
-
-def _account_lines(accounts: tuple[Account, ...]) -> list[str]:
-    lines = []
-    for account in accounts:
-        spent = account.spent
-        lines.append(
-            f"{account.name}: {counted(spent.fits, 'fit')}, epsilon {spent.epsilon_sum:g} and "
-            f"delta {spent.delta_sum:g} in all"
-        )
-        if account.composed is not None:
-            lines.append(
-                f"  composed: epsilon {account.composed:.4g} at delta {account.delta:g} (for "
-                "information; caps count by a filter)"
-            )
-        lines += [f"  {_meter(meter)}" for meter in account.meters]
-    return lines
-
-
-def _meter(meter: Meter) -> str:
-    from dpsynth.policy_rules import SINGLE
-
-    if meter.name.endswith(SINGLE):
-        return f"{meter.name}: at most {meter.limit:g}"
-    return f"{meter.name}: {meter.used:.4g} of {meter.limit:g} used, as the filter counts"
-
-
-def _when(at: str) -> str:
-    return at[:16].replace("T", " ")

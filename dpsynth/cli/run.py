@@ -11,6 +11,7 @@ import click
 
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import ModelChoice, takes_schema
+from dpsynth.environment import variable
 from dpsynth.models.registry import AUTO, DEFAULT, NAMES
 
 if TYPE_CHECKING:
@@ -136,9 +137,7 @@ def _settings(config: str | None, given: dict[str, Any]) -> Settings:
     if config is None and not {"schema", "data"} & set(options) and Path(FILE).is_file():
         config = FILE
     fallbacks = {
-        name: os.environ[variable]
-        for name, variable in VARIABLES.items()
-        if os.environ.get(variable)
+        name: value for name, known in VARIABLES.items() if (value := variable(known)) is not None
     }
     if config is not None:
         return Settings.load(config, fallbacks, **options)

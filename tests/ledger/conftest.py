@@ -106,12 +106,12 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def ledger(location: str) -> Ledger:
-    return Ledger(location)
+    return Ledger.create(location)
 
 
 @pytest.fixture
 def sqlite(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "ledger.sqlite")
+    return Ledger.create(tmp_path / "ledger.sqlite")
 
 
 def reserved(ledger: Ledger, dataset: str = "cardio", **changes: Any) -> Entry:

@@ -61,11 +61,15 @@ def fit(cli: Cli, output: str, **changes: Any) -> Outcome:
 
 
 def test_an_office_from_policy_to_release(cli: Cli) -> None:
+    Path("ledger.sqlite").unlink()
     for looking in ("policy", "show", "verify"):
         told = cli("ledger", looking)
         assert told.code == 2 and "there is no ledger at" in told.err
     assert not Path("ledger.sqlite").exists()
-    Ledger()
+    created = cli("ledger", "create")
+    assert created.code == 0 and "a new ledger: " in created.out
+    again = cli("ledger", "create")
+    assert again.code == 2 and "is a ledger already" in again.err
     assert "nothing is capped" in cli("ledger", "policy").out
     adopted = cli("ledger", "policy", "office.policy.yaml", user="chair")
     assert adopted.code == 0 and "by chair" in adopted.out
@@ -110,7 +114,7 @@ def test_a_run_under_a_policy_needs_its_ledger(
     refused = cli("release", "run", "-o", "bundle")
     assert refused.code == 4 and "set DPSYNTH_LEDGER to it" in refused.err
     assert not (tmp_path / "none.sqlite").exists()  # looking for a ledger makes none
-    Ledger()
+    Ledger.create()
     assert cli("release", "run", "-o", "bundle").code == 4
 
 
@@ -129,7 +133,7 @@ def test_plan_says_which_constraint_binds_and_what_would_do(cli: Cli) -> None:
     assert wrong.code == 4
     answer = json.loads(wrong.out)["policy"]
     assert answer["binding"] == ["tier", "model"] and answer["largest_epsilon"] is None
-    assert not Path("ledger.sqlite").exists()  # a plan writes nothing
+    assert Ledger().records() == []  # a plan writes nothing
 
 
 def test_plan_advises_nothing_that_the_floor_forbids(cli: Cli) -> None:
@@ -183,10 +187,13 @@ def test_a_policy_with_mistakes_lists_them_and_changes_nothing(cli: Cli) -> None
     refused = cli("ledger", "policy", "bad.policy.yaml")
     assert refused.code == 2
     assert "caps.release" in refused.err and "did you mean 'models'" in refused.err
-    assert not Path("ledger.sqlite").exists()
+    assert Ledger().records() == []
 
 
-def test_the_same_file_under_another_name_is_told(cli: Cli) -> None:
+def test_the_same_file_under_another_name_is_told(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DPSYNTH_LEDGER")  # the user's own ledger is made by the first fit
     first = fit(cli, "one").err
     assert "a new ledger was made" in first and "the same data" not in first
     told = fit(cli, "two", dataset="elsewhere")
@@ -207,7 +214,11 @@ def test_a_backup_is_whole_and_can_be_put_back(cli: Cli) -> None:
     fit(cli, "two", data="other.csv")
     assert cli("ledger", "backup", "copy.sqlite").code == 2  # nothing is written over
     shutil.copy("copy.sqlite", "ledger.sqlite")  # the last fit is lost with it
-    assert cli("ledger", "verify", "--against", "one").code == 0
+    seen = cli("ledger", "show")  # whoever used it since notices
+    assert seen.code == 4 and "is not as you last saw it" in seen.err
+    assert cli("ledger", "verify", "--against", "one").code == 5
+    assert fit(cli, "three").code == 4
+    assert cli("ledger", "verify", "--accept", "--against", "one").code == 0
     lost = cli("ledger", "verify", "--against", "two")
     assert lost.code == 5 and "an old backup was put in its place" in lost.err
     assert fit(cli, "three").code == 0
@@ -218,6 +229,7 @@ def test_a_backup_of_any_name_is_that_ledger(
     cli: Cli, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / name))
+    Ledger.create()
     assert fit(cli, "one").code == 0
     assert cli("ledger", "backup", "copy.sqlite").code == 0
     assert Ledger("copy.sqlite").records() == Ledger().records() != []
@@ -259,6 +271,7 @@ def test_a_ledger_on_a_server_is_backed_up_there(
     cli: Cli, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DPSYNTH_LEDGER", server.new())
+    Ledger.create()
     assert fit(cli, "one").code == 0
     refused = cli("ledger", "backup", "copy.sqlite")
     assert refused.code == 2 and "pg_dump" in refused.err
@@ -288,6 +301,7 @@ def test_a_server_s_dump_is_put_back_whole(
     """Backup and restore as the server's own tools do it: key, chain and guards come along."""
     first, second = server.new(), server.new()
     monkeypatch.setenv("DPSYNTH_LEDGER", first)
+    Ledger.create()
     assert fit(cli, "one").code == 0
     server.copy(first, second)
     monkeypatch.setenv("DPSYNTH_LEDGER", second)

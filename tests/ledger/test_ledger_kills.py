@@ -120,6 +120,7 @@ def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
         Schema.from_dict(SCHEMA), epsilon=0.5, delta=1e-6, model="independent"
     )
     monkeypatch.setattr(pipeline, "prepare", lambda *_, **__: prepared)
+    Ledger.create(location)
     longest = 1.2 * seconds_of_a_fit(location, str(tmp_path / "whole"), prepared)
     expected, number = 1, 0
     while number < KILLS or not found["reading"] + found["charged"]:

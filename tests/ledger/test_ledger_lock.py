@@ -16,7 +16,8 @@ def test_a_second_writer_waits_before_it_looks(
 ) -> None:
     """A transaction that takes its lock at the first write alone would let both look and pass."""
     monkeypatch.setattr(ledger_sqlite, "WAIT_SECONDS", 0.05)
-    first, second = (Ledger(tmp_path / "ledger.sqlite") for _ in range(2))
+    first = Ledger.create(tmp_path / "ledger.sqlite")
+    second = Ledger(tmp_path / "ledger.sqlite")
     looked = []
     with first.writing() as pen:
         assert pen.state.entries == ()

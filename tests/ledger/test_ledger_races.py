@@ -48,6 +48,7 @@ def test_processes_racing_for_the_last_of_a_budget_never_overspend(
     location: str, capped: Callable[..., Policy]
 ) -> None:
     policy = capped(FITS * EPSILON + EPSILON / 2)
+    Ledger.create(location)
     start, won = FORKS.Barrier(PROCESSES), FORKS.Value("i", 0)
     racers = [
         FORKS.Process(target=race, args=(location, policy, start, won)) for _ in range(PROCESSES)

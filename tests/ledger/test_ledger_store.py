@@ -43,7 +43,7 @@ def test_file_and_folder_are_the_owners_alone(
 ) -> None:
     monkeypatch.delenv("DPSYNTH_LEDGER")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    reserve(Ledger())
+    reserve(Ledger.default())
     path = tmp_path / "state" / "dpsynth" / "ledger.sqlite"
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -52,12 +52,16 @@ def test_file_and_folder_are_the_owners_alone(
 def test_a_folder_that_is_named_and_missing_is_not_made(tmp_path: Path) -> None:
     """A share that is not mounted must not become an empty ledger."""
     with pytest.raises(BudgetError, match="cannot be made"):
-        Ledger(tmp_path / "share" / "ledger.sqlite")
+        Ledger.create(tmp_path / "share" / "ledger.sqlite")
     assert not (tmp_path / "share").exists()
 
 
 def test_the_ledger_keeps_its_identity_and_key(location: str, tmp_path: Path) -> None:
-    first, again, other = Ledger(location), Ledger(location), Ledger(tmp_path / "other.sqlite")
+    first, again, other = (
+        Ledger.create(location),
+        Ledger(location),
+        Ledger.create(tmp_path / "other.sqlite"),
+    )
     assert (first.id, first.key) == (again.id, again.key)
     assert first.id != other.id and first.key != other.key
     assert len(first.key) == 32
@@ -67,14 +71,17 @@ def test_the_location_comes_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "env.sqlite"))
-    assert Ledger.existing() is None
-    assert Ledger().place == str(tmp_path / "env.sqlite")
+    for opened in (Ledger, Ledger.existing, Ledger.default):
+        with pytest.raises(InputError, match=r"there is no ledger at .*dpsynth ledger create"):
+            opened()
+    assert Ledger.create().place == str(tmp_path / "env.sqlite")
     assert Ledger.existing() is not None
-    assert Ledger(f"sqlite:///{tmp_path}/url.sqlite").place == str(tmp_path / "url.sqlite")
+    assert Ledger.create(f"sqlite:///{tmp_path}/url.sqlite").place == str(tmp_path / "url.sqlite")
     monkeypatch.delenv("DPSYNTH_LEDGER")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert Path(Ledger().place).is_relative_to(tmp_path)
+    assert Ledger.existing() is None
+    assert Path(Ledger.default().place).is_relative_to(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +109,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 def test_a_damaged_ledger_is_a_clear_error(tmp_path: Path, reserve: Reserve) -> None:
     path = tmp_path / "ledger.sqlite"
-    ledger = Ledger(path)
+    ledger = Ledger.create(path)
     for _ in range(50):
         reserve(ledger)
     content = bytearray(path.read_bytes())
@@ -114,7 +121,7 @@ def test_a_damaged_ledger_is_a_clear_error(tmp_path: Path, reserve: Reserve) -> 
 
 def test_a_ledger_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
-    Ledger(path)
+    Ledger.create(path)
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TRIGGER dpsynth_ledger_no_update")
         connection.execute("UPDATE dpsynth_ledger SET version = 99")
@@ -147,12 +154,12 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(reserve: Reserve) -> No
         folder = Path(name)
         os.chmod(folder, 0o755)
         path = folder / "ledger.sqlite"
-        reserve(Ledger(path))
+        reserve(Ledger.create(path))
         os.chmod(path, 0o444)
         os.chmod(folder, 0o555)
         with unprivileged():
             with pytest.raises(BudgetError, match="set DPSYNTH_LEDGER"):
-                Ledger(folder / "new.sqlite")
+                Ledger.create(folder / "new.sqlite")
             ledger = Ledger(path)
             assert ledger.spent("cardio").fits == 1  # an auditor may still read
             with pytest.raises(BudgetError, match="may not be written to; set DPSYNTH_LEDGER"):
@@ -163,10 +170,10 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(reserve: Reserve) -> No
 def test_a_ledger_held_by_another_is_a_clear_error(
     location: str, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ledger_sqlite.WAIT_SECONDS == ledger_postgres.WAIT_SECONDS == 30
+    assert ledger_sqlite.WAIT_SECONDS == ledger_postgres.WAIT_SECONDS == 300
     monkeypatch.setattr(ledger_sqlite, "WAIT_SECONDS", 0.1)
     monkeypatch.setattr(ledger_postgres, "WAIT_SECONDS", 0.1)
-    impatient = Ledger(location)
+    impatient = Ledger.create(location)
     with impatient.writing(), pytest.raises(BudgetError, match="another process held it"):
         reserve(impatient)
     assert reserve(impatient).status == "reserved"
@@ -238,12 +245,12 @@ def test_a_full_disk_enters_nothing_and_loses_nothing(sqlite: Ledger, reserve: R
 def test_a_lost_connection_is_a_clear_error_and_loses_nothing(
     server: Any, reserve: Reserve
 ) -> None:
-    ledger = Ledger(server.new())
-    reserve(ledger)
+    ledger = Ledger.create(server.new())
+    entry = reserve(ledger)
     try:
         with pytest.raises(BudgetError, match="the connection was lost"), ledger.writing() as pen:
             server.stop()  # in the middle of a transaction
-            pen.write("charged", pen.state.entries[0].id, {"note": ""})
+            pen.write("charged", entry.id, {"note": ""})
         with pytest.raises(BudgetError, match="cannot be reached; nothing was entered"):
             reserve(ledger)
     finally:
@@ -263,7 +270,7 @@ def test_a_user_without_rights_is_told(server: Any, reserve: Reserve) -> None:
     import psycopg
 
     url = server.new()
-    reserve(Ledger(url))
+    reserve(Ledger.create(url))
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS auditor")
         connection.execute("CREATE ROLE auditor LOGIN")
@@ -273,7 +280,9 @@ def test_a_user_without_rights_is_told(server: Any, reserve: Reserve) -> None:
     with pytest.raises(BudgetError, match="may not write to it"):
         reserve(auditor)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("GRANT SELECT, INSERT ON dpsynth_sources, dpsynth_records TO auditor")
+        connection.execute(
+            "GRANT SELECT, INSERT ON dpsynth_sources, dpsynth_records, dpsynth_state TO auditor"
+        )
     auditor.saw(reserve(auditor).id, "digest")  # SELECT and INSERT are all that a fit needs
 
 
@@ -283,11 +292,16 @@ def test_other_tables_may_lie_beside_it_on_a_server(server: Any, reserve: Reserv
     url = server.new()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE ledger (id int)")
-    assert reserve(Ledger(url)).status == "reserved"
+    assert reserve(Ledger.create(url)).status == "reserved"
 
 
 def test_two_makers_of_one_ledger_agree(location: str) -> None:
-    code = "import sys; from dpsynth.ledger import Ledger; print(Ledger(sys.argv[1]).id)"
+    code = (
+        "import sys; from dpsynth.errors import InputError; from dpsynth.ledger import Ledger\n"
+        "try: Ledger.create(sys.argv[1])\n"
+        "except InputError as error: print('already' in str(error), file=sys.stderr)\n"
+        "print(Ledger(sys.argv[1]).id)"
+    )
     makers = [
         subprocess.Popen([sys.executable, "-c", code, location], stdout=subprocess.PIPE, text=True)
         for _ in range(4)

@@ -7,6 +7,7 @@ import functools
 import io
 import logging
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -166,7 +167,7 @@ def quick_plans(monkeypatch: pytest.MonkeyPatch, _calibrate: Callable[..., Priva
 
 
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Shell:
+def shell(monkeypatch: pytest.MonkeyPatch, new_ledger: Path) -> Shell:
     """Run commands in a folder, in this process; the ledger lies in that folder.
 
     Warnings and log records count as said, on stderr, as they would be in a process of its own.
@@ -180,6 +181,8 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Shell:
 
     def run(folder: Path, *arguments: object) -> Said:
         out, err = io.StringIO(), io.StringIO()
+        if not (folder / "ledger.sqlite").exists():
+            shutil.copyfile(new_ledger, folder / "ledger.sqlite")
         handler = logging.StreamHandler(err)
         handler.setLevel(logging.WARNING)
         before = signal.getsignal(signal.SIGTERM)

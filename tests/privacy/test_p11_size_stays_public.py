@@ -90,7 +90,7 @@ def facts(
             epsilon=2.0,
             dataset="clinic",
             model=model,
-            ledger=Ledger(folder / "ledger.sqlite"),
+            ledger=Ledger.create(folder / "ledger.sqlite"),
             output=folder / "run",
         )
         office = Ledger(folder / "ledger.sqlite")

@@ -74,8 +74,8 @@ def counts_each_fit(ledger: Ledger, fit: Callable[..., Run]) -> bool:
 
 
 def test_each_fit_is_an_entry_of_its_own(tmp_path: Path, fit: Callable[..., Run]) -> None:
-    assert not counts_each_fit(OverwritingLedger(tmp_path / "broken.sqlite"), fit)
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    assert not counts_each_fit(OverwritingLedger.create(tmp_path / "broken.sqlite"), fit)
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
     assert counts_each_fit(ledger, fit)
     assert {entry.status for entry in ledger.entries()} == {"charged"}
 
@@ -83,7 +83,7 @@ def test_each_fit_is_an_entry_of_its_own(tmp_path: Path, fit: Callable[..., Run]
 def test_the_certificate_states_how_many_fits_there_were(
     tmp_path: Path, fit: Callable[..., Run]
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
     first, second = fit(ledger), fit(ledger)
     assert first.certificate["ledger"]["fits"] == 1
     charge = second.certificate["ledger"]
@@ -98,7 +98,7 @@ def test_the_certificate_states_how_many_fits_there_were(
 def test_a_fit_that_dies_is_counted(
     tmp_path: Path, fit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
 
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt("patient 4711")
@@ -114,7 +114,7 @@ def test_a_fit_that_dies_is_counted(
 def test_the_entry_stands_before_the_first_row_is_read(
     tmp_path: Path, fit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
     seen: list[list[str]] = []
     read = pipeline.read_cohort
 
@@ -130,7 +130,7 @@ def test_the_entry_stands_before_the_first_row_is_read(
 def test_a_sweep_beyond_the_cap_is_refused_before_it_reads(
     tmp_path: Path, fit: Callable[..., Run]
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
     cap = {"total": {"epsilon": 2.0, "basis": "the board"}}
     document = {"dpsynth_policy": 1, "name": "test", "delta": 1e-3, "caps": cap}
     settings: dict[str, Any] = {"policy": Policy.from_dict(document, "test")}

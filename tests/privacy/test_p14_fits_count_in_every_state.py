@@ -52,7 +52,7 @@ def reserved(ledger: Ledger) -> Entry:
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     monkeypatch.setenv("DPSYNTH_USER", "curie")
-    return Ledger(tmp_path / "ledger.sqlite")
+    return Ledger.create(tmp_path / "ledger.sqlite")
 
 
 def counts(ledger: Ledger, verbs: tuple[str, ...]) -> bool:

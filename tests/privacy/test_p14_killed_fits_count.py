@@ -70,6 +70,7 @@ def ended(
             folder = folders[how, place] = tmp_path_factory.mktemp("office")
             clinic.save(folder / "clinic.schema.yaml")
             visits(40).to_csv(folder / "source.csv", index=False)
+            Ledger.create(folder / "ledger.sqlite")
             processes[how, place] = subprocess.Popen(
                 [sys.executable, "-c", CODE.format(patch), *FIT],
                 cwd=folder,

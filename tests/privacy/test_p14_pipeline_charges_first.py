@@ -35,7 +35,7 @@ class Unpaid(Exception):
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "ledger.sqlite")
+    return Ledger.create(tmp_path / "ledger.sqlite")
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def is_charged(model: str, ledger: Ledger, data: Any, schema: Schema, seen: list
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "ledger.sqlite")
+    return Ledger.create(tmp_path / "ledger.sqlite")
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")

@@ -172,7 +172,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Office]
     simulate(300, seed=1).to_csv(base / "source.csv", index=False)
 
     def made(folder: Path, share: float | None = 0.1) -> Office:
-        ledger = Ledger(folder / "ledger.sqlite")
+        ledger = Ledger.create(folder / "ledger.sqlite")
         run = pipeline.fit(
             base / "source.csv",
             DEMO,

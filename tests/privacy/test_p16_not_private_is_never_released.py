@@ -102,7 +102,7 @@ def test_the_stamp_cannot_be_wiped_off(folder: Path, tmp_path: Path) -> None:
 def test_a_borrowed_certificate_does_not_help(
     folder: Path, rows: pd.DataFrame, schema: Schema, tmp_path: Path
 ) -> None:
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
     private = pipeline.fit(
         rows, schema, epsilon=1.0, delta=1e-6, dataset="w", model="mixture", ledger=ledger
     )

@@ -54,7 +54,7 @@ def rows() -> pd.DataFrame:
 
 
 def office(folder: Path) -> Ledger:
-    return Ledger(folder / "ledger.sqlite")
+    return Ledger.create(folder / "ledger.sqlite")
 
 
 def fitted(rows: pd.DataFrame, schema: Schema, folder: Path, **changes: Any) -> Run:

@@ -183,7 +183,7 @@ def outside(opened: list[list[str]], folder: Path) -> set[str]:
 
 def test_nothing_but_the_run_is_opened(clinic: Schema, visits: Visits, tmp_path: Path) -> None:
     visits(60).to_csv(tmp_path / "source.csv", index=False)
-    ledger = pipeline.Ledger(tmp_path / "ledger.sqlite")
+    ledger = pipeline.Ledger.create(tmp_path / "ledger.sqlite")
     pipeline.fit(
         tmp_path / "source.csv",
         clinic,

@@ -109,7 +109,7 @@ def test_a_frame_leaves_nothing_either(model: str, office: Offices, fewer: Sourc
 
     def fitted(name: str) -> Search:
         work = office(name, fewer)
-        ledger = Ledger(work.folder / "ledger.sqlite")
+        ledger = Ledger.create(work.folder / "ledger.sqlite")
         place = work.folder / "run"
         pipeline.fit(
             frame,

@@ -1,0 +1,60 @@
+"""Nodes of the sums that a ledger's records seal, in the ledger's database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import sqlalchemy as sa
+
+from dpsynth.errors import BudgetError
+from dpsynth.ledger_store import STATE, Store
+
+_MANY = 500  # rows of one statement
+
+
+class StoredNodes:
+    """Nodes of a ledger's sums in its database; new ones wait for `flush`."""
+
+    def __init__(self, store: Store, connection: sa.Connection) -> None:
+        """Read and write in one transaction."""
+        self._store, self._connection = store, connection
+        self._known: dict[str, Any] = {}
+        self._new: dict[str, str] = {}
+
+    def read(self, name: str) -> Any:
+        """Return a node's document.
+
+        Raises:
+            BudgetError: it is missing, or another one: the tally would mean nothing.
+        """
+        if name not in self._known:
+            query = sa.select(STATE.c.text).where(STATE.c.hash == name)
+            text = self._connection.execute(query).scalar()
+            if type(text) is not str or hashlib.sha256(text.encode()).hexdigest() != name:
+                raise BudgetError(
+                    f"ledger {self._store.place} was changed by something else than dpsynth: sums "
+                    f"that a record seals are {'missing' if text is None else 'others'}. Restore "
+                    "the ledger from a backup"
+                )
+            self._known[name] = json.loads(text)
+        return self._known[name]
+
+    def write(self, text: str, name: str) -> None:
+        """Keep a node until it is stored."""
+        if name not in self._known:
+            self._known[name] = json.loads(text)
+            self._new[name] = text
+
+    def flush(self) -> None:
+        """Store the new nodes that are not there yet."""
+        names = list(self._new)
+        for start in range(0, len(names), _MANY):
+            some = names[start : start + _MANY]
+            query = sa.select(STATE.c.hash).where(STATE.c.hash.in_(some))
+            there = set(self._connection.execute(query).scalars())
+            rows = [{"hash": name, "text": self._new[name]} for name in some if name not in there]
+            if rows:
+                self._connection.execute(STATE.insert(), rows)
+        self._new.clear()

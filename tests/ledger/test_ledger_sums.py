@@ -1,0 +1,167 @@
+"""Sums beside the chain: what forges, removes or puts back a part of them is refused at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from dpsynth import ledger_nodes
+from dpsynth.charge import Charge
+from dpsynth.errors import BudgetError, VerificationError
+from dpsynth.events import JointHistograms
+from dpsynth.ledger import Entry, Ledger
+from dpsynth.ledger_chain import linked
+from dpsynth.ledger_office import void
+from dpsynth.ledger_store import RECORDS, STATE
+from dpsynth.ledger_verify import verify_ledger
+from dpsynth.policy import Policy
+
+Reserve = Callable[..., Entry]
+CHANGED = "changed by something else than dpsynth"
+
+
+def write(ledger: Ledger, *statements: Any) -> None:
+    """Write into a SQLite ledger as somebody who owns the file."""
+    with ledger.store.database.engine.connect() as connection:
+        connection = connection.execution_options(dpsynth_writes=True)
+        with connection.begin():
+            for verb in ("update", "delete"):
+                connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS dpsynth_state_no_{verb}")
+                connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS dpsynth_records_no_{verb}")
+            for statement in statements:
+                connection.execute(statement)
+
+
+def nodes(ledger: Ledger) -> dict[str, Any]:
+    with ledger.store.reading() as connection:
+        return {row.hash: json.loads(row.text) for row in connection.execute(sa.select(STATE))}
+
+
+def cheaper(ledger: Ledger) -> None:
+    """Every sum of epsilons is a tenth of what it was."""
+    for name, document in nodes(ledger).items():
+        text = json.dumps(document, sort_keys=True, separators=(",", ":")).replace("1/2", "1/20")
+        write(ledger, sa.update(STATE).where(STATE.c.hash == name).values(text=text))
+
+
+def removed(ledger: Ledger) -> None:
+    write(ledger, sa.delete(STATE))
+
+
+def put_back(ledger: Ledger) -> None:
+    """The last record says that the sums are those of the first."""
+    state = ledger.records()[0].state
+    last = ledger.records()[-1].number
+    write(ledger, sa.update(RECORDS).where(RECORDS.c.number == last).values(state=state))
+
+
+FORGED = [cheaper, removed, put_back]
+
+
+def noticed(
+    forge: Callable[[Ledger], None], ledger: Ledger, reserve: Reserve, policy: Policy
+) -> bool:
+    """Whether a write after a forgery is refused for it."""
+    for _ in range(3):
+        reserve(ledger, policy=policy)
+    forge(ledger)
+    try:
+        reserve(ledger, policy=policy)
+    except BudgetError as refused:
+        return CHANGED in str(refused)
+    return False
+
+
+@pytest.mark.parametrize("forge", FORGED)
+def test_forged_sums_are_refused_by_the_next_write(
+    forge: Callable[[Ledger], None], sqlite: Ledger, reserve: Reserve, capped: Callable[..., Policy]
+) -> None:
+    assert noticed(forge, sqlite, reserve, capped(9.0))
+    with pytest.raises(VerificationError):
+        verify_ledger(sqlite)
+
+
+def test_sums_that_are_not_held_against_the_chain_are_forged_unnoticed(
+    tmp_path: Path,
+    reserve: Reserve,
+    capped: Callable[..., Policy],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The broken twin: nodes are taken by their name, whatever their text is."""
+
+    def read(self: Any, name: str) -> Any:
+        if name not in self._known:
+            query = sa.select(STATE.c.text).where(STATE.c.hash == name)
+            self._known[name] = json.loads(self._connection.execute(query).scalar())
+        return self._known[name]
+
+    monkeypatch.setattr(ledger_nodes.StoredNodes, "read", read)
+    ledger = Ledger.create(tmp_path / "broken.sqlite")
+    assert not noticed(cheaper, ledger, reserve, capped(9.0))
+
+
+def test_sums_of_other_records_are_found(sqlite: Ledger, reserve: Reserve) -> None:
+    """A chain that was written anew over sums that are sound, and of something else."""
+    for _ in range(3):
+        reserve(sqlite)
+    first, second, third = sqlite.records()
+    fields = {name: getattr(third, name) for name in ("kind", "entry", "at", "who")}
+    forged = linked(second.head, body=third.document, state=first.state, **fields)
+    change = {"state": forged.state, "hash": forged.hash}
+    write(sqlite, sa.update(RECORDS).where(RECORDS.c.number == 3).values(change))
+    with pytest.raises(VerificationError, match="are not those of the records"):
+        verify_ledger(sqlite)
+
+
+def test_writing_reads_no_other_entry(
+    ledger: Ledger, reserve: Reserve, monkeypatch: pytest.MonkeyPatch, capped: Callable[..., Policy]
+) -> None:
+    """What a fit writes, it writes without a look at the whole chain."""
+    monkeypatch.setenv("DPSYNTH_USER", "office")
+    reserve(ledger, policy=capped(9.0))
+    monkeypatch.setattr(type(ledger.store), "records", None)
+    entry = reserve(ledger, policy=capped(9.0))
+    ledger.begin(entry.id)
+    assert Charge.of(ledger, entry).fits == 2
+    assert ledger.saw(entry.id, "a" * 64) == ()
+    ledger.charge(entry.id)
+    other = reserve(ledger, policy=capped(9.0))
+    assert void(ledger, other.id[:8], "never began").status == "voided"
+    with pytest.raises(BudgetError, match="epsilon in all"):
+        reserve(ledger, epsilon=8.5, policy=capped(9.0))
+    assert Charge.of(ledger, entry).fits == 2
+
+
+def test_a_rule_of_an_earlier_dpsynth_is_added_up_anew(
+    sqlite: Ledger, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        reserve(sqlite)
+    for module in ("tally", "view", "verify"):
+        monkeypatch.setattr(f"dpsynth.ledger_{module}.RULE", 2)
+    assert verify_ledger(sqlite)
+    entry = reserve(sqlite)
+    assert Charge.of(sqlite, entry).fits == 4
+    assert verify_ledger(sqlite)
+
+
+def test_sums_are_of_the_orders_that_caps_need(
+    ledger: Ledger, reserve: Reserve, capped: Callable[..., Policy]
+) -> None:
+    """A policy that is named for the first time is asked about all earlier fits."""
+    plan = {"events": [JointHistograms("histograms", 1, 1, 4000.0).to_dict()]}
+    for _ in range(3):
+        reserve(ledger, plan=plan)
+    for cap in (20.0, 50.0, 20.0):
+        entry = reserve(ledger, plan=plan, policy=capped(cap))
+        verify_ledger(ledger)
+    with ledger.looking() as view:
+        orders = view.tally.orders
+        assert len(orders) == 2
+        assert view.tally.spent(["cardio"]).fits == 6 == view.spent(["cardio"]).fits
+    assert entry == ledger.entries()[-1]
