@@ -16,7 +16,7 @@ from dpsynth.charge import Charge
 from dpsynth.documents import BLOCK
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
 from dpsynth.ledger import Entry, Ledger
-from dpsynth.libraries import require_fitting
+from dpsynth.libraries import load_fitting
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.schema import Schema
@@ -63,10 +63,10 @@ def charged(
     cannot depend on how the fit went, and a ledger that is lost meanwhile loses no run.
 
     Raises:
-        InputError: a library is missing without which the fit could not be ended.
+        InputError: a library is missing, or cannot be loaded, that the fit needs to be ended.
         BudgetError: the ledger or its policy refuses; then nothing may be read.
     """
-    require_fitting()
+    load_fitting(model)
     if ledger is None:
         yield None
         return
