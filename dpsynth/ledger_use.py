@@ -168,7 +168,8 @@ def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
         f"dataset '{entry.dataset}'"
     )
     try:
-        ledger.fail(entry.id, "refused a cell" if refused else type(error).__name__)
+        kind = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else type(error)
+        ledger.fail(entry.id, "refused a cell" if refused else kind.__name__)
     except DpsynthError as lost:
         told = (
             f"rows may have been read: epsilon {entry.epsilon:g} is spent on dataset "

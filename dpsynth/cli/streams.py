@@ -52,7 +52,7 @@ def stdout_problem() -> OSError | None:
     """Write out what is held back, and say why standard output could not be written, if so."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    raw = getattr(sys.stdout, "buffer", None)
     return raw.problem if isinstance(raw, Lenient) else None
 
 
@@ -60,9 +60,6 @@ def _over(descriptor: int, stream: TextIO | None) -> TextIO:
     encoding = "utf-8" if stream is None else stream.encoding
     errors = "backslashreplace" if stream is None or descriptor == 2 else stream.errors
     raw = Lenient(descriptor, "w", closefd=False)
-    return io.TextIOWrapper(
-        io.BufferedWriter(raw),
-        encoding=encoding,
-        errors=errors,
-        line_buffering=descriptor == 2 or raw.isatty(),
-    )
+    # No buffer between: one would write again what a signal interrupted just after it was written.
+    unbuffered: Any = raw
+    return io.TextIOWrapper(unbuffered, encoding=encoding, errors=errors, write_through=True)
