@@ -3,8 +3,8 @@
 A name is ``.tmp-TOKEN-NAME``. The process that writes holds a lock (``flock``) on the file or
 folder, which the system gives back however the process ends. Whoever gets the lock knows that no
 process writes there any more: each new temporary first removes what dead processes left in its
-folder. The token says on which machine it was made, because a lock may not reach across machines; what another
-machine left is removed there, or by hand.
+folder. The token says on which machine it was made, because a lock may not reach across machines;
+what another machine left is removed there, or by hand.
 """
 
 from __future__ import annotations
