@@ -26,7 +26,12 @@ FULL = {
 _FITTING = ("torch", "opendp", "safetensors")  # to learn, to add exact noise, to save a run
 _USED = ("opendp.prelude", "safetensors.numpy", "pyarrow", "pyarrow.parquet")
 _USED_BY_NETWORKS = ("torch", "torch.optim")
-_LATER = ("opendp._data", "opendp.extras.polars", "pyarrow.pandas_compat")
+_LATER = (
+    "opendp._data",
+    "opendp.extras.polars",
+    "pyarrow.pandas_compat",
+    "pyarrow.vendored.version",
+)
 _LATER_BY_NETWORKS = ("torch._dynamo", "torch.profiler._cupti_monitor")
 """What those import when they are first used; the names differ between versions."""
 

@@ -114,9 +114,7 @@ def gates(path: str | Path | None = None) -> tuple[Gate, ...]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {cannot_read(error)}") from None
     except SchemaError as error:
-        title = (
-            f"{path}, which should hold gates (`dpsynth evaluate --show-gates` prints some), has"
-        )
+        title = f"{path}, which should hold gates (dpsynth evaluate --show-gates prints some), has"
         raise refusal(title, error.problems) from None
     _take(found, _read(document, str(path)))
     return tuple(found.values())
