@@ -5,10 +5,10 @@
     .venv/bin/python bench/faults.py --seconds 120         # stop starting loops after two minutes
 
 Kills: each command is ended by SIGKILL, SIGTERM, SIGHUP or SIGQUIT at a random moment. Then the
-ledger must verify; temporary files with real rows must be for their owner alone; and the next command
-must remove them. Races: processes fit under one cap, fit into one output, and sample into one run.
-Disks: too small a limit on files, standard streams that are full or closed, and an output folder that
-disappears during a fit. One line a loop; the status is 1 if anything was found.
+ledger must verify; temporary files with real rows must be for their owner alone; and the next
+command must remove them. Races: processes fit under one cap, fit into one output, and sample into
+one run. Disks: too small a limit on files, standard streams that are full or closed, and an output
+folder that disappears during a fit. One line a loop; the status is 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def races(office: Office, count: int) -> Iterator[str]:
         (other.folder / "policy.yaml").write_text(POLICY)
         words = [*FIT, "first", "--policy", "policy.yaml"]
         other.expect(words, 0)
-        other.expect("ledger policy adopt policy.yaml".split(), 0)
+        other.expect("ledger policy policy.yaml".split(), 0)
         processes = [other.start([*FIT, f"c{n}"]) for n in range(count)]
         codes = _ended(processes)
         entries = [e for e in other.spent() if e.get("counts", True)]
