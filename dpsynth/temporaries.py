@@ -64,13 +64,14 @@ def temporary_folder(target: Path, *, private: bool) -> Iterator[Path]:
         yield path
 
 
-def remove_leftovers(folder: Path, name: str = "") -> None:
+def remove_leftovers(folder: Path, name: str = "", *, alone: bool = False) -> None:
     """Remove what dead processes left in a folder; never what a living one writes.
 
     Args:
         folder: where to look; what cannot be removed stays.
         name: what they were writing; with it, files of a dpsynth without locks are removed too, so
             that nobody else may be writing it.
+        alone: no other process writes into the folder at all; then the same holds for every name.
     """
     with suppress(OSError):
         left = [path for path in folder.iterdir() if path.name.startswith(PREFIX)]
@@ -78,7 +79,9 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
         for path in left:
             found = _NAME.match(path.name)
             if found is None:
-                if name and re.fullmatch(rf"\.tmp-[0-9a-f]{{8}}-{re.escape(name)}", path.name):
+                ending = ".*" if alone else re.escape(name)
+                unlocked = rf"\.tmp-[0-9a-f]{{8}}-{ending}"
+                if (name or alone) and re.fullmatch(unlocked, path.name, re.DOTALL):
                     _remove(path)
             elif found[1] == CLAIM or _is_ours(found[1]):
                 key = path.name if found[1] == CLAIM else found[1]

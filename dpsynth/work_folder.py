@@ -132,7 +132,7 @@ class WorkFolder:
             ) from error
         with lock:
             _lock(lock.fileno(), folder)
-            remove_leftovers(folder)
+            remove_leftovers(folder, alone=True)
             log = Log.read(folder)
             work = cls(folder, log or Log(seed))
             if log is None:
