@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PIP_TORCH ?=
 DEMO ?= demo
 
-.PHONY: help install install-dev demo test lint bench quality audit mutants fuzz gallery site site-serve clean
+.PHONY: help install install-dev demo test lint bench quality audit mutants fuzz faults gallery site site-serve clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ mutants: install-dev  ## break the privacy argument one line at a time; the test
 
 fuzz: install-dev  ## feed bad files to every reader (a quarter of an hour; FUZZ="--inputs 2000": less)
 	$(BIN)/python bench/fuzz.py $(FUZZ)
+
+faults: install-dev  ## kill, race and starve the commands; nothing may be lost or left (minutes; FAULTS="--kills 2")
+	$(BIN)/python bench/faults.py $(FAULTS)
 
 gallery: install-dev  ## the pictures of docs/gallery.md, by headless Chromium (minutes)
 	$(BIN)/python bench/gallery.py

@@ -1,75 +1,72 @@
 """Files and folders that appear complete or not at all.
 
-Everything is written under a hidden temporary name beside its destination, flushed to the disk, and
-renamed. Whatever interrupts the writing, an exception or Ctrl-C, removes the temporary name; only a
-killed process leaves one behind (``.tmp-*``), which may be deleted.
+Everything is written under a hidden temporary name beside its destination, flushed to the disk,
+and renamed. An exception or a signal that interrupts the writing removes the temporary name. What a
+killed process left behind (``.tmp-*``) is removed by the next one that writes into the folder; see
+`dpsynth.temporaries`.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpsynth.errors import InputError
+from dpsynth.os_errors import reason
+from dpsynth.temporaries import PREFIX, temporary_file, temporary_folder
 
-_PREFIX = ".tmp-"
-
-_REASONS = {
-    errno.EACCES: "permission denied; choose a folder that you may write to",
-    errno.EPERM: "permission denied; choose a folder that you may write to",
-    errno.EROFS: "the file system is read-only; choose another folder",
-    errno.ENOSPC: "no space is left on the disk; free some, or choose another folder",
-    errno.EDQUOT: "the disk quota is used up; free some space, or choose another folder",
-    errno.ENOTDIR: "a part of the path is a file, not a folder; correct the path",
-    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
-    errno.EISDIR: "it is a folder; name a file",
-    errno.ENOTSUP: "its file system cannot keep such a file safely; choose another folder",
-    errno.EEXIST: "it exists; choose another name, so that nothing is lost",
-    errno.ENOTEMPTY: "it exists; choose another name, so that nothing is lost",
-}
+PRIVATE = 0o600  # the mode of a file for its owner alone
 
 
 @contextmanager
-def atomic_file(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path to write to; it takes the place of ``path`` when the block ends well.
+def atomic_file(
+    path: str | Path, *, private: bool = False, new: bool = False, mode: int = 0o666
+) -> Iterator[Path]:
+    """Give a temporary file to write to; it takes the place of ``path`` when the block ends well.
 
     The temporary file lies in the same folder and ends like ``path`` does, so that writers which
-    look at the suffix see the right one. Parent folders are made. An existing file is replaced.
+    look at the suffix see the right one. Parent folders are made.
+
+    Args:
+        path: the destination; an existing file is replaced.
+        private: for its owner alone, from the start, whatever the umask is.
+        new: never take the place of a file; of two writers at once, one fails.
+        mode: permissions of a file that is not private, less those that the umask withholds.
 
     Raises:
-        InputError: the folder cannot be written to, the disk is full, or ``path`` is a folder.
+        InputError: the file cannot be written, or ``path`` is a folder, a pipe or a device.
     """
     target = Path(path)
-    with _clear_errors(target):
-        temporary = _temporary_sibling(target)
-        if target.is_dir():
-            raise InputError(f"cannot write {target}: {_REASONS[errno.EISDIR]}")
-        with _removed_unless_done(temporary, _unlink):
+    with clear_errors(target):
+        _make_parent(target)
+        _require_replaceable(target)
+        with temporary_file(target, PRIVATE if private else mode) as temporary:
             yield temporary
             _flush(temporary)
-            os.replace(temporary, target)
+            (_take_free_name if new else os.replace)(temporary, target)
         _flush(target.parent)
 
 
 @contextmanager
-def atomic_folder(path: str | Path) -> Iterator[Path]:
+def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """Give an empty temporary folder to fill; it becomes ``path`` when the block ends well.
 
+    Args:
+        path: the destination.
+        private: for its owner alone, from the start; so is every file in it, see `create_private`.
+
     Raises:
-        InputError: something exists at ``path``, its parent cannot be written to, or the disk is
-            full.
+        InputError: something exists at ``path``, or the folder cannot be written.
     """
     target = Path(path)
     check_vacant(target)
-    with _clear_errors(target):
-        temporary = _temporary_sibling(target)
-        with _removed_unless_done(temporary, _remove_tree):
-            temporary.mkdir()
+    with clear_errors(target):
+        _make_parent(target)
+        with temporary_folder(target, private=private) as temporary:
             yield temporary
             for folder, _, files in os.walk(temporary):
                 for name in files:
@@ -81,26 +78,22 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         _flush(target.parent)
 
 
-def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Remove what killed processes left of writing ``name`` in a folder; without a name, all.
-
-    Only where no other process can be writing.
-    """
-    for path in list(folder.glob(f"{_PREFIX}*")):
-        if name and path.name != f"{path.name[: len(_PREFIX) + 8]}-{name}":
-            continue
-        remove = _remove_tree if path.is_dir() and not path.is_symlink() else _unlink
-        remove(path)
+def create_private(path: str | Path) -> int:
+    """Make an empty file for its owner alone, whatever the umask is; return its descriptor."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    os.fchmod(descriptor, PRIVATE)
+    return descriptor
 
 
-def is_leftover(path: Path) -> bool:
-    """Whether a path has the name of what is being written, or was when a process was killed."""
-    return path.name.startswith(_PREFIX)
+def write_private(path: str | Path, content: bytes) -> None:
+    """Write a new file for its owner alone, within a folder that appears whole."""
+    with os.fdopen(create_private(path), "wb") as file:
+        file.write(content)
 
 
-def write_atomically(path: str | Path, content: bytes) -> None:
+def write_atomically(path: str | Path, content: bytes, *, private: bool = False) -> None:
     """Write a small file whole; see `atomic_file`."""
-    with atomic_file(path) as temporary:
+    with atomic_file(path, private=private) as temporary:
         temporary.write_bytes(content)
 
 
@@ -115,31 +108,21 @@ def write_new(path: str | Path, content: bytes, *, mode: int = 0o666) -> None:
     Raises:
         InputError: something exists at ``path``, or the folder cannot be written to.
     """
-    target = Path(path)
-    check_vacant(target)
-    with _clear_errors(target):
-        temporary = _temporary_sibling(target)
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            _flush(temporary)
-            os.link(temporary, target)  # it fails where a name exists; a rename would not
-        finally:
-            _unlink(temporary)
-        _flush(target.parent)
+    check_vacant(path)
+    with atomic_file(path, new=True, private=mode == PRIVATE, mode=mode) as temporary:
+        temporary.write_bytes(content)
 
 
 def check_vacant(path: str | Path) -> None:
     """Refuse a destination that exists or lies where nothing can be written.
 
-    Worth calling before long or paid work, whose result would otherwise have no place to go.
+    Worth calling before long work; before paid work, `dpsynth.output_claim` does more.
 
     Raises:
         InputError: with the reason and the remedy.
     """
     target = Path(path)
-    with _clear_errors(target):
+    with clear_errors(target):
         if os.path.lexists(target):
             raise InputError(f"{target} exists; choose another name, so that nothing is lost")
         parent = Path(os.path.abspath(target)).parent
@@ -152,46 +135,50 @@ def check_vacant(path: str | Path) -> None:
             raise PermissionError(errno.EACCES, "not writable", str(parent))
 
 
-def check_apart(path: str | Path) -> None:
-    """Refuse a place for internal files inside something that others are given.
+@contextmanager
+def clear_errors(target: Path) -> Iterator[None]:
+    """Word the operating system's refusals as an `InputError` that names the destination.
 
-    Raises:
-        InputError: a folder above it holds a run, or a bundle.
+    An error about another file, one that the block reads, passes through.
     """
-    for folder in Path(os.path.abspath(path)).parents:
-        for name in ("run.json", "datapackage.json", "privacy.json"):
-            if (folder / name).is_file():
-                raise InputError(
-                    f"{path} lies in {folder}, which holds {name}: what is computed from real rows "
-                    "does not go into a run or a bundle; choose another place"
-                )
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or _is_elsewhere(error.filename, target):
+            raise
+        raise InputError(f"cannot write {target}: {reason(error)}") from error
 
 
-def _temporary_sibling(target: Path) -> Path:
-    """Name a hidden path beside ``target``, in a folder that exists."""
+def _make_parent(target: Path) -> None:
     if not target.parent.is_dir():
         check_vacant(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-    return target.with_name(f"{_PREFIX}{secrets.token_hex(4)}-{target.name}")
 
 
-@contextmanager
-def _removed_unless_done(temporary: Path, remove: Callable[[Path], None]) -> Iterator[None]:
-    """Remove the temporary path when the block is left by any exception, Ctrl-C included."""
+def _require_replaceable(target: Path) -> None:
+    """Refuse to put a file in the place of a folder, a pipe or a device."""
+    with suppress(FileNotFoundError):
+        kind = os.lstat(target).st_mode
+        if stat.S_ISDIR(kind) or target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "a folder", str(target))
+        if not stat.S_ISREG(kind) and not stat.S_ISLNK(kind):
+            raise InputError(
+                f"cannot write {target}: it is a pipe or a device, which would be replaced; name a "
+                "file"
+            )
+
+
+def _take_free_name(temporary: Path, target: Path) -> None:
+    """Rename, and fail where the name is taken; a plain rename would take the place of a file."""
     try:
-        yield
-    except BaseException:
-        remove(temporary)
-        raise
-
-
-def _unlink(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()
-
-
-def _remove_tree(path: Path) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+        os.link(temporary, target)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            raise
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))  # no links here
+        os.replace(temporary, target)
+    else:
+        os.unlink(temporary)
 
 
 def _flush(path: Path) -> None:
@@ -203,20 +190,6 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-@contextmanager
-def _clear_errors(target: Path) -> Iterator[None]:
-    """Word the operating system's refusals as an `InputError` that names the destination.
-
-    An error about another file, one that the block reads, passes through.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _REASONS or _is_elsewhere(error.filename, target):
-            raise
-        raise InputError(f"cannot write {target}: {_REASONS[error.errno]}") from error
-
-
 def _is_elsewhere(filename: object, target: Path) -> bool:
     """Tell whether an error names a file that is not the destination, nor on the way to it."""
     if not isinstance(filename, str | os.PathLike):
@@ -225,4 +198,4 @@ def _is_elsewhere(filename: object, target: Path) -> bool:
     if named == wanted or named in wanted.parents:
         return False
     beside = wanted.parent
-    return not (beside in named.parents and named.relative_to(beside).parts[0].startswith(_PREFIX))
+    return not (beside in named.parents and named.relative_to(beside).parts[0].startswith(PREFIX))

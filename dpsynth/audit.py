@@ -29,7 +29,15 @@ from dpsynth.eval.report import internal_page
 from dpsynth.eval.tables import Source, Tables
 from dpsynth.evaluate import Candidate, facts_of, name_of, sha256_of
 from dpsynth.fitted_controls import fitted_controls
-from dpsynth.internal_results import AUDIT, EVALUATION, PAGE, beside, check_place, write_results
+from dpsynth.internal_results import (
+    AUDIT,
+    EVALUATION,
+    PAGE,
+    alone_at,
+    beside,
+    check_place,
+    write_results,
+)
 from dpsynth.run import Run, run_digest
 from dpsynth.schema import Schema
 from dpsynth.table_checks import check_file
@@ -195,9 +203,10 @@ def audit_run(
         described["holdout"]["name"] = name_of(real.holdout)
     if output is not None:
         progress("page", 0.0)
-        evaluation = beside(output, EVALUATION, sha256)
-        documents = {AUDIT: document} | ({} if evaluation is None else {EVALUATION: evaluation})
-        write_results(Path(output), documents, {PAGE: internal_page(evaluation, document)})
+        with alone_at(output):
+            evaluation = beside(output, EVALUATION, sha256)
+            documents = {AUDIT: document} | ({} if evaluation is None else {EVALUATION: evaluation})
+            write_results(Path(output), documents, {PAGE: internal_page(evaluation, document)})
     return document
 
 

@@ -31,6 +31,7 @@ from dpsynth.documents import (
 )
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.run import DOCUMENT as RUN
+from dpsynth.updates import updating
 
 __all__ = [
     "Audits",
@@ -130,12 +131,13 @@ def append_audit(run_folder: str | Path, audit: PublicAudit) -> Path:
     certificate = Certificate.from_dict(run["certificate"], f"{place}: certificate")
     if problems := audit.problems(certificate, certificate.model):
         raise ArtifactError(f"the audit does not fit {place}: {problems[0]}")
-    before = read_audits(run_folder) or Audits(sha256, ())
-    if before.run_sha256 != sha256:
-        raise InputError(f"{path} belongs to another run; move it away, then audit again")
-    made = replace(before, audits=(*before.audits, audit))
-    Audits.from_dict(made.to_dict(), str(path))  # nothing is written that cannot be read
-    write_atomically(path, written(made.to_dict()))
+    with updating(run_folder):
+        before = read_audits(run_folder) or Audits(sha256, ())
+        if before.run_sha256 != sha256:
+            raise InputError(f"{path} belongs to another run; move it away, then audit again")
+        made = replace(before, audits=(*before.audits, audit))
+        Audits.from_dict(made.to_dict(), str(path))  # nothing is written that cannot be read
+        write_atomically(path, written(made.to_dict()))
     return path
 
 

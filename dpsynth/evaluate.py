@@ -28,6 +28,7 @@ from dpsynth.internal_results import (
     COMPARISON_PAGE,
     EVALUATION,
     PAGE,
+    alone_at,
     beside,
     check_place,
     write_results,
@@ -119,9 +120,10 @@ def evaluate(
     document = _judged(schema, source, candidate, holdout, limits, seed, progress)
     if output is not None:
         progress("page", 0.0)
-        audit = beside(output, AUDIT, sha256_of(candidate.table))
-        documents = {EVALUATION: document} | ({} if audit is None else {AUDIT: audit})
-        write_results(Path(output), documents, {PAGE: internal_page(document, audit)})
+        with alone_at(output):
+            audit = beside(output, AUDIT, sha256_of(candidate.table))
+            documents = {EVALUATION: document} | ({} if audit is None else {AUDIT: audit})
+            write_results(Path(output), documents, {PAGE: internal_page(document, audit)})
     return document
 
 

@@ -6,14 +6,19 @@ an earlier one when it is all there, and not before.
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from dpsynth.atomic import atomic_folder, check_apart, check_vacant
+from dpsynth.apart import check_apart
+from dpsynth.atomic import atomic_folder, check_vacant, write_private
 from dpsynth.documents import read_document, written
 from dpsynth.errors import DpsynthError, InputError
+from dpsynth.output_claim import check_writable, save_somewhere
+from dpsynth.updates import updating
 
 EVALUATION, AUDIT, PAGE = "evaluation.json", "audit.json", "internal.html"
 COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
@@ -38,6 +43,7 @@ def check_place(output: str | Path | None, overwrite: bool, name: str) -> None:
         return
     folder = Path(output)
     check_apart(folder)
+    check_writable(folder)
     if not folder.is_dir() or folder.is_symlink():
         check_vacant(folder)
         return
@@ -76,8 +82,25 @@ def beside(output: str | Path, name: str, table_sha256: str | None) -> dict[str,
     return document
 
 
+@contextmanager
+def alone_at(output: str | Path) -> Iterator[None]:
+    """Hold a folder of results while one half is read and both are written."""
+    parent = Path(os.path.abspath(output)).parent
+    with updating(parent) if parent.is_dir() else nullcontext():
+        yield
+
+
 def write_results(folder: Path, documents: Mapping[str, Any], pages: Mapping[str, str]) -> None:
-    """Write a folder for its owner only; an earlier one gives way when all is ready."""
+    """Write a folder for its owner only; an earlier one gives way when all is ready.
+
+    Raises:
+        InputError: it cannot be written; the results are saved elsewhere, and the error says where.
+    """
+    saved = save_somewhere(folder, lambda place: _write(place, documents, pages))
+    saved.require_target("the result", "What was spent on it stays spent")
+
+
+def _write(folder: Path, documents: Mapping[str, Any], pages: Mapping[str, str]) -> None:
     earlier = folder.with_name(f".{folder.name}.earlier")
     if earlier.is_dir() and {path.name for path in earlier.iterdir()} in _RESULTS:
         shutil.rmtree(earlier)  # left behind by a process that was killed
@@ -86,14 +109,11 @@ def write_results(folder: Path, documents: Mapping[str, Any], pages: Mapping[str
     if folder.is_dir():
         folder.rename(earlier)
     try:
-        with atomic_folder(folder) as temporary:
-            temporary.chmod(0o700)
+        with atomic_folder(folder, private=True) as temporary:
             for name, document in documents.items():
-                (temporary / name).write_bytes(written(document))
+                write_private(temporary / name, written(document))
             for name, page in pages.items():
-                (temporary / name).write_text(page, encoding="utf-8")
-            for path in temporary.iterdir():
-                path.chmod(0o600)
+                write_private(temporary / name, page.encode())
     except BaseException:
         if earlier.is_dir() and not folder.exists():
             earlier.rename(folder)

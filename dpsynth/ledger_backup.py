@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 
+from dpsynth.apart import check_apart
 from dpsynth.atomic import atomic_file
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_book import Book
@@ -26,14 +26,12 @@ def back_up(book: Book, target: str | Path) -> Path:
     target = Path(target)
     if book.store.shared:
         raise InputError("a ledger on PostgreSQL is backed up by the server's tools: pg_dump")
+    check_apart(target)
     if target.exists():
         raise InputError(f"{target} exists; a backup is a new file")
     try:
-        with atomic_file(target) as temporary:
-            os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
-            place = (
-                sqlite_path(book.location).absolute().as_uri()
-            )  # quotes what a URI must not hold
+        with atomic_file(target, private=True) as temporary:
+            place = sqlite_path(book.location).absolute().as_uri()  # quotes what a URI forbids
             source = sqlite3.connect(f"{place}?mode=ro", uri=True)
             copy = sqlite3.connect(temporary)
             try:

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dpsynth.atomic import atomic_file
+from dpsynth.apart import check_apart
+from dpsynth.atomic import write_atomically
 from dpsynth.documents import written
 from dpsynth.errors import InputError
 from dpsynth.ledger_accounts import Account, accounts
@@ -141,9 +142,8 @@ def exported(
         content = page(snapshot).encode()
     else:
         content = written(snapshot.to_dict())
-    with atomic_file(target) as temporary:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        temporary.write_bytes(content)
+    check_apart(target)
+    write_atomically(target, content, private=True)
     return target
 
 

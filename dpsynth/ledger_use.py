@@ -16,7 +16,7 @@ from dpsynth.charge import Charge
 from dpsynth.documents import BLOCK
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
 from dpsynth.ledger import Entry, Ledger
-from dpsynth.libraries import require_fitting
+from dpsynth.libraries import load_fitting
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.schema import Schema
@@ -68,10 +68,10 @@ def charged(
     cannot depend on how the fit went, and a ledger that is lost meanwhile loses no run.
 
     Raises:
-        InputError: a library is missing without which the fit could not be ended.
+        InputError: a library is missing, or cannot be loaded, that the fit needs to be ended.
         BudgetError: the ledger or its policy refuses; then nothing may be read.
     """
-    require_fitting()
+    load_fitting(model)
     if ledger is None:
         yield None
         return
@@ -173,7 +173,8 @@ def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
         f"dataset '{entry.dataset}'"
     )
     try:
-        ledger.fail(entry.id, "refused a cell" if refused else type(error).__name__)
+        kind = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else type(error)
+        ledger.fail(entry.id, "refused a cell" if refused else kind.__name__)
     except DpsynthError as lost:
         told = (
             f"rows may have been read: epsilon {entry.epsilon:g} is spent on dataset "

@@ -7,6 +7,7 @@ of it is torch.
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 
 from dpsynth.errors import InputError
@@ -23,6 +24,16 @@ FULL = {
 """What is imported, and what it is called where it is installed from."""
 
 _FITTING = ("torch", "opendp", "safetensors")  # to learn, to add exact noise, to save a run
+_USED = ("opendp.prelude", "safetensors.numpy", "pyarrow", "pyarrow.parquet")
+_USED_BY_NETWORKS = ("torch", "torch.optim")
+_LATER = (
+    "opendp._data",
+    "opendp.extras.polars",
+    "pyarrow.pandas_compat",
+    "pyarrow.vendored.version",
+)
+_LATER_BY_NETWORKS = ("torch._dynamo", "torch.profiler._cupti_monitor")
+"""What those import when they are first used; the names differ between versions."""
 
 
 def remedy(module: str | None) -> str | None:
@@ -33,12 +44,31 @@ def remedy(module: str | None) -> str | None:
     return f"{library} is not installed, and this needs it: pip install 'dpsynth[full]'"
 
 
-def require_fitting() -> None:
-    """Refuse to begin what could not be ended: a fit that fails half-way is charged all the same.
+def load_fitting(model: str) -> None:
+    """Import all that a fit, its noise and its saving need, so that nothing is charged in vain.
+
+    A library that is installed and cannot be loaded (a version that does not fit, a shared library
+    that is missing) would otherwise stop a fit that is paid for.
+
+    Args:
+        model: the generator's name.
 
     Raises:
-        InputError: it names the first library that is missing.
+        InputError: it names the first library that is missing or cannot be loaded.
     """
     for module in _FITTING:
         if find_spec(module) is None:
             raise InputError(f"{remedy(module)}; nothing was charged")
+    neural = model != "independent"
+    later = {*_LATER, *(_LATER_BY_NETWORKS if neural else ())}
+    for module in (*_USED, *(_USED_BY_NETWORKS if neural else ()), *sorted(later)):
+        try:
+            if module not in later or find_spec(module) is not None:
+                import_module(module)
+        except Exception as error:  # whatever a library does when it is loaded
+            library = module.partition(".")[0]
+            raise InputError(
+                f"{FULL.get(library, library)} is installed and cannot be loaded "
+                f"({type(error).__name__}); install it again: pip install --force-reinstall "
+                f"'dpsynth[full]'; nothing was charged"
+            ) from error

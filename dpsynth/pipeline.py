@@ -7,23 +7,28 @@ charged, and only then is the first row read.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from dpsynth.atomic import check_vacant
+from dpsynth.apart import check_apart
 from dpsynth.certificate import certify
 from dpsynth.codec import Codec
 from dpsynth.cohort import Cohort, read_cohort
+from dpsynth.documents import written
 from dpsynth.entropy import Entropy, OsEntropy
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
 from dpsynth.ledger_use import Use, charged, compare_source, default_ledger
+from dpsynth.libraries import load_fitting
 from dpsynth.models.base import Domain, Generator, Progress, silent
 from dpsynth.models.presets import choose, shares_of
 from dpsynth.models.registry import AUTO, DEFAULT, NAMES, check_model, generator_class
+from dpsynth.models.run_size import most_bytes
 from dpsynth.not_private import NOMINAL, STAMP, NotPrivate
+from dpsynth.output_claim import Claim, Saved, claimed
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.quality_event import with_quality
@@ -49,8 +54,18 @@ class Prepared:
     reason: str
 
     def generator(self) -> Generator:
-        """Build the unfitted generator; imports its libraries."""
+        """Build the unfitted generator; imports its libraries, also those that it uses later.
+
+        Raises:
+            InputError: one is missing, or cannot be loaded.
+        """
+        load_fitting(self.model)
         return generator_class(self.model)(self.domain)
+
+    def room(self, schema: Schema) -> int:
+        """Return more bytes than the run will take: a public fact."""
+        words = len(written(schema.to_dict()))
+        return most_bytes(self.model, self.domain, self.plan.budget) + 2 * words
 
 
 def prepare(
@@ -130,7 +145,9 @@ def fit(
             `dpsynth.publish.publish_quality` spends once; None: none will be published.
         ledger: where to charge; the default ledger if None.
         without_ledger: charge nowhere; the run is stamped, and release refuses it.
-        output: folder to save the run in; refused at once, before any charge, if it exists.
+        output: folder to save the run in; claimed before any charge, and refused if it exists,
+            cannot be written, is another fit's, or has no room. If it cannot be saved there all the
+            same, it is saved elsewhere, and the error says where.
         entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
         progress: called with a stage and its fraction done.
 
@@ -153,37 +170,37 @@ def fit(
     require_small_delta(schema, delta)
     model = prepared.model
     table = open_table(data, schema)
-    if output is not None:
-        check_vacant(output)
     unfitted = prepared.generator()
     entropy = entropy or OsEntropy()
     stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
     if without_ledger:
         stamps.append("no-ledger")
-        book = None
-    else:
-        book = ledger or default_ledger(stacklevel=3)
 
     use = Use(dataset, purpose, tier, policy)
-    with charged(book, prepared.plan, schema, model, use) as opened:
-        if book is not None and opened is not None:
-            compare_source(book, opened.entry, data)
-        cohort = _read(table, schema, prepared, entropy, progress)
-        generator = unfitted.fit(cohort, prepared.plan, entropy, progress)
-        run = Run(
-            schema=schema,
-            model=model,
-            config=generator.config(),
-            arrays=generator.arrays(),
-            certificate=certify(
-                schema, prepared.plan, model=model, charge=None if opened is None else opened.charge
-            ),
-            stamps=tuple(stamps),
-        )
-        if output is not None:
-            run.save(output)
-        if opened is not None:
-            opened.run = run.digest
+    with _claim(output, prepared, schema) as claim:
+        book = None if without_ledger else ledger or default_ledger(stacklevel=3)
+        with charged(book, prepared.plan, schema, model, use) as opened:
+            if book is not None and opened is not None:
+                compare_source(book, opened.entry, data)
+            cohort = _read(table, schema, prepared, entropy, progress)
+            generator = unfitted.fit(cohort, prepared.plan, entropy, progress)
+            run = Run(
+                schema=schema,
+                model=model,
+                config=generator.config(),
+                arrays=generator.arrays(),
+                certificate=certify(
+                    schema,
+                    prepared.plan,
+                    model=model,
+                    charge=None if opened is None else opened.charge,
+                ),
+                stamps=tuple(stamps),
+            )
+            saved = None if claim is None else claim.save(run.save)
+            if opened is not None:
+                opened.run = run.digest
+    _require_saved(saved, charged_as=None if opened is None else opened.entry.id)
     return run
 
 
@@ -222,22 +239,37 @@ def fit_not_private(
     prepared = prepare(schema, epsilon=NOMINAL.epsilon, delta=NOMINAL.delta, model=model)
     table = open_table(data, schema)
     if output is not None:
-        check_vacant(output)
+        check_apart(output)  # it may reveal patients
     entropy = entropy or OsEntropy()
-    cohort = _read(table, schema, prepared, entropy, progress)
-    terms = NotPrivate(prepared.plan)
-    generator = prepared.generator().fit(cohort, terms, entropy, progress)
-    run = Run(
-        schema=schema,
-        model=model,
-        config=generator.config(),
-        arrays=generator.arrays(),
-        certificate=None,
-        stamps=(STAMP,) if type(entropy) is OsEntropy else (STAMP, "seeded-entropy"),
-    )
-    if output is not None:
-        run.save(output)
+    with _claim(output, prepared, schema) as claim:
+        cohort = _read(table, schema, prepared, entropy, progress)
+        terms = NotPrivate(prepared.plan)
+        generator = prepared.generator().fit(cohort, terms, entropy, progress)
+        run = Run(
+            schema=schema,
+            model=model,
+            config=generator.config(),
+            arrays=generator.arrays(),
+            certificate=None,
+            stamps=(STAMP,) if type(entropy) is OsEntropy else (STAMP, "seeded-entropy"),
+        )
+        saved = None if claim is None else claim.save(run.save)
+    _require_saved(saved, charged_as=None)
     return run
+
+
+def _claim(
+    output: str | Path | None, prepared: Prepared, schema: Schema
+) -> AbstractContextManager[Claim | None]:
+    """Hold the output, and room for the run, before anything is paid."""
+    return nullcontext() if output is None else claimed(output, prepared.room(schema))
+
+
+def _require_saved(saved: Saved | None, *, charged_as: str | None) -> None:
+    """Raise an error if the run is not where it should be; by now its entry is closed."""
+    if saved is not None:
+        entry = "" if charged_as is None else f"The ledger counts it, by entry {charged_as[:12]}"
+        saved.require_target("the run", entry or "Nothing was charged")
 
 
 def _read(

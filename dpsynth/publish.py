@@ -21,7 +21,8 @@ from dpsynth.eval.questionnaire import Questionnaire
 from dpsynth.eval.tables import Source
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_office import enter_figures, spend_quality
-from dpsynth.libraries import require_fitting
+from dpsynth.libraries import load_fitting
+from dpsynth.output_claim import claimed
 from dpsynth.permission import ledger_of
 from dpsynth.quality_event import reserved
 from dpsynth.quality_file import DOCUMENT as QUALITY_FILE
@@ -30,6 +31,8 @@ from dpsynth.questions import ask
 from dpsynth.run import Run
 from dpsynth.samples import drawn_from
 from dpsynth.table import open_synthetic, open_table
+
+_ROOM = 2**20  # bytes that the figures take at most, by far
 
 
 def publish_quality(
@@ -60,8 +63,11 @@ def publish_quality(
         InputError: the run set nothing aside, or a table is wrong.
         GateError: the table was not drawn from the run, or only a part of it was.
         BudgetError: the share was spent before, or the ledger is not at hand.
+
+    If ``quality.json`` cannot be written into the run, it is saved elsewhere, and the error says
+    where.
     """
-    require_fitting()  # what is spent and not measured is lost
+    load_fitting("independent")  # no network: what is spent and not measured is lost
     folder = Path(run_folder)
     run = Run.load(folder)
     certificate = None if run.certificate is None else Certificate.from_dict(run.certificate)
@@ -89,19 +95,25 @@ def publish_quality(
     if drawn_from(folder, table) != drawn:
         raise GateError(f"{table} changed while it was read; nothing was spent, measure it again")
     book = ledger_of(run, ledger)
-    entry = spend_quality(book, run, drawn.sha256)
-    try:
-        cohort = read_cohort(real, codec, schema, entropy, lambda part: progress("asking", part))
-        answers = ask(cohort, codec.sizes, asked.questions, asked.parts, event, entropy)
-        quality = Quality.from_dict(figures(asked, answers, drawn.sha256, drawn.rows))
-        enter_figures(book, entry.id, quality_digest(quality))
-        write_quality(folder, quality)
-    except BaseException as error:
-        error.add_note(
-            Note(
-                f"rows may have been read: the share for quality of entry {entry.id} is spent, and "
-                "there are no figures to publish"
+    with claimed(folder / QUALITY_FILE, _ROOM) as claim:
+        entry = spend_quality(book, run, drawn.sha256)
+        try:
+            cohort = read_cohort(
+                real, codec, schema, entropy, lambda part: progress("asking", part)
             )
-        )
-        raise
+            answers = ask(cohort, codec.sizes, asked.questions, asked.parts, event, entropy)
+            quality = Quality.from_dict(figures(asked, answers, drawn.sha256, drawn.rows))
+            enter_figures(book, entry.id, quality_digest(quality))
+        except BaseException as error:
+            error.add_note(
+                Note(
+                    f"rows may have been read: the share for quality of entry {entry.id} is spent, "
+                    "and there are no figures to publish"
+                )
+            )
+            raise
+        saved = claim.save(lambda place: write_quality(place, quality))
+    saved.require_target(
+        "the file of figures", f"Their share of the budget, of entry {entry.id[:12]}, is spent"
+    )
     return quality

@@ -219,15 +219,13 @@ def quality_digest(quality: Quality) -> str:
     return bytes_digest(written(quality.to_dict()))
 
 
-def write_quality(folder: str | Path, quality: Quality) -> Path:
-    """Write the figures beside a run, whole or not at all.
+def write_quality(path: str | Path, quality: Quality) -> None:
+    """Write the figures into a file, whole or not at all.
 
     Raises:
-        InputError: the folder cannot be written to.
+        InputError: it cannot be written.
     """
-    path = Path(folder) / DOCUMENT
     write_atomically(path, written(quality.to_dict()))
-    return path
 
 
 def _interval(document: dict[str, Any], place: str, name: str) -> dict[str, float]:

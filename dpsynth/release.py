@@ -35,6 +35,7 @@ from dpsynth.drawing import Drawing
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.manifest import Heading, manifest
 from dpsynth.not_private import STAMP
+from dpsynth.output_claim import claimed
 from dpsynth.override import Override
 from dpsynth.permission import Permission
 from dpsynth.public_gates import judge
@@ -97,7 +98,7 @@ def release(
     permission = Permission.of(run, ledger)
     if table is not None and (rows is not None or seed is not None):
         raise InputError("a table is released as it is: give either a table, or rows and seed")
-    with atomic_folder(bundle) as temporary:
+    with claimed(bundle), atomic_folder(bundle) as temporary:
         (temporary / "data").mkdir()
         if table is None:
             drawn = _draw(run, temporary / PARQUET, rows, seed)

@@ -16,7 +16,6 @@ from dpsynth.atomic import write_atomically
 from dpsynth.documents import (
     check_format,
     check_keys,
-    file_digest,
     names,
     read_document,
     several,
@@ -29,6 +28,7 @@ from dpsynth.run import Run
 from dpsynth.sampler import Sampler, default_rows
 from dpsynth.table import check_output, write_table
 from dpsynth.table_checks import table_kind
+from dpsynth.updates import updating
 
 FORMAT, VERSION = "dpsynth-replicates", 1
 DOCUMENT = "replicates.json"
@@ -101,8 +101,8 @@ def write_replicates(
     done = []
     for number, path in enumerate(paths, start=1):
         frames = made.frames(number, wanted, where=where)
-        write_table(frames, path, run.schema, overwrite=overwrite)
-        found = Replicate(path.name, file_digest(path), wanted, made.seed, number, where)
+        sha256 = write_table(frames, path, run.schema, overwrite=overwrite)
+        found = Replicate(path.name, sha256, wanted, made.seed, number, where)
         _record(Path(folder), found)
         done.append(found)
         if progress is not None:
@@ -141,9 +141,10 @@ def read_replicates(folder: str | Path) -> tuple[Replicate, ...]:
 
 
 def _record(folder: Path, drawn: Replicate) -> None:
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "replicates": [asdict(item) for item in (*read_replicates(folder), drawn)],
-    }
-    write_atomically(folder / DOCUMENT, written(document))
+    with updating(folder):
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "replicates": [asdict(item) for item in (*read_replicates(folder), drawn)],
+        }
+        write_atomically(folder / DOCUMENT, written(document))

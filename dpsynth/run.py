@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.atomic import atomic_folder
+from dpsynth.atomic import atomic_folder, write_private
 from dpsynth.certificate import Certificate
 from dpsynth.documents import (
     as_object,
@@ -85,13 +85,17 @@ class Run:
     def save(self, folder: str | Path) -> Path:
         """Write the run into a new folder, whole or not at all.
 
+        The run of a fit without privacy is for its owner alone.
+
         Raises:
             InputError: the folder exists or cannot be written, or an array is not plain numbers.
         """
         state = self._state()
-        with atomic_folder(folder) as temporary:
-            (temporary / STATE).write_bytes(state)
-            (temporary / DOCUMENT).write_bytes(written(self._document(state)))
+        private = self.certificate is None
+        write = write_private if private else Path.write_bytes
+        with atomic_folder(folder, private=private) as temporary:
+            write(temporary / STATE, state)
+            write(temporary / DOCUMENT, written(self._document(state)))
         return Path(folder)
 
     def sample(

@@ -25,6 +25,7 @@ from dpsynth.documents import (
     written,
 )
 from dpsynth.errors import GateError, InputError
+from dpsynth.updates import updating
 
 FORMAT, VERSION = "dpsynth-samples", 1
 DOCUMENT = "samples.json"
@@ -64,8 +65,18 @@ def record_sample(
     seed: int,
     condition: str | None = None,
     plain: bool = False,
+    sha256: str | None = None,
 ) -> str:
-    """Record a table that was just drawn from the run in ``folder``.
+    """Record a table that was just drawn from the run in ``folder``; several may do so at once.
+
+    Args:
+        folder: the run.
+        table: the file.
+        rows: of it.
+        seed: of the sampling.
+        condition: that its rows satisfy.
+        plain: whether they are independent draws.
+        sha256: of what was written, if it is known: the file may have been replaced since.
 
     Returns:
         The table's SHA-256 (hex).
@@ -76,13 +87,14 @@ def record_sample(
     """
     folder, table = Path(folder), Path(table)
     require_plain_file(table)
-    drawn = Sample(table.name, file_digest(table), rows, seed, condition, plain)
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "samples": [asdict(sample) for sample in (*read_samples(folder), drawn)],
-    }
-    write_atomically(folder / DOCUMENT, written(document))
+    drawn = Sample(table.name, sha256 or file_digest(table), rows, seed, condition, plain)
+    with updating(folder):
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "samples": [asdict(sample) for sample in (*read_samples(folder), drawn)],
+        }
+        write_atomically(folder / DOCUMENT, written(document))
     return drawn.sha256
 
 

@@ -2,7 +2,8 @@
 
 A document is data. YAML is read by the safe loader's rules without tags; aliases are allowed, so
 that columns can share a list, but their expansion is counted before anything is built ("billion
-laughs"); a key that occurs twice is a mistake, in YAML as in JSON.
+laughs"); a key that occurs twice is a mistake, in YAML as in JSON. So is a plain word that the
+versions of YAML read differently.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import yaml
 from dpsynth.atomic import write_atomically
 from dpsynth.errors import InputError, Problem, SchemaError
 from dpsynth.schema_wording import did_you_mean, listed, shown
+from dpsynth.yaml_scalars import ambiguity
 
 LARGEST_FILE = 4 * 2**20
 MOST_NODES = 200_000
@@ -201,13 +203,17 @@ def _check_events(text: str, source: str) -> None:
 
 
 def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: str) -> int:
-    """Count the values that a node stands for with its aliases expanded; note repeated keys."""
+    """Count the values that a node stands for with its aliases expanded; note its mistakes."""
     if id(node) in known:
         if known[id(node)] < 0:
             raise _at(source, node.start_mark, "an alias contains itself; write the values out")
         return known[id(node)]
     known[id(node)] = -1
     weight = 1
+    if isinstance(node, yaml.ScalarNode) and len(problems) < MOST_REPEATS:
+        what = ambiguity(node)
+        if what is not None:
+            problems.append(Problem(f"line {node.start_mark.line + 1}", what))
     children = [] if isinstance(node, yaml.ScalarNode) else node.value
     if isinstance(node, yaml.MappingNode):
         lines: dict[str, int] = {}

@@ -5,16 +5,17 @@ Internal: features are about real people; see `dpsynth.shadow_fits`.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from dpsynth.atomic import atomic_file, check_apart
+from dpsynth.apart import check_apart
+from dpsynth.atomic import write_atomically
 from dpsynth.documents import read_document, written
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.eval.shadows import Shadow
+from dpsynth.os_errors import reason
 from dpsynth.shadow_design import Design, Fitted
 
 FORMAT, VERSION = "dpsynth-shadow", 1
@@ -50,8 +51,7 @@ class ShadowFolder:
             place.chmod(0o700)
         except OSError as error:
             raise InputError(
-                f"the folder {place} cannot be made ({type(error).__name__}); choose another one "
-                "for shadow models"
+                f"the folder {place} for shadow models cannot be made: {reason(error)}"
             ) from None
         kept = cls(place, design.name, (len(design.exposed.units), design.sight.width))
         kept._write("settings.json", written({"internal": True, **design.settings}))
@@ -81,10 +81,7 @@ class ShadowFolder:
         self._write(_NAME.format(one.shadow.number), written(document))
 
     def _write(self, name: str, content: bytes) -> None:
-        with atomic_file(self.place / name) as temporary:
-            handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
+        write_atomically(self.place / name, content, private=True)
 
     def _one(self, path: Path) -> Fitted | None:
         try:

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.atomic import atomic_folder, check_vacant
+from dpsynth.apart import check_apart
+from dpsynth.atomic import atomic_folder, check_vacant, write_private
 from dpsynth.cohort import NO_KEY, Keys
 from dpsynth.entropy import OsEntropy
 from dpsynth.errors import DpsynthWarning, InputError, TableError
@@ -155,14 +156,16 @@ def _written(
     progress: Progress,
 ) -> dict[int, str]:
     """Write a folder with one file a side; return their names."""
+    check_apart(output)
     check_vacant(output)
     table, path = open_table(data, schema), Path(data)
     dealt = _dealt(table, schema, holdout, seed, lambda part: progress(part / 2), opt_out)
     suffix = table_kind(path)
     names = {_IN_TRAIN: TRAIN + suffix} | ({_IN_HOLDOUT: HOLDOUT + suffix} if holdout else {})
-    with atomic_folder(output) as folder:
-        folder.chmod(0o700)
+    with atomic_folder(output, private=True) as folder:
         outputs = {side: folder / name for side, name in names.items()}
+        for one in outputs.values():
+            write_private(one, b"")  # real rows are for their owner alone, from the first
         deal(path, schema.dialect, dealt, outputs, lambda part: progress((1 + part) / 2))
     return names
 

@@ -147,7 +147,6 @@ class Sample:
         frames = Sampler.of(run).frames(
             rows, seed=seed, progress=lambda part: told("drawing", part)
         )
-        write_table(frames, order.table, run.schema, overwrite=True)
-        order.table.chmod(0o600)
-        record_sample(order.run, order.table, rows=rows, seed=seed)
+        sha256 = write_table(frames, order.table, run.schema, overwrite=True, private=True)
+        record_sample(order.run, order.table, rows=rows, seed=seed, sha256=sha256)
         return []

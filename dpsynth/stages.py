@@ -18,11 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpsynth.atomic import check_apart, check_vacant, remove_leftovers
+from dpsynth.apart import check_apart
+from dpsynth.atomic import check_vacant
 from dpsynth.audit import check_canaries
 from dpsynth.documents import file_digest
 from dpsynth.errors import GateError, InputError, Note
 from dpsynth.order import Order
+from dpsynth.output_claim import check_writable
 from dpsynth.settings import Settings
 from dpsynth.stage import Job, Progress, Stage
 from dpsynth.stage_bundle import Release
@@ -36,6 +38,7 @@ from dpsynth.stage_internal import (
 )
 from dpsynth.stage_tables import Sample, Split
 from dpsynth.table_checks import check_file
+from dpsynth.temporaries import remove_leftovers
 from dpsynth.work_folder import SETTINGS, Log, WorkFolder, check_place
 
 if TYPE_CHECKING:
@@ -244,8 +247,11 @@ def _check(order: Order) -> None:
     if told.opt_out is not None:
         check_file(told.opt_out)
     check_canaries(told.canaries)
-    check_apart(order.internal)
+    check_apart(order.internal, order.bundle, order.run)
+    check_apart(told.work_folder, order.bundle)
     check_place(told.work_folder)
+    for path in (order.internal, order.bundle, order.run):
+        check_writable(path)
     log = Log.read(told.work_folder)
     known = set() if log is None else set(log.stages)
     if "evaluate" not in known:

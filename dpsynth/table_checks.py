@@ -5,10 +5,12 @@ Messages quote declared names only, never the file's: a file without a header ha
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dpsynth.errors import TableError
+from dpsynth.os_errors import cannot_read
 
 CHUNK = 65_536  # rows
 CHUNK_CELLS = 2**22  # fewer rows where columns are many, to keep within a few hundred MB
@@ -35,21 +37,28 @@ def chunk_rows(columns: int) -> int:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a path that is no readable file, or an empty one.
+    """Refuse a path that is no readable file, or an empty one; a pipe is not even opened.
 
     Raises:
         TableError: with the reason.
     """
-    if path.is_dir():
-        raise TableError(f"{path} is a folder; name a file that ends in {', '.join(SUFFIXES)}")
-    if not path.exists():
-        raise TableError(f"{path}: there is no such file")
     try:
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise TableError(f"{path} is a folder; name a file that ends in {', '.join(SUFFIXES)}")
+        if not stat.S_ISREG(kind):
+            raise TableError(
+                f"{path} is a pipe or a device, not a file: a table is read more than once; write "
+                "it to a file first, and name that"
+            )
         with path.open("rb") as file:
             if not file.read(1):
                 raise TableError(f"{path} is empty")
-    except OSError as error:
-        raise TableError(f"{path} cannot be read: {error.strerror}") from None
+    except FileNotFoundError:
+        hint = "" if str(path) != "-" else "; a table is not read from standard input: name a file"
+        raise TableError(f"{path}: there is no such file{hint}") from None
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+        raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
 
 
 def check_names(found: Sequence[str], needed: Sequence[str], place: str, hint: str = "") -> None:

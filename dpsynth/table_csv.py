@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.errors import TableError
+from dpsynth.os_errors import cannot_read
 from dpsynth.schema import Dialect
 from dpsynth.schema_wording import printable
 from dpsynth.table_checks import Progress, check_names, chunk_rows, no_rows
@@ -168,7 +169,9 @@ def _rows(
             f"{path} line {reader.line_num}: the quotes do not match the declared dialect "
             f"({reason})"
         ) from None
-    except (EOFError, OSError, zlib.error):
+    except (EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of gzip
+            raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
         raise TableError(f"{path}, after line {reader.line_num}: damaged or cut off") from None
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.atomic import atomic_file, check_vacant
+from dpsynth.documents import file_digest
 from dpsynth.lattice import lattice_of
 from dpsynth.schema import Column, Schema
 from dpsynth.table_checks import CHUNK, table_kind
@@ -26,14 +27,23 @@ Sink = Any  # a binary file that is only written to
 
 
 def write_table(
-    frames: Iterable[pd.DataFrame], path: str | Path, schema: Schema, *, overwrite: bool = False
-) -> None:
+    frames: Iterable[pd.DataFrame],
+    path: str | Path,
+    schema: Schema,
+    *,
+    overwrite: bool = False,
+    private: bool = False,
+) -> str:
     """Write decoded frames as one table, by the suffix .csv, .csv.gz or .parquet.
 
     CSV follows RFC 4180 but for line ends of one byte (LF), whatever the dialect of the source: a
     missing cell is empty, numbers have the decimals of their lattice, dates are ISO 8601, truth
     values are true and false. Parquet holds int64, double, bool, string, date32 and timestamp[us].
-    Bytes depend on the rows alone, not on how they were cut into frames.
+    Bytes depend on the rows alone, not on how they were cut into frames. With ``private``, the file
+    is for its owner alone.
+
+    Returns:
+        The SHA-256 (hex) of the file.
 
     Raises:
         TableError: the suffix is unknown; checked before the first frame is asked for.
@@ -42,12 +52,11 @@ def write_table(
     """
     target = Path(path)
     check_output(target, overwrite=overwrite)
-    with atomic_file(target) as temporary:
+    with atomic_file(target, new=not overwrite, private=private) as temporary:
         with temporary.open("wb") as file, _WRITERS[table_kind(target)](file, schema) as put:
             for block in _blocks(frames, schema):
                 put(block)
-        if not overwrite:
-            check_vacant(target)
+        return file_digest(temporary)  # of these rows, whoever may replace the file later
 
 
 def table_digests(

@@ -13,13 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from dpsynth.atomic import (
-    atomic_file,
-    check_apart,
-    check_vacant,
-    is_leftover,
-    remove_leftovers,
-)
+from dpsynth.apart import check_apart
+from dpsynth.atomic import check_vacant, write_atomically
 from dpsynth.documents import (
     as_object,
     check_format,
@@ -31,7 +26,9 @@ from dpsynth.documents import (
 )
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.ledger_marks import Mark
+from dpsynth.os_errors import described
 from dpsynth.schema_wording import shown
+from dpsynth.temporaries import is_leftover, remove_leftovers
 
 FORMAT, VERSION = "dpsynth-stages", 1
 DOCUMENT, SETTINGS, SCHEMA, LOCK = "stages.json", "settings.yaml", "fitted.schema.yaml", ".lock"
@@ -136,10 +133,12 @@ class WorkFolder:
             (folder / LOCK).touch(0o600)
             lock = (folder / LOCK).open("ab")
         except OSError as error:
-            raise InputError(f"work folder {folder} cannot be written: {error.strerror}") from error
+            raise InputError(
+                f"work folder {folder} cannot be written: {described(error)}"
+            ) from error
         with lock:
             _lock(lock.fileno(), folder)
-            remove_leftovers(folder)
+            remove_leftovers(folder, alone=True)
             log = Log.read(folder)
             work = cls(folder, log or Log(seed))
             if log is None:
@@ -151,9 +150,7 @@ class WorkFolder:
 
     def write(self, name: str, content: bytes) -> Path:
         """Write a file for its owner alone, in one step."""
-        with atomic_file(self.path / name) as temporary:
-            temporary.touch(0o600)
-            temporary.write_bytes(content)
+        write_atomically(self.path / name, content, private=True)
         return self.path / name
 
     def record(self, stage: str) -> Record | None:

@@ -14,7 +14,10 @@ from typing import Any
 
 import yaml
 
-from dpsynth.errors import InputError
+from dpsynth.errors import InputError, SchemaError
+from dpsynth.os_errors import cannot_read
+from dpsynth.plain_files import refusal
+from dpsynth.schema_files import parse_yaml
 from dpsynth.schema_wording import did_you_mean
 
 Measures = Mapping[str, Mapping[str, Any]]
@@ -105,13 +108,14 @@ def gates(path: str | Path | None = None) -> tuple[Gate, ...]:
     if path is None:
         return tuple(found.values())
     try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        if Path(path).exists() and not Path(path).is_file():
+            raise InputError(f"{path} is no plain file; write the gates to a file, and name that")
+        document = parse_yaml(Path(path).read_bytes(), str(path))
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
-        raise InputError(
-            f"{path} is no YAML; `dpsynth evaluate --show-gates` prints a file to start from"
-        ) from None
+        raise InputError(f"{path} cannot be read: {cannot_read(error)}") from None
+    except SchemaError as error:
+        title = f"{path}, which should hold gates (dpsynth evaluate --show-gates prints some), has"
+        raise refusal(title, error.problems) from None
     _take(found, _read(document, str(path)))
     return tuple(found.values())
 

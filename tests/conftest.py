@@ -17,6 +17,7 @@ import pytest
 from dpsynth.certificate import certify
 from dpsynth.charge import Charge
 from dpsynth.cli import main
+from dpsynth.cli.signals import ASKED as NAMES
 from dpsynth.codec import Codec
 from dpsynth.documents import written
 from dpsynth.errors import VerificationError
@@ -28,6 +29,7 @@ from dpsynth.run import Run
 from dpsynth.schema import Schema
 from dpsynth.verify import verify
 
+ASKED = tuple(getattr(signal, name) for name in NAMES)
 BASIS = "protocol of the study"
 
 EVERY_TYPE: dict[str, Any] = {
@@ -289,7 +291,7 @@ def command_line(
     shutil.copyfile(new_ledger, tmp_path / "ledger.sqlite")
     for name in ("DEBUG", "DATASET", "POLICY", "KEY_PASSPHRASE"):
         monkeypatch.delenv(f"DPSYNTH_{name}", raising=False)
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in ASKED}
 
     def run(*arguments: object) -> Outcome:
         capsys.readouterr()
@@ -300,4 +302,5 @@ def command_line(
         return Outcome(stopped.value.code, found.out, found.err)
 
     yield run
-    signal.signal(signal.SIGTERM, handler)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)

@@ -169,13 +169,18 @@ def test_of_two_who_write_a_new_file_at_once_one_succeeds(
     assert (tmp_path / "file").read_bytes() == b"first" and os.listdir(tmp_path) == ["file"]
 
 
-def test_a_file_system_without_links_is_named(
+def test_a_file_system_without_links_replaces_nothing_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(source: Path, target: Path) -> None:
         raise OSError(errno.ENOTSUP, "not supported", str(source), None, str(target))
 
     monkeypatch.setattr(os, "link", refused)
-    with pytest.raises(InputError, match="its file system cannot keep such a file safely"):
-        atomic.write_new(tmp_path / "file", b"first")
-    assert os.listdir(tmp_path) == []
+    atomic.write_new(tmp_path / "t", b"x")
+    assert (tmp_path / "t").read_bytes() == b"x" and os.listdir(tmp_path) == ["t"]
+    with (
+        pytest.raises(InputError, match="it exists"),
+        atomic.atomic_file(tmp_path / "t", new=True) as temporary,
+    ):
+        temporary.write_bytes(b"another")
+    assert (tmp_path / "t").read_bytes() == b"x" and os.listdir(tmp_path) == ["t"]

@@ -314,7 +314,7 @@ def test_a_polite_kill_is_an_interrupt(
 
     monkeypatch.setattr("dpsynth.models.independent.Independent.fit", killed)
     ended = cli("fit", "demo", cohort, *BUDGET, "--model", "independent", "-o", "run")
-    assert ended.code == 130 and "interrupted" in ended.err and "epsilon 3" in ended.err
+    assert ended.code == 143 and "interrupted" in ended.err and "epsilon 3" in ended.err
     assert [entry.status for entry in Ledger().entries()] == ["failed"]
 
 

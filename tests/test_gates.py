@@ -81,7 +81,7 @@ def test_a_file_replaces_adds_and_switches_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[", "no YAML"),
+        ("[", "not YAML"),
         ("gates: []", "version and gates"),
         ("version: 2\ngates: []", "version is 1"),
         ("version: 1\ngates: [{at_most: 1, reason: r}]", "has a key"),

@@ -22,7 +22,7 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
-from dpsynth.libraries import FULL, remedy, require_fitting
+from dpsynth.libraries import FULL, load_fitting, remedy
 from dpsynth.simulate import simulate
 
 ROOT = Path(__file__).parents[1]
@@ -94,10 +94,10 @@ def test_a_library_is_named_as_pip_knows_it() -> None:
 def test_a_fit_that_could_not_end_is_refused_before_it_is_charged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    require_fitting()
+    load_fitting("mixture")
     monkeypatch.setitem(sys.modules, "opendp", None)
     with pytest.raises(InputError, match="opendp is not installed.*; nothing was charged"):
-        require_fitting()
+        load_fitting("mixture")
 
 
 @pytest.mark.parametrize("model", ["independent", "tvae"])

@@ -453,7 +453,7 @@ def measured(_measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def edited(run: Path, **change: Any) -> None:
     quality = read_quality(run)
     assert quality is not None
-    write_quality(run, replace(quality, **change))
+    write_quality(run / "quality.json", replace(quality, **change))
 
 
 def test_paid_figures_travel_along(measured: Measured, tmp_path: Path) -> None:

@@ -1,26 +1,29 @@
 """The command line. Commands import what they need when they run, so that ``--help`` is quick.
 
-Exit codes: 0 done, 1 unexpected, 2 usage or bad input, 3 a gate failed, 4 the budget or policy
-refuses, 5 verification failed, 130 interrupted.
+Exit codes: 0 done, 1 unexpected, 2 usage, bad input, or an output that cannot be written, 3 a gate
+failed, 4 the budget or policy refuses, 5 verification failed, 130 interrupted, 128 and a signal's
+number ended by it (143 SIGTERM, 129 SIGHUP, 131 SIGQUIT; 141 where the reader of a pipe ended).
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import signal
 import sys
 import traceback
 import warnings
 from importlib import import_module
-from types import FrameType
 from typing import Any
 
 import click
 
 from dpsynth import __version__
 from dpsynth.environment import require_none_blank
+from dpsynth.cli.signals import exit_code, unwind_on_signals
+from dpsynth.cli.streams import make_lenient, stdout_problem
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note
 from dpsynth.libraries import remedy
+from dpsynth.os_errors import described
 from dpsynth.schema_wording import did_you_mean
 
 _COMMANDS = {
@@ -55,8 +58,8 @@ The same by hand, without evaluation and audit:
   dpsynth sample  run/ --rows 100000 -o synthetic.parquet
   dpsynth release run/ -o bundle/
 
-Exit codes: 0 done, 1 unexpected, 2 bad input, 3 a gate failed, 4 the budget refuses,
-5 verification failed, 130 interrupted.
+Exit codes: 0 done, 1 unexpected, 2 bad input or output, 3 a gate failed, 4 the budget refuses,
+5 verification failed, 130 interrupted, 128 + a signal's number ended by that signal.
 """
 
 
@@ -101,7 +104,8 @@ def main(arguments: list[str] | None = None) -> None:
     An unexpected error shows where it happened, not what it says: a library's message may quote a
     cell. Set DPSYNTH_DEBUG=1 to see it whole.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    make_lenient()
+    unwind_on_signals()
     _show_warnings()
     try:
         code = commands.main(arguments, prog_name="dpsynth", standalone_mode=False)
@@ -116,10 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort) as stop:
         _say("interrupted", stop.__context__ if isinstance(stop, click.Abort) else stop)
-        code = 130
-    except BrokenPipeError:
-        sys.stdout = None  # nobody reads: nothing to flush at exit
-        code = 1
+        code = exit_code(stop)
     except MemoryError:
         _say("out of memory; use a machine with more of it, or a schema with fewer columns", None)
         code = 1
@@ -127,9 +128,11 @@ def main(arguments: list[str] | None = None) -> None:
         told = remedy(error.name) if isinstance(error, ModuleNotFoundError) else None
         if told is None and os.environ.get("DPSYNTH_DEBUG"):
             raise
+        if told is None and isinstance(error, OSError) and error.errno is not None:
+            told = _system_error(error)
         _say(told or _withheld(error), error)
         code = 2 if told else 1
-    sys.exit(code)
+    sys.exit(code or _unshown())
 
 
 def _show_warnings() -> None:
@@ -146,9 +149,26 @@ def _show_warnings() -> None:
     warnings.showwarning = show
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Treat a polite kill like an interrupt from the keyboard, so that the ledger is closed."""
-    raise KeyboardInterrupt
+def _unshown() -> int:
+    """Say that a result could not be shown; return the exit code, 0 if it was."""
+    problem = stdout_problem()
+    if problem is None:
+        return 0
+    if problem.errno == errno.EPIPE:  # as of any program whose reader ended first
+        return 141
+    _say(
+        f"the result could not be written to standard output: {described(problem)}; everything "
+        "else was done",
+        None,
+    )
+    return 2
+
+
+def _system_error(error: OSError) -> str:
+    """Word an error of a file or drive that nothing closer to it has worded."""
+    name = error.filename
+    place = f"{os.fsdecode(name)}: " if isinstance(name, str | bytes) else ""
+    return f"{place}{described(error)}; check the file and its disk or drive, and try again"
 
 
 def _withheld(error: Exception) -> str:

@@ -53,6 +53,7 @@ def sample(
     each replicate is drawn from what that learned. It costs time (a refit takes as long as the fit)
     and no budget. Replicates show how uncertain estimates are; they cannot be released.
     """
+    from dpsynth.apart import check_apart
     from dpsynth.run import Run
     from dpsynth.sampler import Sampler, default_rows, fresh_seed
     from dpsynth.samples import record_sample
@@ -70,9 +71,20 @@ def sample(
         frames = Sampler.of(loaded, where=where, plain=plain).frames(
             wanted, seed=chosen, progress=lambda part: console.progress("sampling", part)
         )
-        write_table(frames, Path(output), loaded.schema, overwrite=force)
-        digest = record_sample(
-            Path(run), Path(output), rows=wanted, seed=chosen, condition=where, plain=plain
+        unprotected = loaded.certificate is None
+        if unprotected:
+            check_apart(output)
+        digest = write_table(
+            frames, Path(output), loaded.schema, overwrite=force, private=unprotected
+        )
+        record_sample(
+            Path(run),
+            Path(output),
+            rows=wanted,
+            seed=chosen,
+            condition=where,
+            plain=plain,
+            sha256=digest,
         )
         values = {
             "table": output,

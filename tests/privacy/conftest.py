@@ -22,11 +22,13 @@ import pandas as pd
 import pytest
 import yaml
 
+from dpsynth.cli.signals import ASKED as NAMES
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import Preset
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema import Schema
 
+ASKED = tuple(getattr(signal, name) for name in NAMES)
 BASIS = {"bounds_basis": "protocol of the study"}
 VISITED = {"minimum": "2015-01-01", "maximum": "2020-12-31"}
 
@@ -185,7 +187,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, new_ledger: Path) -> Shell:
             shutil.copyfile(new_ledger, folder / "ledger.sqlite")
         handler = logging.StreamHandler(err)
         handler.setLevel(logging.WARNING)
-        before = signal.getsignal(signal.SIGTERM)
+        before = {number: signal.getsignal(number) for number in ASKED}
         logging.getLogger().addHandler(handler)
         code: Any = 0
         try:
@@ -211,7 +213,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, new_ledger: Path) -> Shell:
             code = 1
         finally:
             logging.getLogger().removeHandler(handler)
-            signal.signal(signal.SIGTERM, before)
+            for number, kept in before.items():
+                signal.signal(number, kept)
         return Said(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
 
     return run

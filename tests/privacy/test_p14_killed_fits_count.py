@@ -127,7 +127,7 @@ def test_a_run_that_is_written_in_place_is_caught(
     """Broken twin: files appear one by one in the run's own folder, and stay there."""
 
     @contextmanager
-    def in_place(folder: str | Path) -> Iterator[Path]:
+    def in_place(folder: str | Path, **_: object) -> Iterator[Path]:
         Path(folder).mkdir()
         yield Path(folder)
         raise KeyboardInterrupt

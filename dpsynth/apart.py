@@ -1,0 +1,43 @@
+"""Private files stay apart from what is given away: they never lie in a run or a bundle."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from dpsynth.errors import InputError
+
+_RELEASED = ("run.json", "state.safetensors", "datapackage.json", "privacy.json")
+
+
+def check_apart(path: str | Path, *released: Path) -> None:
+    """Refuse a place for internal files in something that others are given, links followed.
+
+    Args:
+        path: the file or folder to be written; a folder that is there may itself be a bundle.
+        released: runs and bundles that will be made, at paths where there may be nothing yet.
+
+    Raises:
+        InputError: the place, or a folder above it, is or will be a run or a bundle.
+    """
+    future = {one for folder in released for one in _both_ways(folder)}
+    for place in _both_ways(Path(path)):
+        for folder in (place, *place.parents):
+            if folder in future:
+                raise InputError(
+                    f"{path} lies in {folder}, which others will be given: what is computed from "
+                    "real rows does not go into a run or a bundle; choose another place"
+                )
+            for name in _RELEASED:
+                if os.path.lexists(folder / name):
+                    raise InputError(
+                        f"{path} lies in {folder}, which holds {name}: what is computed from real "
+                        "rows does not go into a run or a bundle; choose another place"
+                    )
+
+
+def _both_ways(path: Path) -> Iterator[Path]:
+    """Yield a path as it is written, and where its links lead."""
+    yield Path(os.path.abspath(path))
+    yield Path(os.path.realpath(path))
