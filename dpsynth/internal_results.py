@@ -76,6 +76,11 @@ def beside(output: str | Path, name: str, table_sha256: str | None) -> dict[str,
     return document
 
 
+def reason(error: Exception) -> str:
+    """Say why something could not be done; a text that is not dpsynth's own may quote a cell."""
+    return str(error) if isinstance(error, DpsynthError) else f"unexpected {type(error).__name__}"
+
+
 def write_results(folder: Path, documents: Mapping[str, Any], pages: Mapping[str, str]) -> None:
     """Write a folder for its owner only; an earlier one gives way when all is ready."""
     earlier = folder.with_name(f".{folder.name}.earlier")

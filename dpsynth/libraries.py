@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from dpsynth.errors import InputError
+from dpsynth.noise_source import LEAST, installed, too_old
 
 FULL = {
     "lifelines": "lifelines",
@@ -37,8 +38,14 @@ def require_fitting() -> None:
     """Refuse to begin what could not be ended: a fit that fails half-way is charged all the same.
 
     Raises:
-        InputError: it names the first library that is missing.
+        InputError: it names the first library that is missing, or whose noise is known to be wrong.
     """
     for module in _FITTING:
         if find_spec(module) is None:
             raise InputError(f"{remedy(module)}; nothing was charged")
+        if too_old(module, found := installed(module)):
+            least = ".".join(map(str, LEAST[module]))
+            raise InputError(
+                f"{module} {found} draws noise that is biased; nothing was charged. Install "
+                f"{least} or later: pip install '{module}>={least}'"
+            )

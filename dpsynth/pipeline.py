@@ -176,7 +176,11 @@ def fit(
             config=generator.config(),
             arrays=generator.arrays(),
             certificate=certify(
-                schema, prepared.plan, model=model, charge=None if opened is None else opened.charge
+                schema,
+                prepared.plan,
+                model=model,
+                charge=None if opened is None else opened.charge,
+                seeded=type(entropy) is not OsEntropy,
             ),
             stamps=tuple(stamps),
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dpsynth.errors import TableError
+from dpsynth.errors import NoRowsError, TableError
 
 CHUNK = 65_536  # rows
 CHUNK_CELLS = 2**22  # fewer rows where columns are many, to keep within a few hundred MB
@@ -72,9 +72,9 @@ def check_names(found: Sequence[str], needed: Sequence[str], place: str, hint: s
         )
 
 
-def no_rows(place: str) -> TableError:
+def no_rows(place: str) -> NoRowsError:
     """Word the error for a table that is nothing but a header."""
-    return TableError(f"{place} has a header and no rows")
+    return NoRowsError(f"{place} has a header and no rows")
 
 
 def float_keys(place: str, column: str) -> TableError:
