@@ -36,6 +36,7 @@ from dpsynth.internal_results import (
     alone_at,
     beside,
     check_place,
+    reason,
     write_results,
 )
 from dpsynth.run import Run, run_digest
@@ -125,6 +126,7 @@ def audit_run(
     seed: int = 0,
     output: str | Path | None = None,
     overwrite: bool = False,
+    tolerant: bool = False,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Attack a table, a training, or both; play the controls; write what was found.
@@ -140,6 +142,9 @@ def audit_run(
         output: folder to write ``audit.json`` and ``internal.html`` into, for its owner only; an
             evaluation of the same table that is there stays, and shares the page.
         overwrite: put it in the place of an earlier audit there, when all is done.
+        tolerant: where real rows cannot be attacked, for whatever reason that lies in them, say so
+            in the document (``not_done``), and go on with the training. Whether the training is
+            audited, which is public, then does not depend on real rows.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -165,20 +170,15 @@ def audit_run(
         beside(output, EVALUATION, sha256)
     schema.require_complete()
     attacks, played, tables = dict[str, Attack](), list[Control](), None
-    seconds = dict[str, float]()
+    seconds, not_done = dict[str, float](), None
     rng = np.random.default_rng(seed)
     if real is not None:
-        progress("reading", 0.0)
-        tables = Tables.read(schema, real.source, real.candidate.table, real.holdout)
-        if deep is not None:  # first: it is what a budget of minutes may be too small for
-            started = time.monotonic()
-            shadows = deep(tables, progress)
-            seconds["shadows"] = time.monotonic() - started
-        run = real.candidate.run
-        started = time.monotonic()
-        found, played = attacked(tables, claim=_claim(run), seed=seed, progress=progress)
-        attacks |= found | ({} if deep is None else {"shadows": shadows})
-        seconds["table"] = time.monotonic() - started
+        try:
+            tables, attacks, played = _attacked(schema, real, deep, seed, seconds, progress)
+        except Exception as error:
+            if not tolerant:
+                raise
+            not_done = reason(error)
     progress("controls", 0.0)
     fitted = fitted_controls(rng, progress)
     if trained is not None:
@@ -196,7 +196,10 @@ def audit_run(
     )
     document |= {"run": _facts(real, trained), "dpsynth": __version__}
     document["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
-    if real is not None:
+    if not_done is not None:
+        document["not_done"] = {"reason": not_done, "sha256": sha256}
+        document["notes"].append(f"The table was not attacked: {not_done}")
+    elif real is not None:
         described = document["tables"]
         described["source"]["name"] = name_of(real.source)
         described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
@@ -208,6 +211,29 @@ def audit_run(
             documents = {AUDIT: document} | ({} if evaluation is None else {EVALUATION: evaluation})
             write_results(Path(output), documents, {PAGE: internal_page(evaluation, document)})
     return document
+
+
+def _attacked(
+    schema: Schema,
+    real: Real,
+    deep: Deep | None,
+    seed: int,
+    seconds: dict[str, float],
+    progress: Progress,
+) -> tuple[Tables, dict[str, Attack], list[Control]]:
+    """Attack a table that real people are behind; note how long it took."""
+    progress("reading", 0.0)
+    tables = Tables.read(schema, real.source, real.candidate.table, real.holdout)
+    shadows = dict[str, Attack]()
+    if deep is not None:  # first: it is what a budget of minutes may be too small for
+        started = time.monotonic()
+        shadows["shadows"] = deep(tables, progress)
+        seconds["shadows"] = time.monotonic() - started
+    started = time.monotonic()
+    claim = _claim(real.candidate.run)
+    found, played = attacked(tables, claim=claim, seed=seed, progress=progress)
+    seconds["table"] = time.monotonic() - started
+    return tables, found | shadows, list(played)
 
 
 def _training(trained: Trained, fitted: Sequence[Control], seed: int, progress: Progress) -> Attack:

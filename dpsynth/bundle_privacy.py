@@ -29,6 +29,7 @@ def check_certificate(
             *_events_paid(certificate, schema),
             *_accounted(certificate),
             *_charged(certificate),
+            *_drawn(certificate),
             *_wording(certificate, schema),
             *_against_drawing(certificate, drawing),
         )
@@ -45,6 +46,11 @@ def _against_schema(certificate: Certificate, schema: Schema) -> list[str]:
     return [
         f"{name} is not that of schema.json" for name, (one, two) in pairs.items() if one != two
     ]
+
+
+def _drawn(certificate: Certificate) -> list[str]:
+    """Refuse noise of another library, or of a version that is known to draw it wrongly."""
+    return [f"noise: {one.fault}" for one in certificate.noise if one.fault is not None]
 
 
 def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:

@@ -8,7 +8,6 @@ number out of range is no certificate.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +19,7 @@ from dpsynth.documents import (
     digest,
     names,
     number,
+    several,
     text,
     texts,
     version_text,
@@ -27,13 +27,14 @@ from dpsynth.documents import (
 )
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.events import Event, event_from_dict
+from dpsynth.noise_source import NoiseSource, installed, kinds, noise_sources
 from dpsynth.override import Overridden
 
 if TYPE_CHECKING:
     from dpsynth.plan import PrivacyPlan
     from dpsynth.schema import Schema
 
-FORMAT, VERSION = "dpsynth-certificate", 6
+FORMAT, VERSION = "dpsynth-certificate", 7
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 
@@ -77,6 +78,7 @@ class Certificate:
     composed_epsilon: float
     events: tuple[Event, ...]
     accountant_version: str
+    noise: tuple[NoiseSource, ...]
     exact: tuple[str, ...]
     floating_point: tuple[str, ...]
     not_covered: tuple[str, ...]
@@ -110,6 +112,7 @@ class Certificate:
             "events": [event.to_dict() for event in self.events],
             "plan_sha256": self.plan_sha256,
             "accountant": {"name": ACCOUNTANT, "version": self.accountant_version},
+            "noise": [asdict(one) for one in self.noise],
             "exact": list(self.exact),
             "floating_point": list(self.floating_point),
             "not_covered": list(self.not_covered),
@@ -148,6 +151,7 @@ class Certificate:
             accountant_version=version_text(
                 document["accountant"]["version"], f"{place}.accountant.version"
             ),
+            noise=several(NoiseSource.from_dict, document["noise"], f"{place}.noise", most=2),
             exact=texts(document["exact"], f"{place}.exact"),
             floating_point=texts(document["floating_point"], f"{place}.floating_point"),
             not_covered=texts(document["not_covered"], f"{place}.not_covered"),
@@ -157,6 +161,10 @@ class Certificate:
             schema_sha256=text(document["schema_sha256"], f"{place}.schema_sha256"),
         )
         _require(certificate.delta < 1, f"{place}.delta is not below 1")
+        _require(
+            tuple(one.noise for one in certificate.noise) == kinds(certificate.events),
+            f"{place}.noise does not name the noise of the events",
+        )
         _require(
             document["plan_sha256"] == certificate.plan_sha256,
             f"{place}.plan_sha256 does not fit the budget and the events",
@@ -176,6 +184,7 @@ _KEYS = (
     "events",
     "plan_sha256",
     "accountant",
+    "noise",
     "exact",
     "floating_point",
     "not_covered",
@@ -192,6 +201,7 @@ def certify(
     *,
     model: str,
     charge: Charge | None,
+    seeded: bool = False,
 ) -> dict[str, Any]:
     """Write the certificate of a fit from public facts and its charge in the ledger.
 
@@ -200,6 +210,7 @@ def certify(
         plan: the calibrated plan; every event of the fit is in it.
         model: the generator's name.
         charge: what the ledger says of it; None if no ledger was charged.
+        seeded: whether the noise was not the operating system's.
     """
     return Certificate(
         model=model,
@@ -208,7 +219,8 @@ def certify(
         delta=float(plan.budget.delta),
         composed_epsilon=float(plan.epsilon),
         events=tuple(plan.events),
-        accountant_version=_installed("dp-accounting"),
+        accountant_version=installed("dp-accounting"),
+        noise=noise_sources(plan.events, seeded=seeded),
         exact=exact_claims(plan.events),
         floating_point=floating_point_limits(plan.events),
         not_covered=not_covered(schema, charge),
@@ -245,10 +257,3 @@ def _overrides(value: Any, place: str) -> tuple[Overridden, ...]:
 def _require(holds: bool, message: str) -> None:
     if not holds:
         raise ArtifactError(message)
-
-
-def _installed(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return "unknown"

@@ -79,6 +79,21 @@ class Codec:
             codes[:, place] = _taken(coder.encode(frame[name]), frame[name])
         return codes
 
+    def accepted(self, frame: pd.DataFrame) -> tuple[Codes, npt.NDArray[np.bool_]]:
+        """Return codes as `encode` does, and which rows hold no cell that its column refuses.
+
+        Raises:
+            TableError: a modelled column is not in the frame.
+        """
+        self._check(frame)
+        codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
+        kept = np.ones(len(frame), dtype=bool)
+        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
+            encoded = coder.encode(frame[name])
+            kept &= encoded != REFUSED
+            codes[:, place] = np.where(encoded == REFUSED, 0, encoded)
+        return codes, kept
+
     def read(self, frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
         """Return codes as `encode` does, and the same cells bounded, in their declared types.
 

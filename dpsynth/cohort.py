@@ -8,14 +8,14 @@ own rows and on fresh randomness, never on another unit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.cells import missing_tokens, read_cells
-from dpsynth.errors import TableError
+from dpsynth.errors import NoRowsError, TableError
 from dpsynth.schema import Column, PrivacyUnit, Schema
 from dpsynth.texts import distinct, texts_of
 
@@ -29,6 +29,8 @@ Codes = npt.NDArray[np.uint16]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Order = npt.NDArray[Any]
+Refused = Literal["stop", "drop"]
+"""What a row with a cell that its column refuses does: stop the reading, or count as absent."""
 
 NO_KEY = -1
 ORDER_BITS = 48  # of the 53 that a number has
@@ -54,32 +56,58 @@ def read_cohort(
     schema: Schema,
     entropy: Entropy,
     progress: Progress | None = None,
+    refused: Refused = "stop",
 ) -> Cohort:
     """Read a table into a cohort: keys compared as declared, rows capped, units in random order.
 
+    Where refused rows are left out (``drop``), whether there is a cohort does not depend on any
+    cell: a row counts or not by its own cells alone, and a cohort may have no unit at all.
+
     Raises:
-        TableError: the table is damaged, has no rows, or none of them has a key.
-        RefusedCellError: a cell broke a column that opts in to ``refuse``.
+        TableError: the table is damaged; or has no rows, or none of them has a key, and refused
+            rows stop.
+        RefusedCellError: a cell broke a column that opts in to ``refuse``, and such rows stop.
     """
     keys = Keys(schema)
     ordered = schema.column(schema.order_column or "") if schema.unit.keep == "window" else None
     codes: list[Codes] = []
     units: list[Ints] = []
     order: list[Order] = []
-    for chunk in table.chunks(progress):
-        codes.append(codec.encode(chunk))
-        units.append(keys.units(chunk))
-        if ordered is not None:
-            order.append(_order(chunk[ordered.name], ordered, schema.dialect.decimal))
+    kept: list[Bools] = []
+    try:
+        for chunk in table.chunks(progress):
+            if refused == "stop":
+                codes.append(codec.encode(chunk))
+            else:
+                accepted, own = codec.accepted(chunk)
+                codes.append(accepted)
+                kept.append(own)
+            units.append(keys.units(chunk))
+            if ordered is not None:
+                order.append(_order(chunk[ordered.name], ordered, schema.dialect.decimal))
+    except NoRowsError:
+        if refused == "stop":
+            raise
+        return _no_units(schema, codec)
     ranks = _ranks(np.concatenate(order)) if ordered is not None else None
     unit_of_row = keys.own_units(np.concatenate(units))
+    if kept:
+        unit_of_row[~np.concatenate(kept)] = NO_KEY
     if (unit_of_row == NO_KEY).all():
+        if refused == "drop":
+            return _no_units(schema, codec)
         raise TableError(
             f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
             "missingValues, or which column has the role unit"
         )
     rows, places = select(unit_of_row, schema.unit.max_rows, entropy, order=ranks)
     return _assemble(np.concatenate(codes), unit_of_row, rows, places, schema.unit, entropy)
+
+
+def _no_units(schema: Schema, codec: Codec) -> Cohort:
+    shape = (0, schema.unit.max_rows)
+    codes = np.zeros((*shape, len(codec.names)), dtype=np.uint16)
+    return Cohort(codes, np.zeros(shape, dtype=bool))
 
 
 class Keys:

@@ -43,7 +43,9 @@ class Derived:
         from dpsynth.public_report import public_page
 
         certificate = contents.certificate
-        verdicts = judge(certificate, profile, contents.audits)
+        verdicts = judge(
+            certificate, profile, contents.audits, measured=contents.quality is not None
+        )
         tables = {
             path: file_digest(folder / path) for path in (PARQUET, CSV) if (folder / path).exists()
         }

@@ -6,6 +6,7 @@
     ├── InputError               2   the user's input has to change
     │   ├── SchemaError          2   a schema has mistakes; all of them are listed
     │   ├── TableError           2   a data file is not the table the schema describes
+    │   │   └── NoRowsError      2   it has the columns, and no row
     │   ├── RefusedCellError     2   a cell broke a column's opt-in `refuse` policy
     │   └── ArtifactError        2   a run is damaged, foreign or of another version
     ├── GateError                3   a gate failed
@@ -70,6 +71,10 @@ class SchemaError(InputError):
 
 class TableError(InputError):
     """A data file is not the table that the schema describes."""
+
+
+class NoRowsError(TableError):
+    """A table has the columns that the schema describes, and no row."""
 
 
 class RefusedCellError(InputError):

@@ -18,7 +18,7 @@ from dpsynth import __version__
 from dpsynth.cohort import NO_KEY, Keys
 from dpsynth.documents import file_digest
 from dpsynth.errors import InputError
-from dpsynth.eval.evaluation import Progress, evaluation, silent
+from dpsynth.eval.evaluation import FORMAT, VERSION, Progress, evaluation, silent
 from dpsynth.eval.gates import Gate, gates
 from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.eval.tables import Source, Tables, shared_people
@@ -31,6 +31,7 @@ from dpsynth.internal_results import (
     alone_at,
     beside,
     check_place,
+    reason,
     write_results,
 )
 from dpsynth.run import Run
@@ -90,6 +91,7 @@ def evaluate(
     seed: int = 0,
     output: str | Path | None = None,
     overwrite: bool = False,
+    tolerant: bool = False,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure a synthetic table against its source: fidelity, rules, usefulness, subgroups.
@@ -104,6 +106,8 @@ def evaluate(
         output: folder to write ``evaluation.json`` and ``internal.html`` into, for its owner only;
             an audit of the same table that is there stays, and shares the page.
         overwrite: put it in the place of an earlier evaluation there, when all is done.
+        tolerant: where the tables cannot be compared, for whatever reason that lies in the real
+            rows, return a document that says so (``not_done``) and holds no figure.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -117,7 +121,12 @@ def evaluate(
         beside(output, AUDIT, sha256_of(candidate.table))
     schema.require_complete()
     progress("reading", 0.0)
-    document = _judged(schema, source, candidate, holdout, limits, seed, progress)
+    try:
+        document = _judged(schema, source, candidate, holdout, limits, seed, progress)
+    except Exception as error:
+        if not tolerant:
+            raise
+        document = _not_done(schema, candidate, seed, reason(error))
     if output is not None:
         progress("page", 0.0)
         with alone_at(output):
@@ -205,6 +214,25 @@ def _judged(
     if described["holdout"] is not None and holdout is not None:
         described["holdout"]["name"] = name_of(holdout)
     return document | {"run": candidate.run, "dpsynth": __version__}
+
+
+def _not_done(schema: Schema, candidate: Candidate, seed: int, why: str) -> dict[str, Any]:
+    """Return the document of an evaluation that could not be made."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "internal": True,
+        "schema": {"name": schema.name, "title": schema.title, "sha256": schema.hash()},
+        "tables": {"source": None, "synthetic": None, "holdout": None},
+        "seed": seed,
+        "measures": {},
+        "parts": {},
+        "gates": [],
+        "notes": [f"The table was not evaluated: {why}"],
+        "not_done": {"reason": why, "sha256": sha256_of(candidate.table)},
+        "run": candidate.run,
+        "dpsynth": __version__,
+    }
 
 
 def name_of(source: Source) -> str:

@@ -90,6 +90,11 @@ def alone_at(output: str | Path) -> Iterator[None]:
         yield
 
 
+def reason(error: Exception) -> str:
+    """Say why something could not be done; a text that is not dpsynth's own may quote a cell."""
+    return str(error) if isinstance(error, DpsynthError) else f"unexpected {type(error).__name__}"
+
+
 def write_results(folder: Path, documents: Mapping[str, Any], pages: Mapping[str, str]) -> None:
     """Write a folder for its owner only; an earlier one gives way when all is ready.
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from dpsynth.errors import InputError
+from dpsynth.noise_source import LEAST, installed, too_old
 
 FULL = {
     "lifelines": "lifelines",
@@ -54,11 +55,18 @@ def load_fitting(model: str) -> None:
         model: the generator's name.
 
     Raises:
-        InputError: it names the first library that is missing or cannot be loaded.
+        InputError: it names the first library that is missing, cannot be loaded, or whose noise is
+            known to be wrong.
     """
     for module in _FITTING:
         if find_spec(module) is None:
             raise InputError(f"{remedy(module)}; nothing was charged")
+        if too_old(module, found := installed(module)):
+            least = ".".join(map(str, LEAST[module]))
+            raise InputError(
+                f"{module} {found} draws noise that is biased; nothing was charged. Install "
+                f"{least} or later: pip install '{module}>={least}'"
+            )
     neural = model != "independent"
     later = {*_LATER, *(_LATER_BY_NETWORKS if neural else ())}
     for module in (*_USED, *(_USED_BY_NETWORKS if neural else ()), *sorted(later)):

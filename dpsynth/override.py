@@ -1,7 +1,8 @@
 """An override: a person lets a release pass although a public gate stops it, and says why.
 
-Only gates that judge evidence can be overridden: a finding of an audit may be a false alarm, and a
-limit of the office's policy is the office's. What makes a bundle false (a cell outside the schema,
+Only gates that judge evidence can be overridden: a finding of an audit may be a false alarm, paid
+figures of quality may be lost to a power cut, and a limit of the office's policy is the office's.
+What makes a bundle false (a cell outside the schema,
 a broken rule, a claim that its events exceed, a stamped run) no reason can mend. Reason and name go
 into the certificate, and with it to everybody who gets the bundle.
 """
@@ -15,7 +16,7 @@ from typing import Any, Self
 from dpsynth.documents import check_keys, names, text
 from dpsynth.errors import ArtifactError, InputError
 
-OVERRIDABLE = ("audit", "epsilon", "constant")  # keys of public gates
+OVERRIDABLE = ("audit", "quality", "epsilon", "constant")  # keys of public gates
 _LONGEST = 1_000
 
 

@@ -194,6 +194,7 @@ def fit(
                     prepared.plan,
                     model=model,
                     charge=None if opened is None else opened.charge,
+                    seeded=type(entropy) is not OsEntropy,
                 ),
                 stamps=tuple(stamps),
             )

@@ -19,6 +19,7 @@ from dpsynth.errors import DpsynthError
 from dpsynth.events import Event
 from dpsynth.page_text import shown
 from dpsynth.profile import Profile
+from dpsynth.quality_event import reserved
 
 MOST_EPSILON = 10.0
 NOT_AUDITED = "not audited"
@@ -60,6 +61,7 @@ def judge(
     profile: Profile,
     audits: Audits | None = None,
     *,
+    measured: bool = False,
     stamps: Sequence[str] = (),
     most_epsilon: float = MOST_EPSILON,
 ) -> tuple[Verdict, ...]:
@@ -69,6 +71,7 @@ def judge(
         certificate: of the run.
         profile: of the synthetic table.
         audits: of the run, on synthetic rows; None if none was made.
+        measured: whether the quality figures that the plan paid for go along.
         stamps: of the run, and reasons why it may not be released.
         most_epsilon: above this, the page says that epsilon alone promises little.
     """
@@ -78,6 +81,7 @@ def judge(
         _accounted(certificate),
         _unstamped(certificate, stamps),
         _audited(audits),
+        *([] if reserved(certificate.events) is None else [_measured(measured)]),
         _epsilon(certificate, most_epsilon),
         _alive(profile),
     )
@@ -178,6 +182,19 @@ def _audited(audits: Audits | None) -> Verdict:
         0.0,
         "a refuted claim is none, and an attack that misses a planted leak shows nothing",
         detail="; ".join([*failures[:_NAMED], *more]),
+    )
+
+
+def _measured(measured: bool) -> Verdict:
+    """Ask for the figures wherever they were paid for: that they are absent could tell of a row."""
+    return Verdict(
+        "quality",
+        "The quality figures that the budget paid for are published",
+        measured,
+        float(not measured),
+        0.0,
+        "figures that are there or not as rows have it would tell of the rows, and nobody paid",
+        detail="" if measured else "not published",
     )
 
 

@@ -2,6 +2,13 @@
 
 The share that a fit set aside is spent once. Figures go into ``quality.json`` of the run, and from
 there into its bundle.
+
+Whether there are figures must not depend on what a patient's cells hold: the absence of the file
+would tell it, and no budget pays for that. So the whole table is read through before the share is
+spent: a table that cannot be read costs nothing, and can be mended. After that, nothing that rows
+hold stops the figures. A row with a cell that its column refuses counts as absent, and a table
+without any row that counts is measured like any other. A bundle without the figures that its plan
+paid for is not released, unless a person answers for that in public (the gate ``quality``).
 """
 
 from __future__ import annotations
@@ -12,9 +19,9 @@ import pandas as pd
 
 from dpsynth.certificate import Certificate
 from dpsynth.codec import Codec
-from dpsynth.cohort import read_cohort
+from dpsynth.cohort import Keys, read_cohort
 from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.errors import BudgetError, GateError, InputError, Note
+from dpsynth.errors import BudgetError, GateError, InputError, NoRowsError, Note
 from dpsynth.eval.evaluation import Progress, silent
 from dpsynth.eval.published import figures
 from dpsynth.eval.questionnaire import Questionnaire
@@ -30,7 +37,8 @@ from dpsynth.quality_file import Quality, quality_digest, read_quality, write_qu
 from dpsynth.questions import ask
 from dpsynth.run import Run
 from dpsynth.samples import drawn_from
-from dpsynth.table import open_synthetic, open_table
+from dpsynth.schema import Schema
+from dpsynth.table import Table, open_synthetic, open_table
 
 _ROOM = 2**20  # bytes that the figures take at most, by far
 
@@ -47,8 +55,8 @@ def publish_quality(
     """Spend the share that a fit set aside, once, on public figures about one table.
 
     The figures go into ``quality.json`` of the run. The ledger records that the share is spent
-    before the first private row is read; whatever happens then, there is no second time. It records
-    the figures too, and a release takes no others.
+    before anything is counted; whatever happens then, there is no second time. It records the
+    figures too, and a release takes no others. Rows with a refused cell count as absent.
 
     Args:
         run_folder: a run that was fitted with ``publish_quality``.
@@ -60,7 +68,7 @@ def publish_quality(
         progress: called with a stage and its fraction done.
 
     Raises:
-        InputError: the run set nothing aside, or a table is wrong.
+        InputError: the run set nothing aside, or a table cannot be read; nothing was spent.
         GateError: the table was not drawn from the run, or only a part of it was.
         BudgetError: the share was spent before, or the ledger is not at hand.
 
@@ -92,6 +100,7 @@ def publish_quality(
     synthetic = pd.concat(open_synthetic(table, schema).chunks(), ignore_index=True)
     asked = Questionnaire.of(codec, codec.encode(synthetic))
     real = open_table(data, schema)
+    _read_through(real, codec, schema)
     if drawn_from(folder, table) != drawn:
         raise GateError(f"{table} changed while it was read; nothing was spent, measure it again")
     book = ledger_of(run, ledger)
@@ -99,7 +108,7 @@ def publish_quality(
         entry = spend_quality(book, run, drawn.sha256)
         try:
             cohort = read_cohort(
-                real, codec, schema, entropy, lambda part: progress("asking", part)
+                real, codec, schema, entropy, lambda part: progress("asking", part), "drop"
             )
             answers = ask(cohort, codec.sizes, asked.questions, asked.parts, event, entropy)
             quality = Quality.from_dict(figures(asked, answers, drawn.sha256, drawn.rows))
@@ -117,3 +126,18 @@ def publish_quality(
         "the file of figures", f"Their share of the budget, of entry {entry.id[:12]}, is spent"
     )
     return quality
+
+
+def _read_through(table: Table, codec: Codec, schema: Schema) -> None:
+    """Read every row once and keep nothing, so that what cannot be read is found before the charge.
+
+    Raises:
+        TableError: the table is damaged.
+    """
+    keys = Keys(schema)
+    try:
+        for chunk in table.chunks():
+            codec.accepted(chunk)
+            keys.units(chunk)
+    except NoRowsError:  # which is no damage: figures about no rows are figures too
+        return

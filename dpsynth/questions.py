@@ -139,6 +139,8 @@ def _one_cell(rows: NDArray[Any]) -> NDArray[Any]:
 
 def _counted(cells: Cells, size: int, rows: NDArray[Any]) -> Ints:
     """Count rows by cell; refuse a question that leaves a row out, or counts it twice."""
+    if not len(rows):  # a classifier would refuse to be asked about none
+        return np.zeros(size, dtype=np.int64)
     found = np.asarray(cells(rows))
     whole = np.issubdtype(found.dtype, np.integer) and found.shape == (len(rows),)
     if not whole or (found.size and (found.min() < 0 or found.max() >= size)):

@@ -135,7 +135,12 @@ def _write(
         GateError: one stops the release.
     """
     profile = profile_of(folder, contents.heading.schema)
-    verdicts = judge(contents.certificate, profile, contents.audits)
+    verdicts = judge(
+        contents.certificate,
+        profile,
+        contents.audits,
+        measured=contents.quality is not None,
+    )
     overrides = decide(verdicts, gates, override)
     contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
     (folder / SCHEMA).write_bytes(written(contents.heading.schema.to_dict()))

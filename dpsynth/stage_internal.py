@@ -1,7 +1,9 @@
 """The stages that stay in the office: evaluation and audit of the table that will be released.
 
 They share the folder ``<bundle>.internal``. What they find never decides whether the bundle is
-written; a person reads it before the bundle goes out.
+written, nor what is in it; a person reads it before the bundle goes out. That includes that they
+find nothing: where the real rows cannot be evaluated or attacked (too few people, a refused cell,
+whatever it is), the internal page says why, and the run goes on to the same bundle.
 """
 
 from __future__ import annotations
@@ -13,8 +15,7 @@ from dpsynth.audit import Real, Trained, audit_run
 from dpsynth.audit_file import read_audits
 from dpsynth.certificate import Certificate
 from dpsynth.documents import file_digest, read_document
-from dpsynth.errors import InputError, Note
-from dpsynth.evaluate import Candidate, check_people, evaluate
+from dpsynth.evaluate import Candidate, evaluate
 from dpsynth.internal_results import AUDIT, EVALUATION, check_place
 from dpsynth.order import Order
 from dpsynth.permission import ledger_of
@@ -47,7 +48,7 @@ class Evaluate:
         return order.internal / EVALUATION
 
     def complete(self, job: Job, record: Record) -> bool:
-        """Whether this very table was evaluated."""
+        """Whether this very table was evaluated, as far as it can be."""
         return _about(self.result(job.order), job.order.table)
 
     def carry_out(self, job: Job) -> list[Path]:
@@ -65,6 +66,7 @@ class Evaluate:
             limits=order.limits,
             seed=order.settings.evaluate_seed,
             output=order.internal,
+            tolerant=True,
             progress=progress,
         )
         return []
@@ -102,27 +104,26 @@ class Audit:
         run = Run.load(order.run)
         if order.attacks:
             assert order.holdout is not None
-            check_people(run.schema, order.train, order.holdout)
             real = Real(order.train, Candidate.of_run(order.run, order.table), order.holdout)
-        try:
-            audit_run(
-                run.schema,
-                real=real,
-                trained=Trained(order.run, order.settings.canaries),
-                seed=order.settings.audit_seed,
-                output=order.internal,
-                progress=job.told(self.name),
-            )
-        except InputError as error:
-            if real is not None:
-                error.add_note(
-                    Note(
-                        "the table can be left alone (--no-attacks): the training is audited all "
-                        "the same, and the stages before are kept"
-                    )
-                )
-            raise
+        audit_run(
+            run.schema,
+            real=real,
+            trained=Trained(order.run, order.settings.canaries),
+            seed=order.settings.audit_seed,
+            output=order.internal,
+            tolerant=True,
+            progress=job.told(self.name),
+        )
         return []
+
+
+def not_done(order: Order) -> tuple[str, ...]:
+    """List what could not be done with the real rows, and why."""
+    kinds = (("evaluation", EVALUATION), ("attack on the table", AUDIT))
+    documents = [(kind, read_document(order.internal / name)) for kind, name in kinds]
+    return tuple(
+        f"{kind}: {one['not_done']['reason']}" for kind, one in documents if one.get("not_done")
+    )
 
 
 def failed_gates(order: Order) -> tuple[str, ...]:
@@ -147,8 +148,9 @@ def _about(path: Path, table: Path) -> bool:
     """Whether a document is there and about this table."""
     if not path.is_file():
         return False
-    tables = read_document(path).get("tables") or {}
-    return bool((tables.get("synthetic") or {}).get("sha256") == file_digest(table))
+    document = read_document(path)
+    about = (document.get("tables") or {}).get("synthetic") or document.get("not_done") or {}
+    return bool(about.get("sha256") == file_digest(table))
 
 
 def _publish(job: Job) -> None:
@@ -163,11 +165,9 @@ def _publish(job: Job) -> None:
     if book.state().entry(charge.entry, book.place).measured is not None:
         job.notes.append(
             "the share for public quality figures was spent by an attempt that was interrupted; "
-            "the bundle has no such figures"
+            "there are none, and only a person can release the bundle without them"
         )
         return
-    if order.holdout is not None:
-        check_people(run.schema, order.train, order.holdout)
     publish_quality(
         order.run,
         order.table,

@@ -34,6 +34,7 @@ from dpsynth.stage_internal import (
     Evaluate,
     failed_controls,
     failed_gates,
+    not_done,
     successful_attacks,
 )
 from dpsynth.stage_tables import Sample, Split
@@ -75,6 +76,7 @@ class Outcome:
         gates: internal gates that the table failed.
         attacks: that found more than chance explains.
         controls: of the audit that failed, so that it says nothing.
+        not_done: what could not be done with the real rows, and why.
         notes: what a person should know; internal.
     """
 
@@ -83,13 +85,15 @@ class Outcome:
     gates: tuple[str, ...]
     attacks: tuple[str, ...]
     controls: tuple[str, ...]
+    not_done: tuple[str, ...]
     notes: tuple[str, ...]
 
     def require_quiet(self) -> None:
         """Make sure that a person looks before a bundle goes out that should worry them.
 
         Raises:
-            GateError: an internal gate failed, an attack succeeded, or a control failed.
+            GateError: an internal gate failed, an attack succeeded, a control failed, or the table
+                could not be evaluated or attacked.
         """
         kinds = (
             ("internal gate", "failed", self.gates),
@@ -101,6 +105,7 @@ class Outcome:
             for noun, verb, keys in kinds
             if keys
         ]
+        found += [f"not done: {one.rstrip('.')}" for one in self.not_done]
         if found:
             raise GateError(
                 f"{'; '.join(found)}. The bundle {self.order.bundle} was written, since these are "
@@ -163,6 +168,7 @@ def run_stages(
             failed_gates(order),
             successful_attacks(order),
             failed_controls(order),
+            not_done(order),
             tuple(job.notes),
         )
 

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dpsynth.errors import TableError
+from dpsynth.errors import NoRowsError, TableError
 from dpsynth.os_errors import cannot_read
 
 CHUNK = 65_536  # rows
@@ -81,6 +81,6 @@ def check_names(found: Sequence[str], needed: Sequence[str], place: str, hint: s
         )
 
 
-def no_rows(place: str) -> TableError:
+def no_rows(place: str) -> NoRowsError:
     """Word the error for a table that is nothing but a header."""
-    return TableError(f"{place} has a header and no rows")
+    return NoRowsError(f"{place} has a header and no rows")

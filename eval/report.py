@@ -179,6 +179,8 @@ def _facts(document: Document, what: str) -> list[tuple[str, str, bool]]:
     tables, run = document.get("tables") or {}, document.get("run")
     names = {"source": "Source (real)", "synthetic": "Synthetic table", "holdout": "Holdout (real)"}
     facts = [(title, _table(tables.get(name)), False) for name, title in names.items()]
+    if what == "evaluation" and document.get("not_done"):
+        facts = [("Tables", "not compared; the notes say why", False)]
     if what == "audit" and not tables:
         facts = [("Tables", "none: the training alone was attacked", False)]
     if run is not None:
@@ -220,6 +222,8 @@ _PARTS = {
 
 def _absent(document: Document, made: Sequence[Section]) -> list[str]:
     """Say in a line each what the page has not, and why, as far as the document says it."""
+    if document.get("not_done"):
+        return []  # its one note says it
     there = {section.id for section in made}
     parts = document.get("parts") or {}
     notes = []

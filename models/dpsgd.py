@@ -4,6 +4,23 @@ One step: draw the units by Poisson sampling, clip the gradient of each to norm 
 noise of standard deviation (noise multiplier) * C, divide by the public expected batch size, and
 let a plain optimizer do the rest (Abadi et al. 2016, algorithm 1). Neighbouring data sets differ by
 one unit with all its rows. Everything but the sum is a function of public facts.
+
+**Rounding of the sum.** One unit more changes the order in which all others are added. So the
+computed sum moves by C, and by twice the error of the sum. Terms are added in float64, in which a
+product of two float32 is exact. A block of m rows (at most `BLOCK`,
+and one unit more) is added in any order, the blocks by Kahan's compensated summation. With
+u = 2^-53, n blocks and |terms| the absolute terms, the error of each entry is at most
+
+    (m u + 2 u + O(m^2 u^2 + n u^2)) * sum |terms|
+
+(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 4.2 and 4.3). The norm of
+sum |terms| is at most A C: A is the number of units, where each has one row. A unit of several rows
+whose gradients cancel counts up to 500, since its factor is at most C / sqrt(`ROUNDING`) over the
+sum of its rows' norms. So the sum moves by at most C (1 + 2 A (m + 3) u), which is within
+C (1 + `MARGIN`) for A up to 2^31: for 2 billion units of one row *in one step*, or 4 million units
+whose rows cancel as far as they can. Neither the declared population nor the real one enters. It
+leaves out that the last bits of one unit's gradient may differ with the size of the batch that it
+is computed in: that belongs to the assumption of real arithmetic.
 """
 
 from __future__ import annotations
@@ -18,26 +35,30 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
-from dpsynth.models.flat import Flat, FlatOptimizer, Optimizer, Schedule, layers_of
+from dpsynth.models.clipping_norm import (
+    LEAST_NORM,
+    MOST_NORM,
+    clipping_norm_from,
+    rows_at_once,
+)
+from dpsynth.models.flat import Flat, FlatOptimizer, Optimizer, Schedule
 from dpsynth.models.layers import Layer
 from dpsynth.models.unit_gradients import (
     Loss,
     UnitGradients,
-    check_units_apart,
     packs,
     unit_norms,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from dpsynth.entropy import Entropy
     from dpsynth.events import PoissonSgd
 
 __all__ = ["DpSgd", "Loss", "PlainSgd", "clipping_norm_from", "unit_norms"]
 
-MARGIN = 2.0**-22  # of the noise, per expected unit: for sums in single precision, see _noise
-PASS = 3 * 2**19  # numbers that layers record in one forward pass: about what a cache holds
+MARGIN = 2.0**-10  # of the noise, for the rounding of sums; derived above
 
 
 class DpSgd:
@@ -79,8 +100,11 @@ class DpSgd:
             )
         if not (math.isfinite(event.noise_multiplier) and event.noise_multiplier > 0):
             raise InputError("the event's noise is not decided; calibrate the plan first")
-        if not (math.isfinite(clipping_norm) and clipping_norm > 0):
-            raise InputError(f"clipping norm must be positive and finite, not {clipping_norm}")
+        if not LEAST_NORM <= clipping_norm <= MOST_NORM:  # nor is it NaN
+            raise InputError(
+                f"clipping norm must be from {LEAST_NORM:.0e} to {MOST_NORM:.0e}, so that single "
+                f"precision can hold sums and noise, not {clipping_norm}"
+            )
         if not (math.isfinite(anchor_weight) and anchor_weight >= 0):
             raise InputError(f"anchor weight must be at least 0, not {anchor_weight}")
         self.event, self.entropy = event, entropy
@@ -161,27 +185,25 @@ class DpSgd:
         if self.flat.free is None:
             gradient += noise.result()
         else:
-            gradient.index_add_(0, self.flat.free, noise.result())
-        return gradient
+            gradient.index_add_(0, self.flat.free, noise.result().double())
+        return gradient.to(self.flat.values)
 
     def _noise(self) -> Tensor:
         """Draw the event's noise for every entry but those that are zero whatever the data are.
 
-        A sum of B gradients in single precision rounds by more, the more there are: one unit more,
-        and the sum was seen to move by up to 1 + B 2^-24.8 times the clipping norm (equal units,
-        400 000 of them). The noise is larger by a margin of seven times that.
+        It is larger than the event's by `MARGIN`, which is what rounding can add to a unit's share.
         """
         free = self.flat.free
         size = self.flat.values.numel() if free is None else len(free)
         noise = torch.from_numpy(self.entropy.normal(size, np.float32)).to(self.flat.values)
-        margin = 1 + MARGIN * self.expected_units
+        margin = 1 + MARGIN
         return noise.mul_(self.event.noise_multiplier * self.clipping_norm * margin)
 
     def clipped_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
-        """Return the sum of the units' gradients, each clipped to norm C: not private yet.
+        """Return the float64 sum of the units' gradients, each clipped to norm C: not private yet.
 
-        Adding or removing one unit moves it by at most C, whatever the unit holds: a unit whose
-        gradient is not finite counts as zero.
+        Adding or removing one unit moves it by at most C (1 + `MARGIN`), whatever the unit holds,
+        and however many there are: a unit whose gradient is not finite counts as zero.
         """
         return _sum_gradient(self.flat, loss, batch, mask, self.clipping_norm)
 
@@ -216,63 +238,33 @@ class PlainSgd:
         _check_finite(self.flat.values, self.optimizer.taken)
 
 
-def clipping_norm_from(
-    network: nn.Module,
-    loss: Loss,
-    batch: Any,
-    mask: Tensor,
-    quantile: float = 0.95,
-    otherwise: float | None = None,
-) -> float:
-    """Return a quantile of the units' gradient norms on rows that cost no privacy.
-
-    The rows must be public, or drawn from what the plan's events released; from private rows the
-    result would be a leak. Where units have several rows, build them from repeated rows: those of
-    independent rows have smaller norms than those of one person.
-
-    ``otherwise`` is returned where no norm is finite and positive: a public number.
-
-    Raises:
-        InputError: as `layers_of` and `check_units_apart`, or there is no finite positive norm and
-            nothing to return otherwise.
-    """
-    rows = rows_at_once(layers_of(network).values())
-    norms: list[Tensor] = []
-    for pack in packs(batch, mask, rows):
-        if not norms:
-            check_units_apart(loss, pack)
-        norms.append(UnitGradients.of(loss, pack).norms())
-    found = torch.cat(norms) if norms else torch.zeros(0)
-    found = found[torch.isfinite(found)]
-    norm = float(torch.quantile(found.double(), quantile)) if len(found) else 0.0
-    if not norm > 0 and otherwise is not None:
-        return otherwise
-    if not norm > 0:
-        raise InputError(
-            "no unit has a finite, positive gradient norm to take a clipping norm from"
-        )
-    return norm
-
-
-def rows_at_once(layers: Iterable[Layer]) -> int:
-    """Return how many rows to send through the layers at once: public, and of no effect on sums.
-
-    Smaller passes reread less memory: at 128 to 512 wide, 5 to 15 per cent of a step.
-    """
-    return max(256, PASS // max(1, sum(layer.width for layer in layers)))
-
-
 def _sum_gradient(
     flat: Flat, loss: Loss, batch: Any, mask: Tensor, clipping_norm: float | None
 ) -> Tensor:
-    """Return the flat sum of unit gradients, clipped unless ``clipping_norm`` is None."""
-    total = torch.zeros_like(flat.values)
-    views = flat.views(total)
+    """Return the flat sum of unit gradients, clipped and in float64 unless there is no norm."""
+    if clipping_norm is None:
+        total = torch.zeros_like(flat.values)
+        for found in _gradients(flat, loss, batch, mask):
+            found.add_to(flat.views(total))
+        return total
+    total = torch.zeros_like(flat.values, dtype=torch.float64)
+    part, lost = torch.zeros_like(total), torch.zeros_like(total)
+    for found in _gradients(flat, loss, batch, mask):
+        part.zero_()
+        found.add_to(flat.views(part), found.factors(clipping_norm))
+        part -= lost  # Kahan: what the sum of the blocks before lost by rounding
+        before = total.clone()
+        total += part
+        lost = (total - before).sub_(part)
+    return total
+
+
+def _gradients(flat: Flat, loss: Loss, batch: Any, mask: Tensor) -> Iterator[UnitGradients]:
+    """Yield the gradients of a batch's units, block by block."""
     for pack in packs(batch, mask, rows_at_once(flat.layers.values())):
         found = UnitGradients.of(loss, pack)
         _check_all(flat, found.layers)
-        found.add_to(views, None if clipping_norm is None else found.factors(clipping_norm))
-    return total
+        yield found
 
 
 def _mean_gradient(flat: Flat, loss: Loss, batch: Any) -> Tensor:

@@ -20,12 +20,23 @@ __all__ = ["Embedding", "Layer", "Linear", "MaskedLinear", "Tape"]
 FEW_ROWS = 5  # up to here, products of row pairs are faster than a loop over column groups
 
 
+TINY = 2.0**-90
+"""Added to inner products of rows, because squares below 2^-126 vanish in single precision.
+
+A row of up to 2^12 numbers loses 2^-114 at most. Times the squared norm of a layer's input, that
+could be any gradient at all. TINY is 2^24 times as much, so that it exceeds the loss also where the
+rows of a unit cancel (see ``ROUNDING``). It never lowers a unit's norm, since a matrix of equal
+entries is positive semidefinite. With a layer's input of norm 30 it adds 1e-12 to a norm: nothing
+beside a gradient that trains.
+"""
+
+
 def _products(rows: Tensor) -> Tensor:
     """Return inner products of each unit's rows, ``[units, k, k]`` for ``[units, k, width]``."""
     if rows.shape[1] == 1:
         norms: Tensor = torch.linalg.vector_norm(rows, dim=2, keepdim=True)
-        return norms.square_()
-    return torch.bmm(rows, rows.transpose(1, 2))
+        return norms.square_().add_(TINY)
+    return torch.bmm(rows, rows.transpose(1, 2)).add_(TINY)
 
 
 class Linear(Layer):
@@ -72,8 +83,9 @@ class Linear(Layer):
         return _products(inputs).add_(1.0).mul_(_products(grads))
 
     def accumulate(self, inputs: Tensor, grads: Tensor, into: Sequence[Tensor]) -> None:
-        """Add B^T A and the column sums of B."""
+        """Add B^T A and the column sums of B, in the precision of ``into``."""
         weight, bias = into
+        inputs, grads = inputs.to(weight), grads.to(bias)
         weight.addmm_(grads.T, inputs)
         bias.add_(grads.sum(dim=0))
 
@@ -144,6 +156,7 @@ class MaskedLinear(Linear):
         for s in range(k):
             seen = (inputs[:, s : s + 1] * inputs[:, s:]) @ self._tensor("_sees")
             own = (grads[:, s : s + 1] * grads[:, s:]) @ self._tensor("_own")
+            own += TINY
             gram[:, s, s:] = gram[:, s:, s] = seen.add_(1.0).mul_(own).sum(dim=2)
         return gram
 
@@ -155,6 +168,7 @@ class MaskedLinear(Linear):
     def accumulate(self, inputs: Tensor, grads: Tensor, into: Sequence[Tensor]) -> None:
         """Add B^T A within the mask: what lies outside is in no unit's norm."""
         weight, bias = into
+        inputs, grads = inputs.to(weight), grads.to(bias)
         # where, not a product: a unit's non-finite input that no output sees is in no norm either
         weight.add_(torch.where(self.mask > 0, grads.T @ inputs, 0.0))
         bias.add_(grads.sum(dim=0))
@@ -207,4 +221,4 @@ class Embedding(Layer):
     def accumulate(self, inputs: Tensor, grads: Tensor, into: Sequence[Tensor]) -> None:
         """Add each row's gradient to the vector that it looked up."""
         (weight,) = into
-        weight.index_add_(0, inputs.reshape(-1), grads.reshape(-1, weight.shape[1]))
+        weight.index_add_(0, inputs.reshape(-1), grads.to(weight).reshape(-1, weight.shape[1]))

@@ -157,14 +157,19 @@ def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
 
 
 def mass_of(max_rows: int) -> int | None:
-    """Return the integer mass that a unit spreads over its rows; None where it has one row.
+    """Return the integer mass M that a unit spreads over its rows; None where it has one row.
 
-    The least common multiple of 1 .. max_rows, so that every share is whole; capped, and shares
-    rounded down, where that grows large.
+    The least common multiple of 1 .. max_rows, so that every share is whole: up to 10 rows. Beyond,
+    M is 5040, and a unit of r rows weighs floor(M / r) r / M, rounded down. Privacy holds: a unit
+    never weighs more than 1. But units do not weigh the same: at least 0.998 with a cap of 20 rows,
+    0.98 with 100, 0.83 with 1000. At the largest cap, 4096, M / r is small, and units of 2521 rows
+    weigh 0.50 (a share of 1 a row, of 5040), on average 0.80. Tables of so long histories count
+    their longest ones at half.
     """
     if max_rows == 1:
         return None
-    return max(max_rows, min(math.lcm(*range(1, max_rows + 1)), LARGEST_MASS))
+    enough = min(max_rows, 11)  # the multiple of 1 .. 11 is above the largest mass
+    return max(max_rows, min(math.lcm(*range(1, enough + 1)), LARGEST_MASS))
 
 
 def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share, ...]:

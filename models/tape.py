@@ -105,5 +105,8 @@ class Layer(nn.Module):
         raise NotImplementedError
 
     def accumulate(self, inputs: Tensor, grads: Tensor, into: Sequence[Tensor]) -> None:
-        """Add the gradient summed over rows to ``into``, one tensor per parameter, in order."""
+        """Add the gradient summed over rows to ``into``, one tensor per parameter, in order.
+
+        The sum is made in the precision of ``into``.
+        """
         raise NotImplementedError

@@ -158,7 +158,11 @@ class UnitGradients:
         return cls(layers, inputs, flat, pack)
 
     def squares(self) -> tuple[Tensor, Tensor]:
-        """Return, per laid-out unit, the squared norm and the squared sum of its rows' norms."""
+        """Return, per laid-out unit, the squared norm and the squared sum of its rows' norms.
+
+        Squares that vanish in single precision are made up for, see `dpsynth.models.layers.TINY`;
+        those that overflow are infinite.
+        """
         squares, spreads = [], []
         start = 0
         for units, k in self.pack.groups:

@@ -32,7 +32,8 @@ from torch import Tensor
 from dpsynth.cohort import Cohort
 from dpsynth.events import ChosenHistograms, JointHistograms
 from dpsynth.models.binning import Binning
-from dpsynth.models.dpsgd import DpSgd, Loss, rows_at_once
+from dpsynth.models.clipping_norm import rows_at_once
+from dpsynth.models.dpsgd import DpSgd, Loss
 from dpsynth.models.unit_gradients import UnitGradients, packs
 
 Floats = npt.NDArray[np.float64]

@@ -132,7 +132,7 @@ def test_the_anchor_is_weighed_beside_the_private_gradient() -> None:
     net, x, anchor = Net(), data(12, 2), data(7, 1)
     engine = private(net, anchor_weight=0.5, learning_rate=1.0)
     before = engine.flat.values.clone()
-    clipped = engine.clipped_sum(net, x, torch.ones(12, 2)) / (RATE * POPULATION)
+    clipped = engine.clipped_sum(net, x, torch.ones(12, 2)).float() / (RATE * POPULATION)
     mean = unit_gradients(net, anchor, torch.ones(7, 1)).mean(0)
     engine.sample_batch(12)
     engine.step(net, x, torch.ones(12, 2), anchor=anchor)

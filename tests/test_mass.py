@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dpsynth.events import UNDECIDED, ChosenHistograms, JointHistograms, event_f
 from dpsynth.mechanisms import chosen_histograms, joint_histograms
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.presets import LARGEST_MASS, mass_of, one_way_event
+from dpsynth.schema_reader import MOST_ROWS_OF_A_UNIT
 
 SIZES = (4, 3, 2)
 PAIRS = [(0, 1), (0, 2), (1, 2)]
@@ -68,6 +70,29 @@ def test_the_mass_is_the_least_common_multiple_up_to_a_limit() -> None:
     assert {rows: mass_of(rows) for rows in by_hand} == by_hand
     # the multiple of 1 .. 11 is 27 720: from here on, shares are rounded down
     assert [mass_of(rows) for rows in (11, 12, 70, 500, 5040)] == [5040] * 5
+
+
+def least_weight(cap: int) -> tuple[float, float]:
+    """Return the least and the mean weight of a unit of 1 .. cap rows; 1 is a whole unit."""
+    mass = mass_of(cap) or 1
+    rows = np.arange(1, cap + 1)
+    weights = mass // rows * rows / mass
+    return float(weights.min()), float(weights.mean())
+
+
+def test_what_a_large_cap_costs_is_what_the_docs_say() -> None:
+    """The table of docs/schema.md: max_rows, least weight, mean weight."""
+    text = (Path(__file__).parents[1] / "docs" / "schema.md").read_text()
+    for cap in (10, 20, 100, 1000, MOST_ROWS_OF_A_UNIT):
+        least, mean = least_weight(cap)
+        assert f"| {cap} | {least:.3f} | {mean:.3f} |" in text
+
+
+@pytest.mark.parametrize("cap", [2, 11, 97, 1000, MOST_ROWS_OF_A_UNIT])
+def test_no_unit_weighs_more_than_one(cap: int) -> None:
+    mass = mass_of(cap)
+    assert mass is not None
+    assert all(0 < mass // rows * rows <= mass for rows in range(1, cap + 1))
 
 
 def test_up_to_ten_rows_every_share_is_whole() -> None:

@@ -813,9 +813,14 @@ def test_a_share_that_was_spent_in_vain_is_said(
         patch.setattr("dpsynth.publish.ask", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             office.run(publish_quality=0.2)
-    outcome = office.run(publish_quality=0.2)
-    assert any("the bundle has no such figures" in note for note in outcome.notes)
+    with pytest.raises(GateError, match="quality figures that the budget paid for"):
+        office.run(publish_quality=0.2)
+    assert not office.path("bundle").exists()
+    order = Order.of(replace(office.settings, publish_quality=0.2))
+    outcome = run_stages(order, override=Override("a power cut", "A. Person"))
     assert not (office.path("bundle") / "quality.json").exists()
+    privacy = read_document(outcome.order.bundle / "privacy.json")
+    assert [one["gate"] for one in privacy["overrides"]] == ["quality"]
 
 
 def _interrupt(*_: Any, **__: Any) -> None:

@@ -79,7 +79,7 @@ def test_clipped_sum_equals_a_loop_over_units(
     norms = each.norm(dim=1)
     clipping_norm = float(norms[norms > 0].median())
     expected = (each * (clipping_norm / norms).clamp(max=1.0).nan_to_num(1.0)[:, None]).sum(0)
-    found = private(net, clipping_norm).clipped_sum(net, x, mask)
+    found = private(net, clipping_norm).clipped_sum(net, x, mask).float()
     torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5 * float(expected.norm()))
 
 

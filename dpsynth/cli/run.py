@@ -82,9 +82,10 @@ def run(
     charged, and is not made again without --fit-again. Without SCHEMA and DATA, settings are read
     from dpsynth.yaml; options take the place of what the file says.
 
-    Evaluation and audit are INTERNAL and do not decide whether the bundle is written. Exit code 3
-    if a public gate stopped it (there is no bundle then), or if an internal gate failed or an
-    attack succeeded. Read internal.html before you sign the bundle with dpsynth sign.
+    Evaluation and audit are INTERNAL and do not decide whether the bundle is written, nor what is
+    in it, not even where they cannot be done. Exit code 3 if a public gate stopped it (there is no
+    bundle then), or if an internal gate failed, an attack succeeded, or one of the two could not be
+    done. Read internal.html before you sign the bundle with dpsynth sign.
     """
     from dpsynth.bundle import SIGNATURE
     from dpsynth.internal_results import PAGE
@@ -220,6 +221,7 @@ def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
         "gates_failed": list(outcome.gates),
         "attacks_found": list(outcome.attacks),
         "controls_failed": list(outcome.controls),
+        "not_done": list(outcome.not_done),
         "notes": list(outcome.notes),
     }
     lines = [
