@@ -15,11 +15,13 @@ import os
 import re
 import socket
 import uuid
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_book import Book
-from dpsynth.ledger_checks import check_request, installed_version
+from dpsynth.ledger_checks import check_cost, check_request, installed_version
 from dpsynth.ledger_entry import (
     CHARGED,
     FAILED,
@@ -27,13 +29,15 @@ from dpsynth.ledger_entry import (
     READING,
     RESERVED,
     Entry,
-    Signature,
     Spent,
-    Status,
 )
+from dpsynth.ledger_notes import Signature, Status
 from dpsynth.ledger_state import State, past_of
+from dpsynth.one_unit import conflict
 from dpsynth.policy import Policy
-from dpsynth.policy_rules import Request, require
+from dpsynth.policy_fits import Past, Request
+from dpsynth.policy_rules import require
+from dpsynth.unit import Unit
 
 __all__ = ["Entry", "Ledger", "Signature", "Spent", "Status"]
 
@@ -62,6 +66,7 @@ class Ledger(Book):
         delta: float,
         model: str,
         schema_hash: str,
+        unit: Unit,
         allow_refuse: bool,
         population: int,
         tier: str | None = None,
@@ -73,10 +78,11 @@ class Ledger(Book):
             dataset: the name under which these patients are counted; case does not matter.
             purpose: a few words of the user's.
             plan: the plan's document.
-            epsilon: what the fit may spend.
+            epsilon: what the fit may spend, for one unit.
             delta: likewise.
             model: the generator's name.
             schema_hash: SHA-256 of the schema.
+            unit: whose presence the budget is about; all fits of a budget count the same.
             allow_refuse: whether a column may refuse a cell, one bit outside the guarantee.
             population: the public number of privacy units.
             tier: the policy's name for the purpose, if it has tiers.
@@ -85,10 +91,11 @@ class Ledger(Book):
 
         Raises:
             InputError: the name or the budget is not acceptable.
-            BudgetError: the policy does not allow it, or the ledger cannot be written to. Then
-                nothing was entered, and nothing may be read.
+            BudgetError: the policy does not allow it, earlier fits count another unit, or the
+                ledger cannot be written to. Then nothing was entered, and nothing may be read.
         """
         check_request(dataset, purpose, tier, epsilon, delta)
+        check_cost(unit, epsilon, delta)
         with self.writing() as pen:
             past, binding = pen.state.past(), self._binding(pen.state, policy)
             body = {
@@ -100,6 +107,7 @@ class Ledger(Book):
                 "epsilon": float(epsilon),
                 "delta": float(delta),
                 "plan": plan,
+                "unit": unit.to_dict(),
                 "allow_refuse": bool(allow_refuse),
                 "population": int(population),
                 "policy": None if binding is None else binding.digest,
@@ -109,11 +117,14 @@ class Ledger(Book):
                 "host": socket.gethostname(),
                 "process": os.getpid(),
             }
+            scope = pen.state.scope(dataset) if binding is None else binding.members(dataset)
+            require_one_unit(dataset, unit, past, scope)
             entry = pen.write(RESERVED, uuid.uuid4().hex, body).entries[-1]
             if binding is not None:
-                asked = past_of(entry)
-                request = Request(dataset, tier, model, population, allow_refuse, asked.spend)
-                require(binding, past, request, asked.at)  # its error undoes the record
+                spend = past_of(entry).spend
+                request = Request(dataset, tier, model, population, allow_refuse, spend, unit)
+                now = datetime.fromisoformat(entry.at)
+                require(binding, past, request, now)  # its error undoes the record
             return entry
 
     def begin(self, entry_id: str) -> None:
@@ -176,6 +187,23 @@ class Ledger(Book):
                 "named; leave it out, or adopt it: dpsynth ledger policy FILE"
             )
         return own or given
+
+
+def require_one_unit(dataset: str, unit: Unit, past: Sequence[Past], scope: Sequence[str]) -> None:
+    """Refuse a fit that counts something else than the fits it would be added to.
+
+    Args:
+        dataset: of the fit.
+        unit: of the fit.
+        past: the fits that count.
+        scope: all names, in lower case, that share the dataset's budget.
+
+    Raises:
+        BudgetError: it says what the two count, and what to do.
+    """
+    found = conflict(unit, (one.unit for one in past if one.dataset.lower() in scope))
+    if found is not None:
+        raise BudgetError(f"dataset '{dataset}': {found}. Nothing was charged")
 
 
 def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from dpsynth.errors import InputError
 from dpsynth.policy import NAME
+from dpsynth.unit import Unit
 
 LONGEST_TEXT = 200
 LARGEST_EPSILON = 1e6  # far beyond any protection; a plan stops at 1000
@@ -35,6 +36,21 @@ def check_request(
         raise InputError(f"epsilon must be above 0 and at most {LARGEST_EPSILON:g}")
     if not 0 < delta < 1:
         raise InputError("delta must lie between 0 and 1")
+
+
+def check_cost(unit: Unit, epsilon: float, delta: float) -> None:
+    """Refuse a budget that is none for whom the ledger counts.
+
+    Raises:
+        InputError: group privacy leaves nothing of it; it says what the cost would be.
+    """
+    cost, chance = unit.cost(epsilon, delta)
+    if not (cost <= LARGEST_EPSILON and chance < 1):
+        raise InputError(
+            f"for a {unit.person} with {unit.max_units} units of the table, epsilon {epsilon:g} "
+            f"and delta {delta:g} come to epsilon {cost:.6g} and delta {chance:.6g}: nothing is "
+            "left of the guarantee; ask for a smaller epsilon, or fit by a key column"
+        )
 
 
 def check_text(what: str, text: str, *, needed: bool = False) -> None:

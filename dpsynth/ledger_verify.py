@@ -132,6 +132,7 @@ def differences(
         "dataset": (charge.dataset, entry.dataset),
         "model": (certificate.model, entry.model),
         "schema": (certificate.schema_sha256, entry.schema_hash),
+        "unit": (certificate.unit, entry.unit),
         "population": (certificate.population, entry.population),
         "policy": (charge.policy, entry.policy),
     }

@@ -136,7 +136,7 @@ class PrivacyFilter:
             renyi = min(renyi, self.epsilon)
         else:
             renyi = max(renyi, math.nextafter(self.epsilon, math.inf))
-        return min(_upwards(self._plain(spends)), renyi)
+        return min(upwards(self._plain(spends)), renyi)
 
     def plain_room(self, spends: Sequence[Spend]) -> tuple[Fraction, Fraction]:
         """Epsilon and delta that the plain sum leaves for one more fit; below 0 where passed."""
@@ -187,7 +187,7 @@ def rounded_down(value: Fraction | float, digits: int) -> float:
     return float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
 
 
-def _upwards(value: Fraction | float) -> float:
+def upwards(value: Fraction | float) -> float:
     """Give the smallest float that is written as this much at least; infinity beyond all floats."""
     try:
         near = float(value)

@@ -26,6 +26,7 @@ from dpsynth.models.independent import Independent
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.run import Run
 from dpsynth.schema import Schema
+from dpsynth.unit import Unit
 from dpsynth.verify import verify
 
 BASIS = "protocol of the study"
@@ -138,6 +139,7 @@ def made_run(every_type: Schema, made_ledger: Path) -> Run:
         delta=budget.delta,
         model="independent",
         schema_hash=every_type.hash(),
+        unit=Unit.of(every_type),
         allow_refuse=False,
         population=every_type.population.value,
     )

@@ -31,6 +31,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema, shipped_schemas
 from dpsynth.simulate import simulate
+from dpsynth.unit import EACH_ROW
 
 BUDGET = ["--dataset", "cohort", "--epsilon", "3", "--delta", "1e-6"]
 ENTRY = "0123456789abcdef" * 2
@@ -344,6 +345,7 @@ def office(cli: Cli, made_ledger: Path, made_run: Any, monkeypatch: pytest.Monke
             delta=1e-6,
             model="mixture",
             schema_hash="",
+            unit=EACH_ROW,
             allow_refuse=False,
             population=100,
         )

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from dpsynth.cli.console import Console, counted, output_options, table
-
-if TYPE_CHECKING:
-    from dpsynth.ledger_accounts import Account
-    from dpsynth.ledger_entry import Entry
-    from dpsynth.policy_rules import Meter
+from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.ledger_lines import account_lines, entry_lines, meter, when
 
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
 def ledger() -> None:
-    """Show and govern what the patients of each dataset have spent.
+    """Show and govern what those in each dataset (patients, or rows) have spent.
 
     The ledger is DPSYNTH_LEDGER, a path or a URL such as postgresql://user@host/database; without
     it, a file in your state folder. You are DPSYNTH_USER, or your login name.
@@ -24,7 +18,7 @@ def ledger() -> None:
 
 
 @ledger.command(epilog="Example:  dpsynth ledger show --dataset diabetes --json")
-@click.option("--dataset", help="Only this dataset, and those that share its patients.")
+@click.option("--dataset", help="Only this dataset, and those that share its budget.")
 @click.option("--composed", is_flag=True, help="Compose all events too (takes seconds).")
 @output_options
 def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> None:
@@ -55,7 +49,7 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
         if not entries:
             lines = [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
         else:
-            lines = [*_entry_lines(entries, book.twins(state)), "", *_account_lines(found)]
+            lines = [*entry_lines(entries, book.twins(state)), "", *account_lines(found)]
         console.result("ledger", values, lines)
 
 
@@ -94,17 +88,17 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
         latest = adopted[-1]
         lines = [
             f"policy      {latest.policy.name}",
-            f"adopted     by {latest.who}, {_when(latest.at)} UTC",
+            f"adopted     by {latest.who}, {when(latest.at)} UTC",
             f"digest      {latest.policy.digest}",
             *policy_lines(latest.policy),
         ]
         if any(tier.releases_a_year for tier in latest.policy.tiers):
             lines += ["", *allocation(latest.policy).lines()]
         over = [
-            f"over already: {account.name}: {_meter(meter)}"
+            f"over already: {account.name}: {meter(one)}"
             for account in accounts(book.state(), datetime.now(UTC), compose=False)
-            for meter in account.meters
-            if meter.used > meter.limit
+            for one in account.meters
+            if one.used > one.limit
         ]
         lines += ["", *over] if over else []
         values = {
@@ -137,7 +131,7 @@ def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
         signed = add_signature(book, entry, note)
         names = ", ".join(one.who for one in signed.signatures)
         lines = [
-            *_entry_lines([signed], book.twins(book.state())),
+            *entry_lines([signed], book.twins(book.state())),
             "",
             f"entry {signed.id} of dataset {signed.dataset} is signed by {names}",
         ]
@@ -159,6 +153,27 @@ def void(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
         voided = take_out(Ledger.present(), entry, reason)
         lines = [f"entry {voided.id} of dataset {voided.dataset} is voided and counts no more"]
         console.result("ledger-void", {"internal": True, "entry": voided.to_dict()}, lines)
+
+
+@ledger.command(
+    epilog="Example:  dpsynth ledger forfeit 3f9a1c0b22d4 --reason 'no figures will be published'"
+)
+@click.argument("entry")
+@click.option("--reason", required=True, help="Why; it stands in the ledger for good.")
+@output_options
+def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
+    """Give up what ENTRY may still spend; it leaves the 365 days a year from now.
+
+    A share for quality figures that is not measured yet is never measured then. A fit that is open,
+    because its process died, is closed as failed. What was spent stays spent.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_office import forfeit as give_up
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        ended = give_up(Ledger.present(), entry, reason)
+        lines = [f"entry {ended.id} of dataset {ended.dataset} can spend nothing more"]
+        console.result("ledger-forfeit", {"internal": True, "entry": ended.to_dict()}, lines)
 
 
 @ledger.command(epilog="Example:  dpsynth ledger close run/")
@@ -226,63 +241,3 @@ def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
     with Console(as_json=as_json, quiet=quiet) as console:
         exported(Ledger.present(), output, html=html)
         console.result("ledger-export", {"internal": True, "file": output}, [f"wrote {output}"])
-
-
-def _status(entry: Entry) -> str:
-    signed = f", {len(entry.signatures)} signed" if entry.signatures else ""
-    measured = ", quality measured" if entry.measured is not None else ""
-    return entry.status + signed + measured + (", released" if entry.releases else "")
-
-
-def _entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list[str]:
-    from dpsynth.ledger_accounts import explained
-
-    def same(entry: Entry) -> str:
-        names = twins.get(entry.id, ())
-        return f"THE SAME FILE AS {', '.join(names)}" if names else ""
-
-    header = ("entry", "when (UTC)", "who", "dataset", "model", "epsilon", "delta", "status", "")
-    rows = [
-        (
-            entry.id[:8],
-            _when(entry.at),
-            entry.who,
-            entry.dataset,
-            entry.model,
-            f"{entry.epsilon:g}",
-            f"{entry.delta:g}",
-            _status(entry),
-            "; ".join(filter(None, (entry.tier, entry.purpose, explained(entry), same(entry)))),
-        )
-        for entry in entries
-    ]
-    return table(header, rows)
-
-
-def _account_lines(accounts: tuple[Account, ...]) -> list[str]:
-    lines = []
-    for account in accounts:
-        spent = account.spent
-        lines.append(
-            f"{account.name}: {counted(spent.fits, 'fit')}, epsilon {spent.epsilon_sum:g} and "
-            f"delta {spent.delta_sum:g} in all"
-        )
-        if account.composed is not None:
-            lines.append(
-                f"  composed: epsilon {account.composed:.4g} at delta {account.delta:g} (for "
-                "information; caps count by a filter)"
-            )
-        lines += [f"  {_meter(meter)}" for meter in account.meters]
-    return lines
-
-
-def _meter(meter: Meter) -> str:
-    from dpsynth.policy_rules import SINGLE
-
-    if meter.name.endswith(SINGLE):
-        return f"{meter.name}: at most {meter.limit:g}"
-    return f"{meter.name}: {meter.used:.4g} of {meter.limit:g} used, as the filter counts"
-
-
-def _when(at: str) -> str:
-    return at[:16].replace("T", " ")
