@@ -90,6 +90,7 @@ EVERY_TYPE: dict[str, Any] = {
     "dpsynth": {
         "version": 1,
         "max_rows": {"value": 2, "basis": "choice: two visits"},
+        "person": {"name": "patient"},
         "population": {"value": 500, "basis": "published cohort"},
         "rows": {"value": 700, "basis": "published cohort"},
         "rules": ["admitted <= discharged"],

@@ -148,7 +148,7 @@ def test_the_page_says_what_a_reader_must_know(
 ) -> None:
     text = said(page())
     for words in (
-        "Synthetic data. No row was copied from a patient's record: every row was drawn",
+        "Synthetic data. No row was copied from a real record: every row was drawn",
         "differential privacy with epsilon 3 and delta 1e-6",
         "Do not compute standard errors, confidence intervals or p-values as if",
         "spread more evenly than chance",
@@ -293,7 +293,7 @@ def test_other_fits_on_the_data_are_shown(
     assert certificate.ledger is not None
     more = replace(certificate.ledger, fits=2, epsilon_total=13.0, delta_total=2e-6)
     text = said(page(certificate=replace(certificate, ledger=more)))
-    title = "All 2 fits in the ledger on these patients' data, when this was certified"
+    title = "All 2 fits that the ledger counts for the same patients, when this was certified"
     assert f"{title}: epsilon 13, delta 2e-6" in text
     assert "promises little" in text and "promises little" not in said(page())
 
