@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PITFALLS = {*(f"P{number:02}" for number in range(1, 28)), "ledger", "accounting"}
+PITFALLS = {*(f"P{number:02}" for number in range(1, 32)), "ledger", "accounting"}
 
 
 @pytest.fixture
