@@ -186,7 +186,7 @@ def test_a_scope_is_the_policys_group(ledger: Ledger) -> None:
     joined = policy(datasets={"all": ["a", "b"]})
     for unit in (ROW, PATIENT):  # under a policy that joins them, nothing adds up any more
         for dataset in ("a", "b", "all"):
-            with pytest.raises(BudgetError, match="do not add up"):
+            with pytest.raises(BudgetError, match=f"dataset '{dataset}': this fit counts"):
                 reserve(ledger, unit, 0.1, dataset=dataset, policy=joined)
     with pytest.raises(BudgetError, match="group 'all' joins fits that count a row"):
         adopt(ledger, joined)
