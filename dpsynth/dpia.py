@@ -17,7 +17,7 @@ from dpsynth.errors import InputError
 from dpsynth.page_text import figure, figure_at_most, percent_at_most, shown
 from dpsynth.privacy_words import for_person, largest_posterior
 from dpsynth.schema import Schema
-from dpsynth.unit_words import counted_of, short_of, source_unit, whom
+from dpsynth.unit_words import counted_of, counted_several, source_unit, whom
 
 _PRIOR = 0.5
 
@@ -71,9 +71,11 @@ def dpia_paragraph(
 def _processing(schema: Schema, certificate: Certificate) -> str:
     unit = certificate.unit
     table = shown(schema.title or schema.name)
+    named = unit.person is not None and unit.max_units == 1
+    people = counted_several(unit) if named else "those whom the rows describe"
     who = (
-        f"those whom the rows describe, told apart by column '{shown(unit.name)}'; at most "
-        f"{unit.max_rows} rows of each {short_of(unit)} are used"
+        f"{people}, told apart by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
+        "each are used"
         if unit.name
         else "those whom the rows describe; each row counts as a person"
     )
