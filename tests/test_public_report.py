@@ -281,7 +281,7 @@ def test_names_of_columns_and_categories_are_escaped(
 def test_a_row_unit_is_not_called_a_patient(
     page: Callable[..., str], certificate: Certificate
 ) -> None:
-    unit = replace(certificate.unit, name=None, max_rows=1)
+    unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = said(page(certificate=replace(certificate, unit=unit)))
     assert "for each row of the source table, differential privacy" in text
     assert "A person with several rows is protected for each of them alone" in text
@@ -338,7 +338,7 @@ def test_one_audit_is_not_numbered_and_controls_may_be_missing(page: Callable[..
 def test_rows_are_not_called_patients_where_audits_are_told(
     page: Callable[..., str], certificate: Certificate
 ) -> None:
-    unit = replace(certificate.unit, name=None, max_rows=1)
+    unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = said(page(certificate=replace(certificate, unit=unit), audits=AUDITS))
     assert "1,000 invented rows; the coins" in text and "invented patient" not in text
 
