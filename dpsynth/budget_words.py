@@ -9,6 +9,7 @@ from dpsynth.certificate import Certificate
 from dpsynth.events import ChosenHistograms, Event, JointHistograms, PoissonSgd
 from dpsynth.page_text import figure, percent
 from dpsynth.quality_event import QUALITY
+from dpsynth.unit_words import units_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]
     """
     squares = [event.mu() ** 2 for event in certificate.events]
     total = sum(squares)
-    who = "patients" if certificate.unit.name else "rows"
+    who = units_of(certificate.unit)
     pairs = [e.name for e in certificate.events if isinstance(e, ChosenHistograms)]
     lines = []
     for event, square in zip(certificate.events, squares, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsynth.accounting import epsilon as composed
-from dpsynth.certificate import Certificate, Unit
+from dpsynth.certificate import Certificate
 from dpsynth.claims import exact_claims, floating_point_limits, not_covered
 from dpsynth.codec import Codec
 from dpsynth.drawing import Drawing
@@ -14,6 +14,7 @@ from dpsynth.models.registry import NAMES
 from dpsynth.plan import PrivacyBudget
 from dpsynth.quality_event import QUALITY, quality_event
 from dpsynth.schema import Schema
+from dpsynth.unit import Unit
 
 _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
 
@@ -111,8 +112,9 @@ def _charged(certificate: Certificate) -> list[str]:
     charge = certificate.ledger
     if charge is None:
         return ["no ledger was charged; such a run is not released"]
-    enough = charge.epsilon_total >= certificate.epsilon * (1 - 1e-9)
-    if enough and charge.delta_total >= certificate.delta * (1 - 1e-9):
+    epsilon, delta = certificate.cost
+    enough = charge.epsilon_total >= epsilon * (1 - 1e-9)
+    if enough and charge.delta_total >= delta * (1 - 1e-9):
         return []
     return ["the ledger's total is below what this fit alone has spent"]
 

@@ -20,8 +20,9 @@ from dpsynth.limits import collected, limits_of
 from dpsynth.manifest import Heading
 from dpsynth.model_words import MODELS
 from dpsynth.page_text import figure, figure_at_most, percent, shown
-from dpsynth.privacy_words import protected, readings
+from dpsynth.privacy_words import for_person, protected, readings
 from dpsynth.public_gates import NOT_AUDITED, Verdict
+from dpsynth.unit_words import source_unit, units_of
 
 _NOT_SAID = "The publisher does not say."
 _SPECIAL = re.compile(  # what formats or links at its place, in CommonMark or on GitHub
@@ -146,7 +147,7 @@ def _use(heading: Heading) -> list[str]:
         plain(said) if said else _NOT_SAID,
         "",
         "Such tables serve to write and test code, to teach, to plan a study, and to compare "
-        "methods. They are not for decisions about a person, and not for claims about patients "
+        "methods. They are not for decisions about a person, and not for claims about people "
         "that were not confirmed on real records.",
     ]
 
@@ -167,7 +168,7 @@ def _model(heading: Heading, certificate: Certificate) -> list[str]:
         "## The model",
         "",
         f"`{drawing.model}`: {MODELS.get(drawing.model, 'a generator')}. It learned from a table "
-        f"of {certificate.population:,} {'patients' if certificate.unit.name else 'rows'}, by "
+        f"of {certificate.population:,} {plain(units_of(certificate.unit))}, by "
         f"public declaration. Run `{drawing.run_sha256[:16]}`, seed {drawing.seed}, dpsynth "
         f"{heading.writer}. Every look at the records:",
         "",
@@ -243,10 +244,10 @@ def _verification(heading: Heading) -> list[str]:
 
 
 def _guarantee(certificate: Certificate) -> str:
-    who = "patient" if certificate.unit.name else "row of the source"
     return (
-        f"Each {who} is protected by differential privacy with epsilon "
-        f"{figure_at_most(certificate.epsilon)} and delta {figure(certificate.delta)}."
+        f"Each {source_unit(certificate.unit)} is protected by differential privacy with "
+        f"epsilon {figure_at_most(certificate.epsilon)} and delta {figure(certificate.delta)}"
+        f"{for_person(certificate)}."
     )
 
 

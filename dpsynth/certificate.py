@@ -17,7 +17,6 @@ from dpsynth.documents import (
     check_format,
     check_keys,
     digest,
-    names,
     number,
     several,
     text,
@@ -29,6 +28,7 @@ from dpsynth.errors import ArtifactError, InputError
 from dpsynth.events import Event, event_from_dict
 from dpsynth.noise_source import NoiseSource, installed, kinds, noise_sources
 from dpsynth.override import Overridden
+from dpsynth.unit import Unit
 
 if TYPE_CHECKING:
     from dpsynth.plan import PrivacyPlan
@@ -37,31 +37,6 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "dpsynth-certificate", 7
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
-
-
-@dataclass(frozen=True)
-class Unit:
-    """Whose presence is hidden: the key column (None: each row), rows that count, which ones."""
-
-    name: str | None
-    max_rows: int
-    keep: str
-
-    @classmethod
-    def of(cls, schema: Schema) -> Self:
-        """Read the unit off a schema."""
-        return cls(schema.unit.column, schema.unit.max_rows, schema.unit.keep)
-
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Self:
-        """Read strictly what ``to_dict`` wrote."""
-        check_keys(document, place, names(cls))
-        name = document["name"]
-        return cls(
-            name=None if name is None else text(name, f"{place}.name"),
-            max_rows=whole(document["max_rows"], f"{place}.max_rows", least=1),
-            keep=text(document["keep"], f"{place}.keep"),
-        )
 
 
 @dataclass(frozen=True)
@@ -88,6 +63,11 @@ class Certificate:
     overrides: tuple[Overridden, ...] = ()
 
     @property
+    def cost(self) -> tuple[float, float]:
+        """Epsilon and delta of the claim for whom the ledger counts; see `Unit.cost`."""
+        return self.unit.cost(self.epsilon, self.delta)
+
+    @property
     def plan_sha256(self) -> str:
         """Digest over the budget and every event: two fits with one plan have the same."""
         return digest(
@@ -104,7 +84,7 @@ class Certificate:
             "format": FORMAT,
             "version": VERSION,
             "model": self.model,
-            "unit": vars(self.unit).copy(),
+            "unit": self.unit.to_dict(),
             "adjacency": ADJACENCY,
             "epsilon": self.epsilon,
             "delta": self.delta,

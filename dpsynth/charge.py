@@ -26,7 +26,7 @@ class Charge:
         scope: all names, in lower case, that share the dataset's budget.
         entry: the fit's entry.
         fits: on the scope, this one included, when it was certified.
-        epsilon_total: of those fits, by basic composition.
+        epsilon_total: of those fits, by basic composition, for one of those whom they all count.
         delta_total: likewise.
         record: number of the ledger's last record by then.
         seal: keyed hash over all records up to it; the ledger alone can check it.

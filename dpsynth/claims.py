@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from dpsynth.events import Event, PoissonSgd
 from dpsynth.page_text import figure_at_most
+from dpsynth.unit import Unit
+from dpsynth.unit_words import counted_of, whom
 
 if TYPE_CHECKING:
     from dpsynth.charge import Charge
@@ -45,16 +47,17 @@ def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:
 
 def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
     """Say what the guarantee leaves out, for this schema and this ledger."""
+    unit = Unit.of(schema)
     if charge is None:
         scope = "; this fit was charged to no ledger, so the number of fits is not known"
     else:
         fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
         others = [name for name in charge.scope if name != charge.dataset.lower()]
-        shared = f" and those that share its patients ({', '.join(others)})" if others else ""
+        shared = f" and those that share its budget ({', '.join(others)})" if others else ""
         scope = (
             f"; when this fit was certified, the ledger held {fits} on dataset "
             f"'{charge.dataset}'{shared}, with epsilon {figure_at_most(charge.epsilon_total)} and "
-            f"delta {figure_at_most(charge.delta_total)} in sum"
+            f"delta {figure_at_most(charge.delta_total)} in sum for each {counted_of(unit)}"
         )
     sentences = [
         CHOICE + scope,
@@ -69,17 +72,35 @@ def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
             "the seal of the ledger is a keyed hash over the office's records; it tells nothing to "
             "those without the ledger's key"
         )
-    if schema.unit.column is None:
-        sentences.append("each row is a unit: a person with several rows is protected for one")
-    else:
-        own = "; a row without one is a unit of its own" if schema.unit.missing_key == "own" else ""
-        sentences.append(
-            f"a unit is a value of column '{schema.unit.column}': a person with several values, or "
-            f"one value written in several ways, is several units{own}"
-        )
+    sentences += _units(unit)
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
     sentences.append(
         f"a table that cannot be read (a damaged row, no rows, no keys){refusal} stops a fit: "
         "whether it ended at all is one bit more"
     )
     return tuple(sentences)
+
+
+def _units(unit: Unit) -> list[str]:
+    """Say what a unit is, and what is only assumed of those who have several."""
+    who = unit.person or "person"
+    if unit.name is None:
+        alone = "each row is a unit"
+        if unit.person is None:
+            alone += ": a person with several rows is protected for one"
+    else:
+        own = "; a row without one is a unit of its own" if unit.missing_key == "own" else ""
+        alone = (
+            f"a unit is a value of column '{unit.name}': a {who} with several values, or one value "
+            f"written in several ways, is several units{own}"
+        )
+    if unit.max_units_basis is None:
+        return [alone]
+    many = "1 unit" if unit.max_units == 1 else f"{unit.max_units} units"
+    counted = f"; the ledger counts what {unit.max_units} units cost, by group privacy"
+    return [
+        alone,
+        f"that {whom(unit)} has at most {many} of the table is an assumption, which nothing checks "
+        f"(why: {unit.max_units_basis}){counted if unit.max_units > 1 else ''}; whoever has more "
+        "is protected less",
+    ]

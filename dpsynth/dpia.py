@@ -15,8 +15,9 @@ from dpsynth.charge import Charge
 from dpsynth.documents import read_document
 from dpsynth.errors import InputError
 from dpsynth.page_text import figure, figure_at_most, percent_at_most, shown
-from dpsynth.privacy_words import largest_posterior
+from dpsynth.privacy_words import for_person, largest_posterior
 from dpsynth.schema import Schema
+from dpsynth.unit_words import counted_of, counted_several, source_unit, whom
 
 _PRIOR = 0.5
 
@@ -70,12 +71,16 @@ def dpia_paragraph(
 def _processing(schema: Schema, certificate: Certificate) -> str:
     unit = certificate.unit
     table = shown(schema.title or schema.name)
+    named = unit.person is not None and unit.max_units == 1
+    people = counted_several(unit) if named else "those whom the rows describe"
     who = (
-        f"patients, told apart by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
+        f"{people}, told apart by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
         "each are used"
         if unit.name
         else "those whom the rows describe; each row counts as a person"
     )
+    if unit.max_units > 1:
+        who += f"; {whom(unit)} is taken to have at most {unit.max_units} of these"
     return (
         f"Processing. From the table '{table}' (health data, GDPR Article 9) a generator "
         f"(model {certificate.model}) is trained, and from the generator alone a synthetic table "
@@ -89,17 +94,19 @@ def _processing(schema: Schema, certificate: Certificate) -> str:
 
 
 def _measures(certificate: Certificate) -> str:
+    unit = certificate.unit
     posterior = percent_at_most(
-        largest_posterior(_PRIOR, certificate.composed_epsilon, certificate.delta)
+        largest_posterior(_PRIOR, *unit.cost(certificate.composed_epsilon, certificate.delta))
     )
-    protected = "patient with all rows" if certificate.unit.name else "row of the source"
+    protected = source_unit(unit) + (" with all rows" if unit.name else "")
     events = ", ".join(event.name for event in certificate.events)
     bound = posterior if posterior.startswith("all") else f"at most {posterior}"
     return (
         "Measures. The training satisfies differential privacy with epsilon "
         f"{figure_at_most(certificate.epsilon)} and delta {figure(certificate.delta)}, for adding "
-        f"or removing one {protected}. The mechanisms that see records ({events}) were planned "
-        "with their noise before the records were opened, and come to epsilon "
+        f"or removing one {protected}{for_person(certificate)}. The mechanisms that see records "
+        f"({events}) were planned with their noise before the records were opened, and come to "
+        "epsilon "
         f"{figure_at_most(certificate.composed_epsilon)} together. Somebody who knows all other "
         "records, and holds the presence of a given one for as likely as not, may come to hold it "
         f"for {bound} likely. So what the presence of a person adds to singling out, linkability "
@@ -117,9 +124,9 @@ def _ledger(certificate: Certificate) -> str:
     policy = "a policy of the office" if charge.policy else "no policy"
     return (
         f"Accountability. A ledger counts every fit on dataset '{shown(charge.dataset)}': {fits} "
-        f"when this was certified, with epsilon {figure_at_most(charge.epsilon_total)} in all, "
-        f"under {policy}{_of_all(charge)}. Its entries are chained by hashes, and the certificate "
-        "holds its seal."
+        f"when this was certified, with epsilon {figure_at_most(charge.epsilon_total)} in all for "
+        f"each {counted_of(certificate.unit)}, under {policy}{_of_all(charge)}. Its entries are "
+        "chained by hashes, and the certificate holds its seal."
     )
 
 

@@ -15,11 +15,13 @@ import os
 import re
 import socket
 import uuid
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_book import Book
-from dpsynth.ledger_checks import check_request, installed_version, require_for
+from dpsynth.ledger_checks import check_cost, check_request, installed_version, require_for
 from dpsynth.ledger_entry import (
     CHARGED,
     FAILED,
@@ -27,14 +29,16 @@ from dpsynth.ledger_entry import (
     READING,
     RESERVED,
     Entry,
-    Signature,
     Spent,
-    Status,
 )
+from dpsynth.ledger_notes import Signature, Status
 from dpsynth.ledger_state import State, past_of
 from dpsynth.ledger_tally import orders_of
+from dpsynth.one_unit import conflict
 from dpsynth.policy import Policy
-from dpsynth.policy_rules import Request, require
+from dpsynth.policy_fits import Request
+from dpsynth.policy_rules import require
+from dpsynth.unit import Unit
 
 __all__ = ["Entry", "Ledger", "Signature", "Spent", "Status"]
 
@@ -63,6 +67,7 @@ class Ledger(Book):
         delta: float,
         model: str,
         schema_hash: str,
+        unit: Unit,
         allow_refuse: bool,
         population: int,
         tier: str | None = None,
@@ -74,10 +79,11 @@ class Ledger(Book):
             dataset: the name under which these patients are counted; case does not matter.
             purpose: a few words of the user's.
             plan: the plan's document.
-            epsilon: what the fit may spend.
+            epsilon: what the fit may spend, for one unit.
             delta: likewise.
             model: the generator's name.
             schema_hash: SHA-256 of the schema.
+            unit: whose presence the budget is about; all fits of a budget count the same.
             allow_refuse: whether a column may refuse a cell, one bit outside the guarantee.
             population: the public number of privacy units.
             tier: the policy's name for the purpose, if it has tiers.
@@ -86,10 +92,11 @@ class Ledger(Book):
 
         Raises:
             InputError: the name or the budget is not acceptable.
-            BudgetError: the policy does not allow it, or the ledger cannot be written to. Then
-                nothing was entered, and nothing may be read.
+            BudgetError: the policy does not allow it, earlier fits count another unit, or the
+                ledger cannot be written to. Then nothing was entered, and nothing may be read.
         """
         check_request(dataset, purpose, tier, epsilon, delta)
+        check_cost(unit, epsilon, delta)
         with self.writing() as pen:
             binding = self._binding(pen.policy, policy)
             tally = pen.summed(orders_of(binding))  # before this fit
@@ -102,6 +109,7 @@ class Ledger(Book):
                 "epsilon": float(epsilon),
                 "delta": float(delta),
                 "plan": plan,
+                "unit": unit.to_dict(),
                 "allow_refuse": bool(allow_refuse),
                 "population": int(population),
                 "policy": None if binding is None else binding.digest,
@@ -111,15 +119,16 @@ class Ledger(Book):
                 "host": socket.gethostname(),
                 "process": os.getpid(),
             }
+            names = pen.scope(dataset) if binding is None else binding.members(dataset)
+            require_one_unit(dataset, unit, tally.units(names))
             entry = pen.write(RESERVED, uuid.uuid4().hex, body)
             if binding is not None:
-                asked, names = past_of(entry), binding.members(dataset)
-                request = Request(dataset, tier, model, population, allow_refuse, asked.spend)
-                past = tally.past(names, asked.at)
+                spend, now = past_of(entry).spend, datetime.fromisoformat(entry.at)
+                request = Request(dataset, tier, model, population, allow_refuse, spend, unit)
                 try:
-                    require(binding, past, request, asked.at)  # its error undoes the record
+                    require(binding, tally.past(names, now), request, now)  # undoes the record
                 except BudgetError:  # day by day, it also says when to ask again
-                    require(binding, tally.past_by_days(names, asked.at), request, asked.at)
+                    require(binding, tally.past_by_days(names, now), request, now)
                     raise
             return entry
 
@@ -186,6 +195,22 @@ class Ledger(Book):
         if binding is not None:
             require_for(binding, self)
         return binding
+
+
+def require_one_unit(dataset: str, unit: Unit, others: Iterable[Unit]) -> None:
+    """Refuse a fit that counts something else than the fits it would be added to.
+
+    Args:
+        dataset: of the fit.
+        unit: of the fit.
+        others: of the fits that count in its budget.
+
+    Raises:
+        BudgetError: it says what the two count, and what to do.
+    """
+    found = conflict(unit, others)
+    if found is not None:
+        raise BudgetError(f"dataset '{dataset}': {found}. Nothing was charged")
 
 
 def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:

@@ -14,11 +14,13 @@ from dpsynth.ledger_entry import READING, RESERVED, Entry, Spent
 from dpsynth.ledger_state import State, past_of
 from dpsynth.policy import Policy
 from dpsynth.policy_rules import Meter, room
+from dpsynth.unit import Unit
+from dpsynth.unit_words import counted_of
 
 
 @dataclass(frozen=True)
 class Account:
-    """One budget: the datasets that share patients, their fits, and what the policy leaves them.
+    """One budget: the datasets that share it, their fits, and what the policy leaves them.
 
     Attributes:
         name: of the group, or of the dataset if it is in none.
@@ -40,10 +42,23 @@ class Account:
     meters: tuple[Meter, ...]
     entries: tuple[Entry, ...]
 
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """What the fits that count are about, each way to tell it apart once."""
+        return tuple(dict.fromkeys(entry.unit for entry in self.entries if entry.counts))
+
+    @property
+    def counts(self) -> str | None:
+        """Name one of those for whom the epsilons are; None before any fit."""
+        named = [unit for unit in self.units if unit.person is not None]
+        return next((counted_of(unit) for unit in (*named, *self.units)), None)
+
     def to_dict(self) -> dict[str, Any]:
         """Give the account in plain JSON values."""
         return {
             "datasets": list(self.datasets),
+            "counts": self.counts,
+            "units": [unit.to_dict() for unit in self.units],
             "fits": self.spent.fits,
             "epsilon": self.spent.epsilon_sum,
             "delta": self.spent.delta_sum,
@@ -79,7 +94,10 @@ def explained(entry: Entry) -> str:
     if entry.status == RESERVED and not alive:
         return "its process ended before it read: it may be voided"
     if entry.status == READING and not alive:
-        return "its process ended while it could read: it counts"
+        return "its process ended while it could read: it counts, as of today until it is forfeited"
+    if entry.owes:
+        share = "may still be spent" if entry.measured is None else "is being spent"
+        return "; ".join(filter(None, (entry.note, f"its share for quality {share}: as of today")))
     return entry.note
 
 
@@ -123,6 +141,11 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
     """Put null in the place of infinity, which JSON cannot say."""
     infinite = {key for key, value in values.items() if value == math.inf}
     return values | dict.fromkeys(infinite)
+
+
+def at_work(entry: Entry) -> bool:
+    """Whether the process that reserved an entry runs on this machine."""
+    return entry.host == socket.gethostname() and _alive(entry)
 
 
 def _alive(entry: Entry) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpsynth.environment import variable
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.policy import NAME, Policy
+from dpsynth.unit import Unit
 
 if TYPE_CHECKING:
     from dpsynth.ledger_book import Book
@@ -51,6 +52,21 @@ def require_for(policy: Policy, book: Book) -> None:
         raise BudgetError(
             f"the policy '{policy.name}' is for ledger {policy.ledger}, and {book.place} is "
             f"{book.id}; set DPSYNTH_LEDGER to the right one"
+        )
+
+
+def check_cost(unit: Unit, epsilon: float, delta: float) -> None:
+    """Refuse a budget that is none for whom the ledger counts.
+
+    Raises:
+        InputError: group privacy leaves nothing of it; it says what the cost would be.
+    """
+    cost, chance = unit.cost(epsilon, delta)
+    if not (cost <= LARGEST_EPSILON and chance < 1):
+        raise InputError(
+            f"for a {unit.person} with {unit.max_units} units of the table, epsilon {epsilon:g} "
+            f"and delta {delta:g} come to epsilon {cost:.6g} and delta {chance:.6g}: nothing is "
+            "left of the guarantee; ask for a smaller epsilon, or fit by a key column"
         )
 
 

@@ -3,6 +3,10 @@
 A fit is ``reserved`` before it may read; ``reading`` is recorded before its first private row;
 then it is ``charged`` if it ended well and ``failed`` if not. All of these count as spent. Only a
 fit that never came to ``reading`` can be ``voided``, and then does not count.
+
+A fit spends after it was reserved: while it reads, and once more when public quality figures are
+measured. `Entry.ended` is the time after which it can have spent nothing; windows of time count by
+it (policy_rules.py).
 """
 
 from __future__ import annotations
@@ -17,6 +21,9 @@ from dpsynth.documents import as_object, number, truth, whole
 from dpsynth.errors import ArtifactError
 from dpsynth.ledger_chain import MISTYPED, Head, Record
 from dpsynth.ledger_fields import check_time, delta_of, line, line_or_none, lines, plan_of
+from dpsynth.ledger_notes import Forfeited, Measured, Released, Signature, Status
+from dpsynth.quality_event import QUALITY
+from dpsynth.unit import Unit
 
 RESERVED, READING, CHARGED, FAILED, VOIDED = (
     "reserved",
@@ -27,8 +34,8 @@ RESERVED, READING, CHARGED, FAILED, VOIDED = (
 )
 STATUSES = (RESERVED, READING, CHARGED, FAILED, VOIDED)
 SIGNED, RELEASED, POLICY = "signed", "released", "policy"
-MEASURED, FIGURES = "measured", "figures"
-KINDS = (*STATUSES, SIGNED, RELEASED, POLICY, MEASURED, FIGURES)
+MEASURED, FIGURES, FORFEITED = "measured", "figures", "forfeited"
+KINDS = (*STATUSES, SIGNED, RELEASED, POLICY, MEASURED, FIGURES, FORFEITED)
 
 FOLLOWS = {
     RESERVED: (),
@@ -40,51 +47,13 @@ FOLLOWS = {
 
 
 @dataclass(frozen=True)
-class Status:
-    """What an entry became, when (UTC), by whom, and why."""
-
-    at: str
-    status: str
-    note: str
-    who: str = ""
-
-
-@dataclass(frozen=True)
-class Signature:
-    """Who signed a fit's entry for release, and when (UTC)."""
-
-    at: str
-    who: str
-    note: str
-
-
-@dataclass(frozen=True)
-class Released:
-    """When (UTC) a bundle of a fit was written, by whom, and its manifest's SHA-256."""
-
-    at: str
-    who: str
-    manifest: str
-
-
-@dataclass(frozen=True)
-class Measured:
-    """When (UTC) the share for public quality figures was spent, by whom, and on which table.
-
-    ``figures`` is the SHA-256 of the file with the answers; None if none came out of it.
-    """
-
-    at: str
-    who: str
-    table: str
-    figures: str | None = None
-
-
-@dataclass(frozen=True)
 class Entry:
     """One fit on a dataset, as the ledger knows it.
 
     Attributes:
+        epsilon: for one unit of the fit; see ``cost``.
+        delta: likewise.
+        unit: whose presence that is about, and whom the ledger counts.
         head: the end of the chain when the fit was reserved.
         host: the machine that reserved it.
         process: its process there.
@@ -93,6 +62,7 @@ class Entry:
         gates: that it wants a release to have passed.
         run: digest of the run that the fit made; None while it is open, or if none was made.
         measured: the one time that public quality figures were paid from its plan; None so far.
+        forfeited: that its share for them was given up; None so far.
     """
 
     id: str
@@ -106,6 +76,7 @@ class Entry:
     epsilon: float
     delta: float
     plan: dict[str, Any]
+    unit: Unit
     allow_refuse: bool
     population: int
     policy: str | None
@@ -120,6 +91,7 @@ class Entry:
     signatures: tuple[Signature, ...] = field(default=())
     releases: tuple[Released, ...] = field(default=())
     measured: Measured | None = None
+    forfeited: Forfeited | None = None
 
     @property
     def status(self) -> str:
@@ -142,6 +114,38 @@ class Entry:
         statuses = {status.status for status in self.history}
         return statuses <= {RESERVED, FAILED}
 
+    @property
+    def cost(self) -> tuple[float, float]:
+        """Epsilon and delta for one of those whom the ledger counts; all sums are of these."""
+        return self.unit.cost(self.epsilon, self.delta)
+
+    @property
+    def share(self) -> bool:
+        """Whether the plan set a share aside for public quality figures."""
+        events = self.plan.get("events")
+        named = events if isinstance(events, list) else []
+        return any(isinstance(event, dict) and event.get("name") == QUALITY for event in named)
+
+    @property
+    def owes(self) -> bool:
+        """Whether a share for quality may still be spent, or its measurement may go on."""
+        if not self.share or self.forfeited is not None or self.status != CHARGED:
+            return False
+        return self.measured is None or self.measured.ended is None
+
+    @property
+    def ended(self) -> str | None:
+        """Time (UTC) since when the fit can spend nothing more; None while it may.
+
+        It may while it is reserved or reading, and while its share for quality is neither measured
+        with figures recorded, nor forfeited.
+        """
+        if self.status in (RESERVED, READING) or self.owes:
+            return None
+        measured = None if self.measured is None else self.measured.ended
+        given_up = None if self.forfeited is None else self.forfeited.at
+        return measured or given_up or self.history[-1].at
+
     def to_dict(self) -> dict[str, Any]:
         """Give the entry in plain JSON values, for the office."""
         return asdict(self) | {"status": self.status, "note": self.note, "counts": self.counts}
@@ -149,7 +153,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Spent:
-    """What all entries of a dataset have spent together, by basic composition."""
+    """What all entries of a dataset have spent together, by basic composition.
+
+    The sums are for one of those whom all of them count; see `dpsynth.one_unit`.
+    """
 
     fits: int
     epsilon_sum: float
@@ -161,8 +168,8 @@ class Spent:
         counted = [entry for entry in entries if entry.counts]
         return cls(
             fits=len(counted),
-            epsilon_sum=float(sum((Fraction(repr(e.epsilon)) for e in counted), Fraction(0))),
-            delta_sum=float(sum((Fraction(repr(e.delta)) for e in counted), Fraction(0))),
+            epsilon_sum=float(sum((Fraction(repr(e.cost[0])) for e in counted), Fraction(0))),
+            delta_sum=float(sum((Fraction(repr(e.cost[1])) for e in counted), Fraction(0))),
         )
 
 
@@ -230,16 +237,23 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
         signature = Signature(record.at, record.who, note)
         entries[record.entry] = replace(known, signatures=(*known.signatures, signature))
     elif record.kind == MEASURED:
-        if known.status != CHARGED or known.measured is not None:
+        if known.measured is not None or not known.owes:
             raise Disorder(f"record {record.number} spends a share that is not there to spend")
         table = line(body["table"], f"{place}: table")
         entries[record.entry] = replace(known, measured=Measured(record.at, record.who, table))
     elif record.kind == FIGURES:
         measured = known.measured
-        if measured is None or measured.figures is not None:
+        if measured is None or not known.owes:
             raise Disorder(f"record {record.number} holds figures that nothing was measured for")
         digest = line(body["sha256"], f"{place}: sha256")
-        entries[record.entry] = replace(known, measured=replace(measured, figures=digest))
+        measured = replace(measured, figures=digest, ended=record.at)
+        entries[record.entry] = replace(known, measured=measured)
+    elif record.kind == FORFEITED:
+        if not known.owes:
+            raise Disorder(f"record {record.number} gives up a share that is not there")
+        note = line(body["note"], f"{place}: note")
+        given_up = Forfeited(record.at, record.who, note)
+        entries[record.entry] = replace(known, forfeited=given_up)
     else:
         manifest = line(body["manifest"], f"{place}: manifest")
         released = Released(record.at, record.who, manifest)
@@ -251,7 +265,7 @@ def _reserved(record: Record, body: dict[str, Any]) -> Entry:
     if set(body) != set(_FIELDS):
         raise Disorder(f"{place} has other fields than a reservation")
     values = {name: check(body[name], f"{place}: {name}") for name, check in _FIELDS.items()}
-    return Entry(
+    entry = Entry(
         id=record.entry,
         at=record.at,
         who=record.who,
@@ -259,6 +273,9 @@ def _reserved(record: Record, body: dict[str, Any]) -> Entry:
         history=(Status(record.at, RESERVED, "", record.who),),
         **values,
     )
+    if not entry.cost[1] < 1:
+        raise Disorder(f"{place} leaves nothing of its guarantee to whom it counts")
+    return entry
 
 
 _FIELDS: dict[str, Callable[[Any, str], Any]] = {  # of a reservation
@@ -269,5 +286,6 @@ _FIELDS: dict[str, Callable[[Any, str], Any]] = {  # of a reservation
     "epsilon": partial(number, above=0),
     "delta": delta_of,
     "plan": plan_of,
+    "unit": Unit.from_dict,
     "allow_refuse": truth,
 }

@@ -166,6 +166,7 @@ def differences(book: Book, account: Account, evidence: Evidence) -> list[str]:
         "dataset": (charge.dataset, entry.dataset),
         "model": (certificate.model, entry.model),
         "schema": (certificate.schema_sha256, entry.schema_hash),
+        "unit": (certificate.unit, entry.unit),
         "population": (certificate.population, entry.population),
         "policy": (charge.policy, entry.policy),
     }

@@ -23,7 +23,8 @@ from dpsynth.ledger_checks import installed_version
 from dpsynth.ledger_entry import Spent
 from dpsynth.ledger_places import sqlite_path
 from dpsynth.ledger_state import Adopted, State, past_of
-from dpsynth.policy_rules import ROLLING, YEAR, Meter, room
+from dpsynth.policy_fits import YEAR
+from dpsynth.policy_rules import ROLLING, Meter, room
 
 FORMAT = "dpsynth-ledger"
 VERSION = 1
@@ -81,16 +82,18 @@ class Snapshot:
             where there are more than 200.
         """
         fits = [(past_of(entry), entry) for entry in account.entries if entry.counts]
-        times = {past.at for past, _ in fits}
+        entered = [(datetime.fromisoformat(entry.at), past, entry) for past, entry in fits]
+        times = {at for at, _, _ in entered}
         if meter is not None and meter.name == ROLLING:
-            times |= {at + YEAR for at in times if at + YEAR <= self.at}
+            leaving = {past.at + YEAR for past, _ in fits if past.at is not None}
+            times |= {at for at in leaving if at <= self.at}
         found = []
         for moment in sorted(times)[:: -max(1, math.ceil(len(times) / _MOST_TIMES))][::-1]:
             if meter is None or self.state.policy is None:
-                until = [entry for past, entry in fits if past.at <= moment]
+                until = [entry for at, _, entry in entered if at <= moment]
                 found.append((moment, Spent.of(until).epsilon_sum))
             else:
-                then = [past for past, _ in fits if past.at <= moment]
+                then = [past for at, past, _ in entered if at <= moment]
                 meters = room(self.state.policy, then, account.name, None, moment)
                 found += [(moment, one.used) for one in meters if one.name == meter.name]
         return found

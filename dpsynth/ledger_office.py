@@ -1,4 +1,4 @@
-"""The office's verbs on a ledger: adopt a policy, void, sign, close; permit and enter a release."""
+"""The office's verbs on a ledger: adopt a policy, void, sign, close, forfeit; permit a release."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from pathlib import Path
 
 from dpsynth.certificate import Certificate
 from dpsynth.errors import BudgetError
+from dpsynth.ledger_accounts import at_work
 from dpsynth.ledger_book import Book
 from dpsynth.ledger_checks import check_text, require_for, require_person, same_person
 from dpsynth.ledger_entry import (
     CHARGED,
+    FAILED,
     FIGURES,
+    FORFEITED,
     MEASURED,
     READING,
     RELEASED,
@@ -20,8 +23,10 @@ from dpsynth.ledger_entry import (
 )
 from dpsynth.ledger_evidence import Evidence, Seen, differences
 from dpsynth.ledger_view import View
+from dpsynth.one_unit import kinds
 from dpsynth.policy import Policy
 from dpsynth.run import Run
+from dpsynth.unit_words import described
 
 
 def adopt(book: Book, policy: Policy) -> None:
@@ -29,11 +34,22 @@ def adopt(book: Book, policy: Policy) -> None:
 
     Raises:
         InputError: nobody is named who adopts it.
-        BudgetError: it is for another ledger.
+        BudgetError: it is for another ledger, or a group joins datasets whose fits count different
+            units.
     """
     require_person("adopts a policy")
     require_for(policy, book)
     with book.writing() as pen:
+        for group in policy.groups:
+            fits = [one for one in pen.state.entries if one.dataset.lower() in group.members]
+            counted = kinds(one.unit for one in fits if one.counts)
+            if len(counted) > 1:
+                first, second = (described(unit) for unit in counted[:2])
+                raise BudgetError(
+                    f"group '{group.name}' joins fits that count {first} with fits that count "
+                    f"{second}: epsilons of different units do not add up. Leave the group out, "
+                    "and lower the caps by what either has spent"
+                )
         pen.adopt({"policy": policy.to_dict()})
 
 
@@ -98,6 +114,31 @@ def close(book: Book, run_folder: str | Path) -> Entry:
             raise BudgetError(f"entry {entry.id} is {entry.status} already; it stays so")
         body = {"note": "closed by hand", "run": run.digest}
         return pen.write(CHARGED, entry.id, body)
+
+
+def forfeit(book: Book, entry_id: str, reason: str) -> Entry:
+    """Give up what a fit may still spend, so that it leaves the 365 days in time.
+
+    A fit that is reserved or reading is closed as failed: no run is released in its name. Of one
+    that ended, the share for public quality figures is given up. What was spent stays spent.
+
+    Raises:
+        InputError: nobody is named, or no reason is given.
+        BudgetError: the fit can spend nothing more, or its process is still at work.
+    """
+    require_person("gives up what a fit may still spend")
+    check_text("a reason", reason, needed=True)
+    with book.writing() as pen:
+        entry = pen.entry(entry_id)
+        if entry.ended is not None:
+            raise BudgetError(f"entry {entry.id} is {entry.status}: it can spend nothing more")
+        if not entry.owes and at_work(entry):
+            raise BudgetError(
+                f"the process of entry {entry.id} ({entry.process} on this machine) is still at "
+                "work; let it end, or end it first"
+            )
+        kind = FORFEITED if entry.owes else FAILED
+        return pen.write(kind, entry.id, {"note": reason})
 
 
 def permit(book: Book, run: Run) -> Entry:
@@ -165,7 +206,8 @@ def spend_quality(book: Book, run: Run, table: str) -> Entry:
         table: SHA-256 of the synthetic table that the figures are about.
 
     Raises:
-        BudgetError: the run is not one that the ledger charged, or the share was spent before.
+        BudgetError: the run is not one that the ledger charged, or the share was spent before, or
+            given up.
     """
     evidence = Evidence(Certificate.from_dict(run.certificate), run.digest)
     with book.writing() as pen:
@@ -176,6 +218,11 @@ def spend_quality(book: Book, run: Run, table: str) -> Entry:
             raise BudgetError(
                 f"entry {entry.id} is {entry.status}: there is no share to spend{remedy}"
             )
+        if not entry.share or entry.forfeited is not None:
+            gone = (
+                f"given up on {entry.forfeited.at[:10]}" if entry.forfeited else "never set aside"
+            )
+            raise BudgetError(f"the share for quality figures of entry {entry.id} was {gone}")
         if entry.measured is not None:
             raise BudgetError(
                 f"the share for quality figures of entry {entry.id} was spent on "
@@ -191,7 +238,10 @@ def enter_figures(book: Book, entry_id: str, sha256: str) -> None:
         BudgetError: nothing was measured for the entry, or its figures are recorded already.
     """
     with book.writing() as pen:
-        pen.write(FIGURES, pen.entry(entry_id).id, {"sha256": sha256})
+        entry = pen.entry(entry_id)
+        if entry.measured is None or not entry.owes:
+            raise BudgetError(f"entry {entry.id} waits for no quality figures; none are recorded")
+        pen.write(FIGURES, entry.id, {"sha256": sha256})
 
 
 def enter_release(book: Book, entry_id: str, manifest: str) -> None:

@@ -22,8 +22,10 @@ from dpsynth.ledger_export import Snapshot
 from dpsynth.ledger_state import Adopted
 from dpsynth.page_frame import environment
 from dpsynth.policy import Cap, Policy
-from dpsynth.policy_rules import OVERALL, ROLLING, SINGLE, YEAR, Meter
+from dpsynth.policy_fits import YEAR
+from dpsynth.policy_rules import OVERALL, ROLLING, SINGLE, Meter
 from dpsynth.privacy_filter import exactly
+from dpsynth.unit_words import described
 
 WIDTH, HEIGHT = 1000.0, 100.0  # of every picture, in its own units
 _TITLES = {
@@ -161,6 +163,7 @@ def _environment() -> Environment:
         "day": day,
     }
     made.globals |= {"caps_of": caps_of, "explained": explained, "brief": _brief}
+    made.globals["described"] = described
     return made
 
 
@@ -185,7 +188,7 @@ def _bar(meter: Meter, account: Account, now: datetime) -> Bar:
     notes = []
     if kind == SINGLE:
         # No release adds to another here: the picture is of the largest.
-        meter = replace(meter, used=max((entry.epsilon for entry in fits), default=0.0))
+        meter = replace(meter, used=max((entry.cost[0] for entry in fits), default=0.0))
         figures = f"cap {figure(meter.limit)}; no fit yet"
         if fits:
             figures = f"cap {figure(meter.limit)}; the largest fit so far has {figure(meter.used)}"
@@ -195,9 +198,16 @@ def _bar(meter: Meter, account: Account, now: datetime) -> Bar:
         figures = _figures(meter)
         if 0 < meter.used < math.inf:
             notes.append(f"A chance may change by a factor of at most {factor(meter.used)}.")
-    recent = [datetime.fromisoformat(entry.at) for entry in fits]
-    if kind == ROLLING and (leaving := [at + YEAR for at in recent if at + YEAR > now]):
+    ended = [datetime.fromisoformat(entry.ended) for entry in fits if entry.ended is not None]
+    if kind == ROLLING and (leaving := [at + YEAR for at in ended if at + YEAR > now]):
         notes.append(f"The oldest of these fits leaves the 365 days on {day(min(leaving))}.")
+    if kind == ROLLING and (still := len(fits) - len(ended)):
+        which = (
+            "1 fit that may still spend counts"
+            if still == 1
+            else f"{still} fits that may still spend count"
+        )
+        notes.append(f"{which} until 365 days after the end of it.")
     top = max(meter.limit, meter.used) if meter.used < math.inf else 1.25 * meter.limit
     cap, used = meter.limit / top * WIDTH, min(meter.used, top) / top * WIDTH
     ends = (cap, min(used, cap), max(used, cap))

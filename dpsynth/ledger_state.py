@@ -13,7 +13,7 @@ from dpsynth.ledger_entry import POLICY, Disorder, Entry, replayed
 from dpsynth.ledger_store import Facts
 from dpsynth.ledger_tally import Spending
 from dpsynth.policy import Policy
-from dpsynth.policy_rules import Past
+from dpsynth.policy_fits import Past
 from dpsynth.privacy_filter import Spend
 
 
@@ -118,8 +118,10 @@ def past_of(entry: Entry) -> Past:
             events = ()
     except _UNREADABLE:
         events = ()
-    spend = Spend(entry.epsilon, entry.delta, events)
-    return Past(datetime.fromisoformat(entry.at), entry.dataset, entry.tier, spend)
+    if entry.unit.max_units > 1:
+        events = ()  # they are about one unit; what they cost several is bounded by the claim alone
+    ended = None if entry.ended is None else datetime.fromisoformat(entry.ended)
+    return Past(ended, entry.dataset, entry.tier, Spend(*entry.cost, events), entry.unit)
 
 
 def changed(place: str, finding: str) -> BudgetError:

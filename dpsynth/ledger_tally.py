@@ -13,6 +13,7 @@ earlier rule is added up anew at the next write.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,13 +22,15 @@ from dpsynth.ledger_chain import Record
 from dpsynth.ledger_sums import NOTHING, Sums
 from dpsynth.ledger_tree import EMPTY, Leaf, Nodes, Tree, stored
 from dpsynth.policy import Policy
-from dpsynth.policy_rules import YEAR, Past
+from dpsynth.policy_fits import YEAR, Past
 from dpsynth.privacy_filter import PrivacyFilter
+from dpsynth.unit import Unit
 
 RULE = 1
 _DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
+_STILL = ""  # in the place of the time since when a fit can spend nothing more
 _HALF = 32  # digits of a key that name a dataset; those after it name one of its accounts
 
 Spending = tuple[str, int, Past]
@@ -43,8 +46,8 @@ class Tally:
         orders: of the divergences that are summed.
         policy: number of the record that put the policy in force, and SHA-256 of its body; None
             where there is none.
-        accounts: root of the tree of accounts: one for each dataset and tier, each a tree of its
-            spendings in the order of their times.
+        accounts: root of the tree of accounts: one for each dataset, tier and privacy unit, each a
+            tree of its spendings in the order of their times; those that may still spend come last.
     """
 
     nodes: Nodes
@@ -134,11 +137,19 @@ class Tally:
             split = _moment(since + _MICROSECOND)
             found += _past(label, since, tree.sums(high=split))
             while (first := next(tree.leaves(low=split), None)) is not None:
+                if first.label[0] == _STILL:  # each for itself: how many there are is said
+                    for leaf in tree.leaves(low=split):
+                        found += _past(label, None, leaf.sums)
+                    break
                 at = datetime.fromisoformat(first.label[0])
                 end = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + _DAY
                 found += _past(label, at, tree.sums(split, _moment(end)))
                 split = _moment(end)
         return found
+
+    def units(self, names: Iterable[str]) -> list[Unit]:
+        """List what the fits that count, of datasets in lower case, are fits for."""
+        return list(dict.fromkeys(_unit(label) for label, _ in self._trees(names)))
 
     def _trees(self, names: Iterable[str]) -> Iterator[tuple[tuple[str, ...], Tree]]:
         accounts = Tree(self.nodes, self.accounts)
@@ -165,12 +176,17 @@ def pointer(record: Record) -> tuple[int, str]:
 
 def _label(past: Past) -> tuple[str, ...]:
     """What an account is of; spendings of one label are added up."""
-    return past.dataset.lower(), (past.tier or "").lower()
+    unit = json.dumps(past.unit.to_dict(), sort_keys=True)
+    return past.dataset.lower(), (past.tier or "").lower(), unit
 
 
-def _past(label: tuple[str, ...], at: datetime, sums: Sums) -> list[Past]:
-    dataset, tier = label
-    return [Past(at, dataset, tier or None, sums.total)] if sums.epsilon else []
+def _unit(label: tuple[str, ...]) -> Unit:
+    return Unit.from_dict(json.loads(label[2]), "tally")
+
+
+def _past(label: tuple[str, ...], at: datetime | None, sums: Sums) -> list[Past]:
+    dataset, tier, _ = label
+    return [Past(at, dataset, tier or None, sums.total, _unit(label))] if sums.epsilon else []
 
 
 def _account(label: tuple[str, ...], tree: Tree) -> Leaf:
@@ -186,11 +202,13 @@ def _leaf(spending: Spending, orders: tuple[int, ...]) -> Leaf:
     entry, part, past = spending
     key = f"{_moment(past.at)}{_digits(entry)[:_HALF]}{part:02x}"
     sums = Sums.of(past.spend, orders, fits=0 if part else 1)
-    return Leaf(key, sums, label=(past.at.isoformat(),))
+    return Leaf(key, sums, label=(_STILL if past.at is None else past.at.isoformat(),))
 
 
-def _moment(at: datetime) -> str:
-    """Write a time as digits that sort like it."""
+def _moment(at: datetime | None) -> str:
+    """Write a time as digits that sort like it; None, for what may still spend, comes last."""
+    if at is None:
+        return "f" * 14
     return f"{(at - _START) // _MICROSECOND:014x}"
 
 

@@ -20,6 +20,7 @@ from dpsynth.libraries import load_fitting
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.schema import Schema
+from dpsynth.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def charged(
         delta=plan.budget.delta,
         model=model,
         schema_hash=schema.hash(),
+        unit=Unit.of(schema),
         allow_refuse=schema.may_refuse,
         population=schema.population.value,
     )
@@ -106,7 +108,7 @@ def charged(
 
 
 def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> None:
-    """Warn where the same file was read under another name: its patients have one budget.
+    """Warn where the same file was read under another name: who is in it has one budget.
 
     The file's bytes (or a frame's cells) enter an HMAC under the ledger's own key, which nobody
     without that key can compare with a file. It is private reading, so it comes after the charge,
@@ -126,7 +128,7 @@ def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFra
         names = ", ".join(f"'{name}'" for name in others)
         warnings.warn(
             f"the same data were fitted as dataset {names} before, and now as '{entry.dataset}': "
-            "the patients are the same, so what both have spent adds up. Name both in one group of "
+            "they hold the same people, so what both have spent adds up. Name both in one group of "
             "the policy's datasets",
             DpsynthWarning,
             stacklevel=4,
@@ -169,7 +171,7 @@ def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
     """Close an entry after an error, and say on the error what it cost."""
     refused = isinstance(error, RefusedCellError)
     told = (
-        f"rows may have been read: the ledger counts epsilon {entry.epsilon:g} as spent on "
+        f"rows may have been read: the ledger counts epsilon {entry.cost[0]:g} as spent on "
         f"dataset '{entry.dataset}'"
     )
     try:
@@ -177,7 +179,7 @@ def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
         ledger.fail(entry.id, "refused a cell" if refused else kind.__name__)
     except DpsynthError as lost:
         told = (
-            f"rows may have been read: epsilon {entry.epsilon:g} is spent on dataset "
+            f"rows may have been read: epsilon {entry.cost[0]:g} is spent on dataset "
             f"'{entry.dataset}', and entry {entry.id} could not be closed: {lost}"
         )
     error.add_note(Note(told))

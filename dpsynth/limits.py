@@ -10,6 +10,8 @@ from dpsynth.certificate import Certificate
 from dpsynth.drawing import Drawing
 from dpsynth.manifest import Heading
 from dpsynth.page_text import figure, figure_at_most
+from dpsynth.privacy_words import for_person
+from dpsynth.unit_words import source_unit
 
 INFERENCE = (
     "Standard errors, confidence intervals and p-values that are computed as if the rows were real "
@@ -50,11 +52,12 @@ def collected(drawing: Drawing) -> str:
 
 def personal(certificate: Certificate) -> str:
     """Say what the table may tell of persons."""
-    who = "patient" if certificate.unit.name else "row of the source table"
     return (
         "Its rows were drawn from a generator that learned from personal health data; a row can be "
-        f"like a real record by chance. What the presence of any one {who} adds to the table is "
+        "like a real record by chance. What the presence of any one "
+        f"{source_unit(certificate.unit)} adds to the table is "
         f"bounded by differential privacy with epsilon {figure_at_most(certificate.epsilon)} and "
-        f"delta {figure(certificate.delta)}; privacy.json lists every event, so that anybody can "
-        "compute that. Whether the table counts as personal data is for its publisher to assess."
+        f"delta {figure(certificate.delta)}{for_person(certificate)}; privacy.json lists every "
+        "event, so that anybody can compute that. Whether the table counts as personal data is for "
+        "its publisher to assess."
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger_book import Book
-from dpsynth.ledger_entry import Measured
+from dpsynth.ledger_notes import Measured
 from dpsynth.ledger_office import enter_release, permit, required_gates
 from dpsynth.run import Run
 

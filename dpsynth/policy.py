@@ -1,7 +1,7 @@
-"""The policy of a ledger: what an office may still spend on its patients, as one public document.
+"""The policy of a ledger: what an office may still spend, as one public document.
 
 A policy caps what fits may cost: each one, all of any 365 days, all together, for everybody and for
-each *tier* (purpose) of its own. It says which names of datasets share patients, which generators
+each *tier* (purpose) of its own. It says which names of datasets share people, which generators
 may be fitted, and what a release needs. Every number has a reason, its basis.
 
 The document is YAML or JSON; docs/governance.md explains each key.
@@ -85,7 +85,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Group:
-    """Names of datasets that share patients, in lower case and sorted, the group's own included."""
+    """Names of datasets that share people, in lower case and sorted, the group's own included."""
 
     name: str
     members: tuple[str, ...]

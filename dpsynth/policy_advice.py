@@ -82,7 +82,7 @@ class TierBudget:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Epsilons for the planned releases of a year, on patients who may be in all of them.
+    """Epsilons for the planned releases of a year, for whoever may be in all of them.
 
     Attributes:
         releases: of all tiers in a year.
@@ -112,7 +112,7 @@ class Allocation:
 
     def lines(self) -> list[str]:
         """Say it in words, a line each."""
-        lines = [f"planned: {_many(self.releases, 'release')} a year, a patient may be in all"]
+        lines = [f"planned: {_many(self.releases, 'release')} a year, somebody may be in all"]
         least = "" if self.lowest is None else f"at least {self.lowest}, "
         lines.append(f"one epsilon for all releases: {least}at most {self.highest}")
         if not self.uniform:

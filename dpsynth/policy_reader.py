@@ -166,7 +166,7 @@ def _read_groups(top: Part) -> tuple[Group, ...]:
     for name in part.values:
         _check_name(part, name, name, "the name of a group")
         if not part.has(name) or part.values[name] == []:
-            part.gap(name, "is empty; list the datasets that share patients, or remove the group")
+            part.gap(name, "is empty; list the datasets that share people, or remove the group")
         members = {name.lower()}
         for member in _read_names(part, name) or ():
             _check_name(part, name, member, "the name of a dataset")
@@ -223,7 +223,7 @@ def _read_population(top: Part) -> Population | None:
     part.refuse_unknown(("value", "basis"))
     value, basis = part.whole("value", least=1), _text(part, "basis")
     if not part.has("value"):
-        part.gap("value", "is missing; write the least number of patients")
+        part.gap("value", "is missing; write the least number of privacy units")
     if not part.has("basis"):
         part.gap("basis", NO_BASIS)
     return Population(value or 1, basis or "")

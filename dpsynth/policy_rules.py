@@ -3,11 +3,10 @@
 Pure functions of public facts: the policy, the fits that count, the request, the time. A cap on
 several fits is a privacy filter (privacy_filter.py): it is asked about the past with the request.
 
-**365 days.** A fit at time t is judged with all fits later than t - 365 days. Take any window of
-365 days: when its last fit was admitted, all fits of the window were in that sum, and parts of an
-admitted sum are admitted. So *every* window of 365 days is within the cap, not only calendar years,
-whose turn would allow twice the cap within weeks. What a window reveals is bounded for somebody who
-knows the results of earlier windows.
+**365 days.** Which fits count at a time, and why every window is within the cap: policy_fits.py.
+
+**One unit.** Sums are of epsilons for one of those whom all fits of a budget count, be it a row, a
+value of a key column or a patient (one_unit.py); a fit that counts something else is refused.
 
 **One release.** A single fit needs no filter: its own claim, at its own delta, which is at most the
 policy's, is compared with the cap.
@@ -19,43 +18,19 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from dpsynth.accounting import SMALLEST_DELTA
-from dpsynth.errors import BudgetError, InputError
+from dpsynth.errors import BudgetError
+from dpsynth.one_unit import conflict
 from dpsynth.policy import Cap, Caps, Policy, Tier
+from dpsynth.policy_fits import YEAR, Past, Request, require_zone
 from dpsynth.privacy_filter import PrivacyFilter, Spend, exactly, rounded_down
 from dpsynth.schema_wording import did_you_mean
+from dpsynth.unit_words import described
 
-YEAR = timedelta(days=365)
 CAPS = SINGLE, ROLLING, OVERALL = "epsilon a release", "epsilon in 365 days", "epsilon in all"
 FLOOR = "least epsilon"
-
-
-@dataclass(frozen=True)
-class Request:
-    """A fit that is asked for: public facts only."""
-
-    dataset: str
-    tier: str | None
-    model: str
-    population: int
-    may_refuse: bool
-    spend: Spend
-
-
-@dataclass(frozen=True)
-class Past:
-    """A fit that counts, from the moment when it was entered (with its time zone)."""
-
-    at: datetime
-    dataset: str
-    tier: str | None
-    spend: Spend
-
-    def __post_init__(self) -> None:
-        """Refuse a time without a zone: it could be any of 26 hours."""
-        _require_zone(self.at)
 
 
 @dataclass(frozen=True)
@@ -117,14 +92,14 @@ def judge(
 
     Args:
         policy: the policy in force.
-        past: the fits that count, of all datasets; those that share patients are picked here.
+        past: the fits that count, of all datasets; those of the same budget are picked here.
         request: the fit that is asked for.
         now: the time, with its zone.
     """
     tier = policy.tier(request.tier)
-    verdicts = _facts(policy, request)
+    verdicts = [*_facts(policy, request), *_one_unit(policy, past, request)]
     accounts = _accounts(policy, past, request.dataset, tier, now)
-    verdicts += [account.verdict(request.spend) for account in accounts]
+    verdicts += [account.verdict(request) for account in accounts]
     if tier is not None and (least := tier.least) is not None:  # too noisy to serve its purpose
         epsilon, name = request.spend.epsilon, f"tier {tier.name}: {FLOOR}"
         fits, remedy = exactly(epsilon) >= exactly(least.epsilon), f"at least {least.epsilon!r}"
@@ -149,7 +124,7 @@ def require(policy: Policy, past: Sequence[Past], request: Request, now: datetim
 def room(
     policy: Policy, past: Sequence[Past], dataset: str, tier: str | None, now: datetime
 ) -> tuple[Meter, ...]:
-    """Say how much of each cap a dataset, with those that share its patients, has used.
+    """Say how much of each cap a dataset, with those that share its budget, has used.
 
     Caps of a tier are among them where one is named.
     """
@@ -179,19 +154,20 @@ class _Account:
         left = max(0.0, self.cap.epsilon - used)
         return Meter(self.prefix + self.kind, self.cap.epsilon, used, left, self.cap.basis)
 
-    def verdict(self, spend: Spend) -> Verdict:
-        used = None
+    def verdict(self, request: Request) -> Verdict:
+        used, spend = None, request.spend
         if self.kind == SINGLE:
             allowed = exactly(spend.epsilon) <= exactly(self.cap.epsilon)
-            remedy = f"ask for an epsilon of at most {self.cap.epsilon!r}"
+            remedy = f"ask for an epsilon of at most {self.cap.epsilon!r}{_for_whom(request)}"
         else:
             allowed = self.filter.admits([*self.spends, spend])
-            used, remedy = self.filter.used(self.spends), "" if allowed else self._remedy(spend)
+            used, remedy = self.filter.used(self.spends), "" if allowed else self._remedy(request)
         limit, basis = self.cap.epsilon, self.cap.basis
         return _verdict(self.prefix + self.kind, allowed, limit, spend.epsilon, basis, remedy, used)
 
-    def _remedy(self, spend: Spend) -> str:
+    def _remedy(self, request: Request) -> str:
         """Say what would be admitted by the plain sum, or when the request as it is would be."""
+        spend = request.spend
         left, left_delta = self.filter.plain_room(self.spends)
         ways = []
         if left > 0 and left_delta >= exactly(SMALLEST_DELTA):
@@ -200,30 +176,36 @@ class _Account:
                 asks.append(f"an epsilon of at most {rounded_down(left, 3)!r}")
             if left_delta < exactly(spend.delta):
                 asks.append(f"a delta of at most {rounded_down(left_delta, 2)!r}")
-            ways.append("ask for " + " and ".join(asks))
+            ways.append("ask for " + " and ".join(asks) + _for_whom(request))
         else:
             ways.append("the plain sum leaves nothing; `dpsynth plan` looks for less that may fit")
-        if self.kind == ROLLING and (day := self._day(spend)):
-            ways.append(f"ask again after {day}")
+        if self.kind == ROLLING:
+            ways += self._waiting(spend)
         return ", or ".join([*ways, "have the cap raised by those who set it"])
 
-    def _day(self, spend: Spend) -> str | None:
-        """Day (UTC) on which enough of the past is 365 days old; None if that would not help."""
+    def _waiting(self, spend: Spend) -> list[str]:
+        """Say after which day (UTC) enough of the past is 365 days old, or what keeps it young."""
 
         def admitted(moment: datetime) -> bool:
-            rest = [entry.spend for entry in self.counted if entry.at > moment - YEAR]
+            rest = [entry.spend for entry in self.counted if entry.counts_at(moment)]
             return self.filter.admits([*rest, spend])
 
-        moments = sorted(entry.at + YEAR for entry in self.counted)
+        moments = sorted(entry.at + YEAR for entry in self.counted if entry.at is not None)
         first = bisect_left(moments, True, key=admitted)  # less of the past is never worse
-        return moments[first].astimezone(UTC).date().isoformat() if moments[first:] else None
+        if moments[first:]:
+            return [f"ask again after {moments[first].astimezone(UTC).date().isoformat()}"]
+        still = sum(entry.at is None for entry in self.counted)
+        if not still or not self.filter.admits([spend]):
+            return []
+        fits = "1 fit" if still == 1 else f"{still} fits"
+        return [f"end what {fits} may still spend (`dpsynth ledger show`), and wait 365 days"]
 
 
 def _accounts(
     policy: Policy, past: Sequence[Past], dataset: str, tier: Tier | None, now: datetime
 ) -> list[_Account]:
     """Every cap, the general ones first, with the fits that count against it."""
-    _require_zone(now)
+    require_zone(now)
     members = policy.members(dataset)
     shared = tuple(entry for entry in past if entry.dataset.lower() in members)
     accounts = _of_caps(policy, policy.caps, "", shared, now)
@@ -236,7 +218,7 @@ def _accounts(
 def _of_caps(
     policy: Policy, caps: Caps, prefix: str, counted: tuple[Past, ...], now: datetime
 ) -> list[_Account]:
-    recent = tuple(entry for entry in counted if entry.at > now - YEAR)
+    recent = tuple(entry for entry in counted if entry.counts_at(now))
     year, total = (ROLLING, caps.year, recent), (OVERALL, caps.total, counted)
     made = ((SINGLE, caps.release, ()), year, total)
     return [_Account(prefix, kind, policy.delta, cap, fits) for kind, cap, fits in made if cap]
@@ -252,7 +234,8 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
         basis, remedy = "the policy's list of models", f"fit one of {names}"
         verdicts.append(_verdict("model", fits, names, request.model, basis, remedy))
     if (least := policy.minimum_population) is not None:
-        fits, found = request.population >= least.value, request.population
+        found = request.population // request.unit.max_units  # of whom there are so many at least
+        fits = found >= least.value
         remedy = "this dataset is too small to be released from"
         name = "minimum population"
         verdicts.append(_verdict(name, fits, least.value, found, least.basis, remedy))
@@ -265,6 +248,18 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
     basis, remedy = "every cap holds at this delta", f"ask for a delta of at most {policy.delta!r}"
     verdicts.append(_verdict("delta", fits, policy.delta, request.spend.delta, basis, remedy))
     return verdicts
+
+
+def _one_unit(policy: Policy, past: Sequence[Past], request: Request) -> list[Verdict]:
+    """Refuse a fit that counts something else than the fits of its budget."""
+    members = policy.members(request.dataset)
+    others = [entry.unit for entry in past if entry.dataset.lower() in members]
+    found = conflict(request.unit, others)
+    if found is None:
+        return []
+    limit, asked = described(others[0]), described(request.unit)
+    basis = "epsilons of different units do not add up"
+    return [_verdict("privacy unit", False, limit, asked, basis, found)]
 
 
 def _tier(policy: Policy, name: str | None) -> Verdict:
@@ -288,13 +283,16 @@ def _verdict(
     return Verdict(constraint, allowed, limit, used, asked, basis, "" if allowed else remedy)
 
 
+def _for_whom(request: Request) -> str:
+    """Say for whom a figure is, where it is not the fit's own."""
+    unit = request.unit
+    if unit.max_units == 1:
+        return ""
+    return f" for a {unit.person}, who counts as {unit.max_units} units of the table"
+
+
 def figure_of(value: str | float | None) -> str:
     """Show a limit, or what is asked or used."""
     if value is None:
         return "none"
     return value if isinstance(value, str) else f"{value:.6g}"
-
-
-def _require_zone(time: datetime) -> None:
-    if time.utcoffset() is None:
-        raise InputError("times of a ledger carry their time zone; give it in UTC")

@@ -13,9 +13,11 @@ from dpsynth.pipeline import prepare
 from dpsynth.plan import PrivacyPlan
 from dpsynth.policy import Policy
 from dpsynth.policy_advice import binding, largest_epsilon
-from dpsynth.policy_rules import CAPS, FLOOR, SINGLE, Past, Request, Verdict, judge
+from dpsynth.policy_fits import Past, Request
+from dpsynth.policy_rules import CAPS, FLOOR, SINGLE, Verdict, judge
 from dpsynth.privacy_filter import Spend, exactly, rounded_down
 from dpsynth.schema import Schema
+from dpsynth.unit import Unit
 
 UNNAMED = "unnamed"  # a dataset without a past
 
@@ -32,10 +34,17 @@ class Wish:
 
     def request(self, plan: PrivacyPlan) -> Request:
         """Return what a policy would be asked."""
-        spend = Spend(plan.budget.epsilon, plan.budget.delta, plan.events)
-        schema = self.schema
+        schema, unit = self.schema, Unit.of(self.schema)
+        budget, several = plan.budget, unit.max_units > 1
+        cost = unit.cost(budget.epsilon, budget.delta)
         return Request(
-            self.dataset, self.tier, self.model, schema.population.value, schema.may_refuse, spend
+            dataset=self.dataset,
+            tier=self.tier,
+            model=self.model,
+            population=schema.population.value,
+            may_refuse=schema.may_refuse,
+            spend=Spend(*cost, () if several else plan.events),
+            unit=unit,
         )
 
 
@@ -104,13 +113,15 @@ def preview(
                     model=wish.model,
                     publish_quality=wish.publish_quality,
                 ).plan
+                request = wish.request(trial)
             except InputError:
                 return False
-            found = judge(policy, past, wish.request(trial), now)
+            found = judge(policy, past, request, now)
             return all(v.allowed or v.constraint.endswith(FLOOR) for v in found)
 
-        largest = _largest(admits, caps, plan.budget.epsilon)
-        if largest is not None and largest < _floor(verdicts):
+        units = wish.schema.unit.max_units  # that whoever is counted has at most
+        largest = _largest(admits, caps, plan.budget.epsilon, units)
+        if largest is not None and largest * units < _floor(verdicts):
             largest = None
     return Preview(policy, verdicts, largest)
 
@@ -122,11 +133,11 @@ def _floor(verdicts: Sequence[Verdict]) -> float:
 
 
 def _largest(
-    admits: Callable[[float], bool], refused: Sequence[Verdict], asked: float
+    admits: Callable[[float], bool], refused: Sequence[Verdict], asked: float, units: int
 ) -> float | None:
     """Find an epsilon that is admitted: what plain sums leave, or more where the filter does."""
     rooms = [
-        rounded_down(exactly(float(verdict.limit)) - exactly(verdict.used or 0.0), 3)
+        rounded_down((exactly(float(verdict.limit)) - exactly(verdict.used or 0.0)) / units, 3)
         for verdict in refused
         if isinstance(verdict.limit, float) and math.isfinite(verdict.used or 0.0)
     ]

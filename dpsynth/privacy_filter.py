@@ -109,7 +109,7 @@ class Total(Spend):
         cls, epsilon: Fraction, delta: Fraction, divergences: Mapping[int, Fraction | float]
     ) -> Total:
         """Take exact sums, with the divergence at each order that a cap needs."""
-        return cls(_upwards(epsilon), _upwards(delta), (), epsilon, delta, divergences)
+        return cls(upwards(epsilon), upwards(delta), (), epsilon, delta, divergences)
 
     @property
     def exact(self) -> tuple[Fraction, Fraction]:
@@ -169,7 +169,7 @@ class PrivacyFilter:
             renyi = min(renyi, self.epsilon)
         else:
             renyi = max(renyi, math.nextafter(self.epsilon, math.inf))
-        return min(_upwards(self._plain(spends)), renyi)
+        return min(upwards(self._plain(spends)), renyi)
 
     def plain_room(self, spends: Sequence[Spend]) -> tuple[Fraction, Fraction]:
         """Epsilon and delta that the plain sum leaves for one more fit; below 0 where passed."""
@@ -224,7 +224,7 @@ def rounded_down(value: Fraction | float, digits: int) -> float:
     return float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
 
 
-def _upwards(value: Fraction | float) -> float:
+def upwards(value: Fraction | float) -> float:
     """Give the smallest float that is written as this much at least; infinity beyond all floats."""
     try:
         near = float(value)

@@ -1,4 +1,4 @@
-"""What a certificate means for a patient: epsilon bounds what an attacker may come to believe.
+"""What a certificate means for whoever is in the data: a bound on what an attacker may believe.
 
 Whether a patient is in the data or not, the chance of anything that the release shows differs by a
 factor of at most e^epsilon, but for delta. By Bayes' theorem the *odds* that an attacker gives to
@@ -18,9 +18,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpsynth.certificate import Certificate, Unit
+from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
-from dpsynth.page_text import at_most, one_in, percent, percent_at_most
+from dpsynth.page_text import at_most, figure_at_most, one_in, percent, percent_at_most, shown
+from dpsynth.unit import Unit
+from dpsynth.unit_words import counted_several, whom
 
 PRIORS = (0.5, 0.1, 0.01)
 _LOGARITHM_OF_MOST = 700.0  # e^700 is about the largest float
@@ -104,13 +106,16 @@ def smallest_posterior(prior: float, epsilon: float, delta: float = 0.0) -> floa
 def readings(certificate: Certificate) -> tuple[Reading, ...]:
     """Read a certificate: this release; then all fits on the dataset, if they come to more.
 
-    The sum over all fits is that of the ledger when the fit was certified.
+    Both are for one of those whom the ledger counts. The sum over all fits is that of the ledger
+    when the fit was certified.
     """
-    found = [_reading("This release alone", certificate.composed_epsilon, certificate.delta)]
+    alone = certificate.unit.cost(certificate.composed_epsilon, certificate.delta)
+    found = [_reading("This release alone", *alone)]
     charge = certificate.ledger
-    if charge is not None and charge.epsilon_total > certificate.epsilon * (1 + 1e-9):
+    if charge is not None and charge.epsilon_total > certificate.cost[0] * (1 + 1e-9):
         title = (
-            f"All {charge.fits} fits in the ledger on these patients' data, when this was certified"
+            f"All {charge.fits} fits that the ledger counts for the same "
+            f"{counted_several(certificate.unit)}, when this was certified"
         )
         found.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
     return tuple(found)
@@ -118,7 +123,23 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
 
 def protected(unit: Unit) -> str:
     """Say whose presence is hidden."""
+    if unit.max_units > 1:
+        several = "rows" if unit.name is None else f"values of column '{shown(unit.name)}'"
+        if unit.missing_key == "own":
+            several += " and rows without one"
+        return (
+            f"Protected is {whom(unit)} with at most {unit.max_units} {several} in the source "
+            "table, with all of them at once: noise was added for one of them, and the figures "
+            f"below are for so many. That {whom(unit)} has no more is an assumption, which nothing "
+            f"checks. It stands on: {shown(unit.max_units_basis or '').strip().rstrip('.')}."
+        )
     if unit.name is None:
+        if unit.person is not None:
+            return (
+                f"Protected is {whom(unit)}, as one row of the source table. That nobody has "
+                "several rows is an assumption, which nothing checks. It stands on: "
+                f"{shown(unit.max_units_basis or '').strip().rstrip('.')}."
+            )
         return (
             "Protected is one row of the source table. A person with several rows is protected for "
             "each of them alone, not for all together."
@@ -126,9 +147,28 @@ def protected(unit: Unit) -> str:
     rows = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
     which = "consecutive ones" if unit.keep == "window" else "chosen at random"
     several = "" if unit.max_rows == 1 else f", {which}"
+    column = f"column '{shown(unit.name)}' of the source table"
+    if unit.person is None:
+        return (
+            f"Protected is a value of {column}, with all of its rows at once. At most {rows} of a "
+            f"value were used{several}. A person with several values is protected for each of them "
+            "alone."
+        )
     return (
-        f"Protected is a patient, as named by column '{unit.name}' of the source table, with all "
-        f"rows at once. At most {rows} of a patient were used{several}."
+        f"Protected is {whom(unit)}, as named by {column}, with all rows at once. At most {rows} "
+        f"of {whom(unit)} were used{several}."
+    )
+
+
+def for_person(certificate: Certificate) -> str:
+    """Continue a sentence about epsilon of a unit with that of a person; empty if they are one."""
+    unit = certificate.unit
+    if unit.max_units == 1:
+        return ""
+    epsilon, delta = certificate.cost
+    return (
+        f" (for {whom(unit)}, who is taken to have at most {unit.max_units} of them: epsilon "
+        f"{figure_at_most(epsilon)} and delta {figure_at_most(delta)})"
     )
 
 

@@ -205,7 +205,7 @@ def _epsilon(certificate: Certificate, most: float) -> Verdict:
         certificate.epsilon <= most,
         certificate.epsilon,
         most,
-        "above it the bound alone promises a patient next to nothing; the office's policy decides",
+        "above it the bound alone promises next to nothing; the office's policy decides",
         stops=False,
     )
 

@@ -33,11 +33,12 @@ from dpsynth.page_text import (
     percent_at_most,
     shown,
 )
-from dpsynth.privacy_words import protected, readings, what_it_is_not
+from dpsynth.privacy_words import for_person, protected, readings, what_it_is_not
 from dpsynth.profile import ColumnProfile, Profile
 from dpsynth.public_gates import NOT_AUDITED, Verdict
 from dpsynth.quality_event import reserved
 from dpsynth.quality_file import Quality
+from dpsynth.unit_words import counted_several, short_of, source_unit, units_of, whom
 
 _MOST_BARS = 12  # of a picture of categories; the table beside it has more
 _SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
@@ -114,6 +115,8 @@ def _environment() -> Environment:
         "one_in": one_in,
         "sentence": _sentence,
     }
+    words = (counted_several, for_person, short_of, source_unit, units_of, whom)
+    made.globals |= {word.__name__: word for word in words}
     made.globals |= {
         "hundred": svg.hundred,
         "found": lambda verdict: _judged(verdict, verdict.value),

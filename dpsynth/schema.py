@@ -65,6 +65,10 @@ class PrivacyUnit:
     than ``max_rows``: "random" ones, or a "window" of consecutive ones. Keys are compared after
     trimming (``trim``), regardless of case (``case``), with or without leading zeros
     (``leading_zeros``: True keeps them). A row without a key is dropped, or its "own" unit.
+
+    ``person`` names whom the ledger counts ("patient"); None where the unit itself is counted. One
+    has at most ``max_units`` units of the table: an assumption, which nothing can check.
+    ``same_as`` lists key columns of other extracts that name the same persons.
     """
 
     column: str | None
@@ -75,6 +79,10 @@ class PrivacyUnit:
     case: bool = False
     leading_zeros: bool = True
     missing_key: str = "drop"
+    person: str | None = None
+    same_as: tuple[str, ...] = ()
+    max_units: int = 1
+    max_units_basis: str | None = None
 
 
 @dataclass(frozen=True)

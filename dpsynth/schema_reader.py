@@ -19,11 +19,12 @@ TOP_KEYS = (
     *("primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
 )
 TABLE_KEYS = (
-    *("version", "max_rows", "keep", "key", "missing_key", "population", "rows"),
+    *("version", "max_rows", "keep", "key", "missing_key", "person", "population", "rows"),
     *("dialect", "rules", "draft", "source"),
 )
 MOST_COLUMNS = 4096
 MOST_ROWS_OF_A_UNIT = 4096
+PERSON = re.compile(r"[a-z][a-z -]{0,30}[a-z]")
 # A DOI, a URL, or the year of a publication.
 _CITATION = re.compile(r"10\.\d{4,9}/\S|https?://\S|\b(?:1[89]|20)\d\d\b")
 
@@ -167,13 +168,15 @@ def _read_unit(own: Part, columns: tuple[Column, ...]) -> PrivacyUnit:
         limit = _read_declared(own, "max_rows", "1", False) if own.has("max_rows") else None
         if limit is not None and limit.value > 1:
             own.mistake("max_rows", "no column has role unit, so each row is a unit; remove it")
-        return PrivacyUnit(None, 1, limit.basis if limit else None)
+        person = _read_person(own, several="rows")
+        return PrivacyUnit(None, 1, limit.basis if limit else None, **person)
     limit = _read_declared(own, "max_rows", "how many rows of a unit count at most", False)
     if limit.value > MOST_ROWS_OF_A_UNIT:
         own.mistake("max_rows", f"is {limit.value}; at most {MOST_ROWS_OF_A_UNIT} rows of a unit")
     keep = own.choice("keep", ("random", "window"), "random")
     if keep == "window" and not ordered:
         own.mistake("keep", "a window needs an order: give one column role order, or keep random")
+    missing_key = own.choice("missing_key", ("drop", "own"), "drop")
     return PrivacyUnit(
         column=unit.name,
         max_rows=limit.value,
@@ -182,8 +185,40 @@ def _read_unit(own: Part, columns: tuple[Column, ...]) -> PrivacyUnit:
         trim=key.flag("trim", True),
         case=key.flag("case", False),
         leading_zeros=key.flag("leading_zeros", True),
-        missing_key=own.choice("missing_key", ("drop", "own"), "drop"),
+        missing_key=missing_key,
+        **_read_person(own, several="rows without a key" if missing_key == "own" else None),
     )
+
+
+def _read_person(own: Part, *, several: str | None) -> dict[str, Any]:
+    """Read whom the ledger counts, and how many units of the table one has at most.
+
+    Args:
+        own: the table's facts.
+        several: of what one may have several, so that the number has to be declared.
+    """
+    if "person" not in own.values:
+        return {}
+    part = own.part("person")
+    part.refuse_unknown(("name", "same_as", "max_units"))
+    name, same_as = part.text("name"), part.texts("same_as") or ()
+    if not part.has("name"):
+        part.gap("name", "is missing: who is counted, such as name: patient")
+    elif name is not None and not PERSON.fullmatch(name):
+        part.mistake("name", "one noun in lower case is expected, like patient")
+    for column in same_as:
+        if not column or not column.isprintable():
+            part.mistake("same_as", "names of key columns of other extracts are expected")
+    person = {"person": name or TODO, "same_as": same_as}
+    if not part.has("max_units") and several is None:
+        return person
+    what = f"how many units (such as {several or 'keys'}) of the table one has at most"
+    most = _read_declared(part, "max_units", what, False)
+    if most.value > MOST_ROWS_OF_A_UNIT:
+        part.mistake("max_units", f"is {most.value}; at most {MOST_ROWS_OF_A_UNIT} units of one")
+    if not most.basis.isprintable():
+        part.mistake("max_units.basis", "one line is expected: it stands in ledger and certificate")
+    return person | {"max_units": most.value, "max_units_basis": most.basis}
 
 
 def _read_declared(own: Part, key: str, what: str, rounded: bool) -> Declared:

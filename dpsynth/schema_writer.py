@@ -125,7 +125,14 @@ def _unit(unit: PrivacyUnit) -> dict[str, Any]:
     changed = {name: value for name, value in changed.items() if value != getattr(plain, name)}
     key = {name: value for name, value in changed.items() if isinstance(value, bool)}
     written |= {name: value for name, value in changed.items() if name not in key}
-    return written | ({"key": key} if key else {})
+    written |= {"key": key} if key else {}
+    if unit.person is not None:
+        written["person"] = {"name": unit.person}
+        written["person"] |= {"same_as": list(unit.same_as)} if unit.same_as else {}
+        if unit.max_units_basis is not None:
+            most = Declared(unit.max_units, unit.max_units_basis)
+            written["person"]["max_units"] = _declared(most)
+    return written
 
 
 def _declared(number: Declared) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from dpsynth.models.independent import Independent
 from dpsynth.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.run import Run
 from dpsynth.schema import Schema
+from dpsynth.unit import Unit
 from dpsynth.verify import verify
 
 ASKED = tuple(getattr(signal, name) for name in NAMES)
@@ -91,6 +92,7 @@ EVERY_TYPE: dict[str, Any] = {
     "dpsynth": {
         "version": 1,
         "max_rows": {"value": 2, "basis": "choice: two visits"},
+        "person": {"name": "patient"},
         "population": {"value": 500, "basis": "published cohort"},
         "rows": {"value": 700, "basis": "published cohort"},
         "rules": ["admitted <= discharged"],
@@ -152,6 +154,7 @@ def made_run(every_type: Schema, made_ledger: Path) -> Run:
         delta=budget.delta,
         model="independent",
         schema_hash=every_type.hash(),
+        unit=Unit.of(every_type),
         allow_refuse=False,
         population=every_type.population.value,
     )

@@ -31,6 +31,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema, shipped_schemas
 from dpsynth.simulate import simulate
+from dpsynth.unit import EACH_ROW
 
 BUDGET = ["--dataset", "cohort", "--epsilon", "3", "--delta", "1e-6"]
 ENTRY = "0123456789abcdef" * 2
@@ -345,6 +346,7 @@ def office(cli: Cli, made_ledger: Path, made_run: Any, monkeypatch: pytest.Monke
             delta=1e-6,
             model="mixture",
             schema_hash="",
+            unit=EACH_ROW,
             allow_refuse=False,
             population=100,
         )
@@ -402,7 +404,7 @@ def test_every_command_with_json_is_tested() -> None:
     tested = {path for path in COMMANDS for line in LINES if line.startswith(" ".join(path))}
     # these have files of their own
     elsewhere = {("demo",), ("run",), ("ledger", "close"), ("evaluate",), ("compare",), ("audit",)}
-    elsewhere |= {("keygen",), ("sign",)}
+    elsewhere |= {("keygen",), ("sign",), ("ledger", "forfeit")}
     assert with_json - tested == elsewhere
 
 
@@ -559,7 +561,11 @@ def test_a_plan_names_every_mechanism(cli: Cli) -> None:
     shown = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--model", "tvae")
     for words in ("one-way histograms", "two-way histograms", "DP-SGD steps"):
         assert words in shown.out
-    assert "patient_id, at most 4 rows" in shown.out and "5000 units" in shown.out
+    assert (
+        "column 'patient_id'" in shown.out
+        and "at most 4 rows each" in shown.out
+        and "5000 units" in shown.out
+    )
     found = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--json").json
     assert found["plan"]["composed_epsilon"] <= 3
     assert len(found["plan"]["events"]) == 3

@@ -62,7 +62,7 @@ def test_it_hides_neither_failures_nor_overrides(
 def test_rows_as_units_are_not_called_patients(
     every_type: Schema, certificate: Certificate
 ) -> None:
-    unit = replace(certificate.unit, name=None, max_rows=1)
+    unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = " ".join(dpia_paragraph(every_type, replace(certificate, unit=unit)))
     assert "those whom the rows describe; each row counts as a person" in text
     assert "one row of the source" in text

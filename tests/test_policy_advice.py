@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from dpsynth.errors import InputError
 from dpsynth.policy import Policy
 from dpsynth.policy_advice import MOST_CALLS, allocation, binding, largest_epsilon
-from dpsynth.policy_rules import Past, Request, judge
+from dpsynth.policy_fits import Past, Request
+from dpsynth.policy_rules import judge
 from dpsynth.privacy_filter import Spend, exactly
+from dpsynth.unit import EACH_ROW
 
 GUIDE = (Path(__file__).parents[1] / "docs/governance.md").read_text()
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -175,10 +177,10 @@ def test_an_allocation_is_what_the_rules_allow_and_cannot_be_raised(
             for _ in range(part.releases_a_year):
                 spend = Spend(epsilons[part.tier], advice.delta, ())
                 now = NOW + timedelta(days=len(past))
-                asked = Request("d", part.tier, "tvae", 1000, False, spend)
+                asked = Request("d", part.tier, "tvae", 1000, False, spend, EACH_ROW)
                 if not all(verdict.allowed for verdict in judge(rules, past, asked, now)):
                     return False
-                past.append(Past(now, "d", part.tier, spend))
+                past.append(Past(now, "d", part.tier, spend, EACH_ROW))
         return True
 
     budgets = {part.tier: part.epsilon for part in advice.tiers}
@@ -217,10 +219,10 @@ def test_the_largest_epsilon_needs_a_place_to_stay_below() -> None:
 
 def test_what_binds_is_what_refuses_or_else_leaves_least() -> None:
     def verdicts(epsilon: float, *past: Past) -> Any:
-        asked = Request("d", "standard", "tvae", 1000, False, Spend(epsilon, 1e-7, ()))
+        asked = Request("d", "standard", "tvae", 1000, False, Spend(epsilon, 1e-7, ()), EACH_ROW)
         return judge(CASE, past, asked, NOW)
 
-    earlier = Past(NOW - timedelta(days=9), "d", "rare", Spend(0.3, 1e-7, ()))
+    earlier = Past(NOW - timedelta(days=9), "d", "rare", Spend(0.3, 1e-7, ()), EACH_ROW)
     assert [v.constraint for v in binding(verdicts(0.1))] == ["epsilon a release"]
     assert [v.constraint for v in binding(verdicts(0.1, earlier))] == ["epsilon in 365 days"]
     refusing = binding(verdicts(0.5, earlier))

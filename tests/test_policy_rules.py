@@ -15,8 +15,10 @@ from dpsynth import accounting
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.events import JointHistograms
 from dpsynth.policy import Policy
-from dpsynth.policy_rules import Past, Request, Verdict, judge, require, room
+from dpsynth.policy_fits import Past, Request
+from dpsynth.policy_rules import Verdict, judge, require, room
 from dpsynth.privacy_filter import Spend
+from dpsynth.unit import EACH_ROW
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -49,7 +51,7 @@ POLICY = Policy.from_dict(DOCUMENT, "test")
 PLAIN = Policy.from_dict(
     {key: DOCUMENT[key] for key in ("dpsynth_policy", "name", "delta", "caps")}, "test"
 )
-REQUEST = Request("diabetes-2019", "rare", "tvae", 9000, False, Spend(0.2, 1e-7, ()))
+REQUEST = Request("diabetes-2019", "rare", "tvae", 9000, False, Spend(0.2, 1e-7, ()), EACH_ROW)
 
 NAMES = [
     "tier",
@@ -74,7 +76,7 @@ def past(
     tier: str | None = "rare",
     delta: float = 1e-7,
 ) -> Past:
-    return Past(NOW - timedelta(days=days), dataset, tier, Spend(epsilon, delta, ()))
+    return Past(NOW - timedelta(days=days), dataset, tier, Spend(epsilon, delta, ()), EACH_ROW)
 
 
 def asking(epsilon: float = 0.2, delta: float = 1e-7, **changes: Any) -> Request:
@@ -249,7 +251,7 @@ def test_no_window_of_365_days_passes_the_cap(asks: list[tuple[float, float]]) -
         now += timedelta(days=days)
         request = asking(epsilon, 1e-8, tier=None)
         if all(verdict.allowed for verdict in judge(PLAIN, entered, request, now)):
-            entered.append(Past(now, "diabetes-2019", None, request.spend))
+            entered.append(Past(now, "diabetes-2019", None, request.spend, EACH_ROW))
     for first in entered:
         window = [e for e in entered if first.at <= e.at < first.at + timedelta(days=365)]
         assert sum(e.spend.epsilon for e in window) <= 0.5 + 1e-12
@@ -285,6 +287,6 @@ def test_room_is_never_below_nothing() -> None:
 
 def test_times_need_their_zone() -> None:
     with pytest.raises(InputError, match="time zone"):
-        Past(datetime(2026, 1, 1), "a", None, Spend(0.1, 1e-7, ()))
+        Past(datetime(2026, 1, 1), "a", None, Spend(0.1, 1e-7, ()), EACH_ROW)
     with pytest.raises(InputError, match="time zone"):
         judge(POLICY, (), REQUEST, datetime(2026, 1, 1))

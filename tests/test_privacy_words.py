@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.certificate import Certificate, Unit
+from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
 from dpsynth.page_text import at_most, figure, one_in, percent, percent_at_most, shown
 from dpsynth.privacy_words import (
@@ -20,6 +20,7 @@ from dpsynth.privacy_words import (
     readings,
     smallest_posterior,
 )
+from dpsynth.unit import EACH_ROW
 
 
 @pytest.fixture
@@ -120,9 +121,14 @@ def test_at_epsilon_ten_the_words_say_what_may_be_learned(certificate: Certifica
 
 
 def test_whom_it_protects_is_said() -> None:
-    assert "At most 4 rows of a patient" in protected(Unit("mrn", 4, "random"))
-    assert "consecutive" in protected(Unit("mrn", 4, "window"))
-    assert "each of them alone" in protected(Unit(None, 1, "random"))
+    mrn = replace(EACH_ROW, name="mrn", max_rows=4, person="patient")
+    assert "At most 4 rows of a patient" in protected(mrn)
+    assert "consecutive" in protected(replace(mrn, keep="window"))
+    assert "each of them alone" in protected(EACH_ROW)
+    stays = protected(replace(mrn, person=None))
+    assert "Protected is a value of column 'mrn'" in stays and "patient" not in stays
+    three = protected(replace(EACH_ROW, person="patient", max_units=3, max_units_basis="form 7"))
+    assert "a patient with at most 3 rows" in three and "assumption" in three and "form 7" in three
 
 
 @given(st.floats(0, 1))

@@ -148,7 +148,7 @@ def test_the_page_says_what_a_reader_must_know(
 ) -> None:
     text = said(page())
     for words in (
-        "Synthetic data. No row was copied from a patient's record: every row was drawn",
+        "Synthetic data. No row was copied from a real record: every row was drawn",
         "differential privacy with epsilon 3 and delta 1e-6",
         "Do not compute standard errors, confidence intervals or p-values as if",
         "spread more evenly than chance",
@@ -281,7 +281,7 @@ def test_names_of_columns_and_categories_are_escaped(
 def test_a_row_unit_is_not_called_a_patient(
     page: Callable[..., str], certificate: Certificate
 ) -> None:
-    unit = replace(certificate.unit, name=None, max_rows=1)
+    unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = said(page(certificate=replace(certificate, unit=unit)))
     assert "for each row of the source table, differential privacy" in text
     assert "A person with several rows is protected for each of them alone" in text
@@ -293,7 +293,7 @@ def test_other_fits_on_the_data_are_shown(
     assert certificate.ledger is not None
     more = replace(certificate.ledger, fits=2, epsilon_total=13.0, delta_total=2e-6)
     text = said(page(certificate=replace(certificate, ledger=more)))
-    title = "All 2 fits in the ledger on these patients' data, when this was certified"
+    title = "All 2 fits that the ledger counts for the same patients, when this was certified"
     assert f"{title}: epsilon 13, delta 2e-6" in text
     assert "promises little" in text and "promises little" not in said(page())
 
@@ -338,7 +338,7 @@ def test_one_audit_is_not_numbered_and_controls_may_be_missing(page: Callable[..
 def test_rows_are_not_called_patients_where_audits_are_told(
     page: Callable[..., str], certificate: Certificate
 ) -> None:
-    unit = replace(certificate.unit, name=None, max_rows=1)
+    unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = said(page(certificate=replace(certificate, unit=unit), audits=AUDITS))
     assert "1,000 invented rows; the coins" in text and "invented patient" not in text
 

@@ -44,6 +44,7 @@ from dpsynth.signature import create_key
 from dpsynth.signing import sign
 from dpsynth.simulate import simulate
 from dpsynth.stages import KEPT, Outcome, planned, run_stages
+from dpsynth.unit import Unit
 from dpsynth.verify import verify
 
 pytestmark = pytest.mark.filterwarnings("ignore:a new ledger was made")
@@ -489,6 +490,7 @@ def test_a_budget_that_was_reserved_and_never_noted_is_said(office: Office) -> N
         delta=told.delta,
         model="independent",
         schema_hash="a" * 64,
+        unit=Unit.of(Order.of(told).fitted),
         allow_refuse=False,
         population=80,
     )

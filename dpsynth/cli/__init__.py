@@ -18,9 +18,9 @@ from typing import Any
 import click
 
 from dpsynth import __version__
-from dpsynth.environment import require_none_blank
 from dpsynth.cli.signals import exit_code, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem
+from dpsynth.environment import require_none_blank
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note
 from dpsynth.libraries import remedy
 from dpsynth.os_errors import described

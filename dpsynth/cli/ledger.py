@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from dpsynth.cli.console import Console, output_options
-from dpsynth.cli.ledger_lines import account_lines, entry_lines, meter_line, when
+from dpsynth.cli.ledger_lines import account_lines, entry_lines, meter, when
 
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
 def ledger() -> None:
-    """Show and govern what the patients of each dataset have spent.
+    """Show and govern what those in each dataset (patients, or rows) have spent.
 
     The ledger is DPSYNTH_LEDGER, a path or a URL such as postgresql://user@host/database; without
     it, a file in your state folder. You are DPSYNTH_USER, or your login name.
@@ -39,7 +39,7 @@ def create(place: str | None, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command(epilog="Example:  dpsynth ledger show --dataset diabetes --json")
-@click.option("--dataset", help="Only this dataset, and those that share its patients.")
+@click.option("--dataset", help="Only this dataset, and those that share its budget.")
 @click.option("--composed", is_flag=True, help="Compose all events too (takes seconds).")
 @output_options
 def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> None:
@@ -116,10 +116,10 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
         if any(tier.releases_a_year for tier in latest.policy.tiers):
             lines += ["", *allocation(latest.policy).lines()]
         over = [
-            f"over already: {account.name}: {meter_line(meter)}"
+            f"over already: {account.name}: {meter(one)}"
             for account in accounts(book.state(), datetime.now(UTC), compose=False)
-            for meter in account.meters
-            if meter.used > meter.limit
+            for one in account.meters
+            if one.used > one.limit
         ]
         lines += ["", *over] if over else []
         values = {
@@ -174,6 +174,27 @@ def void(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
         voided = take_out(Ledger.present(), entry, reason)
         lines = [f"entry {voided.id} of dataset {voided.dataset} is voided and counts no more"]
         console.result("ledger-void", {"internal": True, "entry": voided.to_dict()}, lines)
+
+
+@ledger.command(
+    epilog="Example:  dpsynth ledger forfeit 3f9a1c0b22d4 --reason 'no figures will be published'"
+)
+@click.argument("entry")
+@click.option("--reason", required=True, help="Why; it stands in the ledger for good.")
+@output_options
+def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
+    """Give up what ENTRY may still spend; it leaves the 365 days a year from now.
+
+    A share for quality figures that is not measured yet is never measured then. A fit that is open,
+    because its process died, is closed as failed. What was spent stays spent.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger_office import forfeit as give_up
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        ended = give_up(Ledger.present(), entry, reason)
+        lines = [f"entry {ended.id} of dataset {ended.dataset} can spend nothing more"]
+        console.result("ledger-forfeit", {"internal": True, "entry": ended.to_dict()}, lines)
 
 
 @ledger.command(epilog="Example:  dpsynth ledger close run/")

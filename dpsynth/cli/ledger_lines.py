@@ -1,4 +1,4 @@
-"""A ledger in lines for a terminal."""
+"""The lines of ``dpsynth ledger``: fits and budgets, for people."""
 
 from __future__ import annotations
 
@@ -12,21 +12,35 @@ if TYPE_CHECKING:
     from dpsynth.policy_rules import Meter
 
 
-def _status(entry: Entry) -> str:
+def status(entry: Entry) -> str:
+    """Say what became of a fit."""
     signed = f", {len(entry.signatures)} signed" if entry.signatures else ""
     measured = ", quality measured" if entry.measured is not None else ""
+    measured += ", quality forfeited" if entry.forfeited is not None else ""
     return entry.status + signed + measured + (", released" if entry.releases else "")
 
 
 def entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list[str]:
-    """Lay out fits as a table."""
+    """Lay out fits, with what is counted and what an open one means."""
     from dpsynth.ledger_accounts import explained
+    from dpsynth.unit_words import counted_of
 
     def same(entry: Entry) -> str:
         names = twins.get(entry.id, ())
         return f"THE SAME FILE AS {', '.join(names)}" if names else ""
 
-    header = ("entry", "when (UTC)", "who", "dataset", "model", "epsilon", "delta", "status", "")
+    header = (
+        "entry",
+        "when (UTC)",
+        "who",
+        "dataset",
+        "model",
+        "for each",
+        "epsilon",
+        "delta",
+        "status",
+        "",
+    )
     rows = [
         (
             entry.id[:8],
@@ -34,9 +48,10 @@ def entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list
             entry.who,
             entry.dataset,
             entry.model,
-            f"{entry.epsilon:g}",
-            f"{entry.delta:g}",
-            _status(entry),
+            counted_of(entry.unit),
+            f"{entry.cost[0]:g}",
+            f"{entry.cost[1]:.4g}",
+            status(entry),
             "; ".join(filter(None, (entry.tier, entry.purpose, explained(entry), same(entry)))),
         )
         for entry in entries
@@ -45,32 +60,36 @@ def entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list
 
 
 def account_lines(accounts: tuple[Account, ...]) -> list[str]:
-    """Say what each budget has spent, and what is left of its caps."""
+    """Say what each budget has spent, for whom, and what is left."""
+    from dpsynth.unit_words import described
+
     lines = []
     for account in accounts:
         spent = account.spent
+        whom = "" if account.counts is None else f" for each {account.counts}"
         lines.append(
             f"{account.name}: {counted(spent.fits, 'fit')}, epsilon {spent.epsilon_sum:g} and "
-            f"delta {spent.delta_sum:g} in all"
+            f"delta {spent.delta_sum:.6g} in all{whom}"
         )
+        lines += [f"  counts {described(unit)}" for unit in account.units]
         if account.composed is not None:
             lines.append(
                 f"  composed: epsilon {account.composed:.4g} at delta {account.delta:g} (for "
                 "information; caps count by a filter)"
             )
-        lines += [f"  {meter_line(meter)}" for meter in account.meters]
+        lines += [f"  {meter(one)}" for one in account.meters]
     return lines
 
 
-def meter_line(meter: Meter) -> str:
+def meter(one: Meter) -> str:
     """Say how much of a cap is used."""
     from dpsynth.policy_rules import SINGLE
 
-    if meter.name.endswith(SINGLE):
-        return f"{meter.name}: at most {meter.limit:g}"
-    return f"{meter.name}: {meter.used:.4g} of {meter.limit:g} used, as the filter counts"
+    if one.name.endswith(SINGLE):
+        return f"{one.name}: at most {one.limit:g}"
+    return f"{one.name}: {one.used:.4g} of {one.limit:g} used, as the filter counts"
 
 
 def when(at: str) -> str:
-    """Show a time to the minute."""
+    """Give a time to the minute."""
     return at[:16].replace("T", " ")

@@ -80,7 +80,8 @@ def plan(
             f"unit        {unit_text(loaded)}",
             f"population  {loaded.population.value} units, public",
             f"budget      epsilon {epsilon:g}, delta {delta:g}; "
-            f"all mechanisms together cost epsilon {calibrated.epsilon:.4g}",
+            f"all mechanisms together cost epsilon {calibrated.epsilon:.4g}"
+            + cost_text(loaded, calibrated),
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
@@ -102,12 +103,15 @@ def _answer(
     """Ask the policy that is named, else that of the ledger, where a dataset is named."""
     from datetime import UTC, datetime
 
-    from dpsynth.ledger import Ledger
-    from dpsynth.ledger_checks import check_request
+    from dpsynth.ledger import Ledger, require_one_unit
+    from dpsynth.ledger_checks import check_cost, check_request
     from dpsynth.policy import Policy
     from dpsynth.preview import preview
+    from dpsynth.unit import Unit
 
     check_request(wish.dataset, "", wish.tier, 1.0, 0.5)
+    budget, unit = prepared.plan.budget, Unit.of(wish.schema)
+    check_cost(unit, budget.epsilon, budget.delta)
     policy = None if file is None else Policy.load(file)
     book = Ledger.existing() if named else None
     state = None if book is None else book.state()
@@ -115,9 +119,12 @@ def _answer(
     if policy is not None and own is not None and own.digest != policy.digest:
         console.advice(f"The ledger has adopted the policy '{own.name}'; fits keep that one.")
     policy = policy or own
-    if policy is None:
-        return None
     past = () if state is None else state.past()
+    if policy is None:
+        scope = () if state is None else state.scope(wish.dataset)
+        others = (one.unit for one in past if one.dataset.lower() in scope)
+        require_one_unit(wish.dataset, unit, others)
+        return None
     return preview(policy, past, wish, prepared.plan, datetime.now(UTC))
 
 
@@ -187,8 +194,23 @@ def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
 
 def unit_text(schema: Schema) -> str:
     """Word the privacy unit of a schema."""
+    from dpsynth.unit import Unit
+    from dpsynth.unit_words import described
+
     unit = schema.unit
+    what = described(Unit.of(schema))
     if unit.column is None:
-        return "each row"
+        return what
     rows = "row" if unit.max_rows == 1 else "rows"
-    return f"{unit.column}, at most {unit.max_rows} {rows} each ({unit.keep})"
+    return f"{what}; at most {unit.max_rows} {rows} each ({unit.keep})"
+
+
+def cost_text(schema: Schema, plan: PrivacyPlan) -> str:
+    """Say what a plan costs whom the ledger counts, where that is not a unit of the plan."""
+    from dpsynth.unit import Unit
+
+    unit = Unit.of(schema)
+    if unit.max_units == 1:
+        return ""
+    epsilon, delta = unit.cost(plan.budget.epsilon, plan.budget.delta)
+    return f"; for a {unit.person} the ledger counts epsilon {epsilon:g}, delta {delta:.4g}"

@@ -169,7 +169,7 @@ def _run(console: Console, order: Order, fit_again: bool, override: Override | N
 
 def _show_plan(console: Console, order: Order) -> None:
     """Show what would be done, and with what noise; nothing is opened."""
-    from dpsynth.cli.plan import describe_event, unit_text
+    from dpsynth.cli.plan import cost_text, describe_event, unit_text
     from dpsynth.stages import STAGES, planned
 
     states, plan, told = planned(order), order.prepared.plan, order.settings
@@ -193,7 +193,7 @@ def _show_plan(console: Console, order: Order) -> None:
         f"bundle      {order.bundle}",
         f"dataset     {told.dataset}",
         f"budget      epsilon {told.epsilon:g}, delta {told.delta:g}; all mechanisms together cost "
-        f"epsilon {plan.epsilon:.4g}",
+        f"epsilon {plan.epsilon:.4g}{cost_text(order.fitted, plan)}",
         f"model       {told.model} ({order.prepared.reason})",
         f"unit        {unit_text(order.fitted)}",
         f"fitted      {order.fitted.population.value} units, public; {told.holdout:g} held out",

@@ -20,6 +20,7 @@ from dpsynth.ledger import Entry, Ledger
 from dpsynth.policy import Policy
 from dpsynth.run import Run
 from dpsynth.schema import Schema
+from dpsynth.unit import EACH_ROW
 
 Reserve = Callable[..., Entry]
 
@@ -122,6 +123,7 @@ def reserved(ledger: Ledger, dataset: str = "cardio", **changes: Any) -> Entry:
         "delta": 1e-6,
         "model": "independent",
         "schema_hash": "f" * 64,
+        "unit": EACH_ROW,
         "allow_refuse": False,
         "population": 70_000,
     }

@@ -14,6 +14,7 @@ import pytest
 
 from dpsynth.errors import BudgetError
 from dpsynth.ledger import Ledger
+from dpsynth.unit import EACH_ROW
 
 BUDGET = ["--delta", "1e-6", "--model", "independent", "--quiet"]
 POLICY = """
@@ -319,7 +320,7 @@ def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.Mo
         patch.setattr("dpsynth.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
         entry = book.reserve(
             "ward", purpose="", plan={}, epsilon=1, delta=1e-6, model="mixture",
-            schema_hash="", allow_refuse=False, population=1,
+            schema_hash="", unit=EACH_ROW, allow_refuse=False, population=1,
         )  # fmt: skip
     assert "its process ended before it read: it may be voided" in cli("ledger", "show").out
     voided = cli("ledger", "void", entry.id[:8], "--reason", "killed while starting")

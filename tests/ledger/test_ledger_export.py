@@ -31,6 +31,7 @@ from dpsynth.ledger_page import factor, figure, one_in, page
 from dpsynth.ledger_state import Adopted, State, past_of
 from dpsynth.page_text import shown
 from dpsynth.policy import Cap, Caps, Policy
+from dpsynth.unit import EACH_ROW
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
@@ -173,7 +174,7 @@ def test_the_page_says_who_did_what(full: Ledger, tmp_path: Path) -> None:
         "the law on small steps",
         "minutes of the ethics board",
         "pilot study",
-        "at least 5,000 patients. Why: data protection officer",
+        "at least 5,000 privacy units. Why: data protection officer",
         "Only these models may be fitted: independent, tvae.",
         "rare (2 releases a year planned), plain.",
         "A release needs 2 signatures",
@@ -268,7 +269,7 @@ def snapshot_with(purpose: str, who: str) -> Snapshot:
     facts: dict[str, Any] = {"tier": None, "model": "independent", "schema_hash": "f" * 64}
     facts |= {"epsilon": 0.5, "delta": 1e-6, "plan": {"events": []}, "allow_refuse": False}
     facts |= {"population": 9, "policy": None, "version": "1", "host": "elsewhere", "process": 1}
-    facts |= {"sign_off": 0, "gates": []}
+    facts |= {"sign_off": 0, "gates": [], "unit": EACH_ROW}
     head = Head(1, "0" * 64)
     history = (Status(at, "charged", ""),)
     entry = Entry("e" * 32, "cardio", at, who, purpose, head=head, history=history, **facts)
@@ -329,7 +330,9 @@ def test_what_is_left_is_that_of_the_given_time(full: Ledger, tmp_path: Path) ->
 def test_history_rises_with_each_fit_and_falls_after_365_days() -> None:
     one = snapshot_with("p", "w")
     (first,) = one.state.entries
-    second = replace(first, id="f" * 32, at="2026-06-01T00:00:00+00:00", epsilon=0.25)
+    june = "2026-06-01T00:00:00+00:00"
+    ended = (Status(june, "charged", ""),)
+    second = replace(first, id="f" * 32, at=june, history=ended, epsilon=0.25)
     void_ = replace(second, id="d" * 32, history=(Status(second.at, "voided", ""),))
     entries = (first, second, void_)
     account = replace(one.accounts[0], entries=entries)

@@ -10,6 +10,7 @@ from typing import Any
 from dpsynth.errors import BudgetError
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.policy import Policy
+from dpsynth.unit import EACH_ROW
 
 FORKS = multiprocessing.get_context("forkserver")  # fresh processes, but quick to start
 FORKS.set_forkserver_preload(["dpsynth.ledger", "psycopg"])
@@ -33,6 +34,7 @@ def race(location: str, policy: Policy, start: Any, won: Any) -> None:
                 delta=1e-6,
                 model="independent",
                 schema_hash="",
+                unit=EACH_ROW,
                 allow_refuse=False,
                 population=70_000,
                 policy=policy,

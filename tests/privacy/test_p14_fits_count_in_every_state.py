@@ -14,6 +14,7 @@ from dpsynth.errors import BudgetError
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.ledger_office import void
 from dpsynth.policy import Policy
+from dpsynth.unit import EACH_ROW
 
 COURSES: dict[str, tuple[str, ...]] = {
     "reserved": (),
@@ -43,6 +44,7 @@ def reserved(ledger: Ledger) -> Entry:
         delta=1e-6,
         model="independent",
         schema_hash="f" * 64,
+        unit=EACH_ROW,
         allow_refuse=False,
         population=9000,
         policy=CAPPED,

@@ -21,7 +21,8 @@ from dpsynth.ledger_sums import Sums
 from dpsynth.ledger_tally import Spending, Tally, orders_of
 from dpsynth.ledger_tree import MemoryNodes
 from dpsynth.policy import Policy
-from dpsynth.policy_rules import YEAR, Past, Request, judge
+from dpsynth.policy_fits import YEAR, Past, Request
+from dpsynth.policy_rules import judge
 from dpsynth.privacy_filter import Spend
 
 START = datetime(2024, 2, 28, 23, 59, 30, tzinfo=UTC)

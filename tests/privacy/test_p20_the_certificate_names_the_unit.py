@@ -28,7 +28,19 @@ def document(clinic: Schema) -> dict[str, Any]:
 
 def test_patients_are_named_with_their_rows(clinic: Schema, document: dict[str, Any]) -> None:
     assert document["adjacency"] == "add or remove one unit with all its rows"
-    assert document["unit"] == {"name": "patient", "max_rows": 2, "keep": "window"}
+    assert document["unit"] == {
+        "name": "patient",
+        "max_rows": 2,
+        "keep": "window",
+        "trim": True,
+        "case": False,
+        "leading_zeros": True,
+        "missing_key": "drop",
+        "person": None,
+        "same_as": [],
+        "max_units": 1,
+        "max_units_basis": None,
+    }
     assert document["population"] == 300
     assert {event["rows_per_unit"] for event in document["events"]} == {2}
 
@@ -57,14 +69,22 @@ def test_another_change_is_no_certificate(words: str, document: dict[str, Any]) 
 @pytest.mark.parametrize(
     "unit",
     [
-        {"name": None, "max_rows": 1, "keep": "window"},  # the epsilon of rows
-        {"name": "patient", "max_rows": 1, "keep": "window"},
-        {"name": "note", "max_rows": 2, "keep": "window"},
-        {"name": "patient", "max_rows": 2, "keep": "random"},
+        {"name": None, "max_rows": 1},  # the epsilon of rows
+        {"max_rows": 1},
+        {"name": "note"},
+        {"keep": "random"},
+        {"trim": False},
+        {"case": True},
+        {"leading_zeros": False},
+        {"missing_key": "own"},
+        {"person": "patient"},
+        {"person": "patient", "same_as": ["mrn"]},
+        {"person": "patient", "max_units": 2, "max_units_basis": "a guess"},
     ],
 )
 def test_another_unit_is_found(
     unit: dict[str, Any], clinic: Schema, document: dict[str, Any]
 ) -> None:
-    found = check_certificate(Certificate.from_dict(document | {"unit": unit}), clinic, None)
+    changed = document | {"unit": document["unit"] | unit}
+    found = check_certificate(Certificate.from_dict(changed), clinic, None)
     assert "unit is not that of schema.json" in [problem.message for problem in found]
