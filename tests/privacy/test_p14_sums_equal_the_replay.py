@@ -1,7 +1,8 @@
 """P14: the sums that a ledger keeps say what its records say, for every history and moment.
 
 The check: for random histories (several datasets of one group and not, tiers in any case, voids,
-fits whose events nobody knows) a policy's verdicts by the kept sums are those by all spendings, at
+fits that may still spend and end later, fits of other numbers of rows, events that nobody knows) a
+policy's verdicts by the kept sums are those by all spendings, at
 moments on, before and after the second in which a fit leaves the window of 365 days.
 """
 
@@ -24,9 +25,11 @@ from dpsynth.policy import Policy
 from dpsynth.policy_fits import YEAR, Past, Request
 from dpsynth.policy_rules import judge
 from dpsynth.privacy_filter import Spend
+from dpsynth.unit import EACH_ROW
 
 START = datetime(2024, 2, 28, 23, 59, 30, tzinfo=UTC)
 MICROSECOND, SECOND, DAY = timedelta(microseconds=1), timedelta(seconds=1), timedelta(days=1)
+PATIENTS = tuple(replace(EACH_ROW, name="patient_id", max_rows=rows) for rows in (1, 5))
 EVENTS: tuple[tuple[Any, ...], ...] = (
     (),
     (JointHistograms("histograms", 3, 1, 9.0),),
@@ -60,14 +63,22 @@ def history(dice: random.Random, fits: int) -> list[Spending]:
         epsilon, delta = dice.choice((0.1, 0.05, 0.3)), dice.choice((1e-6, 3e-5))
         name = dice.choice(("ward", "WARD", "icu", "other"))
         spend = Spend(epsilon, delta, dice.choice(EVENTS))
-        found.append((f"{number:032x}", 0, Past(at, name, tier, spend)))
+        unit = EACH_ROW if name == "other" else dice.choice(PATIENTS)
+        found.append((f"{number:032x}", 0, Past(at, name, tier, spend, unit)))
     return found
+
+
+def opened(spending: Spending) -> Spending:
+    """The same while it may still spend."""
+    entry, part, past = spending
+    return entry, part, replace(past, at=None)
 
 
 def moments(dice: random.Random, spendings: Sequence[Spending]) -> list[datetime]:
     """Now, and around the seconds at which a fit leaves the window."""
-    last = spendings[-1][2].at
-    leaves = [past.at + YEAR for _, _, past in spendings if past.at + YEAR >= last]
+    times = [past.at for _, _, past in spendings if past.at is not None]
+    last = times[-1]
+    leaves = [at + YEAR for at in times if at + YEAR >= last]
     some = dice.sample(leaves, min(3, len(leaves)))
     around = [moment + by for moment in some for by in (-SECOND, -MICROSECOND, 0 * DAY, SECOND)]
     return [last, *(moment for moment in around if moment >= last)]
@@ -80,7 +91,11 @@ def difference(seed: int) -> str | None:
     tally = Tally(MemoryNodes(), orders_of(asked))
     counted: list[Spending] = []
     for spending in spendings:
-        tally = tally.changed([], [spending])
+        tally = tally.changed([], [opened(spending)])
+        if dice.random() < 0.8:  # it ends, and can spend nothing more
+            tally = tally.changed([opened(spending)], [spending])
+        else:
+            spending = opened(spending)
         counted.append(spending)
         if dice.random() < 0.3:
             gone = counted.pop(dice.randrange(len(counted)))
@@ -91,8 +106,11 @@ def difference(seed: int) -> str | None:
     for now in moments(dice, spendings):
         for dataset, tier in (("Ward", "board"), ("icu", "press"), ("other", "BOARD")):
             spend = Spend(dice.choice((0.05, 0.2, 0.6)), 1e-6, dice.choice(EVENTS))
-            request = Request(dataset, tier, "mixture", 9000, False, spend)
+            unit = EACH_ROW if dataset == "other" else PATIENTS[0]
+            request = Request(dataset, tier, "mixture", 9000, False, spend, unit)
             names = asked.members(dataset)
+            if set(tally.units(names)) != {p.unit for p in past if p.dataset.lower() in names}:
+                return f"{now}: units of {dataset}"
             wanted = judge(asked, past, request, now)
             days = judge(asked, tally.past_by_days(names, now), request, now)
             if days != wanted:
@@ -116,19 +134,32 @@ def forget_voids(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_tiers(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ledger_tally, "_label", lambda past: (past.dataset.lower(), ""))
+    label = ledger_tally._label
+    patch.setattr(ledger_tally, "_label", lambda past: label(replace(past, tier=None)))
 
 
 def forget_spellings(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ledger_tally, "_label", lambda past: (past.dataset, (past.tier or "").lower()))
+    label = ledger_tally._label
+    patch.setattr(ledger_tally, "_label", lambda past: (past.dataset, *label(past)[1:]))
+
+
+def forget_units(patch: pytest.MonkeyPatch) -> None:
+    label = ledger_tally._label
+    patch.setattr(ledger_tally, "_label", lambda past: label(replace(past, unit=EACH_ROW)))
+
+
+def ended_when_reserved(patch: pytest.MonkeyPatch) -> None:
+    """What may still spend counts from a moment long ago."""
+    moment: Callable[[datetime | None], str] = ledger_tally._moment
+    patch.setattr(ledger_tally, "_moment", lambda at: moment(START if at is None else at))
 
 
 def whole_days(patch: pytest.MonkeyPatch) -> None:
     """The window begins with the day that a fit is in."""
-    moment: Callable[[datetime], str] = ledger_tally._moment
+    moment: Callable[[datetime | None], str] = ledger_tally._moment
 
-    def coarse(at: datetime) -> str:
-        return moment(at.replace(hour=0, minute=0, second=0, microsecond=0))
+    def coarse(at: datetime | None) -> str:
+        return moment(at and at.replace(hour=0, minute=0, second=0, microsecond=0))
 
     patch.setattr(ledger_tally, "_moment", coarse)
 
@@ -143,7 +174,10 @@ def unknown_events_are_free(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Sums, "of", classmethod(free))
 
 
-TWINS = [forget_voids, forget_tiers, forget_spellings, whole_days, unknown_events_are_free]
+TWINS = [
+    *(forget_voids, forget_tiers, forget_spellings, forget_units),
+    *(whole_days, ended_when_reserved, unknown_events_are_free),
+]
 
 
 @pytest.mark.parametrize("twin", TWINS)

@@ -68,7 +68,7 @@ def reserve(ledger: Ledger, unit: Unit, epsilon: float = 0.5, **changes: Any) ->
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     monkeypatch.setenv("DPSYNTH_USER", "curie")
-    return Ledger(tmp_path / "ledger.sqlite")
+    return Ledger.create(tmp_path / "ledger.sqlite")
 
 
 # What a sum of different units is worth: nothing.

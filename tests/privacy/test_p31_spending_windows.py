@@ -271,7 +271,7 @@ def test_room_and_remedy_say_the_same() -> None:
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     monkeypatch.setenv("DPSYNTH_USER", "curie")
-    return Ledger(tmp_path / "ledger.sqlite")
+    return Ledger.create(tmp_path / "ledger.sqlite")
 
 
 def reserve(ledger: Ledger, *, share: bool) -> Entry:
