@@ -32,6 +32,7 @@ import sys
 from dpsynth import pipeline
 from dpsynth.ledger import Ledger
 from dpsynth.simulate import simulate
+book = Ledger.create("ledger.sqlite")
 {patch}
 reserve = Ledger.reserve
 def noted(self, *words, **more):
@@ -40,7 +41,7 @@ def noted(self, *words, **more):
     return reserve(self, *words, **more)
 Ledger.reserve = noted
 pipeline.fit(simulate(60, seed=1), "demo", epsilon=3, delta=1e-6, dataset="x", model={model!r},
-             ledger=Ledger("ledger.sqlite"), output="run")
+             ledger=book, output="run")
 late = {{name.partition(".")[0] for name in set(sys.modules) - before}}
 print(sorted(late - set(sys.stdlib_module_names) - {{"dpsynth", "__mp_main__"}}))
 """
@@ -53,6 +54,12 @@ Preset.of = classmethod(lambda cls, *words: dataclasses.replace(
 """
 
 
+def book(folder: Path) -> Ledger:
+    """The ledger of a folder; it is made for its first fit."""
+    place = folder / "ledger.sqlite"
+    return Ledger(place) if place.exists() else Ledger.create(place)
+
+
 def fitted(folder: Path, **more: Any) -> Run:
     return pipeline.fit(
         simulate(60, seed=1),
@@ -61,7 +68,7 @@ def fitted(folder: Path, **more: Any) -> Run:
         delta=1e-6,
         dataset="x",
         model="independent",
-        ledger=Ledger(folder / "ledger.sqlite"),
+        ledger=book(folder),
         output=folder / "run",
         **more,
     )
@@ -146,7 +153,7 @@ def limited(size: int) -> Iterator[None]:
 
 
 def test_too_little_room_is_known_before_the_charge(tmp_path: Path) -> None:
-    Ledger(tmp_path / "ledger.sqlite")
+    book(tmp_path)
     with limited(200_000), pytest.raises(InputError, match="which may take 0.* MB: it is larger"):
         fitted(tmp_path)
     assert states(tmp_path) == [] and os.listdir(tmp_path) == ["ledger.sqlite"]
@@ -207,6 +214,6 @@ def test_a_library_that_is_loaded_late_is_caught(tmp_path: Path) -> None:
 def test_a_library_that_cannot_be_loaded_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch.so is missing')")
-    code, said = late_imports(tmp_path, "mixture", "Ledger('ledger.sqlite')\n")
+    code, said = late_imports(tmp_path, "mixture", "")
     assert code == 1 and "torch is installed and cannot be loaded (OSError)" in said
     assert states(tmp_path) == []
