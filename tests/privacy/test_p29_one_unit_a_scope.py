@@ -180,6 +180,37 @@ def test_the_order_of_fits_decides_nothing(units: list[Unit]) -> None:
     assert len(kinds([*units, ROW])) == len(kinds([ROW, *units])) == 2
 
 
+STAYS = replace(STAY, person="patient", max_units=3, max_units_basis="form 7")
+CONTRARY = {
+    "one stay, then three": [replace(STAY, person="patient"), STAYS],
+    "another extract's stays are patients": [replace(PATIENT, same_as=("encounter_id",)), STAYS],
+    "stays that nobody named": [replace(PATIENT, same_as=("encounter_id",)), STAY, STAYS],
+}
+
+
+@pytest.mark.parametrize("units", CONTRARY.values(), ids=CONTRARY)
+def test_a_column_is_not_one_patient_here_and_several_there(
+    units: list[Unit], ledger: Ledger
+) -> None:
+    """A patient of three stays would pay 3 epsilon for a fit that the ledger counts as epsilon."""
+    persons = {unit.person for unit in units} - {None}
+    assert len(persons) == 1  # the broken version: whoever names the same person counts the same
+    assert spent_by_a_patient([(0.3, 3)] * 3, 1e-4) > 1.0  # and adds up to 3 * 0.3
+    for order in (units, units[::-1]):
+        assert len(kinds(order)) == 2
+        found = conflict(order[-1], order[:-1])
+        assert found is not None and "of different units" in found
+    for unit in units[:-1]:
+        reserve(ledger, unit, 0.1)
+    with pytest.raises(BudgetError, match="takes a value of a key column for one patient"):
+        reserve(ledger, units[-1], 0.1)
+
+
+def test_rows_without_a_key_may_be_several_where_the_key_is_one() -> None:
+    keyless = replace(PATIENT, missing_key="own", max_units=4, max_units_basis="form 7")
+    assert conflict(keyless, [PATIENT]) is None and conflict(PATIENT, [keyless]) is None
+
+
 def test_a_scope_is_the_policys_group(ledger: Ledger) -> None:
     reserve(ledger, ROW, 0.1, dataset="a", policy=None)
     reserve(ledger, PATIENT, 0.1, dataset="b", policy=None)  # another budget
