@@ -106,6 +106,7 @@ OBJECTS: list[tuple[list[Any], Held]] = [
     ([date(2001, 2, 3), None], Held.TIME),
     ([datetime(2001, 2, 3), pd.Timestamp("2001-02-03")], Held.TIME),
     ([datetime(2001, 2, 3, tzinfo=UTC), datetime(2001, 2, 3)], Held.ZONED),
+    ([datetime(2001, 2, 3), None, datetime(2001, 2, 3, tzinfo=UTC)], Held.ZONED),
     (["1", 1], Held.MIXED),
     (["1", 1.5], Held.MIXED),
     (["true", True], Held.MIXED),
