@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
+import secrets
 import sqlite3
 import time
 import warnings
@@ -200,7 +200,7 @@ def _begin_to_write(database: Any, path: Path, wait: float) -> None:
                 stacklevel=2,
             )
         pause = min(_LONGEST_PAUSE_SECONDS, 1.5 * pause)
-        time.sleep(pause * random.random())
+        time.sleep(pause * secrets.randbelow(1000) / 1000)
     database.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")  # for readers, at the commit
 
 

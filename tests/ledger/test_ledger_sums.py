@@ -157,7 +157,7 @@ def test_sums_are_of_the_orders_that_caps_need(
     plan = {"events": [JointHistograms("histograms", 1, 1, 4000.0).to_dict()]}
     for _ in range(3):
         reserve(ledger, plan=plan)
-    for cap in (20.0, 50.0, 20.0):
+    for cap in (10.0, 50.0, 10.0):
         entry = reserve(ledger, plan=plan, policy=capped(cap))
         verify_ledger(ledger)
     with ledger.looking() as view:
