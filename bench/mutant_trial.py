@@ -56,7 +56,7 @@ class Mutant:
 
     Attributes:
         name: short, unique.
-        pitfall: that it falls into: P01 to P27, ``ledger`` or ``accounting``.
+        pitfall: that it falls into: P01 to P31, ``ledger`` or ``accounting``.
         file: where, from the root of the tree.
         old: part of one line; occurs once in the file.
         new: what stands there instead.

@@ -193,7 +193,7 @@ def test_bad_input_is_exit_code_2_before_anything_is_made(
 
 def test_an_opt_out_list_needs_a_unit(cli: Cli) -> None:
     document = yaml.safe_load(Path("small.schema.yaml").read_text())
-    del document["fields"][0], document["dpsynth"]["max_rows"]
+    del document["fields"][0], document["dpsynth"]["max_rows"], document["dpsynth"]["person"]
     Path("rows.schema.yaml").write_text(yaml.safe_dump(document))
     Path("gone.txt").write_text("p1\n")
     ended = cli("rows.schema.yaml", *SMALL[1:], "-o", "b", "--opt-out", "gone.txt")

@@ -184,7 +184,7 @@ def test_a_parquet_file_whose_names_are_no_text_is_damaged(tmp_path: Path) -> No
     pq.write_table(pa.table({"colour": ["red", "blue"]}), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"colour", b"col\xff\xffr"))
     with pytest.raises(TableError, match="is not a Parquet file, or it is damaged"):
-        ParquetTable.open(path, ("colour",), unit=None)
+        ParquetTable.open(path, ("colour",), None)
 
 
 def test_a_header_without_an_end_does_not_fill_the_memory(

@@ -226,7 +226,7 @@ def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> 
         }
         for place, name in enumerate(names)
     ]
-    for key in ("rules", "max_rows"):
+    for key in ("rules", "max_rows", "person"):
         del document["dpsynth"][key]
     frame = pd.DataFrame({name: [place, place + 1] * 50 for place, name in enumerate(names)})
     made = bundled(frame, Schema.from_dict(document), tmp_path, rows=9)

@@ -64,7 +64,7 @@ def fitted(model: str, max_rows: int = 1) -> Run:
     age = rng.integers(18, 61, 800)
     table = pd.DataFrame(
         {
-            "key": rng.integers(0, 500, 800),
+            "key": rng.integers(0, 500, 800).astype(str),
             "age": age,
             "event": rng.random(800) < age / 80,
             "treated": rng.random(800) < 0.25,

@@ -256,9 +256,9 @@ def test_the_tutorial_for_scripts_runs(tmp_path: Path, server: str) -> None:
 
 
 def test_what_reads_a_bundle_in_the_tutorial_for_benchmarks_runs(
-    tmp_path: Path, bundle: Path
+    tmp_path: Path, bundle: Path, server: str
 ) -> None:
     page = DOCS / "tutorials" / "benchmark.md"
-    said = run_blocks(page, *terminal(tmp_path), bundle=str(bundle))
+    said = run_blocks(page, *terminal(tmp_path, server), bundle=str(bundle))
     assert (tmp_path / "bench" / "bench.schema.json").is_file()
     assert "300" in said and "max_rows" in said

@@ -165,10 +165,14 @@ def _unshown() -> int:
 
 
 def _system_error(error: OSError) -> str:
-    """Word an error of a file or drive that nothing closer to it has worded."""
-    name = error.filename
-    place = f"{os.fsdecode(name)}: " if isinstance(name, str | bytes) else ""
-    return f"{place}{described(error)}; check the file and its disk or drive, and try again"
+    """Word an error of a file or drive that nothing closer to it has worded.
+
+    The file is not named: a library's name for one may quote a cell.
+    """
+    return (
+        f"a file could not be read or written: {described(error)}; check the files of this "
+        "command, and their disk or drive, and try again"
+    )
 
 
 def _withheld(error: Exception) -> str:

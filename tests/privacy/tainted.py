@@ -194,7 +194,7 @@ def _typed(plain: pd.DataFrame) -> pa.Table:
     casts = {
         "patient": pa.large_string(), "income": pa.decimal128(20, 0), "age": pa.int64(),
         "born": pa.int32(), "grade": pa.int64(), "admitted": pa.date32(),
-        "measured": pa.timestamp("us", tz="UTC"), "visited": pa.timestamp("ms"),
+        "measured": pa.timestamp("us"), "visited": pa.timestamp("ms"),
     }  # fmt: skip
     for column, kind in casts.items():
         cells[column] = cells[column].cast(kind, safe=False)

@@ -18,6 +18,7 @@ from dpsynth.errors import BudgetError, DpsynthError, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.ledger_verify import verify_ledger
 from dpsynth.policy import Policy
+from dpsynth.unit import EACH_ROW
 
 CAPPED = Policy.from_dict(
     {
@@ -39,6 +40,7 @@ def reserve(ledger: Ledger) -> None:
         delta=1e-6,
         model="independent",
         schema_hash="f" * 64,
+        unit=EACH_ROW,
         allow_refuse=False,
         population=9000,
         policy=CAPPED,
@@ -204,6 +206,7 @@ def test_a_policy_names_the_ledger_that_it_is_for(tmp_path: Path) -> None:
         "delta": 1e-6,
         "model": "independent",
         "schema_hash": "f" * 64,
+        "unit": EACH_ROW,
         "allow_refuse": False,
         "population": 9000,
         "policy": bound,

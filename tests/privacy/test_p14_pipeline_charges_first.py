@@ -95,7 +95,8 @@ def test_a_charge_at_the_end_alone_is_caught(
     kept: dict[str, Any] = {}
 
     def later(dataset: str, **settings: Any) -> Any:
-        return type("Entry", (), {"id": "later", "dataset": dataset, **settings})
+        cost = settings["epsilon"], settings["delta"]
+        return type("Entry", (), {"id": "later", "dataset": dataset, "cost": cost, **settings})
 
     monkeypatch.setattr(ledger, "reserve", later)
     monkeypatch.setattr(ledger, "begin", lambda entry_id: None)

@@ -52,7 +52,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
         dataset="demo",
         model="independent",
         publish_quality=0.3,
-        ledger=Ledger(base / "ledger.sqlite"),
+        ledger=Ledger.create(base / "ledger.sqlite"),
         output=base / "run",
     )
     write_table([run.sample(400, seed=SAMPLING_SEED)], base / "out.parquet", DEMO)

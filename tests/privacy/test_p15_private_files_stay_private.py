@@ -155,7 +155,7 @@ def test_nothing_internal_goes_into_a_run_or_a_bundle(
 ) -> None:
     from dpsynth.ledger import Ledger
 
-    Ledger(office / "ledger.sqlite")
+    Ledger.create(office / "ledger.sqlite")
     (office / "given").mkdir()
     (office / "given" / holder).write_text("{}")
     (office / "link").symlink_to("given")

@@ -145,7 +145,7 @@ def test_no_canary_is_in_a_run_or_a_bundle(fit: Fit, broken_fit: Fit, tmp_path: 
     assert {TEXT.encode(), struct.pack("<d", NUMBER)} <= canaries_in(tmp_path / "broken")
 
     fit(100, tmp_path / "b").save(tmp_path / "run")
-    office = Ledger.create(tmp_path / "b" / "ledger.sqlite")
+    office = Ledger(tmp_path / "b" / "ledger.sqlite")
     release(tmp_path / "run", tmp_path / "bundle", rows=100, seed=1, ledger=office)
     assert canaries_in(tmp_path / "run") == set()
     assert canaries_in(tmp_path / "bundle") == set()

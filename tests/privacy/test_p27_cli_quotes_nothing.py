@@ -232,8 +232,9 @@ def ways(suffix: str, number: int) -> list[object]:
     if (number + number // len(BREAKERS)) % 3 == 0:
         return ["schema", "check", "clinic.schema.yaml", table, *["--json"][: number % 2]]
     return [
-        "fit", "clinic.schema.yaml", table, "--dataset", "clinic", "--epsilon", 2, "--delta",
-        "1e-5", "--model", "independent", "-o", f"run{number}", *["--json"][: number % 2],
+        "fit", "clinic.schema.yaml", table, "--dataset", f"clinic{number}", "--epsilon", 2,
+        "--delta", "1e-5", "--model", "independent", "-o", f"run{number}",
+        *["--json"][: number % 2],
     ]  # fmt: skip
 
 

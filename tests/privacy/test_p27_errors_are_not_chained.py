@@ -41,7 +41,7 @@ def shown(read: Callable[[], object]) -> str:
     return "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize("place", ["_series", "pq.ParquetFile", "pq.ParquetFile.iter_batches"])
+@pytest.mark.parametrize("place", ["cells_of", "pq.ParquetFile", "pq.ParquetFile.iter_batches"])
 def test_what_arrow_says_is_not_in_the_traceback(
     place: str, table: Path, clinic: Schema, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,7 +94,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
         dataset="demo",
         model="independent",
         publish_quality=0.1,
-        ledger=Ledger(base / "ledger.sqlite"),
+        ledger=Ledger.create(base / "ledger.sqlite"),
         output=base / "run",
     )
     write_table([run.sample(300, seed=1)], base / "out.parquet", STRICT)
@@ -277,6 +277,7 @@ def whole_run(folder: Path, source: pd.DataFrame, patch: pytest.MonkeyPatch) -> 
     folder.mkdir()
     patch.setenv("DPSYNTH_LEDGER", str(folder / "ledger.sqlite"))
     patch.setattr(publish, "ask", same_answers)
+    Ledger.create(folder / "ledger.sqlite")
     source.to_csv(folder / "data.csv", index=False)
     STRICT.save(folder / "schema.yaml")
     settings = Settings.of(
