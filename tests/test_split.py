@@ -344,6 +344,28 @@ def test_a_frame_is_split_without_them_too(schema: Schema) -> None:
     assert found == {f"a{unit}" for unit in range(1, 19)}
 
 
+@pytest.mark.parametrize("case", [True, False])
+@pytest.mark.parametrize("zeros", [True, False])
+def test_the_list_is_read_as_the_table_is(case: bool, zeros: bool) -> None:
+    """Whoever is one unit with a key of the list opted out, and nobody else."""
+    keys = ["A1", "a1", "0A1", "b2", "B2", "00b2", "c3"]
+    schema = described(key={"case": case, "leading_zeros": zeros}, dialect={})
+    others = [f"d{number}" for number in range(40)]
+    table = pd.DataFrame({"key": [*keys, *others], "weight": "70", "smoker": "true"})
+    for listed in (["A1"], ["0A1", "B2"], ["b2"]):
+        gone = {normalised(key, schema.unit) for key in listed}
+        sides = split(table, schema, holdout=0.5, opt_out=OptOut.of(listed, schema))
+        left = pd.concat(sides)["key"].sort_index().tolist()
+        assert left == [k for k in table["key"] if normalised(k, schema.unit) not in gone]
+
+
+@pytest.mark.parametrize("key", [7, 7.0, None, b"007"])
+def test_a_list_of_keys_that_are_no_text_is_refused(key: Any, schema: Schema) -> None:
+    """The number 7 was 007 in the table: who opted out would stay in it."""
+    with pytest.raises(InputError, match="keys that are not text"):
+        OptOut.of(["a1", key], schema)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_where_nobody_is_held_out_the_list_alone_counts(
     source: Path, lines: list[str], schema: Schema, tmp_path: Path, suffix: str

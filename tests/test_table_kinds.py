@@ -21,7 +21,7 @@ from dpsynth.errors import InputError, TableError
 from dpsynth.opt_out import OptOut
 from dpsynth.schema import Schema
 from dpsynth.table import open_synthetic, open_table
-from dpsynth.table_kinds import Held, kind_of, kind_of_arrow, refusal
+from dpsynth.table_kinds import Held, check_frame, kind_of, kind_of_arrow, refusal
 
 BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 90, "basis": "made for this test"}
@@ -89,6 +89,32 @@ def test_a_declared_word_that_readers_take_for_missing_makes_it_text(word: str) 
     for held in set(Held) - {Held.TEXT}:
         assert refusal(own, held, SCHEMA) is not None
     assert "many readers take" in (refusal(own, Held.TRUTH, SCHEMA) or "")
+
+
+@pytest.mark.parametrize("token", ["0", "1.0", "01"])
+def test_a_number_that_means_missing_makes_truth_values_text(token: str) -> None:
+    column = replace(SCHEMA.column("smoker"), missing_values=("", token))
+    for held in NUMBERS:
+        assert refusal(column, held, SCHEMA) is not None
+
+
+@pytest.mark.parametrize("words", ["true_values", "false_values"])
+@pytest.mark.parametrize("lost", range(3))
+def test_truth_values_are_taken_where_all_usual_words_mean_them(words: str, lost: int) -> None:
+    """Readers take True and TRUE as well; a schema that does not would not know them as text."""
+    usual = getattr(SCHEMA.column("smoker"), words)
+    column = replace(SCHEMA.column("smoker"), **{words: usual[:lost] + usual[lost + 1 :]})
+    assert refusal(SCHEMA.column("smoker"), Held.TRUTH, SCHEMA) is None
+    assert refusal(column, Held.TRUTH, SCHEMA) is not None
+
+
+def test_a_frame_of_one_row_is_checked_as_any_other() -> None:
+    schema, needed = schema_of("sex"), ("key", "sex")
+    check_frame(pd.DataFrame({"key": ["7"], "sex": ["F"]}), needed, schema)
+    typed = pd.DataFrame({"key": [7], "sex": ["F"]})
+    with pytest.raises(TableError, match="must be text"):
+        check_frame(typed, needed, schema)
+    check_frame(typed.iloc[:0], needed, schema)  # the type of a column without rows says nothing
 
 
 def test_a_key_that_is_declared_whole_is_text_all_the_same() -> None:
