@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.events import event_from_dict
@@ -95,6 +95,7 @@ class State:
 
 SHORTEST = 6  # beginning of an entry's id
 _LEAST_MU, _MOST_MU = 1e-12, 1e7  # of an event; a plan's lies well between
+_SECOND = timedelta(seconds=1)  # times of records are whole seconds, and a spending may be later
 _UNREADABLE = (  # what reading a document may raise that no dpsynth wrote
     *(ArithmeticError, AttributeError, InputError, KeyError),
     *(RecursionError, TypeError, ValueError),
@@ -120,7 +121,7 @@ def past_of(entry: Entry) -> Past:
         events = ()
     if entry.unit.max_units > 1:
         events = ()  # they are about one unit; what they cost several is bounded by the claim alone
-    ended = None if entry.ended is None else datetime.fromisoformat(entry.ended)
+    ended = None if entry.ended is None else datetime.fromisoformat(entry.ended) + _SECOND
     return Past(ended, entry.dataset, entry.tier, Spend(*entry.cost, events), entry.unit)
 
 

@@ -12,7 +12,8 @@ patients) have to count the same:
   declared number of rows or values, and pays for as many by group privacy (group_privacy.py).
 
 A key column stands for a person where one schema of the budget says so, by its own key column or
-by ``same_as``, which lists the key columns of other extracts.
+by ``same_as``, which lists the key columns of other extracts. Where another schema says that a
+person has several values of this column, one of both is wrong, and nothing is added up.
 How many rows of a unit count, and which ones (``max_rows``, ``keep``), may differ: each fit is
 private for the unit with all its rows, whatever number of them it uses.
 """
@@ -31,8 +32,13 @@ def kinds(units: Iterable[Unit]) -> list[Unit]:
     Units that count the same are those that some chain of units connects.
     """
     found = list(dict.fromkeys(units))
-    keys: set[str | None] = {key for unit in found for key in unit.same_as}
-    keys |= {unit.name for unit in found if unit.person is not None and unit.reading is not None}
+    single: dict[str | None, Unit] = {key: unit for unit in found for key in unit.same_as}
+    single |= {unit.name: unit for unit in found if unit.person is not None and unit.reading}
+    for unit in found:
+        declared = single.get(unit.name)
+        if _has_several(unit) and declared not in (None, unit):
+            return [declared, unit]
+    keys = single.keys()
     counted: dict[object, Unit] = {}
     for unit in found:
         person = unit.person is not None or (unit.name is not None and unit.name in keys)
@@ -41,6 +47,11 @@ def kinds(units: Iterable[Unit]) -> list[Unit]:
     read = {unit.reading: unit for unit in reversed(found) if unit.reading is not None}
     several = (named, read)
     return list(next((one for one in several if len(one) > 1), counted).values())
+
+
+def _has_several(unit: Unit) -> bool:
+    """Whether a person may have several values of the key column, and not only rows without one."""
+    return unit.max_units > 1 and unit.name is not None and unit.missing_key == "drop"
 
 
 def conflict(unit: Unit, others: Iterable[Unit]) -> str | None:
@@ -62,6 +73,12 @@ def conflict(unit: Unit, others: Iterable[Unit]) -> str | None:
 
 def _remedy(unit: Unit, other: Unit) -> str:
     """Say which declaration would make both count the same."""
+    if unit.person and unit.person == other.person and _has_several(unit) != _has_several(other):
+        return (
+            f"One of both takes a value of a key column for one {unit.person}, and the other says "
+            f"that a {unit.person} has several: let this schema say what those of the earlier fits "
+            "say"
+        )
     if unit.person and other.person and unit.person != other.person:
         return f"If both are the same, name the person '{other.person}' in this schema too"
     if unit.reading and other.reading and unit.reading != other.reading:

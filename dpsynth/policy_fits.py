@@ -10,7 +10,9 @@ within the cap:
    at time t. It spends in the window after t, so t <= a + 365 days.
 2. Let e be another fit of E; it was admitted before f and spends at a time s > a. If it could
    still spend at t, it counted at t. If it could not, its ``at`` is a time of its last spending or
-   later, so ``at`` >= s > a >= t - 365 days, and it counted at t as well.
+   later, so ``at`` >= s > a >= t - 365 days, and it counted at t as well. (Records hold whole
+   seconds, rounded down. So ``at`` is one second after that of the record; t is rounded down too,
+   which only lets more fits count.)
 3. So at t all of E counted, f included, and their sum was admitted. Parts of a sum that is admitted
    are, and what a fit spends within the window is at most all that it may spend.
 

@@ -171,7 +171,7 @@ def refusal(column: Column, held: Held, schema: Schema) -> str | None:
     if held is Held.TEXT:
         return None
     if held is Held.NOTHING:
-        return _refusal_of_nothing(column, key)
+        return "and it is the key of the unit" if key else _refusal_of_words(column)
     if held in (Held.MIXED, Held.OTHER):
         return "so that cells of one content may have different codes"
     if key or column.type not in _OF_TYPE:
@@ -187,13 +187,11 @@ def refusal(column: Column, held: Held, schema: Schema) -> str | None:
         return "which may be another clock's than that of the place, whose time the text gives"
     if held not in _OF_TYPE[column.type]:
         return f"and its type is {column.type}"
-    return _refusal_of_form(column, held, schema.dialect.decimal)
+    return _refusal_of_words(column) or _refusal_of_form(column, held, schema.dialect.decimal)
 
 
-def _refusal_of_nothing(column: Column, key: bool) -> str | None:
-    """Judge a column without cells: a reader may have taken words such as NA for missing ones."""
-    if key:
-        return "and it is the key of the unit"
+def _refusal_of_words(column: Column) -> str | None:
+    """Judge cells that are not text: a reader may have taken a declared NA for a missing one."""
     words = {*(column.categories or ()), *column.true_values, *column.false_values}
     if words & READER_WORDS:
         return "and a declared value is a word that many readers take for a missing cell"

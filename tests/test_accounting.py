@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dpsynth.accounting import delta, epsilon, rdp_epsilon, rough_epsilon
+from dpsynth.accounting import delta, deltas, epsilon, rdp_epsilon, rough_epsilon
 from dpsynth.errors import InputError
 from dpsynth.events import UNDECIDED, Event, JointHistograms, PoissonSgd
 from dpsynth.gaussian import gaussian_delta, gaussian_mu
@@ -209,6 +209,7 @@ def test_slack_for_several_rows_is_in_delta() -> None:
     """4K with K = rows * histograms * 2.1e-19, where it is large enough to be seen."""
     wide = [histograms(1_000_000, 1_000_000, 1e12)]
     assert 8e-7 < delta(wide, 1.0) < 9e-7
+    assert 8e-7 < deltas(wide, np.array([1.0, 9.0])).min() < 9e-7
     assert delta([histograms(1_000_000, 1, 1e8)], 1.0) < 1e-12
     with pytest.raises(InputError, match="take at least 2e-05"):
         epsilon(wide, 1e-6)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle_privacy import check_certificate
+from dpsynth.bundle_privacy import _charged, check_certificate
 from dpsynth.certificate import Certificate, certify
 from dpsynth.codec import Codec
 from dpsynth.events import JointHistograms, event_from_dict
@@ -57,6 +57,18 @@ CERTIFICATE_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "another schema": (lambda d: d.update(schema_sha256="0" * 64), "schema_sha256 is not that of"),
     "no ledger": (lambda d: d.update(ledger=None), "no ledger was charged"),
     "a ledger that forgot": (lambda d: d["ledger"].update(epsilon_total=0.5), "below what this"),
+    "a ledger that forgot deltas": (
+        lambda d: d["ledger"].update(delta_total=1e-9),
+        "below what this",
+    ),
+    "an event more": (
+        lambda d: d["events"].append(d["events"][0] | {"name": "x", "sigma": 1e6}),
+        "1 events are none that model",
+    ),
+    "composed above the claim": (
+        lambda d: d.update(epsilon=d["composed_epsilon"] * (1 - 1e-10)),
+        "composed_epsilon is above epsilon",
+    ),
     "no fit in the ledger": (lambda d: d["ledger"].update(fits=0), "at least 1 is expected"),
     "a bolder claim": (lambda d: d["exact"].append("everything"), "exact is not worded"),
     "a limit less": (lambda d: d["not_covered"].pop(0), "not_covered is not worded"),
@@ -117,6 +129,22 @@ def test_the_events_a_model_must_pay_for_are_those_it_plans(model: str, every_ty
         assert any("is missing" in text for text in complaints(fewer))
     renamed = [document["events"][0] | {"rows_per_unit": 1, "unit_mass": 1}]
     assert any("is not the one" in text for text in complaints(renamed + document["events"][1:]))
+
+
+def test_a_ledger_counts_what_a_fit_costs_whom_it_counts(forger: Forger) -> None:
+    """A patient of three units pays more than epsilon: a total of epsilon is one that forgot."""
+    certificate = Certificate.from_dict(forger.read("privacy.json"))
+    several = replace(certificate.unit, person="patient", max_units=3, max_units_basis="form 7")
+    certificate = replace(certificate, unit=several)
+    charge = certificate.ledger
+    assert charge is not None and charge.epsilon_total == certificate.epsilon
+    epsilon, delta = certificate.cost
+    assert epsilon == pytest.approx(3 * certificate.epsilon)
+    paid = replace(charge, epsilon_total=epsilon, delta_total=delta)
+    assert _charged(replace(certificate, ledger=paid)) == []
+    for forgot in (charge, replace(paid, delta_total=charge.delta_total)):
+        [message] = _charged(replace(certificate, ledger=forgot))
+        assert "below what this fit alone has spent" in message
 
 
 def test_a_certificate_survives_its_document(forger: Forger) -> None:

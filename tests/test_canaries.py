@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsynth.eval.attack import SURE
+from dpsynth.eval.attack import ALARM, SURE
 from dpsynth.eval.canaries import Claim, Scored, separation_needed, training
-from dpsynth.eval.one_run import gaussian_mu
+from dpsynth.eval.one_run import SHARES, chance_of, curve_before, gaussian_mu, possible
 from dpsynth.eval.tradeoff import GaussianCurve
 
 DELTA = 1e-6
@@ -31,6 +31,21 @@ def test_a_fit_that_leaks_what_it_claims_is_not_accused() -> None:
     mu = gaussian_mu(1.0, DELTA)
     accused = sum(claim.refuted(400, scored(mu, seed=seed).right_of()) for seed in range(200))
     assert binom.sf(accused - 1, 200, 1e-3) > 1e-4
+
+
+@pytest.mark.parametrize("guesses", [40, 80, 400])
+def test_each_number_of_guesses_has_its_part_of_the_alarm_and_no_more(guesses: int) -> None:
+    """Two bounds for each number of guesses share the chance of a false alarm."""
+    claim, part = claim_of(1.0), ALARM / (2 * len(SHARES))
+    before = curve_before(claim.epsilons, claim.deltas)
+    for correct in range(guesses // 2, guesses + 1):
+        by_rate = chance_of(400, guesses, correct, 1.0, DELTA) < part
+        by_curve = not possible(400, guesses, correct, part, before)
+        assert claim.refuted(400, {guesses: correct}) == (by_rate or by_curve)
+    flat = Claim(1.0, DELTA, np.array([0.0]), np.array([1.0]))  # a curve that says nothing
+    chances = {v: chance_of(400, guesses, v, 1.0, DELTA) for v in range(guesses + 1)}
+    for correct, chance in chances.items():
+        assert flat.refuted(400, {guesses: correct}) == (chance < part)
 
 
 def test_the_separation_that_is_needed_refutes_with_the_stated_probability() -> None:
@@ -77,6 +92,16 @@ def test_a_blind_attack_has_no_power_and_says_so() -> None:
         [power] = training(claim, views, twins, 20.0, {}).powers
         assert power.least is None
     assert "would not have seen" in power.sentence
+
+
+def test_a_twin_that_is_told_apart_too_little_shows_no_power() -> None:
+    """It is seen, but would refute nothing: what a larger leak would show was not tried."""
+    claim = claim_of(1.0)
+    needed = separation_needed(claim, 400)
+    twin = scored(needed / 2)
+    assert twin.roc.found and 0 < twin.separation < needed
+    [power] = training(claim, {"black": scored(0.0)}, {"black": twin}, 20.0, {}).powers
+    assert power.least is None and "larger leaks were not tried" in power.sentence
 
 
 def test_a_leak_is_found_and_told() -> None:

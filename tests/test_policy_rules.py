@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -140,6 +141,27 @@ def test_a_release_is_held_against_its_own_cap() -> None:
     assert refused(asking(0.406, tier="standard")) == ["epsilon a release"]
     assert refused(asking(0.405, 1e-7, tier="standard")) == []
     assert refused(asking(0.301)) == ["tier rare: epsilon a release"]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "spent", "name"),
+    [(0.405, 0.0, "epsilon a release"), (0.4, 0.1, "epsilon in 365 days")]
+    + [(0.4, 0.6, "epsilon in all")],
+)
+def test_a_cap_is_kept_to_the_last_digit(epsilon: float, spent: float, name: str) -> None:
+    earlier = [past(spent, 10 if "365" in name else 400)] if spent else []
+    assert name not in refused(asking(epsilon, tier="standard"), *earlier)
+    over = math.nextafter(epsilon, 1)
+    assert name in refused(asking(over, tier="standard"), *earlier)
+
+
+@pytest.mark.parametrize("dataset", ["diabetes-2019", "DIABETES", "Diabetes-2020"])
+def test_a_fit_of_another_unit_is_refused_whatever_is_left(dataset: str) -> None:
+    """By the rules alone, as a preview asks them, and not only when a ledger reserves."""
+    earlier = replace(past(0.01, 900, dataset), unit=replace(EACH_ROW, name="patient_id"))
+    assert refused(REQUEST, earlier) == ["privacy unit"]
+    assert refused(replace(REQUEST, unit=earlier.unit), earlier) == []
+    assert refused(REQUEST, replace(earlier, dataset="heart")) == []
 
 
 def test_all_names_that_share_patients_count_and_no_others() -> None:

@@ -44,6 +44,18 @@ def test_closed_forms() -> None:
     assert renyi(whole, 6) == pytest.approx(400 * 6 / (2 * 2.25), rel=1e-8)
 
 
+@pytest.mark.parametrize(("divergence", "order"), [(0.5, 8), (0.01, 2), (3.0, 40), (0.2, 1024)])
+def test_a_conversion_rounds_upwards(divergence: float, order: int) -> None:
+    """The epsilon of a divergence is above, and the budget of an epsilon below, 50 digits of it."""
+    delta = 1e-7
+    with localcontext() as context:
+        context.prec = 50
+        own = (1 - 1 / Decimal(order)).ln()
+        own -= (Decimal(delta).ln() + Decimal(order).ln()) / (order - 1)
+        assert Decimal(renyi_epsilon(divergence, order, delta)) >= Decimal(divergence) + own
+        assert Decimal(renyi_budget(9.0, order, delta)) <= 9 - own
+
+
 @pytest.mark.parametrize("order", [2, 3, 8])
 @pytest.mark.parametrize(("sigma", "shift"), [(0.3, 1), (0.5, 1), (1.0, 1), (3.0, 2), (4.0, 5)])
 def test_discrete_gaussians_by_brute_force(sigma: float, shift: int, order: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -79,6 +80,17 @@ def test_what_each_column_may_hold(name: str) -> None:
     assert allowed == ALLOWED[name] | {Held.TEXT}
 
 
+@pytest.mark.parametrize("word", ["NA", "null", "None", "nan"])
+def test_a_declared_word_that_readers_take_for_missing_makes_it_text(word: str) -> None:
+    """Arrow reads 1, 0, NA as numbers and a missing cell, until one cell more is a word."""
+    usual = replace(SCHEMA.column("smoker"), false_values=("false", "False", "FALSE", "0"))
+    own = replace(usual, false_values=(*usual.false_values, word))
+    assert refusal(usual, Held.WHOLE, SCHEMA) is None is refusal(usual, Held.NOTHING, SCHEMA)
+    for held in set(Held) - {Held.TEXT}:
+        assert refusal(own, held, SCHEMA) is not None
+    assert "many readers take" in (refusal(own, Held.TRUTH, SCHEMA) or "")
+
+
 def test_a_key_that_is_declared_whole_is_text_all_the_same() -> None:
     schema = schema_of("age", key="integer")
     allowed = {held for held in Held if refusal(schema.column("key"), held, schema) is None}
@@ -106,6 +118,7 @@ OBJECTS: list[tuple[list[Any], Held]] = [
     ([date(2001, 2, 3), None], Held.TIME),
     ([datetime(2001, 2, 3), pd.Timestamp("2001-02-03")], Held.TIME),
     ([datetime(2001, 2, 3, tzinfo=UTC), datetime(2001, 2, 3)], Held.ZONED),
+    ([datetime(2001, 2, 3), None, datetime(2001, 2, 3, tzinfo=UTC)], Held.ZONED),
     (["1", 1], Held.MIXED),
     (["1", 1.5], Held.MIXED),
     (["true", True], Held.MIXED),

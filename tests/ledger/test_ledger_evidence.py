@@ -43,6 +43,9 @@ FORGED: dict[str, Change] = {
     "dataset": about_the_ledger(dataset="other"),
     "model": lambda certificate: replace(certificate, model="mixture"),
     "schema": lambda certificate: replace(certificate, schema_sha256="0" * 64),
+    "unit": lambda certificate: replace(
+        certificate, unit=replace(certificate.unit, trim=not certificate.unit.trim)
+    ),
     "population": lambda certificate: replace(certificate, population=7),
     "policy": about_the_ledger(policy="0" * 64),
 }

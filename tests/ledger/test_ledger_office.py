@@ -185,6 +185,24 @@ def test_an_entry_that_could_not_be_closed_is_closed_by_hand(
         close(ledger, tmp_path / "run")
 
 
+def test_a_run_whose_fit_was_given_up_is_not_released(
+    ledger: Ledger, fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was saved, and somebody had ended its fit meanwhile: it left the 365 days in time."""
+
+    def ended(self: Ledger, entry_id: str, *_: object, **__: object) -> None:
+        self.fail(entry_id, "given up")
+        raise BudgetError("the entry is failed already")
+
+    with monkeypatch.context() as patch, pytest.warns(DpsynthWarning, match="could not be closed"):
+        patch.setattr(Ledger, "charge", ended)
+        run = fit(output=tmp_path / "run")
+    with pytest.raises(BudgetError, match="is failed: no run was made for it"):
+        permit(ledger, run)
+    with pytest.raises(BudgetError, match="is failed already"):
+        close(ledger, tmp_path / "run")
+
+
 def test_a_ledger_that_is_lost_while_reading_loses_no_run(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,10 @@ KINDS = {
         (("2", "1", "2", "1", "2.0", "", "02", "1", "2", "1", "2", "1"),
          ("true", "false", "True", "true") * 3),
     ),
+    "boolean, NA is false": Kind(
+        a_field("boolean", falseValues=["false", "False", "FALSE", "0", "NA", "null", "None"]),
+        (("1", "0", "NA", "null", "None", "1") * 2, ("true", "false", "NA", "null") * 3),
+    ),
     "year": Kind(
         a_field("year", limits={"minimum": 900, "maximum": 2020}),
         (("1990", "0990", "2001.0", "", "2020", "3000", "1e3", "199", "901", "902", "20", "NA"),),

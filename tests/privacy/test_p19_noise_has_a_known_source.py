@@ -13,7 +13,7 @@ import pytest
 from dpsynth import libraries
 from dpsynth.certificate import Certificate, certify
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.libraries import require_fitting
+from dpsynth.libraries import load_fitting
 from dpsynth.noise_source import NoiseSource, installed, too_old
 from dpsynth.pipeline import prepare
 from dpsynth.schema import Schema
@@ -37,7 +37,7 @@ def test_a_biased_library_is_refused_before_the_charge(
 
     monkeypatch.setattr(libraries, "installed", found)
     with pytest.raises(InputError, match="biased; nothing was charged.*opendp>=0.14.2"):
-        require_fitting()
+        load_fitting("independent")
     assert too_old("opendp", version)
     assert NoiseSource("discrete", "opendp", version).fault is not None
 

@@ -198,7 +198,9 @@ def test_a_loss_that_mixes_units_is_refused() -> None:
     assert clipping_norm_from(net, net, batch, mask) > 0
 
 
-@pytest.mark.parametrize(("one", "other"), [(0, 1), (1, 0), (0, 2), (5, 3), (6, 7), (7, 0)])
+@pytest.mark.parametrize(
+    ("one", "other"), [(0, 1), (1, 0), (0, 2), (0, 4), (4, 0), (5, 3), (6, 7), (7, 0)]
+)
 def test_a_loss_that_mixes_two_units_is_refused(one: int, other: int) -> None:
     """One unit that reaches one other is enough, whichever they are."""
     net = Net()

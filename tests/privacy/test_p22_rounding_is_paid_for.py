@@ -8,6 +8,7 @@ it, and hold what they reach against the noise that a step really adds; they kno
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from dpsynth.entropy import SeededEntropy
 from dpsynth.events import PoissonSgd
-from dpsynth.models import unit_gradients
+from dpsynth.models import clipping_norm, dpsgd, unit_gradients
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.layers import Linear, Tape
 from dpsynth.models.unit_gradients import UnitGradients, packs
@@ -103,6 +104,16 @@ def test_a_sum_whose_rounding_nobody_paid_for_is_caught() -> None:
     found = [shift_and_room(seed, InTurn) for seed in range(4)]
     assert any(shift > room for shift, room in found)
     assert all(room < 1 + 1e-4 for _, room in found)
+
+
+def test_the_margin_is_what_the_proof_needs() -> None:
+    """C (1 + 2 A (m + 3) u) <= C (1 + MARGIN): A units of one row in a step, m rows in a block."""
+    unit = 2.0**-53
+    assert 2 * 2**31 * (clipping_norm.BLOCK + 3) * unit <= dpsgd.MARGIN
+    assert 2 * 4e6 / math.sqrt(unit_gradients.ROUNDING) * (clipping_norm.BLOCK + 3) * unit <= (
+        dpsgd.MARGIN
+    )
+    assert clipping_norm.rows_at_once([]) <= clipping_norm.BLOCK
 
 
 # A unit's norm ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import json
 import math
 import multiprocessing
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from scipy.special import log_ndtr
 
 from dpsynth import one_unit, pipeline
 from dpsynth.certificate import Certificate
-from dpsynth.errors import BudgetError, InputError, SchemaError
+from dpsynth.errors import ArtifactError, BudgetError, InputError, SchemaError
 from dpsynth.gaussian import gaussian_mu
 from dpsynth.group_privacy import group_cost
 from dpsynth.ledger import Entry, Ledger
@@ -134,6 +135,10 @@ DIFFERENT = {
     "rows and rows of a patient": (ROW, ROWS_OF_ONE),
     "keys and rows of whom knows": (KEYED, ROWS_OF_ONE),
     "patients and stays": (KEYED, STAY),
+    "stays, and stays of whom has several": (
+        STAY,
+        replace(STAY, person="patient", max_units=3, max_units_basis="form 7"),
+    ),
     "two columns": (KEYED, replace(KEYED, name="patient_nbr")),
     "named, and another column": (KEYED, NUMBERED),
     "two persons": (PATIENT, replace(PATIENT, person="practice")),
@@ -178,6 +183,37 @@ def test_a_chain_of_declarations_connects() -> None:
 def test_the_order_of_fits_decides_nothing(units: list[Unit]) -> None:
     assert len(kinds(units)) == 1
     assert len(kinds([*units, ROW])) == len(kinds([ROW, *units])) == 2
+
+
+STAYS = replace(STAY, person="patient", max_units=3, max_units_basis="form 7")
+CONTRARY = {
+    "one stay, then three": [replace(STAY, person="patient"), STAYS],
+    "another extract's stays are patients": [replace(PATIENT, same_as=("encounter_id",)), STAYS],
+    "stays that nobody named": [replace(PATIENT, same_as=("encounter_id",)), STAY, STAYS],
+}
+
+
+@pytest.mark.parametrize("units", CONTRARY.values(), ids=CONTRARY)
+def test_a_column_is_not_one_patient_here_and_several_there(
+    units: list[Unit], ledger: Ledger
+) -> None:
+    """A patient of three stays would pay 3 epsilon for a fit that the ledger counts as epsilon."""
+    persons = {unit.person for unit in units} - {None}
+    assert len(persons) == 1  # the broken version: whoever names the same person counts the same
+    assert spent_by_a_patient([(0.3, 3)] * 3, 1e-4) > 1.0  # and adds up to 3 * 0.3
+    for order in (units, units[::-1]):
+        assert len(kinds(order)) == 2
+        found = conflict(order[-1], order[:-1])
+        assert found is not None and "of different units" in found
+    for unit in units[:-1]:
+        reserve(ledger, unit, 0.1)
+    with pytest.raises(BudgetError, match="takes a value of a key column for one patient"):
+        reserve(ledger, units[-1], 0.1)
+
+
+def test_rows_without_a_key_may_be_several_where_the_key_is_one() -> None:
+    keyless = replace(PATIENT, missing_key="own", max_units=4, max_units_basis="form 7")
+    assert conflict(keyless, [PATIENT]) is None and conflict(PATIENT, [keyless]) is None
 
 
 def test_a_scope_is_the_policys_group(ledger: Ledger) -> None:
@@ -258,6 +294,39 @@ def test_group_privacy_is_exact_for_a_chain_that_attains_each_step(units: int) -
     total, stated = group_cost(epsilon, delta, units)
     assert total == pytest.approx(units * epsilon)
     assert chance <= stated * (1 + 1e-15) and stated <= chance * (1 + 1e-9)
+
+
+@given(st.floats(1e-3, 3.0), st.integers(2, 50))
+def test_the_cost_of_several_is_rounded_up(epsilon: float, units: int) -> None:
+    exact = units * Fraction(repr(epsilon))
+    assert Fraction(repr(group_cost(epsilon, 1e-9, units)[0])) >= exact
+    nearest = Fraction(repr(float(3 * Fraction("0.1000000000000001"))))  # the broken version
+    assert nearest <= Fraction(repr(group_cost(0.1000000000000001, 1e-9, 3)[0]))
+
+
+@pytest.mark.parametrize("lost", ["person", "max_units_basis"])
+def test_several_units_are_of_a_person_and_have_a_basis(lost: str) -> None:
+    document = ROWS_OF_ONE.to_dict()
+    assert Unit.from_dict(document, "unit") == ROWS_OF_ONE
+    with pytest.raises(ArtifactError, match="is about a person, and has a basis"):
+        Unit.from_dict(document | {lost: None}, "unit")
+
+
+def test_a_certificate_counts_all_fits_of_its_budget(ledger: Ledger) -> None:
+    """Those of other datasets of the group too: a patient is in all of them."""
+    adopt(ledger, policy(datasets={"all": ["ward", "icu"]}))
+    reserve(ledger, PATIENT, 0.1, dataset="ICU", policy=None)
+    run = fit(ledger, clinic("patient_id", person={"name": "patient"}), epsilon=0.2)
+    charge = Certificate.from_dict(run.certificate).ledger
+    assert charge is not None and charge.scope == ("all", "icu", "ward")
+    assert (charge.fits, charge.epsilon_total) == (2, 0.3)
+
+
+def test_a_group_joins_datasets_however_they_are_written(ledger: Ledger) -> None:
+    reserve(ledger, ROW, 0.1, dataset="Ward", policy=None)
+    reserve(ledger, PATIENT, 0.1, dataset="ICU", policy=None)
+    with pytest.raises(BudgetError, match="group 'all' joins fits"):
+        adopt(ledger, policy(datasets={"all": ["wARD", "icu"]}))
 
 
 def test_group_privacy_at_its_ends() -> None:

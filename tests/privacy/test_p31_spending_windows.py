@@ -44,6 +44,7 @@ from dpsynth.unit import EACH_ROW
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR = timedelta(days=365)
+SECOND = timedelta(seconds=1)
 CAP = 1.0
 POLICY = Policy.from_dict(
     {
@@ -234,7 +235,7 @@ def test_what_may_still_be_spent_counts_as_of_now() -> None:
         fit.go(kind, day)
     assert by_the_rule(fit).at is None  # measuring
     fit.go(FIGURES, day + timedelta(days=2))
-    assert by_the_rule(fit).at == day + timedelta(days=2)
+    assert by_the_rule(fit).at == day + timedelta(days=2) + SECOND
     for kinds, ended in (
         ((READING, CHARGED, FORFEITED), True),
         ((READING, CHARGED, MEASURED, FORFEITED), True),
@@ -245,9 +246,30 @@ def test_what_may_still_be_spent_counts_as_of_now() -> None:
         fit = Fit(1.0, True, [(START, RESERVED)])
         for number, kind in enumerate(kinds, start=1):
             fit.go(kind, START + timedelta(days=number))
-        assert (by_the_rule(fit).at == START + timedelta(days=len(kinds))) is ended
+        assert (by_the_rule(fit).at == START + timedelta(days=len(kinds)) + SECOND) is ended
     plain = Fit(1.0, False, [(START, RESERVED), (START, READING), (START, CHARGED)])
-    assert by_the_rule(plain).at == START
+    assert by_the_rule(plain).at == START + SECOND
+
+
+def test_a_spending_within_the_second_of_its_record_is_in_the_window() -> None:
+    """Records hold whole seconds, rounded down: a fit may have spent later than its record says."""
+    ended, asked = START + 0.9 * SECOND, START + YEAR + 0.5 * SECOND
+
+    def recorded(at: datetime) -> datetime:
+        return at.replace(microsecond=0)
+
+    fit = Fit(1.0, False, [(START, RESERVED), (START, READING), (recorded(ended), CHARGED)])
+    fit.spent.append((ended, 1.0))
+    next_ = Fit(1.0, False, [(recorded(asked), RESERVED)], [(asked + 0.1 * SECOND, 1.0)])
+    assert fullest([fit, next_]) == 2.0
+    request = Request("ward", None, "m", 9, False, Spend(1.0, 1e-9, ()), EACH_ROW)
+
+    def admitted(at: datetime | None) -> bool:
+        past = replace(by_the_rule(fit), at=at)
+        return all(one.allowed for one in judge(POLICY, [past], request, recorded(asked)))
+
+    assert admitted(recorded(ended))  # the broken version: as if it had spent by then
+    assert not admitted(by_the_rule(fit).at)
 
 
 def test_room_and_remedy_say_the_same() -> None:
