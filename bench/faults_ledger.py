@@ -16,8 +16,12 @@ import multiprocessing
 import statistics
 import tempfile
 import time
+import uuid
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,10 +35,12 @@ from dpsynth.ledger_office import adopt
 from dpsynth.ledger_tally import orders_of
 from dpsynth.ledger_verify import verify_ledger
 from dpsynth.policy import Policy
+from dpsynth.unit import EACH_ROW
 
 SIZES, RACERS, WRITES = (10, 1_000, 10_000), 220, 20
 EPSILON = 0.001
 BASIS = {"basis": "benchmark"}
+UNIT = replace(EACH_ROW, name="patient_id", max_rows=5)
 
 
 def policy(epsilon: float) -> Policy:
@@ -57,26 +63,42 @@ def reservation(dataset: str) -> dict[str, Any]:
         "schema_hash": "f" * 64,
         "allow_refuse": False,
         "population": 70_000,
+        "unit": UNIT,
     }
 
 
-def fill(ledger: Ledger, entries: int) -> None:
-    """Enter fits that ended, one after the other, up to now."""
-    more = {"tier": None, "policy": None, "sign_off": 0, "gates": [], "version": "0", "host": "h"}
-    body = reservation("ward") | more | {"process": 1}
+@contextmanager
+def clock(ledger: Ledger) -> Iterator[Callable[[datetime], None]]:
+    """Let the ledger's clock be set."""
     database: Any = type(ledger.store.database)
-    now, start = database.now, datetime.now(UTC) - timedelta(days=730)
-    with ledger.writing() as pen:
-        own = pen.policy
-        pen.summed(orders_of(own))
-        try:
+    now = database.now
+
+    def set_to(moment: datetime) -> None:
+        database.now = lambda self, connection: moment
+
+    try:
+        yield set_to
+    finally:
+        database.now = now
+
+
+def fill(ledger: Ledger, entries: int) -> None:
+    """Adopt a policy two years ago; since then enter fits that ended, in one transaction."""
+    with tempfile.TemporaryDirectory() as folder:
+        other = Ledger.create(Path(folder) / "other.sqlite")
+        other.reserve(**reservation("ward"))
+        body = other.records()[-1].document  # whatever a reservation says
+    start, span = datetime.now(UTC) - timedelta(days=730), timedelta(days=730)
+    with clock(ledger) as set_to:
+        set_to(start)
+        adopt(ledger, policy(2 * EPSILON * 11_000))
+        with ledger.writing() as pen:
+            pen.summed(orders_of(pen.policy))
             for number in range(entries):
-                moment = start + timedelta(days=730) * (number / entries)
-                database.now = lambda self, connection, moment=moment: moment
+                set_to(start + span * (number / entries))
+                entry = uuid.uuid4().hex
                 for kind, content in ((RESERVED, body), (READING, {"note": ""}), (CHARGED, {})):
-                    pen.write(kind, f"{number:032x}", content)
-        finally:
-            database.now = now
+                    pen.write(kind, entry, content)
 
 
 def cost(ledger: Ledger) -> dict[str, float]:
@@ -153,7 +175,6 @@ def main() -> None:
         ledger = None
         for size in sizes:
             ledger = Ledger.create(words.location or Path(folder) / f"{size}.sqlite")
-            adopt(ledger, policy(2 * EPSILON * 11_000))
             fill(ledger, size)
             figures["milliseconds of a write"][size] = cost(ledger)
             if not words.location:
