@@ -48,9 +48,9 @@ class StoredNodes:
             self._known[name] = json.loads(text)
             self._new[name] = text
 
-    def flush(self, root: str) -> None:
-        """Store the new nodes below a node, itself included; what lay between is never sealed."""
-        names = list(dict.fromkeys(self._new_below(root)))
+    def flush(self, *roots: str) -> None:
+        """Store the new nodes below some nodes, and these; what lay between is never sealed."""
+        names = list(dict.fromkeys(self._new_below(list(roots))))
         for start in range(0, len(names), _MANY):
             some = names[start : start + _MANY]
             query = sa.select(STATE.c.hash).where(STATE.c.hash.in_(some))
