@@ -57,7 +57,7 @@ def audited_on_real(
             "the run was fitted without privacy: an audit on real rows needs the budget of one"
         )
     check_canaries(count)
-    require_small_delta(run.schema, told["delta"])
+    require_small_delta(run.schema, told["epsilon"], told["delta"])
     prepared = prepare(run.schema, epsilon=told["epsilon"], delta=told["delta"], model=run.model)
     table = open_table(data, run.schema)
     rng = np.random.default_rng(seed)

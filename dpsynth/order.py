@@ -65,7 +65,7 @@ class Order:
             model=settings.model,
             publish_quality=settings.publish_quality,
         )
-        require_small_delta(schema, settings.delta)
+        require_small_delta(schema, settings.epsilon, settings.delta)
         check_request(
             settings.dataset, settings.purpose, settings.tier, settings.epsilon, settings.delta
         )

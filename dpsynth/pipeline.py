@@ -36,6 +36,8 @@ from dpsynth.run import Run
 from dpsynth.sampler import Sampler, default_rows, fresh_seed
 from dpsynth.schema import Schema
 from dpsynth.table import Table, open_table
+from dpsynth.unit import Unit
+from dpsynth.unit_words import whom
 
 Source = str | Path | pd.DataFrame
 
@@ -97,17 +99,21 @@ def prepare(
     return Prepared(codec, domain, model, plan, reason)
 
 
-def require_small_delta(schema: Schema, delta: float) -> None:
+def require_small_delta(schema: Schema, epsilon: float, delta: float) -> None:
     """Refuse a delta that the publication of a random unit, whole, would satisfy.
+
+    Where a person may have several units, the delta of the person counts: it grows with epsilon.
 
     Raises:
         InputError: delta is not below one over the public number of units.
     """
-    units = schema.population.value
-    if delta * units >= 1:
+    units, unit = schema.population.value, Unit.of(schema)
+    chance = unit.cost(epsilon, delta)[1]
+    if chance * units >= 1:
+        several = f" ({chance:.3g} for {whom(unit)})" if unit.max_units > 1 else ""
         raise InputError(
-            f"delta {delta:g} is not below 1 over the population of {units}: it would allow to "
-            "publish one unit whole; take far less"
+            f"delta {delta:g}{several} is not below 1 over the population of {units}: it would "
+            "allow to publish one unit whole; take far less"
         )
 
 
@@ -167,7 +173,7 @@ def fit(
     prepared = prepare(
         schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
     )
-    require_small_delta(schema, delta)
+    require_small_delta(schema, epsilon, delta)
     model = prepared.model
     table = open_table(data, schema)
     unfitted = prepared.generator()

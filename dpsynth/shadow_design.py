@@ -112,7 +112,7 @@ class Design:
             raise InputError(f"model '{model}' has no fit without privacy")
         if not_private:
             epsilon, delta = NOMINAL.epsilon, NOMINAL.delta
-        require_small_delta(smaller, delta)
+        require_small_delta(smaller, epsilon, delta)
         settings = {
             "dpsynth": __version__,
             "schema": schema.hash(),

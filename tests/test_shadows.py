@@ -12,9 +12,10 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.eval.attack import Attack
+from dpsynth.eval.roc import Roc
 from dpsynth.eval.sections_training import shadows as section
 from dpsynth.eval.shadow_targets import Exposed
-from dpsynth.eval.shadows import Shadow, Sight, shadow_attack
+from dpsynth.eval.shadows import Shadow, Sight, _area, shadow_attack
 from dpsynth.eval.tables import Tables
 
 from .evaluation_tables import number, tables, words
@@ -173,3 +174,15 @@ def test_details_are_strict_json_and_the_page_shows_them() -> None:
     assert (details["targets"], details["models"]) == (TARGETS, 40)
     audit = {"parts": {"shadows": details}, "findings": [attack.findings[0].to_dict()]}
     assert section(audit) is not None
+
+
+def test_the_interval_allows_for_the_people_of_one_fit_being_alike() -> None:
+    """Thirty people whose tables say the same are little more than one: each alone is too sure."""
+    rng = np.random.default_rng(4)
+    included = np.repeat(np.arange(12)[:, None] % 2 == 0, 30, axis=1)
+    scores = rng.standard_normal((12, 1)) + 1e-3 * rng.standard_normal((12, 30))
+    roc = Roc(scores[included], scores[~included])
+    plain, allowed = roc.auc, _area(roc, scores, included)
+    assert None not in (plain.low, plain.high, allowed.low, allowed.high)
+    assert allowed.high - allowed.low > 2 * (plain.high - plain.low)  # the broken version: plain
+    assert allowed.low <= plain.low and allowed.high >= plain.high

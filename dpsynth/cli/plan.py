@@ -59,7 +59,7 @@ def plan(
         prepared = prepare(
             loaded, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
         )
-        require_small_delta(loaded, delta)
+        require_small_delta(loaded, epsilon, delta)
         calibrated, model = prepared.plan, prepared.model
         total = sum(event.mu() ** 2 for event in calibrated.events)
         rows = [

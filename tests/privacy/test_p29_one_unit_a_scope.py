@@ -364,6 +364,20 @@ def test_events_of_rows_are_not_summed_as_those_of_patients(ledger: Ledger) -> N
         reserve(ledger, PATIENT, 0.05)
 
 
+def test_delta_is_small_for_whoever_has_several_units() -> None:
+    """Of 900 people, one in 30 could be published whole: the delta of a row does not show it."""
+    epsilon, delta, people = 0.5, 1e-6, 900
+    schema = clinic(person={"name": "patient", "max_units": {"value": 20, "basis": "form 7"}})
+    assert delta * people < 1  # the broken version: the delta of a row
+    assert group_cost(epsilon, delta, 20)[1] > 1 / 30
+    with pytest.raises(InputError, match=r"delta 1e-06 \(0.034 for a patient\) is not below 1"):
+        pipeline.require_small_delta(schema, epsilon, delta)
+    with pytest.raises(InputError, match="0.034 for a patient"):
+        pipeline.fit(visits(), schema, epsilon=epsilon, delta=delta, dataset="ward")
+    pipeline.require_small_delta(schema, epsilon, 1e-9)
+    pipeline.require_small_delta(clinic(), epsilon, delta)
+
+
 def test_a_small_population_is_one_of_persons(ledger: Ledger) -> None:
     least = policy(minimum_population={"value": 3000, "basis": "test"})
     with pytest.raises(BudgetError, match="minimum population"):
