@@ -82,7 +82,7 @@ class Pen(View):
 
     def _append(self, made: partial[Record], tally: Tally) -> Record:
         record = made(state=tally.save())
-        self.nodes.flush()
+        self.nodes.flush(record.state)
         self._store.append(self._connection, record)
         self.tally, self.head, self.latest = tally, record.head, record.at
         return record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ _MANY = 500  # rows of one statement
 
 
 class StoredNodes:
-    """Nodes of a ledger's sums in its database; new ones wait for `flush`."""
+    """Nodes of a ledger's sums in its database; new ones wait until a record seals them."""
 
     def __init__(self, store: Store, connection: sa.Connection) -> None:
         """Read and write in one transaction."""
@@ -47,9 +48,9 @@ class StoredNodes:
             self._known[name] = json.loads(text)
             self._new[name] = text
 
-    def flush(self) -> None:
-        """Store the new nodes that are not there yet."""
-        names = list(self._new)
+    def flush(self, *roots: str) -> None:
+        """Store the new nodes below some nodes, and these; what lay between is never sealed."""
+        names = list(dict.fromkeys(self._new_below(list(roots))))
         for start in range(0, len(names), _MANY):
             some = names[start : start + _MANY]
             query = sa.select(STATE.c.hash).where(STATE.c.hash.in_(some))
@@ -57,4 +58,14 @@ class StoredNodes:
             rows = [{"hash": name, "text": self._new[name]} for name in some if name not in there]
             if rows:
                 self._connection.execute(STATE.insert(), rows)
-        self._new.clear()
+        for name in names:
+            del self._new[name]
+
+    def _new_below(self, part: Any) -> Iterator[str]:
+        """Name new nodes that a part of a document leads to."""
+        if isinstance(part, str) and part in self._new:
+            yield part
+            yield from self._new_below(self._known[part])
+        elif isinstance(part, list):
+            for one in part:
+                yield from self._new_below(one)

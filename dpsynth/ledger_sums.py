@@ -70,15 +70,29 @@ class Sums:
 
     def to_list(self) -> list[Any]:
         """Give the sums in JSON types, exactly."""
-        orders = {str(o): [str(one), many] for o, (one, many) in self.divergences.items()}
+        orders = {str(o): [_binary(one), many] for o, (one, many) in self.divergences.items()}
         return [self.fits, str(self.epsilon), str(self.delta), orders]
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Sums:
         """Read what ``to_list`` gave."""
         fits, epsilon, delta, orders = values
-        found = {int(order): (Fraction(one), many) for order, (one, many) in orders.items()}
+        found = {int(order): (_fraction(one), many) for order, (one, many) in orders.items()}
         return cls(fits, Fraction(epsilon), Fraction(delta), found)
+
+
+def _binary(value: Fraction) -> str:
+    """Write a sum of floats as hexadecimal digits over a power of two, which is short and exact.
+
+    >>> _binary(Fraction(0.375)), _fraction("3p3")
+    ('3p3', Fraction(3, 8))
+    """
+    return f"{value.numerator:x}p{value.denominator.bit_length() - 1}"
+
+
+def _fraction(text: str) -> Fraction:
+    digits, _, power = text.partition("p")
+    return Fraction(int(digits, 16), 1 << int(power))
 
 
 NOTHING = Sums()

@@ -30,7 +30,8 @@ RULE = 1
 _DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
-_STILL = ""  # in the place of the time since when a fit can spend nothing more
+_DIGITS = 28
+_QUARTERS = str.maketrans({f"{digit:x}": f"{digit // 4}{digit % 4}" for digit in range(16)})
 _HALF = 32  # digits of a key that name a dataset; those after it name one of its accounts
 
 Spending = tuple[str, int, Past]
@@ -69,7 +70,7 @@ class Tally:
         for spending in spendings:
             found.setdefault(_label(spending[2]), []).append(_leaf(spending, orders))
         trees = {label: Tree.of(nodes, leaves) for label, leaves in found.items()}
-        accounts = Tree.of(nodes, [_account(label, tree) for label, tree in trees.items()])
+        accounts = Tree.of(nodes, [_account(nodes, label, tree) for label, tree in trees.items()])
         return cls(nodes, orders, policy, accounts.root)
 
     @classmethod
@@ -87,6 +88,7 @@ class Tally:
     def check(self) -> None:
         """Read every node; whatever cannot be read raises."""
         for account in Tree(self.nodes, self.accounts).leaves():
+            self.nodes.read(account.label)
             for _ in Tree(self.nodes, account.link).leaves():
                 pass
 
@@ -106,7 +108,9 @@ class Tally:
             tree = Tree(self.nodes, EMPTY if held is None else held.link)
             leaf = _leaf(spending, self.orders)
             tree = tree.put(leaf) if spending in after else tree.drop(leaf.key)
-            accounts = accounts.put(_account(label, tree)) if tree.root else accounts.drop(key)
+            accounts = (
+                accounts.put(_account(self.nodes, label, tree)) if tree.root else accounts.drop(key)
+            )
         return Tally(self.nodes, self.orders, self.policy, accounts.root, self.rule)
 
     def spent(self, names: Iterable[str]) -> Sums:
@@ -137,12 +141,12 @@ class Tally:
             split = _moment(since + _MICROSECOND)
             found += _past(label, since, tree.sums(high=split))
             while (first := next(tree.leaves(low=split), None)) is not None:
-                if first.label[0] == _STILL:  # each for itself: how many there are is said
+                at = _at(first.key)
+                if at is None:  # each for itself: how many there are is said
                     for leaf in tree.leaves(low=split):
                         found += _past(label, None, leaf.sums)
                     break
-                at = datetime.fromisoformat(first.label[0])
-                end = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + _DAY
+                end = at.replace(hour=0, minute=0, second=0, microsecond=0) + _DAY
                 found += _past(label, at, tree.sums(split, _moment(end)))
                 split = _moment(end)
         return found
@@ -156,7 +160,7 @@ class Tally:
         for name in sorted(set(names)):
             start = _digits(name)[:_HALF]
             for leaf in accounts.leaves(start, start + "g"):
-                yield leaf.label, Tree(self.nodes, leaf.link)
+                yield tuple(self.nodes.read(leaf.label)), Tree(self.nodes, leaf.link)
 
 
 def orders_of(policy: Policy | None) -> tuple[int, ...]:
@@ -189,8 +193,8 @@ def _past(label: tuple[str, ...], at: datetime | None, sums: Sums) -> list[Past]
     return [Past(at, dataset, tier or None, sums.total, _unit(label))] if sums.epsilon else []
 
 
-def _account(label: tuple[str, ...], tree: Tree) -> Leaf:
-    return Leaf(_account_key(label), tree.sums(), tree.root, label)
+def _account(nodes: Nodes, label: tuple[str, ...], tree: Tree) -> Leaf:
+    return Leaf(_account_key(label), tree.sums(), tree.root, stored(nodes, label))
 
 
 def _account_key(label: tuple[str, ...]) -> str:
@@ -202,14 +206,20 @@ def _leaf(spending: Spending, orders: tuple[int, ...]) -> Leaf:
     entry, part, past = spending
     key = f"{_moment(past.at)}{_digits(entry)[:_HALF]}{part:02x}"
     sums = Sums.of(past.spend, orders, fits=0 if part else 1)
-    return Leaf(key, sums, label=(_STILL if past.at is None else past.at.isoformat(),))
+    return Leaf(key, sums)
 
 
 def _moment(at: datetime | None) -> str:
-    """Write a time as digits that sort like it; None, for what may still spend, comes last."""
+    """Write a time in digits from 0 to 3 that sort like it; what may still spend comes last."""
     if at is None:
-        return "f" * 14
-    return f"{(at - _START) // _MICROSECOND:014x}"
+        return "3" * _DIGITS
+    return f"{(at - _START) // _MICROSECOND:014x}".translate(_QUARTERS)
+
+
+def _at(key: str) -> datetime | None:
+    """Read off a spending's key since when it can spend nothing more; None while it may."""
+    digits = key[:_DIGITS]
+    return None if digits == _moment(None) else _START + int(digits, 4) * _MICROSECOND
 
 
 def _digits(text: str) -> str:

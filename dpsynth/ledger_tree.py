@@ -5,8 +5,9 @@ the few nodes on its way to the root anew. A record of the ledger holds the hash
 node that was forged, or put back from earlier, does not have the hash that is asked for.
 
 The shape is a function of the leaves alone, whatever the order in which they came: a node of at
-most `BUCKET` leaves holds them all; a larger one branches by the next digit of their keys. Keys
-are of one length, in hexadecimal digits. Ralph Merkle, A Digital Signature Based on a Conventional
+most `BUCKET` leaves holds them all; a larger one branches by the first digit in which their keys
+differ. Keys are of one length, in hexadecimal digits; the fewer digits they use, the smaller are
+nodes, and the higher the tree. Ralph Merkle, A Digital Signature Based on a Conventional
 Encryption Function, CRYPTO 1987, describes such trees.
 """
 
@@ -15,12 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from os.path import commonprefix
 from typing import Any, Protocol
 
 from dpsynth.ledger_sums import NOTHING, Sums
 
-BUCKET = 16
+BUCKET = 4
 EMPTY = ""
 """The root of a tree without leaves."""
 _BEYOND = "g"  # sorts after every hexadecimal digit
@@ -60,14 +62,14 @@ class Leaf:
         key: hexadecimal digits; of a branch, those that all its leaves begin with.
         sums: of all leaves.
         link: the node below a branch; of a leaf, the root of a tree of its own, or empty.
-        label: what a leaf is about, in plain values.
+        label: the node that says what a leaf is about, or empty.
         leaves: how many there are.
     """
 
     key: str
     sums: Sums
     link: str = EMPTY
-    label: tuple[str, ...] = field(default=())
+    label: str = EMPTY
     leaves: int = 1
 
 
@@ -82,15 +84,15 @@ class Tree:
     def of(cls, nodes: Nodes, leaves: Iterable[Leaf]) -> Tree:
         """Build the tree of some leaves."""
         tree = cls(nodes)
-        return replace(tree, root=tree._built(sorted(leaves, key=_key), 0))
+        return replace(tree, root=tree._built(leaves))
 
     def put(self, leaf: Leaf) -> Tree:
         """Return the tree with a leaf, in the place of one of the same key."""
-        return replace(self, root=self._changed(self.root, leaf.key, leaf, 0))
+        return replace(self, root=self._changed(self.root, leaf.key, leaf))
 
     def drop(self, key: str) -> Tree:
         """Return the tree without a leaf."""
-        return replace(self, root=self._changed(self.root, key, None, 0))
+        return replace(self, root=self._changed(self.root, key, None))
 
     def sums(self, low: str = "", high: str = _BEYOND) -> Sums:
         """Add up the leaves with low <= key < high."""
@@ -121,31 +123,43 @@ class Tree:
             elif low < end and leaf.key < high:
                 yield from self._covering(leaf.link, low, high)
 
-    def _changed(self, root: str, key: str, leaf: Leaf | None, depth: int) -> str:
+    def _changed(self, root: str, key: str, leaf: Leaf | None) -> str:
         branches, found = self._node(root)
-        wanted = key[: depth + 1] if branches else key
+        if not branches:
+            new = [] if leaf is None else [leaf]
+            return self._built([one for one in found if one.key != key] + new)
+        begins = found[0].key[:-1]
+        if not key.startswith(begins):
+            return root if leaf is None else self._beside(root, found, leaf)
+        wanted = key[: len(begins) + 1]
+        below = next((one.link for one in found if one.key == wanted), EMPTY)
+        below = self._changed(below, key, leaf)
         others = [one for one in found if one.key != wanted]
-        if branches:
-            below = next((one.link for one in found if one.key == wanted), EMPTY)
-            below = self._changed(below, key, leaf, depth + 1)
-            if below:
-                others.append(_branch(wanted, below, self._node(below)[1]))
-            if sum(one.leaves for one in others) > BUCKET:
-                return self._stored(True, others)
-            others = [one for branch in others for one in Tree(self.nodes, branch.link).leaves()]
-        elif leaf is not None:
-            others.append(leaf)
-        return self._built(sorted(others, key=_key), depth)
+        if below:
+            others.append(_branch(wanted, below, self._node(below)[1]))
+        if sum(one.leaves for one in others) <= BUCKET:
+            return self._built(
+                [one for branch in others for one in Tree(self.nodes, branch.link).leaves()]
+            )
+        return others[0].link if len(others) == 1 else self._stored(True, others)
 
-    def _built(self, leaves: Sequence[Leaf], depth: int) -> str:
-        if len(leaves) <= BUCKET:
-            return self._stored(False, leaves) if leaves else EMPTY
+    def _beside(self, root: str, found: Sequence[Leaf], leaf: Leaf) -> str:
+        """Branch where a leaf's key first differs from those below a node."""
+        end = len(commonprefix([leaf.key, found[0].key])) + 1
+        new = _branch(leaf.key[:end], self._built([leaf]), [leaf])
+        return self._stored(True, [_branch(found[0].key[:end], root, found), new])
+
+    def _built(self, leaves: Iterable[Leaf]) -> str:
+        ordered = sorted(leaves, key=_key)
+        if len(ordered) <= BUCKET:
+            return self._stored(False, ordered) if ordered else EMPTY
+        end = len(commonprefix([ordered[0].key, ordered[-1].key])) + 1
         groups: dict[str, list[Leaf]] = {}
-        for leaf in leaves:
-            groups.setdefault(leaf.key[: depth + 1], []).append(leaf)
+        for leaf in ordered:
+            groups.setdefault(leaf.key[:end], []).append(leaf)
         branches = []
         for key, group in groups.items():
-            below = self._built(group, depth + 1)
+            below = self._built(group)
             branches.append(_branch(key, below, self._node(below)[1]))
         return self._stored(True, branches)
 
@@ -155,7 +169,7 @@ class Tree:
             return False, []
         branches, found = self.nodes.read(root)
         return branches, [
-            Leaf(key, Sums.from_list(sums), link, tuple(label), leaves)
+            Leaf(key, Sums.from_list(sums), link, label, leaves)
             for key, sums, link, label, leaves in found
         ]
 
@@ -177,7 +191,7 @@ def _branch(key: str, link: str, found: Sequence[Leaf]) -> Leaf:
     total = NOTHING
     for leaf in found:
         total += leaf.sums
-    return Leaf(key, total, link, (), sum(leaf.leaves for leaf in found))
+    return Leaf(key, total, link, EMPTY, sum(leaf.leaves for leaf in found))
 
 
 def _key(leaf: Leaf) -> str:

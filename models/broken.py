@@ -79,7 +79,7 @@ class UnclippedSgd(WatchedSgd):
 
     def clipped_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
         """Return the sum of the units' gradients as they are."""
-        return dpsgd._sum_gradient(self.flat, loss, batch, mask, None)
+        return dpsgd._sum_gradient(self.flat, loss, batch, mask, None).double()
 
 
 class UnclippedWitness(Witness):

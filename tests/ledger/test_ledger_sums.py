@@ -165,3 +165,18 @@ def test_sums_are_of_the_orders_that_caps_need(
         assert len(orders) == 2
         assert view.tally.spent(["cardio"]).fits == 6 == view.spent(["cardio"]).fits
     assert entry == ledger.entries()[-1]
+
+
+def test_what_no_record_seals_is_not_stored(sqlite: Ledger, reserve: Reserve) -> None:
+    """A fit that ends goes from one place of the tree to another; the tree between is nobody's."""
+    for dataset in ("ward", "icu", "cardio"):
+        for _ in range(4):
+            sqlite.charge(reserve(sqlite, dataset).id)
+    there = nodes(sqlite)
+
+    def below(part: Any) -> set[str]:
+        if isinstance(part, str):
+            return {part} | below(there[part]) if part in there else set()
+        return set().union(*map(below, part)) if isinstance(part, list) else set()
+
+    assert set(there) == set().union(*(below(record.state) for record in sqlite.records()))

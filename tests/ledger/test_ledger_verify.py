@@ -75,7 +75,7 @@ def rewritten(ledger: Ledger, records: list[Record]) -> list[Record]:
                 fits = [one for entry in replayed([*made, draft]) for one in spendings(entry)]
             state = Tally.of(nodes, fits, (), None).save()  # the sums as well
             made.append(linked(head, body=record.document, state=state, **fields))
-        nodes.flush()
+            nodes.flush(state)
     return made
 
 

@@ -181,7 +181,7 @@ def noise_where_somebody_is(patch: Patch) -> None:
 
     def skipping(self: DpSgd, loss: Any, batch: Any, mask: Any) -> Any:
         found = summed(self, loss, batch, mask)
-        return found if len(mask) else self.clipped_sum(loss, batch, mask).to(found)
+        return found if len(mask) else self.clipped_sum(loss, batch, mask).float()
 
     patch.setattr(DpSgd, "noisy_sum", skipping)
 

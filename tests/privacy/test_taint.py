@@ -130,7 +130,7 @@ def test_a_frame_leaves_nothing_either(model: str, office: Offices, fewer: Sourc
 CRASHES: dict[str, tuple[str, Callable[[str], BaseException], int]] = {
     "while reading": ("dpsynth.codec.Codec.encode", ValueError, 1),
     "after training": ("dpsynth.models.independent.Independent.config", KeyError, 1),
-    "while saving": ("dpsynth.run.Run.save", lambda text: OSError(28, text, f"/{text}"), 1),
+    "while saving": ("dpsynth.run.Run.save", lambda text: OSError(28, text, f"/{text}"), 2),
     "for want of memory": ("dpsynth.models.independent.Independent.fit", MemoryError, 1),
     "by a signal": ("dpsynth.models.independent.Independent.fit", KeyboardInterrupt, 130),
 }
