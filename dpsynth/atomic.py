@@ -147,6 +147,10 @@ def clear_errors(target: Path) -> Iterator[None]:
         if error.errno is None or _is_elsewhere(error.filename, target):
             raise
         raise InputError(f"cannot write {target}: {reason(error)}") from error
+    except RecursionError:
+        raise InputError(
+            f"cannot write {target}: it lies too many folders deep; choose a shorter path"
+        ) from None
 
 
 def _make_parent(target: Path) -> None:

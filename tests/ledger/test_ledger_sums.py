@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
@@ -16,8 +19,12 @@ from dpsynth.errors import BudgetError, VerificationError
 from dpsynth.events import JointHistograms
 from dpsynth.ledger import Entry, Ledger
 from dpsynth.ledger_chain import linked
-from dpsynth.ledger_office import void
+from dpsynth.ledger_office import adopt, void
+from dpsynth.ledger_state import past_of
 from dpsynth.ledger_store import RECORDS, STATE
+from dpsynth.ledger_sums import Sums
+from dpsynth.ledger_tally import Spending
+from dpsynth.ledger_tree import Leaf, MemoryNodes, Tree
 from dpsynth.ledger_verify import verify_ledger
 from dpsynth.policy import Policy
 
@@ -148,6 +155,98 @@ def test_a_rule_of_an_earlier_dpsynth_is_added_up_anew(
     entry = reserve(sqlite)
     assert Charge.of(sqlite, entry).fits == 4
     assert verify_ledger(sqlite)
+
+
+def test_a_new_rule_counts_in_every_figure_before_the_next_write(
+    sqlite: Ledger, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later dpsynth counts twice as much for a fit: so does what its certificates state."""
+    entry = reserve(sqlite)
+    before = Charge.of(sqlite, entry).epsilon_total
+
+    def twice(fit: Entry) -> list[Spending]:
+        spend = replace(past_of(fit).spend, epsilon=2 * fit.epsilon)
+        return [(fit.id, 0, replace(past_of(fit), spend=spend))]
+
+    for module in ("book", "view", "verify"):
+        monkeypatch.setattr(f"dpsynth.ledger_{module}.spendings", twice)
+    assert Charge.of(sqlite, entry).epsilon_total == before  # by the rule of before
+    for module in ("tally", "view", "verify"):
+        monkeypatch.setattr(f"dpsynth.ledger_{module}.RULE", 99)
+    assert Charge.of(sqlite, entry).epsilon_total == 2 * before
+
+
+def test_fits_of_next_to_nothing_add_up(
+    sqlite: Ledger, reserve: Reserve, capped: Callable[..., Policy]
+) -> None:
+    small = capped(1e-9)
+    for _ in range(2):
+        reserve(sqlite, epsilon=4e-10, policy=small)
+    with pytest.raises(BudgetError, match="epsilon in all"):
+        reserve(sqlite, epsilon=4e-10, policy=small)
+
+
+def edited(ledger: Ledger, number: int, old: str, new: str) -> None:
+    """Change one record where it lies, and nothing else."""
+    [body] = [record.body for record in ledger.records() if record.number == number]
+    assert old in body
+    change = sa.update(RECORDS).where(RECORDS.c.number == number)
+    write(ledger, change.values(body=body.replace(old, new)))
+
+
+def test_an_entry_that_was_edited_does_not_go_on(sqlite: Ledger, reserve: Reserve) -> None:
+    """Whoever writes reads this entry alone, and checks what it reads."""
+    entry = reserve(sqlite)
+    reserve(sqlite)
+    reserve(sqlite)
+    edited(sqlite, 1, '"epsilon": 0.5', '"epsilon": 0.1')
+    for verb in (sqlite.begin, sqlite.charge, sqlite.fail):
+        with pytest.raises(BudgetError, match=CHANGED):
+            verb(entry.id)
+
+
+def test_a_policy_that_was_edited_admits_nothing(
+    sqlite: Ledger,
+    reserve: Reserve,
+    capped: Callable[..., Policy],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DPSYNTH_USER", "office")
+    adopt(sqlite, capped(1.0))
+    reserve(sqlite)
+    reserve(sqlite, epsilon=0.1)
+    edited(sqlite, 1, '"epsilon": 1.0', '"epsilon": 9.0')
+    with pytest.raises(BudgetError, match=CHANGED):
+        reserve(sqlite, epsilon=5.0)
+
+
+def test_caps_of_several_orders_are_all_summed(
+    sqlite: Ledger, reserve: Reserve, capped: Callable[..., Policy]
+) -> None:
+    """One order was summed already, the other not: earlier fits are added up at both."""
+    plan = {"events": [JointHistograms("histograms", 1, 1, 4000.0).to_dict()]}
+    reserve(sqlite, plan=plan, policy=capped(10.0))
+    caps = {"year": {"epsilon": 10.0, "basis": "t"}, "total": {"epsilon": 50.0, "basis": "t"}}
+    reserve(sqlite, plan=plan, policy=capped(0.0, caps=caps))
+    assert verify_ledger(sqlite)
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 300])
+def test_a_part_of_a_tree_sums_what_lies_in_it_and_no_more(count: int) -> None:
+    """Against a loop over all leaves, with ends that are leaves, between them and beyond them."""
+    rng = np.random.default_rng(count)
+    keys = sorted({f"{int(number):08x}" for number in rng.integers(0, 5_000, count) ** 2})
+    costs = {key: Fraction(1, 1 + place) for place, key in enumerate(keys)}
+    leaves = [Leaf(key, Sums(1, cost, Fraction(0), {})) for key, cost in costs.items()]
+    tree = Tree.of(MemoryNodes(), leaves)
+    ends = ["", "g", "0", "00", *rng.choice(keys, 20), *(key[:-1] for key in rng.choice(keys, 9))]
+    for low in ends:
+        for high in ends:
+            inside = [cost for key, cost in costs.items() if low <= key < high]
+            assert tree.sums(low, high).epsilon == sum(inside, Fraction(0))
+            assert [leaf.key for leaf in tree.leaves(low, high)] == [
+                key for key in keys if low <= key < high
+            ]
 
 
 def test_sums_are_of_the_orders_that_caps_need(
