@@ -60,14 +60,15 @@ def kills(office: Office, count: int, rng: random.Random) -> Iterator[str]:
         last = office.seconds(words(numbers.pop()), 0, 3)
         left = ended = 0
         for number in numbers:
+            before = len(office.leftovers())
             process = office.start(words(number))
-            time.sleep(rng.uniform(0.1, 1.05) * last)
+            time.sleep(rng.uniform(0.05, 0.95) * last)
             process.send_signal(rng.choice(SIGNALS))
             _, err = process.communicate(timeout=300)
             ended += process.returncode in (0, 3)
             if "Traceback" in err or "unexpected" in err:
                 office.found.append(f"{name}, ended by a signal: {err.strip()[-300:]}")
-            left += len(office.leftovers())
+            left += len(office.leftovers()) - before
             _after_kill(office, name, number, words(number))
         yield f"kills of {name:<22} {times:>5}   had ended: {ended}, left behind: {left}"
 
@@ -179,11 +180,13 @@ def main() -> None:
         ]
         if not options.no_ledger:
             loops.append(ledgers(office, options.sizes, options.racers))
+        said = 0
         for loop in loops:
             for line in loop:
                 print(line, flush=True)
-    for one in office.found:
-        print(f"FOUND: {one}")
+                for one in office.found[said:]:
+                    print(f"FOUND: {one}", flush=True)
+                said = len(office.found)
     print(f"{len(office.found)} findings")
     sys.exit(bool(office.found))
 
