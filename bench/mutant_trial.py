@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from mutant_nursery import Nursery
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
@@ -111,6 +110,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         """Copy what git knows or would add; links stay links."""
         self.tree, self._scratch = folder / "tree", folder / "scratch"
+        self._nursery: Nursery | None = None
         names = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
@@ -151,7 +151,9 @@ class Copy:
         )
         options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", f"--basetemp={self._scratch}"]
         began = time.monotonic()
-        code, said = finished(["pytest", *options, *tests], self.tree, environment, limit)
+        if self._nursery is None:
+            self._nursery = Nursery(os.environ | one_thread)
+        code, said = self._nursery.finished([*options, *tests], self.tree, environment, limit)
         seconds = time.monotonic() - began
         shutil.rmtree(self.tree / ".hypothesis", ignore_errors=True)
         if code is None:
@@ -160,34 +162,6 @@ class Copy:
             raise RuntimeError(f"the package of the copy is not the one that is tested:\n{said}")
         verdict = {_PASSED: SURVIVED, _FAILED: KILLED}.get(code, BROKEN)
         return Outcome(verdict, seconds, "" if verdict == SURVIVED else _told(said))
-
-
-def finished(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: float
-) -> tuple[int | None, str]:
-    """Run a module of Python; give its exit code, None after the time limit, and what it said.
-
-    It has a process group of its own, of which nothing is left in the end.
-    """
-    child = subprocess.Popen(
-        [sys.executable, "-m", *command],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        said = child.communicate(timeout=limit)[0]
-        return child.returncode, said
-    except subprocess.TimeoutExpired:
-        return None, ""
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
 
 
 def _told(said: str) -> str:
