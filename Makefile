@@ -18,6 +18,7 @@ install-dev: $(VENV)/.installed-dev  ## the same, with what tests and linters ne
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	@echo 'installing torch: up to several gigabytes, which takes minutes and shows nothing ...'
 	$(PIP) $(PIP_TORCH) torch==2.13.0
 	$(PIP) --editable ".[full]"
 	@touch $@

@@ -37,6 +37,21 @@ def check_apart(path: str | Path, *released: Path) -> None:
                     )
 
 
+def check_no_bundle(path: str | Path) -> None:
+    """Refuse a place inside a bundle, which holds the files of its manifest and no others.
+
+    Raises:
+        InputError: a folder above the place is a bundle.
+    """
+    for place in _both_ways(Path(path)):
+        for folder in place.parents:
+            if os.path.lexists(folder / "datapackage.json"):
+                raise InputError(
+                    f"{path} lies in a bundle, {folder}: another file in it would make its "
+                    "verification fail; choose another place"
+                )
+
+
 def _both_ways(path: Path) -> Iterator[Path]:
     """Yield a path as it is written, and where its links lead."""
     yield Path(os.path.abspath(path))

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dpsynth.unit import Unit
-from dpsynth.unit_words import described
+from dpsynth.unit_words import counted_of, described
 
 
 def kinds(units: Iterable[Unit]) -> list[Unit]:
@@ -89,7 +89,7 @@ def _remedy(unit: Unit, other: Unit) -> str:
     same = "" if other.person else f", same_as: ['{other.name}']"
     if unit.name is None or unit.missing_key == "own":
         return (
-            "Declare in this schema how many of its units one of those has at most: "
+            f"Declare in this schema how many of its units one {counted_of(other)} has at most: "
             f"person: {{{name}{same}, max_units: {{value: ..., basis: ...}}}}"
         )
     return (

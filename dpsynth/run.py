@@ -61,7 +61,7 @@ _KEYS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """The artifact of a fit.
 
@@ -81,6 +81,15 @@ class Run:
     arrays: dict[str, npt.NDArray[Any]]
     certificate: dict[str, Any] | None
     stamps: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Name the schema, the generator and the cost; the arrays would fill pages."""
+        if self.certificate is None:
+            cost = "not private"
+        else:
+            cost = f"epsilon {self.certificate['epsilon']:g}, delta {self.certificate['delta']:g}"
+        stamps = "".join(f", {stamp}" for stamp in self.stamps if stamp != "not-private")
+        return f"<Run of schema {self.schema.name}: model {self.model}, {cost}{stamps}>"
 
     def save(self, folder: str | Path) -> Path:
         """Write the run into a new folder, whole or not at all.

@@ -143,8 +143,8 @@ def _read_format(field: Part, type_: str) -> str | None:
     if not kept:
         field.mistake(
             "format",
-            f"{shown(pattern)} is no date format with a year and each directive once; write one "
-            "like '%d/%m/%Y'",
+            f"{shown(pattern)} is not a date format; write it with %d, %m and %Y, each directive "
+            "once: '%d.%m.%Y' reads 31.12.2015",
         )
         return None
     return pattern

@@ -230,9 +230,10 @@ def _gone(opt_out: OptOut, keys: Keys, count: int) -> npt.NDArray[np.bool_]:
         )
     if (found := int(gone.sum())) < len(opt_out.keys):
         warnings.warn(
-            f"{found} of {len(opt_out.keys)} keys of the opt-out list are in the table, and were "
-            f"left out; the other {len(opt_out.keys) - found} are in no row. If they were written "
-            "otherwise (keys are compared letter by letter), these people are still in it",
+            f"{found} of {len(opt_out.keys)} keys of the opt-out list are in the table, and their "
+            f"rows were left out. Keys that no row has: {len(opt_out.keys) - found}. Check how "
+            "these are written, since keys are compared letter by letter: a person whose key is "
+            "written differently in the table is still in it",
             DpsynthWarning,
             stacklevel=5,
         )

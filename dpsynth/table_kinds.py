@@ -159,7 +159,7 @@ def _check(kinds: Mapping[str, Held], schema: Schema, place: str, option: str | 
         if option is not None
         else "write the column as text, from the source and not from a table that a program read"
     )
-    also = "" if not others else f". Refused for a like reason: {', '.join(others)}"
+    also = "" if not others else f". Also refused: {', '.join(others)}"
     raise TableError(
         f"{place}: column '{first}' holds {kinds[first]}, {reasons[first]}; {remedy}{also}"
     )

@@ -78,7 +78,7 @@ class UnclippedSgd(WatchedSgd):
     """A trainer that forgot to clip."""
 
     def clipped_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
-        """Return the sum of the units' gradients as they are."""
+        """Return the float64 sum of the units' gradients as they are."""
         return dpsgd._sum_gradient(self.flat, loss, batch, mask, None).double()
 
 

@@ -666,6 +666,16 @@ def test_sample_refuses_an_output_that_it_cannot_write(
     assert refused.code == 2 and "Traceback" not in refused.err
 
 
+def test_sample_writes_nothing_into_a_bundle(cli: Cli, run_folder: Path, bundle: Path) -> None:
+    before = sorted(bundle.rglob("*"))
+    for options in ([], ["--replicates", "2"], ["--force"]):
+        refused = cli(
+            "sample", run_folder, "--rows", "10", "-o", bundle / "data" / "more.csv", *options
+        )
+        assert refused.code == 2 and "lies in a bundle" in refused.err
+    assert sorted(bundle.rglob("*")) == before
+
+
 # Completion -----------------------------------------------------------------------------------
 
 

@@ -62,6 +62,14 @@ def test_the_same_run_gives_the_same_bytes(
     assert sorted(files_of(tmp_path / "one")) == ["run.json", "state.safetensors"]
 
 
+def test_a_run_prints_as_one_line(made_run: Run) -> None:
+    assert repr(made_run).startswith(f"<Run of schema {made_run.schema.name}: model ")
+    assert "epsilon" in repr(made_run) and "\n" not in repr(made_run)
+    assert len(repr(made_run)) < 120
+    free = replace(made_run, certificate=None, stamps=("not-private",))
+    assert repr(free).endswith(", not private>")
+
+
 def test_a_run_never_takes_the_place_of_anything(made_run: Run, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     with pytest.raises(InputError, match="exists; choose another name"):

@@ -13,6 +13,7 @@ import torch
 from dpsynth.cohort import Cohort
 from dpsynth.entropy import Entropy, SeededEntropy
 from dpsynth.models.base import Domain, Feature, Generator
+from dpsynth.models.broken import Tight, UnclippedWitness
 from dpsynth.models.independent import Independent
 from dpsynth.models.layers import Embedding, Linear, MaskedLinear
 from dpsynth.models.mixture import Mixture
@@ -71,6 +72,14 @@ def test_a_watched_fit_is_the_same_fit(kind: type[Generator]) -> None:
     assert plain.keys() == watched.keys()
     assert all(np.array_equal(plain[name], watched[name]) for name in plain)
     assert heard.counts.gram.any() and heard.steps.gram.any() == (kind is Tvae)
+
+
+@pytest.mark.parametrize("kind", [Witness, UnclippedWitness])
+def test_steps_with_and_without_clipping_can_be_watched(kind: type[Witness]) -> None:
+    """The controls of every audit do this: an error here would end each of them."""
+    generator, rng = Tight(DOMAIN), np.random.default_rng(3)
+    strangers = canaries(DOMAIN, 20, rng)
+    trial(generator, plan_of(generator), background(), strangers, rng=rng, witness=kind)
 
 
 class Silence(SeededEntropy):

@@ -35,7 +35,7 @@ MINUTES = 30.0
 @click.option("--output", "-o", type=click.Path(), help="Folder for the findings and the page.")
 @click.option("--force", is_flag=True, help="Replace an earlier audit in that folder.")
 @click.option(
-    "--seed", default=0, show_default=True, help="Of people, canaries and coins; noise has none."
+    "--seed", default=0, show_default=True, help="Seed for people and canaries; noise has none."
 )
 @click.option(
     "--canaries", default=1_000, show_default=True, help="Planted patients, half of them in."
@@ -51,9 +51,7 @@ MINUTES = 30.0
 )
 @click.option("--dataset", help="With --background real: the ledger counts the fit under it.")
 @click.option("--deep", is_flag=True, help="Also train shadow models; takes --budget-minutes.")
-@click.option(
-    "--budget-minutes", type=float, help=f"That shadow models may take; {MINUTES:g} unless told."
-)
+@click.option("--budget-minutes", type=float, help=f"Time for shadow models; default: {MINUTES:g}.")
 @output_options
 def audit(
     subject: str,

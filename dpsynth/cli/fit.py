@@ -14,6 +14,7 @@ from dpsynth.cli.options import (
     publish_option,
     takes_schema,
 )
+from dpsynth.cli.plan import cost_text
 
 if TYPE_CHECKING:
     from dpsynth.run import Run
@@ -111,6 +112,7 @@ def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
         lines.append(
             f"cost        epsilon {cost['epsilon']:g}, delta {cost['delta']:g} "
             f"(composed: {cost['composed_epsilon']:.4f})"
+            f"{cost_text(run.schema, certificate['epsilon'], certificate['delta'])}"
         )
     else:
         lines.append("cost        NOT PRIVATE: this run, and tables from it, may reveal patients")

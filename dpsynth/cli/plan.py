@@ -81,7 +81,7 @@ def plan(
             f"population  {loaded.population.value} units, public",
             f"budget      epsilon {epsilon:g}, delta {delta:g}; "
             f"all mechanisms together cost epsilon {calibrated.epsilon:.4g}"
-            + cost_text(loaded, calibrated),
+            + cost_text(loaded, calibrated.budget.epsilon, calibrated.budget.delta),
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
@@ -205,12 +205,12 @@ def unit_text(schema: Schema) -> str:
     return f"{what}; at most {unit.max_rows} {rows} each ({unit.keep})"
 
 
-def cost_text(schema: Schema, plan: PrivacyPlan) -> str:
-    """Say what a plan costs whom the ledger counts, where that is not a unit of the plan."""
+def cost_text(schema: Schema, epsilon: float, delta: float) -> str:
+    """Say what a fit costs whom the ledger counts, where that is not a unit of the schema."""
     from dpsynth.unit import Unit
 
     unit = Unit.of(schema)
     if unit.max_units == 1:
         return ""
-    epsilon, delta = unit.cost(plan.budget.epsilon, plan.budget.delta)
+    epsilon, delta = unit.cost(epsilon, delta)
     return f"; for a {unit.person} the ledger counts epsilon {epsilon:g}, delta {delta:.4g}"

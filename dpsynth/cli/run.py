@@ -39,12 +39,10 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option(
     "--model",
     type=ModelChoice((*NAMES, AUTO)),
-    help=f"The generator; {DEFAULT} unless told, auto chooses by the public size.",
+    help=f"The generator; default: {DEFAULT}; auto chooses by the public size.",
 )
 @click.option("--output", "-o", type=click.Path(), help="Folder of the bundle; new.")
-@click.option(
-    "--holdout", type=float, help="Share of the units held out; 0.2 unless told, 0: none."
-)
+@click.option("--holdout", type=float, help="Share of the units held out; default: 0.2; 0: none.")
 @click.option("--opt-out", type=click.Path(), help="List of units that are left out of everything.")
 @click.option("--rows", type=int, help="Rows to draw; default: the public number that is fitted.")
 @click.option("--seed", type=int, help="Of the sampling, public; default: a fresh one, recorded.")
@@ -53,7 +51,7 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option("--tier", help="The kind of purpose, if the policy has tiers.")
 @click.option("--purpose", help="A few words for the ledger.")
 @click.option("--gates", type=click.Path(), help="YAML of internal gates of your own.")
-@click.option("--canaries", type=int, help="Planted patients of the audit; 1000 unless told.")
+@click.option("--canaries", type=int, help="Planted patients of the audit; default: 1000.")
 @click.option("--attacks/--no-attacks", default=None, help="Whether to attack the table as well.")
 @click.option("--about", type=click.Path(), help="YAML of what the office says of the release.")
 @click.option("--work", type=click.Path(), help="Folder between the stages; default: OUTPUT.work.")
@@ -193,7 +191,7 @@ def _show_plan(console: Console, order: Order) -> None:
         f"bundle      {order.bundle}",
         f"dataset     {told.dataset}",
         f"budget      epsilon {told.epsilon:g}, delta {told.delta:g}; all mechanisms together cost "
-        f"epsilon {plan.epsilon:.4g}{cost_text(order.fitted, plan)}",
+        f"epsilon {plan.epsilon:.4g}{cost_text(order.fitted, told.epsilon, told.delta)}",
         f"model       {told.model} ({order.prepared.reason})",
         f"unit        {unit_text(order.fitted)}",
         f"fitted      {order.fitted.population.value} units, public; {told.holdout:g} held out",

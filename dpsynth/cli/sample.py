@@ -53,13 +53,14 @@ def sample(
     each replicate is drawn from what that learned. It costs time (a refit takes as long as the fit)
     and no budget. Replicates show how uncertain estimates are; they cannot be released.
     """
-    from dpsynth.apart import check_apart
+    from dpsynth.apart import check_apart, check_no_bundle
     from dpsynth.run import Run
     from dpsynth.sampler import Sampler, default_rows, fresh_seed
     from dpsynth.samples import record_sample
     from dpsynth.table import write_table
 
     with Console(as_json=as_json, quiet=quiet) as console:
+        check_no_bundle(output)
         if replicates is not None:
             _replicates(
                 console, run, replicates, output, rows=rows, seed=seed, where=where, overwrite=force
@@ -101,7 +102,7 @@ def sample(
         if loaded.certificate is None:
             lines.append("privacy     NONE: the run was fitted without it; keep this table inside")
         console.result("sample", values, lines)
-        console.advice("Each row is a synthetic visit or patient of its own; keys are not drawn.")
+        console.advice("Rows are independent of each other; synthetic rows have no patient key.")
 
 
 def _replicates(console: Console, run: str, m: int, output: str, **options: Any) -> None:
