@@ -25,6 +25,9 @@ for name in json.loads(sys.argv[1]):
 
 def run(order):
     os.setsid()
+    # a background job of a shell ignores both
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     said = os.open(order["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for number in (1, 2):
         os.dup2(said, number)
