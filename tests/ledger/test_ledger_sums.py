@@ -205,19 +205,36 @@ def test_an_entry_that_was_edited_does_not_go_on(sqlite: Ledger, reserve: Reserv
             verb(entry.id)
 
 
+EDITS = {  # of caps, which makes a reader add up anew; of what needs no sums; and one that is empty
+    "cap": ('"epsilon": 1.0', '"epsilon": 9.0'),
+    "generator": ('["mixture"]', '["independent"]'),
+    "population": ('"value": 80000', '"value": 8'),
+    "spaces": ('"models": ', '"models":  '),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
 def test_a_policy_that_was_edited_admits_nothing(
+    edit: str,
     sqlite: Ledger,
     reserve: Reserve,
     capped: Callable[..., Policy],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Whoever writes reads the record of the policy alone, and holds it against the tally."""
     monkeypatch.setenv("DPSYNTH_USER", "office")
-    adopt(sqlite, capped(1.0))
-    reserve(sqlite)
-    reserve(sqlite, epsilon=0.1)
-    edited(sqlite, 1, '"epsilon": 1.0', '"epsilon": 9.0')
+    people = {"value": 80_000, "basis": "test"}
+    adopt(sqlite, capped(1.0, models=["mixture"], minimum_population=people))
+    wanted = {"model": "mixture", "population": 90_000}
+    reserve(sqlite, **wanted, epsilon=0.1)
+    reserve(sqlite, **wanted, epsilon=0.1)
+    edited(sqlite, 1, *EDITS[edit])
+    refused = {"cap": {"epsilon": 5.0}, "generator": {"model": "independent"}}
+    refused["population"] = {"population": 70_000}
     with pytest.raises(BudgetError, match=CHANGED):
-        reserve(sqlite, epsilon=5.0)
+        reserve(sqlite, **({"epsilon": 0.1} | wanted | refused.get(edit, {})))
+    with pytest.raises(BudgetError, match=CHANGED), sqlite.looking() as view:
+        assert view.policy
 
 
 def test_caps_of_several_orders_are_all_summed(
