@@ -9,6 +9,9 @@ from pathlib import Path
 from dpsynth.errors import InputError
 
 _RELEASED = ("run.json", "state.safetensors", "datapackage.json", "privacy.json")
+_ELSEWHERE = (
+    "what is computed from real rows does not go into a run or a bundle; choose another place"
+)
 
 
 def check_apart(path: str | Path, *released: Path) -> None:
@@ -24,17 +27,12 @@ def check_apart(path: str | Path, *released: Path) -> None:
     future = {one for folder in released for one in _both_ways(folder)}
     for place in _both_ways(Path(path)):
         for folder in (place, *place.parents):
+            there = "is a folder" if folder == place else f"lies in {folder}"
             if folder in future:
-                raise InputError(
-                    f"{path} lies in {folder}, which others will be given: what is computed from "
-                    "real rows does not go into a run or a bundle; choose another place"
-                )
+                raise InputError(f"{path} {there} that others will be given: {_ELSEWHERE}")
             for name in _RELEASED:
                 if os.path.lexists(folder / name):
-                    raise InputError(
-                        f"{path} lies in {folder}, which holds {name}: what is computed from real "
-                        "rows does not go into a run or a bundle; choose another place"
-                    )
+                    raise InputError(f"{path} {there} that holds {name}: {_ELSEWHERE}")
 
 
 def check_no_bundle(path: str | Path) -> None:

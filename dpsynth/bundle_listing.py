@@ -43,7 +43,7 @@ def read_manifest(
         document = parsed(content, str(folder / MANIFEST))
         files = listed_files(document)
         for path in sorted(found - set(files) - {MANIFEST, SIGNATURE}):
-            findings.add(path, "is not listed in the manifest")
+            findings.add(path, "is there, but is not listed in the manifest")
         for path, (sha256, size, _) in files.items():
             if path not in found:
                 findings.add(path, "is missing")

@@ -161,7 +161,7 @@ def test_nothing_internal_goes_into_a_run_or_a_bundle(
     (office / "link").symlink_to("given")
     for place in ("given/x", "given/deep/x", "link/x", "given/../link/x"):
         said = shell(office, *INTERNAL[command].format(place).split())
-        assert said.code == 2 and f"which holds {holder}" in said.err, said.err
+        assert said.code == 2 and f"that holds {holder}" in said.err, said.err
     assert os.listdir(office / "given") == [holder]
 
 
@@ -182,7 +182,7 @@ def test_a_place_that_will_be_a_bundle_counts_too(tmp_path: Path) -> None:
     check_apart(tmp_path / "bundle.internal", tmp_path / "bundle")
     (tmp_path / "link").symlink_to("bundle")
     for place in ("bundle", "bundle/internal", "link/internal"):
-        with pytest.raises(InputError, match="which others will be given"):
+        with pytest.raises(InputError, match="that others will be given"):
             check_apart(tmp_path / place, tmp_path / "bundle")
 
 
