@@ -131,7 +131,7 @@ def forfeit(book: Book, entry_id: str, reason: str) -> Entry:
     with book.writing() as pen:
         entry = pen.entry(entry_id)
         if entry.ended is not None:
-            raise BudgetError(f"entry {entry.id} is {entry.status}, and has nothing left to give up")
+            raise BudgetError(f"entry {entry.id} is {entry.status}: nothing is left to give up")
         if not entry.owes and at_work(entry):
             raise BudgetError(
                 f"the process of entry {entry.id} ({entry.process} on this machine) is still at "
