@@ -175,6 +175,8 @@ def main() -> None:
     parser.add_argument("--no-ledger", action="store_true", help="leave cost and crowd out")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of kills")
     options = parser.parse_args()
+    for number in SIGNALS[1:]:  # a job in the background ignores some, and so would its children
+        signal.signal(number, signal.SIG_DFL)
     with tempfile.TemporaryDirectory(prefix="faults-") as name:
         office = Office.open(Path(name))
         office.expect([*FIT, "run"], 0)
