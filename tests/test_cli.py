@@ -272,6 +272,30 @@ def test_out_of_memory_has_a_plain_message(
     assert ended.code == 1 and "out of memory" in ended.err
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_that_a_library_swallows_is_still_one(name: str, tmp_path: Path) -> None:
+    """A module that is written in C says that it cannot be imported, whatever interrupted it."""
+    code = f"""
+import os, signal
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else
+                  signal.default_int_handler)
+from dpsynth import schema_files
+def names():
+    try:
+        os.kill(os.getpid(), signal.{name})
+    except KeyboardInterrupt:
+        raise ImportError("a cell") from None
+schema_files.shipped_names = names
+from dpsynth.cli import main; main(["schema", "list"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 128 + getattr(signal, name), done.stderr
+    assert "interrupted" in done.stderr and "a cell" not in done.stderr
+
+
 def test_an_interrupt_is_exit_code_130_and_says_what_it_cost(cohort: Path) -> None:
     """In the middle of the fit: nothing is left of the run, and the ledger is closed."""
     folder = cohort.parent

@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from dpsynth import __version__
-from dpsynth.cli.signals import exit_code, unwind_on_signals
+from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem
 from dpsynth.environment import require_none_blank
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note
@@ -108,8 +108,7 @@ def main(arguments: list[str] | None = None) -> None:
     unwind_on_signals()
     _show_warnings()
     try:
-        code = commands.main(arguments, prog_name="dpsynth", standalone_mode=False)
-        code = code if isinstance(code, int) else 0
+        code = _run(arguments)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
@@ -133,6 +132,18 @@ def main(arguments: list[str] | None = None) -> None:
         _say(told or _withheld(error), error)
         code = 2 if told else 1
     sys.exit(code or _unshown())
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Carry out a command; return its exit code."""
+    try:
+        code = commands.main(arguments, prog_name="dpsynth", standalone_mode=False)
+    except (click.Abort, click.ClickException, click.exceptions.Exit, DpsynthError):
+        raise  # in words, or interrupted
+    except Exception as error:
+        require_running(error)
+        raise
+    return code if isinstance(code, int) else 0
 
 
 def _show_warnings() -> None:

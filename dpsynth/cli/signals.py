@@ -13,6 +13,8 @@ from types import FrameType
 ASKED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGXCPU")
 INTERRUPTED = 130
 
+_came: list[int] = []  # the signals that asked this process to end
+
 
 class Stopped(KeyboardInterrupt):
     """A signal asked the process to end."""
@@ -30,10 +32,25 @@ def unwind_on_signals() -> None:
     """
     if threading.current_thread() is not threading.main_thread():
         return
+    _came.clear()
     for name in ASKED:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+
+
+def require_running(error: Exception) -> None:
+    """Raise `Stopped`, with the notes of an error, where a signal came and a library made it.
+
+    (Modules that are written in C say that they cannot be imported.)
+    """
+    if _came:
+        stop = Stopped(_came[0])
+        for note in getattr(error, "__notes__", ()):
+            stop.add_note(note)
+        raise stop from error
 
 
 def exit_code(stop: BaseException | None) -> int:
@@ -46,7 +63,9 @@ def exit_code(stop: BaseException | None) -> int:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    for name in ASKED:  # a second one does not stop the cleaning up
+    for name in ASKED:  # a second one does not stop the cleaning up; a second Ctrl-C does
         if (other := getattr(signal, name, None)) is not None:
             signal.signal(other, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _came.append(number)
     raise Stopped(number)

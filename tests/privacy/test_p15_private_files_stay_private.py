@@ -30,7 +30,10 @@ Visits = Callable[[int], pd.DataFrame]
 Shell = Callable[..., Any]
 
 SLOW = """
-import os, sys, time
+import os, signal, sys, time
+for number in (signal.SIGHUP, signal.SIGQUIT):  # a job in the background ignores them
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from dpsynth import split_files
 write = split_files._{kind}
 def waiting(*words):

@@ -322,7 +322,7 @@ def test_a_share_that_is_given_up_is_gone(ledger: Ledger) -> None:
     given_up = forfeit(ledger, entry.id, "no figures")
     assert given_up.forfeited is not None and given_up.ended == given_up.forfeited.at
     assert given_up.status == CHARGED and given_up.counts
-    with pytest.raises(BudgetError, match="nothing more"):
+    with pytest.raises(BudgetError, match="nothing is left"):
         forfeit(ledger, entry.id, "again")
     with pytest.raises(BudgetError, match="waits for no quality figures"):
         enter_figures(ledger, entry.id, "f" * 64)
