@@ -4,7 +4,7 @@
     .venv/bin/python bench/faults.py --kills 2 --races 4 --no-ledger   # a first look: minutes
 
 Kills: each command is ended by SIGKILL, SIGTERM, SIGINT, SIGHUP or SIGQUIT at a random moment of
-the time that it takes. Then the ledger must verify, an output must be whole or absent, temporary
+the time that it takes. (Ctrl-C before a command has begun shows where Python was.) Then the ledger must verify, an output must be whole or absent, temporary
 files with real rows must be for their owner alone, and the next command must remove them. Races:
 processes fit under one cap, fit into one output, sample into one run, and carry out one work
 folder. Disks (faults_disks.py): too small a limit on files, standard streams that are full or
@@ -72,7 +72,8 @@ def kills(office: Office, count: int, rng: random.Random) -> Iterator[str]:
                 last = time.monotonic() - begun
             _, err = process.communicate(timeout=300)
             ended += process.returncode in (0, 3)
-            if "Traceback" in err or "unexpected" in err:
+            loading = err.rstrip().endswith("KeyboardInterrupt") and ", in main" not in err
+            if not loading and ("Traceback" in err or "unexpected" in err):
                 office.found.append(f"{name}, ended by a signal: {err.strip()[-300:]}")
             left += len(office.leftovers()) - before
             _after_kill(office, name, number, words(number))
