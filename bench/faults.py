@@ -4,13 +4,13 @@
     .venv/bin/python bench/faults.py --kills 2 --races 4 --no-ledger   # a first look: minutes
 
 Kills: each command is ended by SIGKILL, SIGTERM, SIGINT, SIGHUP or SIGQUIT at a random moment of
-the time that it takes. (Ctrl-C before a command has begun shows where Python was.) Then the ledger must verify, an output must be whole or absent, temporary
-files with real rows must be for their owner alone, and the next command must remove them. Races:
-processes fit under one cap, fit into one output, sample into one run, and carry out one work
-folder. Disks (faults_disks.py): too small a limit on files, standard streams that are full or
-closed, full file systems, folders that close or disappear during a fit. Ledger (faults_ledger.py):
-what a write costs at 10, 1 000 and 10 000 entries, and 220 writers at once. One line a loop; the
-status is 1 if anything was found.
+the time that it takes. (Ctrl-C before a command has begun shows where Python was.) Then the ledger
+must verify, an output must be whole or absent, temporary files with real rows must be for their
+owner alone, and the next command must remove them. Races: processes fit under one cap, fit into one
+output, sample into one run, and carry out one work folder. Disks (faults_disks.py): too small a
+limit on files, standard streams that are full or closed, full file systems, folders that close or
+disappear during a fit. Ledger (faults_ledger.py): what a write costs at 10, 1 000 and 10 000
+entries, and 220 writers at once. One line a loop; the status is 1 if anything was found.
 """
 
 from __future__ import annotations
