@@ -34,10 +34,12 @@ demo: install  ## simulate a cohort, fit, sample, check, and write a bundle to d
 test: install-dev  ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs --numprocesses auto --dist loadfile
 
-lint: install-dev  ## ruff and mypy
+lint: install-dev  ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python bench/house.py --check
 
 bench: install-dev  ## speed: codec, sampler, DP-SGD, evaluation (prints tables; minutes)
 	$(BIN)/python bench/codec_speed.py

@@ -2,8 +2,8 @@
 
 usage: audit.py [--only TEXT] [--runs SHARE] [--docs FILE]
 
-Each game (`dpsynth.eval.game`) runs a mechanism on worst-case neighbours, with fresh entropy of the
-operating system, and turns the attacker's error rates into the epsilon that they refute. Sound
+Each game (`distinguishing_game`) runs a mechanism on worst-case neighbours, with fresh entropy of
+the operating system, and turns the attacker's error rates into the epsilon that they refute. Sound
 mechanisms must keep their claim; where the attack is the best one, at least 60 % of the claim must
 show, or the game would prove little. The broken twin of each must be caught. Exit code 1 otherwise.
 
@@ -24,8 +24,8 @@ import audit_selection
 import audit_sgd
 from pages import write_section
 
-from dpsynth.entropy import Entropy, OsEntropy
-from dpsynth.eval.game import FAILS, Finding, Game
+from dpsynth.eval.attack_stats.distinguishing_game import FAILS, Finding, Game
+from dpsynth.privacy.entropy import Entropy, OsEntropy
 
 TIGHT = 0.6
 RUNS = {audit_counts: 20_000, audit_sgd: 8_000, audit_selection: 8_000, audit_fit: 8_000}

@@ -14,15 +14,15 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.cohort import Cohort
-from dpsynth.entropy import Entropy, SeededEntropy
-from dpsynth.eval.game import Game
-from dpsynth.eval.tradeoff import Curve, DiscreteCurve, GaussianCurve
-from dpsynth.events import UNDECIDED, ChosenHistograms, JointHistograms
-from dpsynth.mechanisms import chosen_histograms, joint_histograms
-from dpsynth.models.measure import cohort_with_visits, pair_noise
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.eval.attack_stats.distinguishing_game import Game
+from dpsynth.eval.attack_stats.tradeoff import Curve, DiscreteCurve, GaussianCurve
+from dpsynth.models.marginals.measurement import cohort_with_visits, pair_noise
 from dpsynth.models.presets import mass_of
-from dpsynth.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy.entropy import Entropy, SeededEntropy
+from dpsynth.privacy.events import UNDECIDED, ChosenHistograms, JointHistograms
+from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 
 CLAIM = PrivacyBudget(epsilon=3.0, delta=1e-5)
 COLUMNS = (3, 2, 4, 2, 3)

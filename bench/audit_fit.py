@@ -18,19 +18,19 @@ from audit_counts import Blocks
 from audit_transcript import Transcript
 from torch import Tensor
 
-from dpsynth.cohort import Cohort
-from dpsynth.entropy import Entropy
-from dpsynth.eval.game import Game
-from dpsynth.eval.tradeoff import Curve, GaussianCurve, StepsCurve
-from dpsynth.events import PoissonSgd
-from dpsynth.gaussian import gaussian_mu
-from dpsynth.models import tvae
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.eval.attack_stats.distinguishing_game import Game
+from dpsynth.eval.attack_stats.tradeoff import Curve, GaussianCurve, StepsCurve
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.dpsgd import DpSgd
-from dpsynth.models.measure import cohort_with_visits
+from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.generators import tvae
+from dpsynth.models.marginals.measurement import cohort_with_visits
 from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
-from dpsynth.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.events import PoissonSgd
+from dpsynth.privacy.gaussian import gaussian_mu
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
 Floats = npt.NDArray[np.float64]
 

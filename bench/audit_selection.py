@@ -23,17 +23,17 @@ import numpy.typing as npt
 from audit_counts import CLAIM, Blocks
 from audit_transcript import Transcript
 
-from dpsynth.accounting import epsilon
-from dpsynth.cohort import Cohort
-from dpsynth.entropy import Entropy
-from dpsynth.eval.game import Game
-from dpsynth.eval.tradeoff import ConcentratedCurve, GaussianCurve, PureCurve
-from dpsynth.gaussian import gaussian_mu
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.eval.attack_stats.distinguishing_game import Game
+from dpsynth.eval.attack_stats.tradeoff import ConcentratedCurve, GaussianCurve, PureCurve
 from dpsynth.models import presets
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.measure import measure
+from dpsynth.models.marginals.measurement import measure
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS, shares_of
-from dpsynth.plan import PrivacyPlan
+from dpsynth.privacy.accounting import epsilon
+from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.gaussian import gaussian_mu
+from dpsynth.privacy.plan import PrivacyPlan
 
 Floats = npt.NDArray[np.float64]
 

@@ -18,13 +18,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dpsynth.accounting import epsilon
-from dpsynth.entropy import Entropy
-from dpsynth.eval.game import Game
-from dpsynth.eval.tradeoff import Curve, GaussianCurve, StepsCurve
-from dpsynth.events import PoissonSgd
-from dpsynth.models.dpsgd import DpSgd
-from dpsynth.models.layers import Linear, Tape
+from dpsynth.eval.attack_stats.distinguishing_game import Game
+from dpsynth.eval.attack_stats.tradeoff import Curve, GaussianCurve, StepsCurve
+from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.privacy.accounting import epsilon
+from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.events import PoissonSgd
 
 DELTA = 1e-5
 WIDTH, LONG, C = 24, 1e3, 0.5

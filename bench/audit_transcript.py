@@ -20,18 +20,18 @@ import torch
 from audit_counts import Silence
 from torch import Tensor
 
-from dpsynth.cohort import Cohort
-from dpsynth.entropy import Entropy
-from dpsynth.events import ChosenHistograms, JointHistograms
-from dpsynth.mechanisms import chosen_histograms, joint_histograms
-from dpsynth.models import measure as measuring
-from dpsynth.models import training
+from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain
-from dpsynth.models.binning import Binning
-from dpsynth.models.dpsgd import DpSgd, _mean_gradient
-from dpsynth.models.leaves import levelled
-from dpsynth.models.marginals import Bins
-from dpsynth.models.training import Units
+from dpsynth.models.dpsgd import trainer
+from dpsynth.models.dpsgd.optimizer import DpSgd, _mean_gradient
+from dpsynth.models.dpsgd.trainer import Units
+from dpsynth.models.marginals import measurement as measuring
+from dpsynth.models.marginals.adaptive_cells import levelled
+from dpsynth.models.marginals.binning import Binning
+from dpsynth.models.marginals.histograms import Bins
+from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.events import ChosenHistograms, JointHistograms
+from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
 
 Counts = list[npt.NDArray[np.int64]]
 
@@ -59,7 +59,7 @@ class Transcript:
             mock.patch.object(measuring, "joint_histograms", self.joint),
             mock.patch.object(measuring, "chosen_histograms", self.chosen),
             mock.patch.object(measuring, "Binning", self.binned),
-            mock.patch.object(training, "DpSgd", heard),
+            mock.patch.object(trainer, "DpSgd", heard),
         ):
             yield self
 

@@ -3,7 +3,7 @@
 Needs the tables of docs/benchmarks.md (DPSYNTH_DATA names their folder). For each table: one
 person in five is set aside, `tvae` is fitted to the others at each epsilon, a table of as many rows
 is drawn, and the whole audit is made, canaries included. The last generator has no noise and knows
-a part of the rows by heart (`dpsynth.models.broken`); its source are those rows alone.
+a part of the rows by heart (`dpsynth.models.auditing.leaky`); its source are those rows alone.
 
 Prints the findings of each audit with its run time, and one table of all at the end.
 
@@ -23,21 +23,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from dpsynth.audit import Real, Trained, audit_run
-from dpsynth.codec import Codec
-from dpsynth.cohort import read_cohort
-from dpsynth.entropy import OsEntropy
-from dpsynth.evaluate import Candidate
-from dpsynth.ledger import Ledger
+from dpsynth.assessment.attack_audit import Real, Trained, audit_run
+from dpsynth.assessment.evaluation import Candidate
+from dpsynth.encoding.codec import Codec
+from dpsynth.encoding.cohort import read_cohort
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.models.auditing.leaky import Overfitted
 from dpsynth.models.base import Domain
-from dpsynth.models.broken import Overfitted
-from dpsynth.not_private import NOMINAL, NotPrivate
-from dpsynth.pipeline import fit, prepare
-from dpsynth.sampler import sample_frames
-from dpsynth.samples import record_sample
-from dpsynth.schema import Schema
-from dpsynth.split_table import split_file
-from dpsynth.table import open_table, write_table
+from dpsynth.privacy.entropy import OsEntropy
+from dpsynth.privacy.plan_variants import NOMINAL, NotPrivate
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.fitting import fit, prepare
+from dpsynth.synthesis.sample_log import record_sample
+from dpsynth.synthesis.sampler import sample_frames
+from dpsynth.tables.splitting import split_file
+from dpsynth.tables.table import open_table, write_table
 
 FILES = {"cardio": "cardio.csv.gz", "diabetes130": "diabetes130.csv.gz"}
 DELTA = 1e-6

@@ -23,15 +23,15 @@ from typing import Any
 
 import torch
 
-from dpsynth.about import About
-from dpsynth.documents import file_digest, read_document, written
+from dpsynth._util.strict_json import file_digest, read_document, written
+from dpsynth.bundle.format.about import About
+from dpsynth.bundle.format.signature import create_key
+from dpsynth.bundle.signing import sign
+from dpsynth.bundle.verifier import verify
+from dpsynth.bundle.writer import release
 from dpsynth.errors import VerificationError
-from dpsynth.ledger import Ledger
-from dpsynth.pipeline import fit
-from dpsynth.release import release
-from dpsynth.signature import create_key
-from dpsynth.signing import sign
-from dpsynth.verify import verify
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.synthesis.fitting import fit
 
 FILES = {"cardio": "cardio.csv.gz", "diabetes130": "diabetes130.csv.gz"}
 TEXT, TABLE = "data/synthetic.csv", "data/synthetic.parquet"

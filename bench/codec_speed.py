@@ -27,9 +27,9 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
-from dpsynth.codec import Codec  # noqa: E402
-from dpsynth.schema import Schema  # noqa: E402
-from dpsynth.table import open_synthetic, write_table  # noqa: E402
+from dpsynth.encoding.codec import Codec  # noqa: E402
+from dpsynth.schema.schema import Schema  # noqa: E402
+from dpsynth.tables.table import open_synthetic, write_table  # noqa: E402
 
 TARGET = 2e6  # cells a second, each way
 BASIS = "made for this benchmark"

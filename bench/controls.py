@@ -16,12 +16,12 @@ from collections import defaultdict
 import numpy as np
 import torch
 
-from dpsynth.eval.controls import Control, controls
-from dpsynth.eval.people import People
-from dpsynth.eval.tables import Tables
-from dpsynth.fitted_controls import play
-from dpsynth.schema import Schema
-from dpsynth.simulate import simulate
+from dpsynth.assessment.fitted_controls import play
+from dpsynth.eval.attack_stats.people import People
+from dpsynth.eval.attacks.controls import Control, controls
+from dpsynth.eval.core.tables import Tables
+from dpsynth.schema.schema import Schema
+from dpsynth.tables.simulated import simulate
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dpsynth.schema import Schema
+from dpsynth.schema.schema import Schema
 
 BASIS = "bounds of the scorer's schema, from the published documentation"
 POPULATION = {"cardio": 56_000, "brfss2015": 200_000, "diabetes130": 57_000}

@@ -19,16 +19,17 @@ import numpy as np
 import numpy.typing as npt
 from presets import TRIPLES, rows_as_units
 
-from dpsynth.codec import Codec
-from dpsynth.cohort import Cohort
-from dpsynth.entropy import OsEntropy
-from dpsynth.eval.fidelity import coarse, decile_edges, mean_tvd, tvd
-from dpsynth.models import presets, pupil
+from dpsynth.encoding.codec import Codec
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.eval.fidelity.summary import coarse, decile_edges, mean_tvd, tvd
+from dpsynth.models import presets
 from dpsynth.models.base import Domain, Generator
-from dpsynth.models.ctgan import Ctgan
+from dpsynth.models.generators import ctgan_trainer
+from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.registry import generator_class
-from dpsynth.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.simulate import simulate
+from dpsynth.privacy.entropy import OsEntropy
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.tables.simulated import simulate
 
 Codes = npt.NDArray[np.uint16]
 VARIANTS: dict[str, dict[str, float]] = {
@@ -90,7 +91,7 @@ def changed(settings: dict[str, float]) -> Iterator[None]:
     constants = {name: value for name, value in settings.items() if name.isupper()}
     with (
         patch.object(presets, "_adversarial", lambda *facts: shipped(*facts) | chosen),
-        patch.multiple(pupil, **constants) if constants else nullcontext(),
+        patch.multiple(ctgan_trainer, **constants) if constants else nullcontext(),
     ):
         yield
 

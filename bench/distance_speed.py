@@ -16,11 +16,11 @@ import time
 import numpy as np
 import pandas as pd
 
-from dpsynth.eval.distance import Metric
-from dpsynth.eval.nearest import nearest
-from dpsynth.eval.products import Product
-from dpsynth.eval.tables import Tables
-from dpsynth.schema import Schema
+from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.distances.matrix_product import Product
+from dpsynth.eval.distances.metric import Metric
+from dpsynth.eval.distances.nearest import nearest
+from dpsynth.schema.schema import Schema
 
 BASIS = "made up for a benchmark"
 NUMERIC, CATEGORICAL, FACTORS = 20, 30, 4

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dpsynth.entropy import OsEntropy, Size
-from dpsynth.events import PoissonSgd
-from dpsynth.models.dpsgd import DpSgd, PlainSgd
-from dpsynth.models.layers import Linear, Tape
+from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.optimizer import DpSgd, PlainSgd
+from dpsynth.privacy.entropy import OsEntropy, Size
+from dpsynth.privacy.events import PoissonSgd
 
 COLUMNS, CODES, LATENT = 15, 10, 16
 WIDTH = COLUMNS * CODES

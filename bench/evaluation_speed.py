@@ -12,11 +12,11 @@ import time
 import numpy as np
 import pandas as pd
 
+from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.gates import gates
-from dpsynth.eval.report import internal_page
-from dpsynth.eval.tables import Tables
-from dpsynth.schema import Schema
+from dpsynth.eval.report.page import internal_page
+from dpsynth.schema.schema import Schema
 
 BASIS = "made up for a benchmark"
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsynth.schema import Schema
-from dpsynth.table import open_table
+from dpsynth.schema.schema import Schema
+from dpsynth.tables.table import open_table
 
 KEYS = ("tvd1", "tvd2", "tvd3", "correlation", "missing", "queries", "c2st", "rules")
 KINDS = ("tstr", "odds", "subgroup_worst_tvd2", "group_means")

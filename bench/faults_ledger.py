@@ -28,19 +28,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dpsynth.charge import Charge
 from dpsynth.errors import BudgetError
-from dpsynth.events import JointHistograms
-from dpsynth.ledger import Ledger
-from dpsynth.ledger_book import Pen
-from dpsynth.ledger_chain import Record
-from dpsynth.ledger_entry import CHARGED, READING, RESERVED
-from dpsynth.ledger_office import adopt
-from dpsynth.ledger_store import RECORDS
-from dpsynth.ledger_tally import Tally, orders_of
-from dpsynth.ledger_verify import verify_ledger
-from dpsynth.policy import Policy
-from dpsynth.unit import EACH_ROW
+from dpsynth.ledger.actions import adopt
+from dpsynth.ledger.book import Pen
+from dpsynth.ledger.chain import Record
+from dpsynth.ledger.charging import charge_of
+from dpsynth.ledger.entry import CHARGED, READING, RESERVED
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger.storage.store import RECORDS
+from dpsynth.ledger.sums.tally import Tally, orders_of
+from dpsynth.ledger.verification import verify_ledger
+from dpsynth.policy.policy import Policy
+from dpsynth.privacy.events import JointHistograms
+from dpsynth.privacy.unit import EACH_ROW
 
 SIZES, RACERS, FITS = (10, 1_000, 10_000), 220, 20
 MOST_GROWTH = 2  # of the cost of a fit's writes, from the smallest ledger to the largest
@@ -145,7 +145,7 @@ def timed(ledger: Ledger, taken: dict[str, list[float]]) -> None:
 
     entry = clocked("reserve", lambda: ledger.reserve(**reservation("ward")))
     clocked("begin", lambda: ledger.begin(entry.id))
-    clocked("certificate", lambda: Charge.of(ledger, entry))
+    clocked("certificate", lambda: charge_of(ledger, entry))
     clocked("saw", lambda: ledger.saw(entry.id, "a" * 64))
     clocked("charge", lambda: ledger.charge(entry.id))
 
@@ -184,7 +184,7 @@ def crowd(ledger: Ledger, racers: int) -> dict[str, Any]:
     ledger_policy = policy(EPSILON * (racers // 2) + EPSILON / 2)
     adopt(ledger, ledger_policy)
     forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(["dpsynth.ledger", "dpsynth.ledger_sqlite"])
+    forks.set_forkserver_preload(["dpsynth.ledger.ledger", "dpsynth.ledger.storage.sqlite"])
     start, ends = forks.Barrier(racers + 1), forks.Queue()
     processes = [
         forks.Process(target=race, args=(ledger.location, start, ends)) for _ in range(racers)

@@ -32,7 +32,7 @@ class Office:
     @classmethod
     def open(cls, folder: Path, found: list[str] | None = None, *, patients: int = 3_000) -> Office:
         """Simulate patients, and make a ledger."""
-        from dpsynth.simulate import simulate
+        from dpsynth.tables.simulated import simulate
 
         office = cls(folder, [] if found is None else found)
         simulate(patients, seed=1).to_csv(folder / "source.csv", index=False)

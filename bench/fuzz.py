@@ -152,9 +152,9 @@ def main() -> None:
     from fuzz_good import Good, make
     from fuzz_targets import targets
 
-    from dpsynth import table_checks
+    from dpsynth.tables import checks
 
-    table_checks.CHUNK = 8  # rows, so that small tables have several chunks
+    checks.CHUNK = 8  # rows, so that small tables have several chunks
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=MEMORY_DISK) as name:
         scratch = Path(name)

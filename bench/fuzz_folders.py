@@ -19,9 +19,9 @@ from fuzz_documents import as_json, changed, document_text
 from fuzz_good import Files, write_files
 from fuzz_tables import columns, csv_file, parquet_file
 
-from dpsynth.documents import digest, written
+from dpsynth._util.strict_json import digest, written
 from dpsynth.errors import DpsynthError
-from dpsynth.schema import Schema
+from dpsynth.schema.schema import Schema
 
 _STATE = "state.safetensors"
 CLUMSY = (AttributeError, LookupError, RecursionError, TypeError, ValueError)  # over odd JSON

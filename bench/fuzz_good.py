@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from dpsynth.schema import Schema
-from dpsynth.schema_files import shipped_names
+from dpsynth.schema.files import shipped_names
+from dpsynth.schema.schema import Schema
 
 Files = dict[str, bytes]
 
@@ -149,11 +149,11 @@ def write_files(folder: Path, files: Files) -> None:
 def make(folder: Path) -> None:
     """Fit small runs, release one under a policy, and leave all that in a folder; seconds."""
     import dpsynth
-    from dpsynth.ledger import Ledger
-    from dpsynth.ledger_office import adopt
-    from dpsynth.policy import Policy
-    from dpsynth.release import release
-    from dpsynth.samples import record_sample
+    from dpsynth.bundle.writer import release
+    from dpsynth.ledger.actions import adopt
+    from dpsynth.ledger.ledger import Ledger
+    from dpsynth.policy.policy import Policy
+    from dpsynth.synthesis.sample_log import record_sample
 
     ledger = folder / "ledger.sqlite"
     os.environ["DPSYNTH_LEDGER"] = str(ledger)

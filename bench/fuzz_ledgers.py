@@ -11,8 +11,8 @@ from random import Random
 from fuzz_bytes import damaged
 from fuzz_documents import changed
 
-from dpsynth.ledger_chain import Record, linked
-from dpsynth.ledger_store import Facts
+from dpsynth.ledger.chain import Record, linked
+from dpsynth.ledger.storage.store import Facts
 
 
 def ledger_file(rng: Random, content: bytes, path: Path) -> None:

@@ -18,26 +18,26 @@ from fuzz_good import POLICY, Files, Good, documents, fewer_columns
 from fuzz_ledgers import ledger_file
 from fuzz_tables import csv_file, parquet_file, schema_document
 
-from dpsynth.bundle_tables import check_table, typed_frames
+from dpsynth.bundle.evidence import evidence_by_folder, evidence_of
+from dpsynth.bundle.verifier import verify
 from dpsynth.cli import main
-from dpsynth.codec import Codec
-from dpsynth.cohort import read_cohort
-from dpsynth.entropy import SeededEntropy
+from dpsynth.encoding.codec import Codec
+from dpsynth.encoding.cohort import read_cohort
+from dpsynth.encoding.schema_fit import review
+from dpsynth.encoding.strict_table import check_table, typed_frames
 from dpsynth.errors import DpsynthError
-from dpsynth.ledger import Ledger
-from dpsynth.ledger_accounts import accounts
-from dpsynth.ledger_evidence import Evidence
-from dpsynth.ledger_verify import verify_ledger
-from dpsynth.policy import Policy
-from dpsynth.policy_advice import allocation
-from dpsynth.policy_words import policy_lines
-from dpsynth.review import review
-from dpsynth.run import Run, run_digest
-from dpsynth.sampler import Sampler
-from dpsynth.samples import read_samples
-from dpsynth.schema import Schema
-from dpsynth.table import open_table
-from dpsynth.verify import verify
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger.statements.balances import accounts
+from dpsynth.ledger.verification import verify_ledger
+from dpsynth.policy.advice import allocation
+from dpsynth.policy.interpretation import policy_lines
+from dpsynth.policy.policy import Policy
+from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.run import Run, run_digest
+from dpsynth.synthesis.sample_log import read_samples
+from dpsynth.synthesis.sampler import Sampler
+from dpsynth.tables.table import open_table
 
 Way = Callable[[], Any]
 
@@ -138,13 +138,13 @@ def _run(good: dict[str, Files], rng: Random, folder: Path) -> Sequence[Way]:
         lambda: list(Sampler.of(Run.load(folder)).frames(5, seed=1)),
         lambda: read_samples(folder),
         lambda: run_digest(folder),
-        lambda: Evidence.of(folder),
+        lambda: evidence_of(folder),
     )
 
 
 def _bundle(good: Files, rng: Random, folder: Path) -> Sequence[Way]:
     bundle_folder(rng, good, folder)
-    return (lambda: verify(folder), lambda: Evidence.of(folder))
+    return (lambda: verify(folder), lambda: evidence_of(folder))
 
 
 def _ledger(good: bytes, runs: dict[str, Files], rng: Random, folder: Path) -> Sequence[Way]:
@@ -153,7 +153,7 @@ def _ledger(good: bytes, runs: dict[str, Files], rng: Random, folder: Path) -> S
     (folder / "run").mkdir()
     (folder / "run" / "run.json").write_bytes(runs["independent"]["run.json"])
     ways = (
-        lambda: verify_ledger(Ledger(place), [folder / "run"]),
+        lambda: verify_ledger(Ledger(place), evidence_by_folder([folder / "run"])),
         lambda: accounts(Ledger(place).state(), datetime.now(UTC), compose=False),
     )
     return (rng.choice(ways),)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from dpsynth.simulate import simulate
+from dpsynth.tables.simulated import simulate
 
 DOCS = Path(__file__).parents[1] / "docs" / "gallery"
 DPSYNTH = str(Path(sys.executable).parent / "dpsynth")

@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth import pipeline
-from dpsynth.entropy import SeededEntropy
 from dpsynth.eval.combine import combine
-from dpsynth.eval.estimate import Z
-from dpsynth.replicates import replicates
-from dpsynth.run import Run
-from dpsynth.schema import Schema
+from dpsynth.eval.core.estimate import Z
+from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
+from dpsynth.synthesis.replicates import replicates
+from dpsynth.synthesis.run import Run
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[float, float]  # an estimate and its variance
@@ -131,7 +131,7 @@ def measure(number: int, args: argparse.Namespace) -> dict[str, dict[str, list[P
     """Run one study; give the estimates of every table of every way."""
     seed, m = args.seed * 100_000 + number, args.replicates
     real = study(args.population, np.random.default_rng([seed, 0]))
-    run: Run = pipeline.fit(
+    run: Run = fitting.fit(
         real,
         schema_of(args.population),
         epsilon=args.epsilon,

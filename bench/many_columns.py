@@ -13,10 +13,10 @@ import time
 import numpy as np
 import pandas as pd
 
-from dpsynth import pipeline
-from dpsynth.codec import Codec
-from dpsynth.eval.fidelity import tvd
-from dpsynth.schema import Schema
+from dpsynth.encoding.codec import Codec
+from dpsynth.eval.fidelity.summary import tvd
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
 
 LEVELS = 6
 PAIRS = 500
@@ -82,7 +82,7 @@ def main() -> None:
         alone = np.mean([tvd(codes, apart, way) for way in ways])
         for model in chosen.models.split(","):
             start = time.perf_counter()
-            run = pipeline.fit(
+            run = fitting.fit(
                 real,
                 facts,
                 epsilon=chosen.epsilon,

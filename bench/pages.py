@@ -33,7 +33,7 @@ def replace_section(text: str, body: str, name: str) -> str:
 
 def write_section(page: Path, body: str, name: str) -> None:
     """Replace the section of a name in a page, whole or not at all."""
-    from dpsynth.atomic import atomic_file
+    from dpsynth.files.atomic import atomic_file
 
     text = replace_section(page.read_text(), body, name)
     with atomic_file(page) as part:

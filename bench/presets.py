@@ -18,15 +18,16 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dpsynth import pipeline
-from dpsynth.codec import Codec
-from dpsynth.eval.fidelity import coarse, decile_edges, mean_tvd, tvd
-from dpsynth.models import products, start, training
-from dpsynth.models.dpsgd import DpSgd
+from dpsynth.encoding.codec import Codec
+from dpsynth.eval.fidelity.summary import coarse, decile_edges, mean_tvd, tvd
+from dpsynth.models.dpsgd import trainer
+from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.marginals import initial_model, product_mixture
+from dpsynth.models.marginals.product_mixture import Products, Target
 from dpsynth.models.presets import Preset
-from dpsynth.models.products import Products, Target
-from dpsynth.schema import Schema
-from dpsynth.simulate import simulate
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
+from dpsynth.tables.simulated import simulate
 
 TRIPLES = 50
 FISSION = 0.4  # tau: fit on y + tau sigma z, judge on y - sigma z / tau
@@ -60,13 +61,13 @@ def fission(target: Target, *, rng: np.random.Generator, steps: int, **settings:
     known = np.isfinite(target.pair_sd)
     scores = {}
     for tried in (steps // 4, steps // 2, steps, 2 * steps, 4 * steps):
-        with patch.object(products, "MOST_ROUNDS", 1):
-            found = products.fit_products(fit_to, rng=rng, steps=tried, **settings)
+        with patch.object(product_mixture, "MOST_ROUNDS", 1):
+            found = product_mixture.fit_products(fit_to, rng=rng, steps=tried, **settings)
         joint = found.tables.T @ found.tables / len(found.weights)
         scores[tried] = (((joint - judge)[known] / target.pair_sd[known]) ** 2).mean()
-    with patch.object(products, "MOST_ROUNDS", 1):
+    with patch.object(product_mixture, "MOST_ROUNDS", 1):
         best = min(scores, key=lambda tried: scores[tried])
-        return products.fit_products(target, rng=rng, steps=best, **settings)
+        return product_mixture.fit_products(target, rng=rng, steps=best, **settings)
 
 
 def preset(**changes: Any) -> Callable[[], Any]:
@@ -91,9 +92,9 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
     "mixture": {
         "as shipped": preset(),
         "no tie to independence": preset(tie=0.0),
-        "one round of steps": lambda: patch.object(products, "MOST_ROUNDS", 1),
-        "four rounds of steps": lambda: patch.object(products, "FITTED", 0.0),
-        "steps by data fission": lambda: patch.object(start, "fit_products", fission),
+        "one round of steps": lambda: patch.object(product_mixture, "MOST_ROUNDS", 1),
+        "four rounds of steps": lambda: patch.object(product_mixture, "FITTED", 0.0),
+        "steps by data fission": lambda: patch.object(initial_model, "fit_products", fission),
     },
     "tvae": {
         "as shipped": preset(),
@@ -101,9 +102,9 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
         "anchor 1": preset(anchor=1.0),
         "anchor 0.1": preset(anchor=0.1),
         "no masked hidden layer": preset(masked=0),
-        "mean of the last weights": lambda: patch.object(training, "DpSgd", Averaged),
+        "mean of the last weights": lambda: patch.object(trainer, "DpSgd", Averaged),
         "twice the warm steps": preset(warm_steps=1000),
-        "four rounds of steps": lambda: patch.object(products, "FITTED", 0.0),
+        "four rounds of steps": lambda: patch.object(product_mixture, "FITTED", 0.0),
         "twice the components": more(components=2.0),
         "twice the private steps": more(steps=2.0),
         "hidden layers twice as wide": more(masked=2.0, hidden=2.0),
@@ -144,7 +145,7 @@ class Ruler:
     def of(self, epsilon: float, model: str) -> tuple[float, ...]:
         """Fit and draw as many rows; returns TVD of one, two and three columns, and seconds."""
         start_at = time.perf_counter()
-        run = pipeline.fit(
+        run = fitting.fit(
             self.source,
             self.schema,
             epsilon=epsilon,

@@ -97,10 +97,11 @@ def below_one_in(population: int, delta: float) -> float:
 
 def one_fit(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:
     """Fit, sample as many rows as the training split has, score."""
-    from dpsynth import pipeline
+    from dpsynth._util.seeds import fresh_seed
     from dpsynth.models.registry import NAMES, generator_class
-    from dpsynth.sampler import Sampler, fresh_seed
-    from dpsynth.table import write_table
+    from dpsynth.synthesis import fitting
+    from dpsynth.synthesis.sampler import Sampler
+    from dpsynth.tables.table import write_table
 
     table, unit, model, epsilon, delta, _ = key
     folder = tables / table
@@ -110,7 +111,7 @@ def one_fit(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:
         generator_class(name)  # importing the libraries is no part of the fit's time
     version = commit()
     start = time.perf_counter()
-    run = pipeline.fit(
+    run = fitting.fit(
         folder / "train.csv",
         schema,
         epsilon=epsilon,

@@ -62,10 +62,10 @@ def judged(cells: Mapping[Group, Cell], targets: list[dict[str, str]], pick: Pic
 
 def picked(tables: Path, delta: float) -> Pick:
     """Return the automatic choice by the public facts of the split tables."""
-    from dpsynth.codec import Codec
+    from dpsynth.encoding.codec import Codec
     from dpsynth.models.base import Domain
     from dpsynth.models.presets import choose
-    from dpsynth.plan import PrivacyBudget
+    from dpsynth.privacy.plan import PrivacyBudget
 
     def pick(table: str, unit: str, epsilon: float) -> str | None:
         path = tables / table / "schema.json"

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dpsynth import pipeline
-from dpsynth.codec import Codec
+from dpsynth.encoding.codec import Codec
 from dpsynth.models.registry import NAMES
-from dpsynth.sampler import BLOCK, Sampler
-from dpsynth.schema import Schema
-from dpsynth.simulate import simulate
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
+from dpsynth.synthesis.sampler import BLOCK, Sampler
+from dpsynth.tables.simulated import simulate
 
 ROWS = 4 * BLOCK
 
@@ -34,7 +34,7 @@ def random_rows(schema: Schema, rows: int) -> pd.DataFrame:
 
 def speed(schema: Schema, table: pd.DataFrame | Path, model: str) -> float:
     """Fit, draw once to warm up, then return rows per second of processor time."""
-    run = pipeline.fit(
+    run = fitting.fit(
         table,
         schema,
         epsilon=3.0,

@@ -16,9 +16,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from dpsynth import pipeline
-from dpsynth.eval.fidelity import mean_tvd
-from dpsynth.schema import Schema
+from dpsynth.eval.fidelity.summary import mean_tvd
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
 
 BASIS = "bounds of the simulated process"
 
@@ -128,7 +128,7 @@ def main() -> None:
     for model in chosen.models.split(","):
         for epsilon in map(float, chosen.epsilons.split(",")):
             for _ in range(chosen.repeats):
-                run = pipeline.fit(
+                run = fitting.fit(
                     real,
                     facts,
                     epsilon=epsilon,

@@ -12,30 +12,32 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from dpsynth.pipeline import fit, fit_not_private, sample
-    from dpsynth.plan import PrivacyBudget, PrivacyPlan
-    from dpsynth.run import Run
-    from dpsynth.schema import Schema
-    from dpsynth.split_table import split, split_file
-    from dpsynth.table_text import read_table
+from dpsynth._version import __version__
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+    from dpsynth.schema.schema import Schema
+    from dpsynth.synthesis.fitting import fit, fit_not_private
+    from dpsynth.synthesis.run import Run
+    from dpsynth.synthesis.sampler import sample
+    from dpsynth.tables.splitting import split, split_file
+    from dpsynth.tables.text_table import read_table
 
 _HOMES = {
-    "PrivacyBudget": "dpsynth.plan",
-    "PrivacyPlan": "dpsynth.plan",
-    "Run": "dpsynth.run",
-    "Schema": "dpsynth.schema",
-    "fit": "dpsynth.pipeline",
-    "fit_not_private": "dpsynth.pipeline",
-    "read_table": "dpsynth.table_text",
-    "sample": "dpsynth.pipeline",
-    "split": "dpsynth.split_table",
-    "split_file": "dpsynth.split_table",
+    "PrivacyBudget": "dpsynth.privacy.plan",
+    "PrivacyPlan": "dpsynth.privacy.plan",
+    "Run": "dpsynth.synthesis.run",
+    "Schema": "dpsynth.schema.schema",
+    "fit": "dpsynth.synthesis.fitting",
+    "fit_not_private": "dpsynth.synthesis.fitting",
+    "read_table": "dpsynth.tables.text_table",
+    "sample": "dpsynth.synthesis.sampler",
+    "split": "dpsynth.tables.splitting",
+    "split_file": "dpsynth.tables.splitting",
 }
 
 __all__ = [
+    "__version__",
     "PrivacyBudget",
     "PrivacyPlan",
     "Run",

@@ -1,7 +1,7 @@
 """One estimate from several synthetic tables, with a standard error that holds.
 
 An analyst computes an estimate q_i and its usual variance v_i on each of m replicates (see
-`dpsynth.replicates`). The rules of Raghunathan, Reiter and Rubin (Multiple Imputation for
+`dpsynth.synthesis.replicates`). The rules of Raghunathan, Reiter and Rubin (Multiple Imputation for
 Statistical Disclosure Limitation, J. Official Statistics 19, 2003) combine them: the estimate is
 the mean of the q_i, and its variance
 
@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth.errors import InputError
-from dpsynth.eval.estimate import LEVEL
+from dpsynth.eval.core.estimate import LEVEL
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 
 from dpsynth.errors import InputError
-from dpsynth.eval.copies import copies
-from dpsynth.eval.fidelity import fidelity
+from dpsynth.eval.core import Part, Tables, described
+from dpsynth.eval.fidelity import copies, fidelity, rules
 from dpsynth.eval.gates import Gate, judged
-from dpsynth.eval.part import Part
-from dpsynth.eval.rules import rules
-from dpsynth.eval.subgroups import subgroups
-from dpsynth.eval.tables import Tables, described
-from dpsynth.eval.tstr import trials
-from dpsynth.eval.usefulness import usefulness
+from dpsynth.eval.utility import trials, usefulness
+from dpsynth.eval.utility.subgroups import subgroups
 
 FORMAT, VERSION = "dpsynth-evaluation", 1
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import yaml
 
+from dpsynth._util.messages import did_you_mean
+from dpsynth._util.strict_yaml import parse_yaml
+from dpsynth._util.written_files import refusal
 from dpsynth.errors import InputError, SchemaError
-from dpsynth.os_errors import cannot_read
-from dpsynth.plain_files import refusal
-from dpsynth.schema_files import parse_yaml
-from dpsynth.schema_wording import did_you_mean
+from dpsynth.files import cannot_read
 
 Measures = Mapping[str, Mapping[str, Any]]
 
@@ -94,7 +94,7 @@ class Gate:
 
 def shipped() -> str:
     """Return the file of gates that comes with dpsynth."""
-    return files("dpsynth.eval").joinpath("templates/gates.yaml").read_text(encoding="utf-8")
+    return files("dpsynth.eval").joinpath("gates.yaml").read_text(encoding="utf-8")
 
 
 def gates(path: str | Path | None = None) -> tuple[Gate, ...]:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.codec import Codec
-from dpsynth.eval.bins import coarse, decile_edges
-from dpsynth.eval.tvd import mean_tvd
+from dpsynth.encoding import Codec
+from dpsynth.eval.core import coarse, decile_edges
+from dpsynth.eval.fidelity import mean_tvd
 from dpsynth.schema import Schema
 
 

@@ -1,1 +1,23 @@
-"""Generators: they learn from codes under a privacy plan, and emit codes."""
+"""Generators: what learns from coded rows under a privacy plan, and emits codes.
+
+This room decides how the budget of a fit is used. It never sees a cell, a file or an attack.
+
+- `auditing/`: what audits need of generators: leaky ones, likelihoods, and the transcript of a
+  fit
+- `base`: what a generator is: it names its events in public, learns from codes once, and emits
+  codes
+- `descriptions`: what each generator is, in a line for pages and cards
+- `dpsgd/`: DP-SGD with exact clipping by unit: the only way in which private rows change a
+  network
+- `generators/`: the generators, one in each file beside its networks
+- `marginals/`: noisy counts, and the distributions that are fitted to them
+- `presets`: settings of the generators: a public function of (population, columns, codes,
+  epsilon)
+- `registry`: the generators by name. Looking one up imports its libraries, and only its own
+- `run_size`: how many bytes the run of a fit may take: a public bound, to make sure of the room
+  beforehand
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

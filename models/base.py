@@ -15,10 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from dpsynth.codec import Codec
-    from dpsynth.cohort import Cohort
-    from dpsynth.entropy import Entropy
-    from dpsynth.plan import PrivacyBudget, Share
+    from dpsynth.encoding import Codec, Cohort
+    from dpsynth.privacy import Entropy, PrivacyBudget, Share
     from dpsynth.schema import Schema
 
 Codes = npt.NDArray[np.uint16]

@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsynth.errors import InputError
-from dpsynth.events import UNDECIDED, ChosenHistograms, JointHistograms, PoissonSgd, round_up
-from dpsynth.gaussian import gaussian_mu
 from dpsynth.models.base import Domain
-from dpsynth.plan import PrivacyBudget, Share
+from dpsynth.privacy import (
+    ChosenHistograms,
+    JointHistograms,
+    PoissonSgd,
+    PrivacyBudget,
+    Share,
+    gaussian_mu,
+    round_up,
+)
+from dpsynth.privacy.events import UNDECIDED
 
 ONE_WAY = "one-way histograms"
 PAIRS = "two-way histograms"

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from dpsynth.models.base import Generator
 
 _HOMES = {
-    "independent": ("dpsynth.models.independent", "Independent"),
-    "mixture": ("dpsynth.models.mixture", "Mixture"),
-    "tvae": ("dpsynth.models.tvae", "Tvae"),
-    "ctgan": ("dpsynth.models.ctgan", "Ctgan"),
+    "independent": ("dpsynth.models.generators.independent", "Independent"),
+    "mixture": ("dpsynth.models.generators.mixture", "Mixture"),
+    "tvae": ("dpsynth.models.generators.tvae", "Tvae"),
+    "ctgan": ("dpsynth.models.generators.ctgan", "Ctgan"),
 }
 
 NAMES = tuple(_HOMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import WIDEST_COLUMN, Preset
-from dpsynth.plan import PrivacyBudget
+from dpsynth.privacy import PrivacyBudget
 
 _DOCUMENT = 2**18  # bytes: the certificate and the model's configuration
 _SPREAD = 4  # a column has fewer bins than so many times those that its preset asks for

@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.certificate import certify
-from dpsynth.charge import Charge
+from dpsynth._util.strict_json import written
+from dpsynth.bundle.verifier import verify
+from dpsynth.certificate.certificate import certify
 from dpsynth.cli import main
 from dpsynth.cli.signals import ASKED as NAMES
-from dpsynth.codec import Codec
-from dpsynth.documents import written
+from dpsynth.encoding.codec import Codec
 from dpsynth.errors import VerificationError
-from dpsynth.ledger import Ledger
+from dpsynth.ledger.charging import charge_of
+from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.base import Domain
-from dpsynth.models.independent import Independent
-from dpsynth.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.run import Run
-from dpsynth.schema import Schema
-from dpsynth.unit import Unit
-from dpsynth.verify import verify
+from dpsynth.models.generators.independent import Independent
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.privacy.unit import Unit
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.run import Run
 
 ASKED = tuple(getattr(signal, name) for name in NAMES)
 BASIS = "protocol of the study"
@@ -160,7 +160,7 @@ def made_run(every_type: Schema, made_ledger: Path) -> Run:
     )
     ledger.begin(entry.id)
     flat = np.concatenate([np.full(size, 1 / size) for size in codec.sizes])
-    charge = Charge.of(ledger, entry)
+    charge = charge_of(ledger, entry)
     run = Run(
         schema=every_type,
         model="independent",
@@ -185,7 +185,7 @@ def run_folder(_saved: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def _released(_saved: Path, made_ledger: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from dpsynth.release import release
+    from dpsynth.bundle.writer import release
 
     bundle = tmp_path_factory.mktemp("bundles") / "bundle"
     return release(_saved, bundle, rows=300, seed=7, ledger=Ledger(made_ledger))

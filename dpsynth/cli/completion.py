@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script of SHELL."""
-    from dpsynth.cli import commands
+    from dpsynth.cli.group import commands
 
     kind = get_completion_class(shell)
     assert kind is not None

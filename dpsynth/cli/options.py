@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from dpsynth._util.messages import did_you_mean
 from dpsynth.models.registry import AUTO, DEFAULT, NAMES
-from dpsynth.schema_wording import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

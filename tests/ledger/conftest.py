@@ -15,12 +15,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth import pipeline
-from dpsynth.ledger import Entry, Ledger
-from dpsynth.policy import Policy
-from dpsynth.run import Run
-from dpsynth.schema import Schema
-from dpsynth.unit import EACH_ROW
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.policy.policy import Policy
+from dpsynth.privacy.unit import EACH_ROW
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
+from dpsynth.synthesis.run import Run
 
 Reserve = Callable[..., Entry]
 
@@ -176,6 +176,6 @@ def fit(ledger: Ledger, small: dict[str, Any]) -> Callable[..., Run]:
         settings: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6, "dataset": "cardio"}
         settings |= {"model": "independent", "ledger": ledger}
         frame = pd.DataFrame({"sex": ["F", "M"] * 50})
-        return pipeline.fit(frame, Schema.from_dict(small), **(settings | changes))
+        return fitting.fit(frame, Schema.from_dict(small), **(settings | changes))
 
     return fitted

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger import Entry, Ledger
-from dpsynth.policy import Policy
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.policy.policy import Policy
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
@@ -103,7 +103,7 @@ def test_a_cap_binds_delta_as_well(ledger: Ledger, reserve: Reserve, capped: Cap
 def test_an_adopted_policy_binds_every_fit(
     ledger: Ledger, reserve: Reserve, capped: Capped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpsynth.ledger_office import adopt
+    from dpsynth.ledger.actions import adopt
 
     monkeypatch.setenv("DPSYNTH_USER", "chair")
     policy = capped(0.6)
@@ -190,9 +190,9 @@ def test_a_note_that_may_quote_a_cell_is_withheld(
 def test_any_login_name_can_be_written(
     ledger: Ledger, reserve: Reserve, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpsynth import ledger_checks
+    from dpsynth.ledger import checks
 
     monkeypatch.delenv("DPSYNTH_USER", raising=False)
-    monkeypatch.setattr(ledger_checks.getpass, "getuser", lambda: name)
+    monkeypatch.setattr(checks.getpass, "getuser", lambda: name)
     who = reserve(ledger).who
     assert who.isprintable() and 0 < len(who) <= 64

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger import Ledger
-from dpsynth.unit import EACH_ROW
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.privacy.unit import EACH_ROW
 
 BUDGET = ["--delta", "1e-6", "--model", "independent", "--quiet"]
 POLICY = """
@@ -247,7 +247,7 @@ def test_a_copy_that_is_none_is_no_backup(cli: Cli, monkeypatch: pytest.MonkeyPa
             place = ":memory:"
         return connect(place, *rest, **more)
 
-    monkeypatch.setattr("dpsynth.ledger_backup.sqlite3.connect", elsewhere)
+    monkeypatch.setattr("dpsynth.ledger.backup.sqlite3.connect", elsewhere)
     refused = cli("ledger", "backup", "copy.sqlite")
     assert refused.code == 4 and "is no copy of it" in refused.err
     assert not Path("copy.sqlite").exists()
@@ -317,7 +317,7 @@ def test_a_server_s_dump_is_put_back_whole(
 def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     book = Ledger()
     with monkeypatch.context() as patch:
-        patch.setattr("dpsynth.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
+        patch.setattr("dpsynth.ledger.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
         entry = book.reserve(
             "ward", purpose="", plan={}, epsilon=1, delta=1e-6, model="mixture",
             schema_hash="", unit=EACH_ROW, allow_refuse=False, population=1,

@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth.certificate import Certificate
-from dpsynth.ledger import Ledger
-from dpsynth.ledger_evidence import Evidence, Replayed, Seen, differences
-from dpsynth.ledger_use import source_digest
-from dpsynth.run import Run
+from dpsynth.certificate.certificate import Certificate
+from dpsynth.ledger.charging import source_digest
+from dpsynth.ledger.evidence import Evidence, Replayed, Seen, differences
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.synthesis.run import Run
 
 Fit = Callable[..., Run]
 Change = Callable[[Certificate], Certificate]

@@ -19,19 +19,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsynth._util.formatting import shown
 from dpsynth.errors import InputError
-from dpsynth.events import JointHistograms
-from dpsynth.ledger import Entry, Ledger
-from dpsynth.ledger_accounts import Account, accounts
-from dpsynth.ledger_chain import Head
-from dpsynth.ledger_entry import Spent, Status
-from dpsynth.ledger_export import Snapshot, exported
-from dpsynth.ledger_office import adopt, enter_release, sign, void
-from dpsynth.ledger_page import factor, figure, one_in, page
-from dpsynth.ledger_state import Adopted, State, past_of
-from dpsynth.page_text import shown
-from dpsynth.policy import Cap, Caps, Policy
-from dpsynth.unit import EACH_ROW
+from dpsynth.ledger.actions import adopt, enter_release, sign, void
+from dpsynth.ledger.chain import Head
+from dpsynth.ledger.entry import Spent, Status
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger.state import Adopted, State, past_of
+from dpsynth.ledger.statements.balances import Account, accounts
+from dpsynth.ledger.statements.export import exported
+from dpsynth.ledger.statements.page import factor, figure, one_in, page
+from dpsynth.ledger.statements.snapshot import Snapshot
+from dpsynth.policy.limits import Cap, Caps
+from dpsynth.policy.policy import Policy
+from dpsynth.privacy.events import JointHistograms
+from dpsynth.privacy.unit import EACH_ROW
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
@@ -342,7 +344,7 @@ def test_history_rises_with_each_fit_and_falls_after_365_days() -> None:
     policy = Policy.from_dict(
         {"dpsynth_policy": 1, "name": "t", "delta": 1e-3, "caps": caps}, "test"
     )
-    from dpsynth.policy_rules import room
+    from dpsynth.policy.rules import room
 
     state = replace(one.state, entries=entries, adopted=(Adopted(first.at, "chair", policy),))
     late = replace(one, state=state, at=datetime(2027, 3, 1, tzinfo=UTC))

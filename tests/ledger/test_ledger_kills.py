@@ -18,18 +18,21 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth import pipeline
-from dpsynth.ledger import Ledger
-from dpsynth.ledger_accounts import explained
-from dpsynth.ledger_office import void
-from dpsynth.ledger_verify import verify_ledger
-from dpsynth.run import Run
-from dpsynth.schema import Schema
-from dpsynth.table import FrameTable
+from dpsynth.bundle.evidence import evidence_by_folder
+from dpsynth.ledger.actions import void
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger.statements.balances import explained
+from dpsynth.ledger.verification import verify_ledger
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
+from dpsynth.synthesis.run import Run
+from dpsynth.tables.table import FrameTable
 
 KILLS = int(os.environ.get("DPSYNTH_KILLS", "12"))
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["dpsynth.pipeline", "dpsynth.models.independent", "psycopg"])
+FORKS.set_forkserver_preload(
+    ["dpsynth.synthesis.fitting", "dpsynth.models.generators.independent", "psycopg"]
+)
 SCHEMA: dict[str, Any] = {
     "fields": [
         {
@@ -49,7 +52,7 @@ ROWS = pd.DataFrame({"sex": ["F", "M"] * 50})
 
 
 def fit(location: str, output: str) -> Run:
-    return pipeline.fit(
+    return fitting.fit(
         ROWS,
         Schema.from_dict(SCHEMA),
         epsilon=0.5,
@@ -62,10 +65,10 @@ def fit(location: str, output: str) -> Run:
 
 
 def fit_and_tell(
-    location: str, output: str, prepared: pipeline.Prepared, begun: Any, read: Any
+    location: str, output: str, prepared: fitting.Prepared, begun: Any, read: Any
 ) -> None:
     """Fit a plan; say when it begins, and before its first private byte is touched."""
-    chunks, digest = FrameTable.chunks, pipeline.compare_source
+    chunks, digest = FrameTable.chunks, fitting.compare_source
 
     def telling(self: FrameTable, *rest: Any) -> Any:
         read.value = 1
@@ -76,13 +79,13 @@ def fit_and_tell(
         digest(*arguments)
 
     FrameTable.chunks = telling  # type: ignore[method-assign]
-    pipeline.compare_source = comparing
-    pipeline.prepare = lambda *_, **__: prepared  # the plan, made once: it takes longest
+    fitting.compare_source = comparing
+    fitting.prepare = lambda *_, **__: prepared  # the plan, made once: it takes longest
     begun.set()
     fit(location, output)
 
 
-def started(location: str, output: str, prepared: pipeline.Prepared) -> tuple[Any, Any]:
+def started(location: str, output: str, prepared: fitting.Prepared) -> tuple[Any, Any]:
     """Return a process that just begins to fit, and the cell in which it says that it has read."""
     begun, read = FORKS.Event(), FORKS.Value(ctypes.c_int, 0, lock=False)
     process = FORKS.Process(target=fit_and_tell, args=(location, output, prepared, begun, read))
@@ -91,7 +94,7 @@ def started(location: str, output: str, prepared: pipeline.Prepared) -> tuple[An
     return process, read
 
 
-def seconds_of_a_fit(location: str, output: str, prepared: pipeline.Prepared) -> float:
+def seconds_of_a_fit(location: str, output: str, prepared: fitting.Prepared) -> float:
     """Return how long a fit takes that nobody kills, in a process like those that are killed."""
     process, _ = started(location, output, prepared)
     begun = time.perf_counter()
@@ -101,7 +104,7 @@ def seconds_of_a_fit(location: str, output: str, prepared: pipeline.Prepared) ->
 
 
 def killed_after(
-    seconds: float, location: str, output: str, prepared: pipeline.Prepared
+    seconds: float, location: str, output: str, prepared: fitting.Prepared
 ) -> tuple[bool, bool]:
     """Kill a fit after some time; returns whether it had read, and whether it had ended."""
     process, read = started(location, output, prepared)
@@ -116,10 +119,10 @@ def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_USER", "office")
     dice, found = random.Random(7), Counter[str]()
-    prepared = pipeline.prepare(
+    prepared = fitting.prepare(
         Schema.from_dict(SCHEMA), epsilon=0.5, delta=1e-6, model="independent"
     )
-    monkeypatch.setattr(pipeline, "prepare", lambda *_, **__: prepared)
+    monkeypatch.setattr(fitting, "prepare", lambda *_, **__: prepared)
     Ledger.create(location)
     longest = 1.2 * seconds_of_a_fit(location, str(tmp_path / "whole"), prepared)
     expected, number = 1, 0
@@ -141,7 +144,7 @@ def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
         if output.exists():  # then it is whole, and was paid for
             assert entry is not None and status in ("reading", "charged")
             assert Run.load(output).certificate["ledger"]["entry"] == entry.id
-            verify_ledger(ledger, [output])
+            verify_ledger(ledger, evidence_by_folder([output]))
         if ended:
             assert status == "charged" and output.exists()
         if status == "reading":

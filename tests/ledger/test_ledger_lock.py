@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth import ledger_sqlite
 from dpsynth.errors import BudgetError
-from dpsynth.ledger import Ledger
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger.storage import sqlite
 
 
 def test_a_second_writer_waits_before_it_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A transaction that takes its lock at the first write alone would let both look and pass."""
-    monkeypatch.setattr(ledger_sqlite, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "WAIT_SECONDS", 0.05)
     first = Ledger.create(tmp_path / "ledger.sqlite")
     second = Ledger(tmp_path / "ledger.sqlite")
     looked = []

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from dpsynth import pipeline
+from dpsynth.bundle.evidence import close_entry
 from dpsynth.errors import BudgetError, DpsynthWarning, InputError
-from dpsynth.ledger import Entry, Ledger
-from dpsynth.ledger_office import adopt, close, enter_release, permit, required_gates, sign, void
-from dpsynth.policy import Policy
-from dpsynth.run import Run
+from dpsynth.ledger.actions import adopt, enter_release, permit, required_gates, sign, void
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.policy.policy import Policy
+from dpsynth.synthesis import fitting
+from dpsynth.synthesis.run import Run
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
@@ -179,10 +180,10 @@ def test_an_entry_that_could_not_be_closed_is_closed_by_hand(
     assert ledger.entries()[0].status == "reading"
     with pytest.raises(BudgetError, match="is still open"):
         permit(ledger, run)
-    assert close(ledger, tmp_path / "run").status == "charged"
+    assert close_entry(ledger, tmp_path / "run").status == "charged"
     permit(ledger, run)
     with pytest.raises(BudgetError, match="is charged already"):
-        close(ledger, tmp_path / "run")
+        close_entry(ledger, tmp_path / "run")
 
 
 def test_a_run_whose_fit_was_given_up_is_not_released(
@@ -200,21 +201,21 @@ def test_a_run_whose_fit_was_given_up_is_not_released(
     with pytest.raises(BudgetError, match="is failed: no run was made for it"):
         permit(ledger, run)
     with pytest.raises(BudgetError, match="is failed already"):
-        close(ledger, tmp_path / "run")
+        close_entry(ledger, tmp_path / "run")
 
 
 def test_a_ledger_that_is_lost_while_reading_loses_no_run(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the first read on, a fit asks the ledger for nothing that it could not do without."""
-    read = pipeline.read_cohort
+    read = fitting.read_cohort
 
     def reading(*arguments: Any) -> Any:
         monkeypatch.setattr(Ledger, "writing", lambda self: 1 / 0)
         monkeypatch.setattr(Ledger, "state", lambda self, *_: 1 / 0)
         return read(*arguments)
 
-    monkeypatch.setattr(pipeline, "read_cohort", reading)
+    monkeypatch.setattr(fitting, "read_cohort", reading)
     with pytest.raises(ZeroDivisionError):  # not an error of ours, so it is not held back
         fit(output=tmp_path / "run")
     assert Run.load(tmp_path / "run").certificate["ledger"]["fits"] == 1

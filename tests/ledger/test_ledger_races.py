@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger import Entry, Ledger
-from dpsynth.policy import Policy
-from dpsynth.unit import EACH_ROW
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.policy.policy import Policy
+from dpsynth.privacy.unit import EACH_ROW
 
 FORKS = multiprocessing.get_context("forkserver")  # fresh processes, but quick to start
-FORKS.set_forkserver_preload(["dpsynth.ledger", "psycopg"])
+FORKS.set_forkserver_preload(["dpsynth.ledger.ledger", "psycopg"])
 PROCESSES = 50
 FITS, EPSILON = 17, 0.1  # fewer than there are processes
 

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from dpsynth import ledger_postgres, ledger_sqlite
 from dpsynth.errors import BudgetError, InputError, VerificationError
-from dpsynth.ledger import Entry, Ledger
-from dpsynth.ledger_verify import verify_ledger
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger.storage import postgres
+from dpsynth.ledger.storage import sqlite as ledger_sqlite
+from dpsynth.ledger.verification import verify_ledger
 
 Reserve = Callable[..., Entry]
 
@@ -170,9 +171,9 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(reserve: Reserve) -> No
 def test_a_ledger_held_by_another_is_a_clear_error(
     location: str, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ledger_sqlite.WAIT_SECONDS == ledger_postgres.WAIT_SECONDS == 300
+    assert ledger_sqlite.WAIT_SECONDS == postgres.WAIT_SECONDS == 300
     monkeypatch.setattr(ledger_sqlite, "WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(ledger_postgres, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(postgres, "WAIT_SECONDS", 0.1)
     impatient = Ledger.create(location)
     with impatient.writing(), pytest.raises(BudgetError, match="another process held it"):
         reserve(impatient)
@@ -297,7 +298,8 @@ def test_other_tables_may_lie_beside_it_on_a_server(server: Any, reserve: Reserv
 
 def test_two_makers_of_one_ledger_agree(location: str) -> None:
     code = (
-        "import sys; from dpsynth.errors import InputError; from dpsynth.ledger import Ledger\n"
+        "import sys\n"
+        "from dpsynth.errors import InputError\nfrom dpsynth.ledger.ledger import Ledger\n"
         "try: Ledger.create(sys.argv[1])\n"
         "except InputError as error: print('already' in str(error), file=sys.stderr)\n"
         "print(Ledger(sys.argv[1]).id)"

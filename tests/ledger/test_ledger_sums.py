@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from dpsynth import ledger_nodes
-from dpsynth.charge import Charge
 from dpsynth.errors import BudgetError, VerificationError
-from dpsynth.events import JointHistograms
-from dpsynth.ledger import Entry, Ledger
-from dpsynth.ledger_chain import linked
-from dpsynth.ledger_office import adopt, void
-from dpsynth.ledger_state import past_of
-from dpsynth.ledger_store import RECORDS, STATE
-from dpsynth.ledger_sums import Sums
-from dpsynth.ledger_tally import Spending
-from dpsynth.ledger_tree import Leaf, MemoryNodes, Tree
-from dpsynth.ledger_verify import verify_ledger
-from dpsynth.policy import Policy
+from dpsynth.ledger.actions import adopt, void
+from dpsynth.ledger.chain import linked
+from dpsynth.ledger.charging import charge_of
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger.state import past_of
+from dpsynth.ledger.storage.store import RECORDS, STATE
+from dpsynth.ledger.sums import nodes as ledger_nodes
+from dpsynth.ledger.sums.sums import Sums
+from dpsynth.ledger.sums.tally import Spending
+from dpsynth.ledger.sums.tree import Leaf, MemoryNodes, Tree
+from dpsynth.ledger.verification import verify_ledger
+from dpsynth.policy.policy import Policy
+from dpsynth.privacy.events import JointHistograms
 
 Reserve = Callable[..., Entry]
 CHANGED = "changed by something else than dpsynth"
@@ -134,14 +134,14 @@ def test_writing_reads_no_other_entry(
     monkeypatch.setattr(type(ledger.store), "records", None)
     entry = reserve(ledger, policy=capped(9.0))
     ledger.begin(entry.id)
-    assert Charge.of(ledger, entry).fits == 2
+    assert charge_of(ledger, entry).fits == 2
     assert ledger.saw(entry.id, "a" * 64) == ()
     ledger.charge(entry.id)
     other = reserve(ledger, policy=capped(9.0))
     assert void(ledger, other.id[:8], "never began").status == "voided"
     with pytest.raises(BudgetError, match="epsilon in all"):
         reserve(ledger, epsilon=8.5, policy=capped(9.0))
-    assert Charge.of(ledger, entry).fits == 2
+    assert charge_of(ledger, entry).fits == 2
 
 
 def test_a_rule_of_an_earlier_dpsynth_is_added_up_anew(
@@ -149,11 +149,11 @@ def test_a_rule_of_an_earlier_dpsynth_is_added_up_anew(
 ) -> None:
     for _ in range(3):
         reserve(sqlite)
-    for module in ("tally", "view", "verify"):
-        monkeypatch.setattr(f"dpsynth.ledger_{module}.RULE", 2)
+    for module in ("sums.tally", "view", "verification"):
+        monkeypatch.setattr(f"dpsynth.ledger.{module}.RULE", 2)
     assert verify_ledger(sqlite)
     entry = reserve(sqlite)
-    assert Charge.of(sqlite, entry).fits == 4
+    assert charge_of(sqlite, entry).fits == 4
     assert verify_ledger(sqlite)
 
 
@@ -162,18 +162,18 @@ def test_a_new_rule_counts_in_every_figure_before_the_next_write(
 ) -> None:
     """A later dpsynth counts twice as much for a fit: so does what its certificates state."""
     entry = reserve(sqlite)
-    before = Charge.of(sqlite, entry).epsilon_total
+    before = charge_of(sqlite, entry).epsilon_total
 
     def twice(fit: Entry) -> list[Spending]:
         spend = replace(past_of(fit).spend, epsilon=2 * fit.epsilon)
         return [(fit.id, 0, replace(past_of(fit), spend=spend))]
 
-    for module in ("book", "view", "verify"):
-        monkeypatch.setattr(f"dpsynth.ledger_{module}.spendings", twice)
-    assert Charge.of(sqlite, entry).epsilon_total == before  # by the rule of before
-    for module in ("tally", "view", "verify"):
-        monkeypatch.setattr(f"dpsynth.ledger_{module}.RULE", 99)
-    assert Charge.of(sqlite, entry).epsilon_total == 2 * before
+    for module in ("book", "view", "verification"):
+        monkeypatch.setattr(f"dpsynth.ledger.{module}.spendings", twice)
+    assert charge_of(sqlite, entry).epsilon_total == before  # by the rule of before
+    for module in ("sums.tally", "view", "verification"):
+        monkeypatch.setattr(f"dpsynth.ledger.{module}.RULE", 99)
+    assert charge_of(sqlite, entry).epsilon_total == 2 * before
 
 
 def test_fits_of_next_to_nothing_add_up(

@@ -16,19 +16,20 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from dpsynth.charge import Charge
-from dpsynth.documents import digest
+from dpsynth._util.strict_json import digest
+from dpsynth.bundle.evidence import evidence_by_folder
 from dpsynth.errors import BudgetError, InputError, VerificationError
-from dpsynth.ledger import Entry, Ledger
-from dpsynth.ledger_chain import Record, breaks, linked
-from dpsynth.ledger_entry import Disorder, replayed
-from dpsynth.ledger_nodes import StoredNodes
-from dpsynth.ledger_office import void
-from dpsynth.ledger_state import spendings
-from dpsynth.ledger_store import RECORDS
-from dpsynth.ledger_tally import Tally
-from dpsynth.ledger_verify import verify_ledger
-from dpsynth.run import Run
+from dpsynth.ledger.actions import void
+from dpsynth.ledger.chain import Record, breaks, linked
+from dpsynth.ledger.charging import charge_of
+from dpsynth.ledger.entry import Disorder, replayed
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger.state import spendings
+from dpsynth.ledger.storage.store import RECORDS
+from dpsynth.ledger.sums.nodes import StoredNodes
+from dpsynth.ledger.sums.tally import Tally
+from dpsynth.ledger.verification import verify_ledger
+from dpsynth.synthesis.run import Run
 
 Reserve = Callable[..., Entry]
 pytestmark = pytest.mark.filterwarnings("ignore::dpsynth.errors.DpsynthWarning")
@@ -142,7 +143,7 @@ def require_unforgotten(ledger: Ledger, reserve: Reserve, dataset: str, fits: in
     except BudgetError as refused:
         assert "changed by something else than dpsynth" in str(refused)
     else:
-        assert Charge.of(ledger, entry).fits == fits + 1
+        assert charge_of(ledger, entry).fits == fits + 1
 
 
 SHOWN_BY_THE_CHAIN = [edit, edit_who, edit_time, remove, reorder]
@@ -158,7 +159,7 @@ SHOWN_BY_CERTIFICATES = [
 
 def test_a_ledger_as_it_was_written_is_verified(ledger: Ledger, runs: list[Path]) -> None:
     assert len(ledger.records()) == 9
-    checks = verify_ledger(ledger, runs)
+    checks = verify_ledger(ledger, evidence_by_folder(runs))
     assert len(checks) == 4 and "9 records" in checks[0]
 
 
@@ -178,7 +179,7 @@ def test_a_certificate_shows(
 ) -> None:
     overwrite(ledger, tamper(ledger, ledger.records()))
     with pytest.raises(VerificationError) as caught:
-        verify_ledger(ledger, [runs[-1]])
+        verify_ledger(ledger, evidence_by_folder([runs[-1]]))
     assert str(runs[-1]) in str(caught.value)
 
 
@@ -187,7 +188,7 @@ def test_the_newest_certificate_protects_all_before_it(ledger: Ledger, runs: lis
     overwrite(ledger, edit_and_rewrite(ledger, ledger.records()))
     verify_ledger(ledger)  # the chain alone is whole
     with pytest.raises(VerificationError, match="written anew"):
-        verify_ledger(ledger, [runs[-1]])
+        verify_ledger(ledger, evidence_by_folder([runs[-1]]))
 
 
 def test_the_seal_needs_the_key(ledger: Ledger, runs: list[Path]) -> None:
@@ -210,7 +211,7 @@ def test_the_digest_of_the_file_is_no_part_of_the_chain(ledger: Ledger, runs: li
 
 def test_another_ledger_is_told(ledger: Ledger, runs: list[Path], tmp_path: Path) -> None:
     with pytest.raises(VerificationError, match="it was charged by another ledger"):
-        verify_ledger(Ledger.create(tmp_path / "other.sqlite"), runs)
+        verify_ledger(Ledger.create(tmp_path / "other.sqlite"), evidence_by_folder(runs))
 
 
 def test_a_voided_entry_that_was_fitted_is_found(
@@ -218,18 +219,18 @@ def test_a_voided_entry_that_was_fitted_is_found(
 ) -> None:
     monkeypatch.setattr(Entry, "voidable", True)
     monkeypatch.setitem(
-        __import__("dpsynth.ledger_entry", fromlist=["FOLLOWS"]).FOLLOWS,
+        __import__("dpsynth.ledger.entry", fromlist=["FOLLOWS"]).FOLLOWS,
         "voided",
         ("charged",),
     )
     void(ledger, ledger.entries()[0].id, "hide it")
     with pytest.raises(VerificationError, match="was voided, though it was fitted"):
-        verify_ledger(ledger, [runs[0]])
+        verify_ledger(ledger, evidence_by_folder([runs[0]]))
 
 
 def test_what_is_no_bundle_is_told(ledger: Ledger, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="neither a bundle nor a run"):
-        verify_ledger(ledger, [tmp_path])
+        verify_ledger(ledger, evidence_by_folder([tmp_path]))
 
 
 @pytest.mark.parametrize(

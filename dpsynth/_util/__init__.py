@@ -1,0 +1,23 @@
+"""Helpers that know nothing of privacy or health: documents read strictly, words, pages, workers.
+
+Each is imported from its own file.
+
+- `dependencies`: the libraries of a full installation, which a light one does without
+- `environment`: set, not set, and never set to nothing
+- `field_reader`: one mapping of a schema document with its place: typed reads that note what is
+  wrong and go on
+- `formatting`: numbers and names as pages show them: short, honest when rounded, nothing
+  invisible
+- `html`: how every page is rendered: escaped, strict about names, and no text as it is
+- `messages`: what was found, what was expected, what was perhaps meant
+- `seeds`: drawn where none is given, and held to their range
+- `strict_json`: JSON documents, written one way and read strictly
+- `strict_yaml`: YAML and JSON that a person wrote, parsed strictly: plain values, and nothing is
+  run
+- `svg`: static, small, coloured by the page's own classes, named for readers
+- `workers`: a crew: processes that do numbered pieces of work, one core each
+- `written_files`: small files that a person writes (a policy, settings), with all their mistakes
+  named at once
+- `yaml_scalars`: plain words of a YAML file that its versions read differently: they are refused,
+  never guessed
+"""

@@ -1,0 +1,102 @@
+"""The libraries of a full installation, which a light one does without.
+
+``pip install dpsynth`` is light: it reads schemas, plans, verifies and signs bundles, and keeps the
+ledger. ``pip install 'dpsynth[full]'`` adds what fits, samples, evaluations and audits need; most
+of it is torch.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from dpsynth.errors import InputError
+
+FULL = {
+    "lifelines": "lifelines",
+    "opendp": "opendp",
+    "plotly": "plotly",
+    "safetensors": "safetensors",
+    "sdmetrics": "sdmetrics",
+    "sklearn": "scikit-learn",
+    "torch": "torch",
+}
+"""What is imported, and what it is called where it is installed from."""
+
+LEAST = {"opendp": (0, 14, 2)}  # 0.14.0 and 0.14.1 divide rationals wrongly: their noise is biased
+
+_FITTING = ("torch", "opendp", "safetensors")  # to learn, to add exact noise, to save a run
+_USED = ("opendp.prelude", "safetensors.numpy", "pyarrow", "pyarrow.parquet")
+_USED_BY_NETWORKS = ("torch", "torch.optim")
+_LATER = (
+    "opendp._data",
+    "opendp.extras.polars",
+    "pyarrow.pandas_compat",
+    "pyarrow.vendored.version",
+)
+_LATER_BY_NETWORKS = ("torch._dynamo", "torch.profiler._cupti_monitor")
+"""What those import when they are first used; the names differ between versions."""
+
+
+def remedy(module: str | None) -> str | None:
+    """Say what to do about a module that could not be imported; None if a light dpsynth has it."""
+    library = FULL.get((module or "").partition(".")[0])
+    if library is None:
+        return None
+    return f"{library} is not installed, and this needs it: pip install 'dpsynth[full]'"
+
+
+def load_fitting(model: str) -> None:
+    """Import all that a fit, its noise and its saving need, so that nothing is charged in vain.
+
+    A library that is installed and cannot be loaded (a version that does not fit, a shared library
+    that is missing) would otherwise stop a fit that is paid for.
+
+    Args:
+        model: the generator's name.
+
+    Raises:
+        InputError: it names the first library that is missing, cannot be loaded, or whose noise is
+            known to be wrong.
+    """
+    for module in _FITTING:
+        if find_spec(module) is None:
+            raise InputError(f"{remedy(module)}; nothing was charged")
+        if too_old(module, found := installed(module)):
+            least = ".".join(map(str, LEAST[module]))
+            raise InputError(
+                f"{module} {found} draws noise that is biased; nothing was charged. Install "
+                f"{least} or later: pip install '{module}>={least}'"
+            )
+    neural = model != "independent"
+    later = {*_LATER, *(_LATER_BY_NETWORKS if neural else ())}
+    for module in (*_USED, *(_USED_BY_NETWORKS if neural else ()), *sorted(later)):
+        try:
+            if module not in later or find_spec(module) is not None:
+                import_module(module)
+        except Exception as error:  # whatever a library does when it is loaded
+            library = module.partition(".")[0]
+            raise InputError(
+                f"{FULL.get(library, library)} is installed and cannot be loaded "
+                f"({type(error).__name__}); install it again: pip install --force-reinstall "
+                f"'dpsynth[full]'; nothing was charged"
+            ) from error
+
+
+def too_old(library: str, stated: str) -> bool:
+    """Whether a version is below the first one that draws correctly."""
+    least = LEAST.get(library)
+    if least is None:
+        return False
+    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", stated)
+    return found is not None and tuple(int(part or 0) for part in found.groups()) < least
+
+
+def installed(distribution: str) -> str:
+    """Return the version of an installed library, or ``unknown``."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,20 @@
+"""Public seeds: drawn where none is given, and held to their range."""
+
+from __future__ import annotations
+
+import secrets
+
+from dpsynth.errors import InputError
+
+SEEDS = 2**63
+
+
+def fresh_seed() -> int:
+    """Return a public seed for a table whose user gave none; it is recorded with the table."""
+    return secrets.randbelow(SEEDS)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed outside 0 to 2^63 - 1."""
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"seed must lie between 0 and {SEEDS - 1}, not {seed}")

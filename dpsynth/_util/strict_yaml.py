@@ -1,0 +1,157 @@
+"""YAML and JSON that a person wrote, parsed strictly: plain values, and nothing is run.
+
+A document is data. YAML is read by the safe loader's rules without tags; aliases are allowed, so
+that columns can share a list, but their expansion is counted before anything is built ("billion
+laughs"); a key that occurs twice is a mistake, in YAML as in JSON. So is a plain word that the
+versions of YAML read differently.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import yaml
+
+from dpsynth._util.messages import shown
+from dpsynth._util.yaml_scalars import ambiguity
+from dpsynth.errors import Problem, SchemaError
+
+MOST_NODES = 200_000
+DEEPEST = 60
+MOST_REPEATS = 100  # of keys, that are told; a file has more where a part of it was pasted often
+SUFFIXES = (".yaml", ".yml", ".json")
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def yaml_text(document: dict[str, Any]) -> str:
+    """Write a document as YAML, in its own order."""
+    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100))
+
+
+def parse_yaml(content: bytes, source: str) -> Any:
+    """Parse one YAML document of plain values.
+
+    Raises:
+        SchemaError: with the line, for what is not plain YAML.
+    """
+    text = _text(content, source)
+    try:
+        _check_events(text, source)
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                raise SchemaError(source, [Problem("document", "the file is empty")])
+            problems: list[Problem] = []
+            _weigh(node, {}, problems, source)
+            if problems:
+                raise SchemaError(source, problems)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = f"this is not YAML: {error.problem or error.context}"
+        raise _at(source, mark, what) from None
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        what = " ".join(str(error).split())[:200]
+        raise SchemaError(source, [Problem("document", f"this is not YAML: {what}")]) from None
+
+
+def parse_json(content: bytes, source: str) -> Any:
+    """Parse one JSON document, strictly: no key twice, no NaN.
+
+    Raises:
+        SchemaError: it is not JSON.
+    """
+    problems: list[Problem] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) != len(pairs):
+            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            problems.append(Problem("document", f"key {shown(twice)} occurs twice; keep one"))
+        return values
+
+    def no_constant(name: str) -> float:
+        raise ValueError(f"{name} is not JSON; write a finite number")
+
+    try:
+        document = json.loads(
+            _text(content, source), object_pairs_hook=once, parse_constant=no_constant
+        )
+    except json.JSONDecodeError as error:
+        what = f"this is not JSON: {error.msg}"
+        raise SchemaError(source, [Problem(f"line {error.lineno}", what)]) from None
+    except (ValueError, RecursionError) as error:
+        what = "it nests too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise SchemaError(source, [Problem("document", f"this is not JSON: {what}")]) from None
+    if problems:
+        raise SchemaError(source, problems)
+    return document
+
+
+def _text(content: bytes, source: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        what = "the file is not UTF-8; save it as UTF-8"
+        raise SchemaError(source, [Problem(f"line {line}", what)]) from None
+
+
+def _at(source: str, mark: Any, what: str) -> SchemaError:
+    place = "document" if mark is None else f"line {mark.line + 1}"
+    return SchemaError(source, [Problem(place, what)])
+
+
+def _check_events(text: str, source: str) -> None:
+    """Refuse tags and deep nesting in the stream, before a loader recurses or builds anything."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            what = f"tags are not read, {shown(tag)} is one; write plain values"
+            raise _at(source, event.start_mark, what)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise _at(source, event.start_mark, f"the document nests deeper than {DEEPEST}")
+
+
+def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: str) -> int:
+    """Count the values that a node stands for with its aliases expanded; note its mistakes."""
+    if id(node) in known:
+        if known[id(node)] < 0:
+            raise _at(source, node.start_mark, "an alias contains itself; write the values out")
+        return known[id(node)]
+    known[id(node)] = -1
+    weight = 1
+    if isinstance(node, yaml.ScalarNode) and len(problems) < MOST_REPEATS:
+        what = ambiguity(node)
+        if what is not None:
+            problems.append(Problem(f"line {node.start_mark.line + 1}", what))
+    children = [] if isinstance(node, yaml.ScalarNode) else node.value
+    if isinstance(node, yaml.MappingNode):
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _at(source, key.start_mark, "a key is plain text")
+            twice = key.value in lines and key.tag != "tag:yaml.org,2002:merge"
+            if twice and len(problems) < MOST_REPEATS:
+                first = f"line {lines[key.value]} has it already; keep one"
+                place = f"line {key.start_mark.line + 1}"
+                problems.append(Problem(place, f"key {shown(key.value)} occurs twice: {first}"))
+            lines.setdefault(key.value, key.start_mark.line + 1)
+        children = [child for pair in node.value for child in pair]
+    for child in children:
+        weight += _weigh(child, known, problems, source)
+        if weight > MOST_NODES:
+            what = f"the document stands for more than {MOST_NODES} values; a schema does not"
+            raise _at(source, node.start_mark, what)
+    known[id(node)] = weight
+    return weight

@@ -1,0 +1,51 @@
+"""Small files that a person writes (a policy, settings), with all their mistakes named at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.messages import listed, printable
+from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
+from dpsynth.errors import InputError, Problem, SchemaError
+
+LARGEST = 2**20  # bytes
+
+
+def read_plain(path: str | Path, noun: str, *, subject: str, title: str) -> Any:
+    """Parse a file of at most 1 MiB of YAML or JSON, without running anything in it.
+
+    Args:
+        path: the file.
+        noun: what kind of file it is, for messages: ``policy``.
+        subject: what is never so large: ``a policy is``.
+        title: what has mistakes: ``policy office.yaml has``.
+
+    Raises:
+        InputError: it is missing, too large, or not plain YAML or JSON.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path} is no {noun} file; its name ends in {listed(SUFFIXES)}")
+    try:
+        if not path.is_file():
+            raise InputError(f"{noun} file {path} does not exist, or is no plain file")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"{noun} file {path} cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST:
+        raise InputError(f"{noun} file {path} is larger than 1 MiB; {subject} not")
+    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
+    try:
+        return parse(content, str(path))
+    except SchemaError as error:
+        raise refusal(title, error.problems) from None
+
+
+def refusal(title: str, problems: Sequence[Problem]) -> InputError:
+    """Word all mistakes of a document, one a line; ``title`` ends in a verb."""
+    count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+    lines = "\n".join(f"  {printable(str(problem))}" for problem in problems)
+    return InputError(f"{title} {count}:\n{lines}")

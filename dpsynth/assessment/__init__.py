@@ -1,0 +1,20 @@
+"""Verbs that need both generators and attacks: evaluation, audit, published quality, shadow models.
+
+This room decides which private rows an assessment reads, and keeps its results internal.
+
+- `attack_audit`: attack a synthetic table, and the training it came from, before others do
+- `charged_audit`: an audit of the training among real rows: a fit of its own, planned, reserved,
+  charged
+- `evaluation`: the verbs that hold synthetic tables against real ones: evaluate and compare
+- `fitted_controls`: generators that leak, and one that does not, on simulated patients
+- `published_quality`: the one way from real rows to public figures, and the plan has paid for it
+- `results_folder`: an evaluation, an audit, or both, and one page for them
+- `shadow_cache`: a folder for its owner only, a place for each setting
+- `shadow_design`: who is in each of them, under which plan
+- `shadow_models`: the generator is fitted many times, with and without a few exposed people
+- `training_audit`: an audit of the training in one run: canaries among rows that are nobody's
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

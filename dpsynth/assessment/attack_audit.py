@@ -1,0 +1,291 @@
+"""The verb audit: attack a synthetic table, and the training it came from, before others do.
+
+Attacks on a table are computed from real rows and stay in the office, in a folder that only its
+owner can read. An audit of the training on rows drawn from the run reads no private row: it is kept
+beside the run as well, and a bundle takes it along.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsynth._version import __version__
+from dpsynth.assessment.evaluation import Candidate, facts_of, name_of, sha256_of
+from dpsynth.assessment.fitted_controls import fitted_controls
+from dpsynth.assessment.results_folder import (
+    AUDIT,
+    EVALUATION,
+    PAGE,
+    alone_at,
+    beside,
+    check_place,
+    reason,
+    write_results,
+)
+from dpsynth.assessment.training_audit import CANARIES, audited_training
+from dpsynth.bundle.format import append_audit, read_audits
+from dpsynth.bundle.format.audits import PublicAudit
+from dpsynth.certificate import Certificate
+from dpsynth.errors import InputError
+from dpsynth.eval import Progress, silent
+from dpsynth.eval.attack_stats import Attack
+from dpsynth.eval.attacks import Control, attacked
+from dpsynth.eval.attacks.audit import audit
+from dpsynth.eval.core import Source, Tables
+from dpsynth.eval.report import internal_page
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, run_digest
+from dpsynth.tables import check_file
+
+MOST_CANARIES, FEWEST_CANARIES = 10_000, 50
+Deep = Callable[[Tables, Progress], Attack]
+Paid = Callable[[Progress], Attack]
+
+
+@dataclass(frozen=True)
+class Real:
+    """The tables of an audit.
+
+    Attributes:
+        source: rows that the generator learned from.
+        candidate: the synthetic table that is attacked.
+        holdout: rows of people who are not in the source.
+    """
+
+    source: Source
+    candidate: Candidate
+    holdout: Source
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The run whose training is audited.
+
+    Attributes:
+        folder: of the run; its ``audit.json`` gets the result.
+        canaries: how many are planted.
+    """
+
+    folder: Path
+    canaries: int = CANARIES
+
+    def check(self) -> None:
+        """Refuse what could not be kept, before anything is attacked.
+
+        Raises:
+            InputError: there are too few canaries or too many, the run claims nothing, or its
+                folder cannot be written to.
+            ArtifactError: the run is damaged, or its earlier audits are.
+        """
+        check_canaries(self.canaries)
+        run, kept = Run.load(self.folder), read_audits(self.folder)
+        if run.certificate is None:
+            raise InputError(
+                "the run was fitted without privacy: it claims nothing that canaries could refute; "
+                "leave the training out (--no-training)"
+            )
+        if kept is not None and kept.run_sha256 != run_digest(self.folder):
+            raise InputError(
+                f"{self.folder}/audit.json belongs to another run; move it away, then audit again"
+            )
+        if kept is not None:
+            told = Certificate.from_dict(run.certificate)
+            if problems := kept.problems(told, run.model):
+                raise InputError(
+                    f"{self.folder}/audit.json was changed: {problems[0]}; take the file away, "
+                    "then audit again"
+                )
+        if not os.access(self.folder, os.W_OK):
+            raise InputError(f"{self.folder} cannot be written to; its audit is kept there")
+
+
+def check_canaries(count: int) -> None:
+    """Refuse numbers of canaries that say nothing or take for ever.
+
+    Raises:
+        InputError: there are too few or too many.
+    """
+    if not FEWEST_CANARIES <= count <= MOST_CANARIES:
+        raise InputError(f"canaries must be {FEWEST_CANARIES} to {MOST_CANARIES}, not {count}")
+
+
+def audit_run(
+    schema: Schema,
+    *,
+    real: Real | None = None,
+    trained: Trained | None = None,
+    paid: Paid | None = None,
+    deep: Deep | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    tolerant: bool = False,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Attack a table, a training, or both; play the controls; write what was found.
+
+    Args:
+        schema: the public facts of all tables.
+        real: the tables to attack; None to audit the training alone, which reads no private row.
+        trained: the run whose training is audited; None to leave that out.
+        paid: makes an audit of the training that is charged; called last, when nothing but writing
+            can fail any more.
+        deep: makes shadow models; None to leave them out.
+        seed: of all draws but the noise of fits.
+        output: folder to write ``audit.json`` and ``internal.html`` into, for its owner only; an
+            evaluation of the same table that is there stays, and shares the page.
+        overwrite: put it in the place of an earlier audit there, when all is done.
+        tolerant: where real rows cannot be attacked, for whatever reason that lies in them, say so
+            in the document (``not_done``), and go on with the training. Whether the training is
+            audited, which is public, then does not depend on real rows.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The document of the audit; internal.
+
+    Raises:
+        InputError: a table or the output is wrong, source and holdout share people, or there are
+            too few of them; or nothing was asked for.
+    """
+    if real is None and trained is None and paid is None:
+        raise InputError("nothing to audit: name a run, or tables")
+    if isinstance(seed, bool) or not 0 <= seed < 2**63:
+        raise InputError("the seed of an audit is a whole number from 0, below 2^63")
+    if trained is not None:
+        trained.check()
+    if real is not None:
+        for one in (real.source, real.candidate.table, real.holdout):
+            if not isinstance(one, pd.DataFrame):
+                check_file(Path(one))
+    sha256 = None if real is None else sha256_of(real.candidate.table)
+    check_place(output, overwrite, AUDIT)
+    if output is not None:
+        beside(output, EVALUATION, sha256)
+    schema.require_complete()
+    attacks, played, tables = dict[str, Attack](), list[Control](), None
+    seconds, not_done = dict[str, float](), None
+    rng = np.random.default_rng(seed)
+    if real is not None:
+        try:
+            tables, attacks, played = _attacked(schema, real, deep, seed, seconds, progress)
+        except Exception as error:
+            if not tolerant:
+                raise
+            not_done = reason(error)
+    progress("controls", 0.0)
+    fitted = fitted_controls(rng, progress)
+    if trained is not None:
+        started = time.monotonic()
+        attacks["training"] = _training(trained, fitted, seed, progress)
+        seconds["training"] = time.monotonic() - started
+    if paid is not None:
+        started = time.monotonic()
+        attacks["training"] = paid(progress)
+        seconds["training"] = time.monotonic() - started
+    canaries = attacks["training"].part.details["canaries"] if "training" in attacks else None
+    settings = {"canaries": canaries}
+    document = audit(
+        schema, attacks, [*played, *fitted], tables=tables, seed=seed, settings=settings
+    )
+    document |= {"run": _facts(real, trained), "dpsynth": __version__}
+    document["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
+    if not_done is not None:
+        document["not_done"] = {"reason": not_done, "sha256": sha256}
+        document["notes"].append(f"The table was not attacked: {not_done}")
+    elif real is not None:
+        described = document["tables"]
+        described["source"]["name"] = name_of(real.source)
+        described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
+        described["holdout"]["name"] = name_of(real.holdout)
+    if output is not None:
+        progress("page", 0.0)
+        with alone_at(output):
+            evaluation = beside(output, EVALUATION, sha256)
+            documents = {AUDIT: document} | ({} if evaluation is None else {EVALUATION: evaluation})
+            write_results(Path(output), documents, {PAGE: internal_page(evaluation, document)})
+    return document
+
+
+def _attacked(
+    schema: Schema,
+    real: Real,
+    deep: Deep | None,
+    seed: int,
+    seconds: dict[str, float],
+    progress: Progress,
+) -> tuple[Tables, dict[str, Attack], list[Control]]:
+    """Attack a table that real people are behind; note how long it took."""
+    progress("reading", 0.0)
+    tables = Tables.read(schema, real.source, real.candidate.table, real.holdout)
+    shadows = dict[str, Attack]()
+    if deep is not None:  # first: it is what a budget of minutes may be too small for
+        started = time.monotonic()
+        shadows["shadows"] = deep(tables, progress)
+        seconds["shadows"] = time.monotonic() - started
+    started = time.monotonic()
+    claim = _claim(real.candidate.run)
+    found, played = attacked(tables, claim=claim, seed=seed, progress=progress)
+    seconds["table"] = time.monotonic() - started
+    return tables, found | shadows, list(played)
+
+
+def _training(trained: Trained, fitted: Sequence[Control], seed: int, progress: Progress) -> Attack:
+    """Audit the training of a run, and keep the result beside it."""
+    run = Run.load(trained.folder)
+    found, units = audited_training(run, count=trained.canaries, seed=seed, progress=progress)
+    append_audit(trained.folder, _public(found, fitted, units, seed))
+    return found
+
+
+def _public(found: Attack, fitted: Sequence[Control], units: int, seed: int) -> PublicAudit:
+    """Return what may be published of an audit on rows that are drawn from the run: all of it."""
+    details = found.part.details
+    views = []
+    for view in details["views"]:
+        key = f"training:{view['view']}"
+        finding = found.finding(key)
+        power = next(one for one in found.powers if one.key == key)
+        assert finding is not None
+        judged = {"refuted": finding.found, "sentence": finding.sentence}
+        views.append(
+            dict(view) | judged | {"power": {"least": power.least, "sentence": power.sentence}}
+        )
+    controls = [one.to_dict() for one in fitted]
+    for one in controls:
+        del one["cached"]
+    return PublicAudit.from_dict(
+        {
+            "dpsynth": __version__,
+            "model": details["model"],
+            "background": "run",
+            "background_units": units,
+            "seed": seed,
+            "claim": details["claim"],
+            "canaries": details["canaries"],
+            "included": details["included"],
+            "views": views,
+            "controls": controls,
+        }
+    )
+
+
+def _claim(run: dict[str, Any] | None) -> tuple[float, float] | None:
+    """Return (epsilon, delta) of a run that has them."""
+    if run is None or run["epsilon"] is None:
+        return None
+    return float(run["epsilon"]), float(run["delta"])
+
+
+def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
+    """Return what the page says of the run, if there is one."""
+    if real is not None and real.candidate.run is not None:
+        return real.candidate.run
+    return None if trained is None else facts_of(Run.load(trained.folder))

@@ -1,0 +1,245 @@
+"""The verbs that hold synthetic tables against real ones: evaluate and compare.
+
+What they find is internal: it goes into a folder of its own that only its owner can read, never
+into a run or a bundle. The one way to the public is `dpsynth.assessment.published_quality`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsynth._util.strict_json import file_digest
+from dpsynth._version import __version__
+from dpsynth.assessment.results_folder import (
+    AUDIT,
+    COMPARISON,
+    COMPARISON_PAGE,
+    EVALUATION,
+    PAGE,
+    alone_at,
+    beside,
+    check_place,
+    reason,
+    write_results,
+)
+from dpsynth.errors import InputError
+from dpsynth.eval import Gate, Progress, silent
+from dpsynth.eval.core import Source, Tables, shared_people
+from dpsynth.eval.evaluation import FORMAT, VERSION, evaluation
+from dpsynth.eval.gates import gates
+from dpsynth.eval.report import comparison_page, internal_page
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, drawn_from
+from dpsynth.tables import Keys, open_synthetic, open_table
+from dpsynth.tables.unit_keys import NO_KEY
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A synthetic table to be judged.
+
+    Attributes:
+        name: what pages call it.
+        table: a file or a DataFrame.
+        run: facts of the run that it was drawn from; None for another tool's table.
+    """
+
+    name: str
+    table: Source
+    run: dict[str, Any] | None = None
+
+    @classmethod
+    def of_run(cls, folder: str | Path, table: str | Path) -> Candidate:
+        """Take a table that was drawn from a run, as its ``samples.json`` records it.
+
+        Raises:
+            GateError: the table is not recorded there, or was changed since.
+        """
+        run, _ = Run.load(folder), drawn_from(folder, table)
+        return cls(Path(table).name, table, facts_of(run))
+
+    @classmethod
+    def drawn(cls, name: str, run: Run, seed: int) -> Candidate:
+        """Draw the schema's number of rows from a run."""
+        return cls(name, run.sample(seed=seed), facts_of(run))
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """Return what pages say of a run."""
+    certificate = run.certificate or {}
+    return {
+        "model": run.model,
+        "epsilon": certificate.get("epsilon"),
+        "delta": certificate.get("delta"),
+        "stamps": list(run.stamps),
+    }
+
+
+def evaluate(
+    schema: Schema,
+    source: Source,
+    candidate: Candidate,
+    holdout: Source | None = None,
+    *,
+    limits: Sequence[Gate] | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    tolerant: bool = False,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Measure a synthetic table against its source: fidelity, rules, usefulness, subgroups.
+
+    Args:
+        schema: the public facts of all tables.
+        source: the private table that the generator learned from.
+        candidate: the table to judge.
+        holdout: rows of people who are not in the source.
+        limits: the internal gates; default: those that come with dpsynth.
+        seed: of subsamples and splits.
+        output: folder to write ``evaluation.json`` and ``internal.html`` into, for its owner only;
+            an audit of the same table that is there stays, and shares the page.
+        overwrite: put it in the place of an earlier evaluation there, when all is done.
+        tolerant: where the tables cannot be compared, for whatever reason that lies in the real
+            rows, return a document that says so (``not_done``) and holds no figure.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The document of the evaluation; internal.
+
+    Raises:
+        InputError: a table or the output is wrong, or source and holdout share people.
+    """
+    check_place(output, overwrite, EVALUATION)
+    if output is not None:
+        beside(output, AUDIT, sha256_of(candidate.table))
+    schema.require_complete()
+    progress("reading", 0.0)
+    try:
+        document = _judged(schema, source, candidate, holdout, limits, seed, progress)
+    except Exception as error:
+        if not tolerant:
+            raise
+        document = _not_done(schema, candidate, seed, reason(error))
+    if output is not None:
+        progress("page", 0.0)
+        with alone_at(output):
+            audit = beside(output, AUDIT, sha256_of(candidate.table))
+            documents = {EVALUATION: document} | ({} if audit is None else {AUDIT: audit})
+            write_results(Path(output), documents, {PAGE: internal_page(document, audit)})
+    return document
+
+
+def compare(
+    schema: Schema,
+    source: Source,
+    candidates: Sequence[Candidate],
+    holdout: Source | None = None,
+    *,
+    limits: Sequence[Gate] | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> list[dict[str, Any]]:
+    """Measure several synthetic tables against one source, on the same tasks and splits.
+
+    Arguments and errors are those of `evaluate`; the documents come in the order of the candidates.
+    ``output`` gets ``comparison.json`` and ``comparison.html``.
+    """
+    names = [candidate.name for candidate in candidates]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InputError("a comparison needs two tables or more, under different names")
+    check_place(output, overwrite, COMPARISON)
+    schema.require_complete()
+    for candidate in candidates:
+        open_synthetic(candidate.table, schema)  # its header, before hours are spent on another
+    documents = []
+    for candidate in candidates:
+
+        def named(stage: str, part: float, name: str = candidate.name) -> None:
+            progress(f"{name}: {stage}", part)
+
+        named("reading", 0.0)
+        documents.append(_judged(schema, source, candidate, holdout, limits, seed, named))
+    if output is not None:
+        together = {
+            "format": "dpsynth-comparison",
+            "version": 1,
+            "internal": True,
+            "evaluations": dict(zip(names, documents, strict=True)),
+        }
+        page = comparison_page(documents, names)
+        write_results(Path(output), {COMPARISON: together}, {COMPARISON_PAGE: page})
+    return documents
+
+
+def check_people(schema: Schema, source: Source, holdout: Source | None) -> None:
+    """Refuse a source and a holdout that share people, before anything is spent on them.
+
+    Raises:
+        InputError: they do, or one of them cannot be read.
+    """
+    keys, seen = Keys(schema), []
+    for table in (source, holdout):
+        if table is not None and schema.unit.column is not None:
+            units = [keys.units(chunk) for chunk in open_table(table, schema).chunks()]
+            seen.append(set(np.concatenate(units).tolist()) - {NO_KEY})
+    if len(seen) == 2 and seen[0] & seen[1]:
+        raise shared_people()
+
+
+def _judged(
+    schema: Schema,
+    source: Source,
+    candidate: Candidate,
+    holdout: Source | None,
+    limits: Sequence[Gate] | None,
+    seed: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Evaluate one table, and say which tables these were."""
+    tables = Tables.read(schema, source, candidate.table, holdout)
+    chosen = gates() if limits is None else limits
+    document = evaluation(tables, limits=chosen, seed=seed, progress=progress)
+    described = document["tables"]
+    described["source"]["name"] = name_of(source)
+    described["synthetic"] |= {"name": candidate.name, "sha256": sha256_of(candidate.table)}
+    if described["holdout"] is not None and holdout is not None:
+        described["holdout"]["name"] = name_of(holdout)
+    return document | {"run": candidate.run, "dpsynth": __version__}
+
+
+def _not_done(schema: Schema, candidate: Candidate, seed: int, why: str) -> dict[str, Any]:
+    """Return the document of an evaluation that could not be made."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "internal": True,
+        "schema": {"name": schema.name, "title": schema.title, "sha256": schema.hash()},
+        "tables": {"source": None, "synthetic": None, "holdout": None},
+        "seed": seed,
+        "measures": {},
+        "parts": {},
+        "gates": [],
+        "notes": [f"The table was not evaluated: {why}"],
+        "not_done": {"reason": why, "sha256": sha256_of(candidate.table)},
+        "run": candidate.run,
+        "dpsynth": __version__,
+    }
+
+
+def name_of(source: Source) -> str:
+    """Return what pages call a table."""
+    return "a DataFrame" if isinstance(source, pd.DataFrame) else Path(source).name
+
+
+def sha256_of(source: Source) -> str | None:
+    """Return the digest of a file; a DataFrame has none."""
+    return None if isinstance(source, pd.DataFrame) else file_digest(Path(source))

@@ -1,0 +1,185 @@
+"""An audit of the training in one run: canaries among rows that are nobody's.
+
+m canary patients, each of them put into the data by a fair coin; the rest of the data is drawn from
+a run (or from any table that is nobody's). The run's own plan is carried out on them once more,
+with the operating system's noise, and an attacker guesses the coins: from the weights that a run
+keeps (black box), and from every noisy release (white box, see `transcript`). How many
+guesses are right bounds epsilon from below (`dpsynth.eval.attack_stats.one_run`).
+
+Nothing here reads a private row, so nothing is charged and the result may be published. It is about
+the mechanism as it is written and installed: the same code, plan and noise as the fit's.
+
+A canary's codes are uniform over the schema's: a person like nobody else. Every second canary has
+as many rows as a unit may have, all equal, so that a limit that was kept by row and not by unit
+would show.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.encoding import Codec, Cohort
+from dpsynth.eval.attack_stats import Attack
+from dpsynth.eval.attacks import Claim, Scored, training
+from dpsynth.models import Domain, Generator, generator_class, silent
+from dpsynth.models.auditing import Witness, log_likelihood
+from dpsynth.models.generators import Independent
+from dpsynth.models.marginals import cohort_with_visits
+from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan, Watched, deltas, epsilon
+from dpsynth.synthesis import Run, bootstrapped, plan_of
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Progress = Callable[[str, float], None]
+
+POINTS = 200  # of a claimed curve
+BACKGROUND = 20_000  # units drawn from the run, at most
+CANARIES = 1_000
+TWIN = 10.0  # times that a twin's releases are more telling than the fit's
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A fit on a background and some of the canaries, and what an attacker makes of it.
+
+    Attributes:
+        included: which canaries were in, ``[m]``.
+        black: scores from what the fit keeps, ``[m]``; higher where a canary seems to be in.
+        white: scores from all that the plan's events released, ``[m]``; None where nobody watched.
+        seconds: how long the fit took.
+    """
+
+    included: Bools
+    black: Floats
+    white: Floats | None
+    seconds: float
+
+
+def canaries(domain: Domain, count: int, rng: np.random.Generator) -> Cohort:
+    """Draw canary patients: uniform codes; every second one has all its rows, and equal ones."""
+    rows = domain.max_rows
+    codes = np.stack([rng.integers(0, size, count) for size in domain.sizes], axis=-1)
+    mask = np.zeros((count, rows), dtype=bool)
+    mask[:, 0] = True
+    mask[1::2] = True
+    laid = np.where(mask[:, :, None], codes[:, None, :], 0).astype(np.uint16)
+    return Cohort(laid, mask)
+
+
+def trial(
+    generator: Generator,
+    plan: PrivacyPlan,
+    background: Cohort,
+    strangers: Cohort,
+    *,
+    rng: np.random.Generator,
+    baseline: Generator | None = None,
+    entropy: Entropy | None = None,
+    witness: type[Witness] | None = Witness,
+    progress: Progress = silent,
+) -> Trial:
+    """Carry a plan out on a background and on those canaries whose coins say so.
+
+    Args:
+        generator: unfitted.
+        plan: calibrated for it.
+        background: units that are nobody's.
+        strangers: the canaries, see `canaries`.
+        rng: of the coins.
+        baseline: a generator that saw no canary: how likely each would be anyway.
+        entropy: source of noise; the operating system's if None.
+        witness: who hears the releases; another one for a control, None among real rows.
+        progress: of the fit's stages.
+    """
+    started = time.monotonic()
+    included = rng.random(len(strangers.mask)) < 0.5
+    codes = np.concatenate([background.codes, strangers.codes[included]])
+    mask = np.concatenate([background.mask, strangers.mask[included]])
+    heard: Witness | None = None
+    terms: Any = plan
+    if witness is not None:
+        heard = witness(*(seen_by(generator, cohort) for cohort in (strangers, background)))
+        terms = Watched(plan, heard)
+    fitted = generator.fit(Cohort(codes, mask), terms, entropy or OsEntropy(), progress)
+    black = log_likelihood(fitted, strangers)
+    if baseline is not None:
+        black -= log_likelihood(baseline, strangers)
+    white = None if heard is None else heard.scores()
+    return Trial(included, black, white, time.monotonic() - started)
+
+
+def audited_training(
+    run: Run,
+    *,
+    count: int = CANARIES,
+    units: int = BACKGROUND,
+    seed: int,
+    progress: Progress = silent,
+) -> tuple[Attack, int]:
+    """Audit the training of a run on rows that are drawn from the run.
+
+    Two fits are made, with the same canaries: one by the run's plan, and a twin with a part of its
+    noise, which leaks a known epsilon and shows how well the attacks see.
+
+    Args:
+        run: the artifact of a private fit; nothing else is read.
+        count: canaries.
+        units: of the background, at most; few make a canary easier to see.
+        seed: of the background, the canaries and their coins; the noise has none.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        What was found, all of it public, and how many units the background had.
+    """
+    schema, plan = run.schema, plan_of(run)
+    rng = np.random.default_rng(seed)
+    domain = Domain.of(schema, Codec(schema))
+    kind = generator_class(run.model)
+    drawn = bootstrapped(run, seed=int(rng.integers(2**62)))
+    background = Cohort(drawn.codes[:units], drawn.mask[:units])
+    strangers = canaries(domain, count, rng)
+    baseline = kind.restore(domain, run.config, run.arrays)
+
+    def played(terms: PrivacyPlan, name: str) -> Trial:
+        def named(stage: str, part: float) -> None:
+            progress(f"{name}: {stage}", part)
+
+        return trial(
+            kind(domain), terms, background, strangers, rng=rng, baseline=baseline, progress=named
+        )
+
+    louder = tuple(event.with_mu(event.mu() * TWIN) for event in plan.events)
+    fit = played(plan, "canaries")
+    twin = played(replace(plan, events=louder), "twin")
+    found = training(
+        claim_of(plan),
+        views_of(fit),
+        views_of(twin),
+        epsilon(louder, plan.budget.delta),
+        {"background": "run", "model": run.model, "seconds": round(fit.seconds, 1)},
+    )
+    return found, len(background.mask)
+
+
+def views_of(made: Trial) -> dict[str, Scored]:
+    """Return the canaries as each attacker scores them."""
+    views = {"black": made.black, "white": made.white}
+    return {name: Scored(made.included, one) for name, one in views.items() if one is not None}
+
+
+def seen_by(generator: Generator, cohort: Cohort) -> Cohort:
+    """Return a cohort as the generator's events see it, with the hidden column where it has one."""
+    return cohort if isinstance(generator, Independent) else cohort_with_visits(cohort)
+
+
+def claim_of(plan: PrivacyPlan) -> Claim:
+    """Return what a plan claims: its budget, and the curve that its events account for."""
+    budget = plan.budget
+    epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * budget.epsilon + 4, POINTS)])
+    return Claim(budget.epsilon, budget.delta, epsilons, deltas(plan.events, epsilons))

@@ -1,0 +1,25 @@
+"""The release bundle: data, dictionary, certificate and evidence that leave the office together.
+
+This room decides what is released and how a recipient verifies it. Everything in a bundle follows
+from the run and from public facts.
+
+- `checks/`: the parts of a verification: files and signature, certificate, tables
+- `derived`: the files of a bundle that follow from its others: the page, the card, the Croissant
+  document
+- `dpia`: the paragraph for a data protection impact assessment, of a run or a bundle in a folder
+- `evidence`: what a run or a bundle in a folder says of the ledger that charged it
+- `format/`: the files of a bundle and their documents: names, manifest, figures, audits,
+  signature
+- `gates/`: public gates: what a synthetic table must pass before its release, judged without
+  private rows
+- `pages/`: what people read in a bundle: the report, the card, the Croissant document, the
+  assessment
+- `release_permission`: from the ledger that charged it, and entered there
+- `signing`: the verb `sign`: the office vouches for a bundle, after the bundle was verified
+- `verifier`: by anyone, with nothing but the bundle, without torch or a database
+- `writer`: release: from a run to a bundle that may leave the office
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,136 @@
+"""The certificate of a bundle: does it add up, and does it fit the schema and the table."""
+
+from __future__ import annotations
+
+from dpsynth.bundle.format import Drawing
+from dpsynth.certificate import Certificate, exact_claims, floating_point_limits, not_covered
+from dpsynth.encoding import Codec
+from dpsynth.errors import DpsynthError, InputError, Problem
+from dpsynth.models import Domain, shares_of
+from dpsynth.models.registry import NAMES
+from dpsynth.privacy import PrivacyBudget, Unit, quality_event
+from dpsynth.privacy import epsilon as composed
+from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.schema import Schema
+
+_TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
+
+
+def check_certificate(
+    certificate: Certificate, schema: Schema, drawing: Drawing | None
+) -> list[Problem]:
+    """List every way in which a certificate contradicts itself, the schema or the manifest."""
+    return [
+        Problem("privacy.json", message)
+        for message in (
+            *_against_schema(certificate, schema),
+            *_events_paid(certificate, schema),
+            *_accounted(certificate),
+            *_charged(certificate),
+            *_drawn(certificate),
+            *_wording(certificate, schema),
+            *_against_drawing(certificate, drawing),
+        )
+    ]
+
+
+def _against_schema(certificate: Certificate, schema: Schema) -> list[str]:
+    """Compare the public facts that both documents state."""
+    pairs = {
+        "schema_sha256": (certificate.schema_sha256, schema.hash()),
+        "unit": (certificate.unit, Unit.of(schema)),
+        "population": (certificate.population, schema.population.value),
+    }
+    return [
+        f"{name} is not that of schema.json" for name, (one, two) in pairs.items() if one != two
+    ]
+
+
+def _drawn(certificate: Certificate) -> list[str]:
+    """Refuse noise of another library, or of a version that is known to draw it wrongly."""
+    return [f"noise: {one.fault}" for one in certificate.noise if one.fault is not None]
+
+
+def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
+    """Compare the events with those that the model runs on such a table, noise aside.
+
+    An event that is missing from a certificate, or smaller than the one that was run, would make
+    the claim smaller than the truth, and nothing else in the bundle would show it.
+    """
+    if certificate.model not in NAMES:
+        return [f"model is none of {', '.join(NAMES)}; this dpsynth cannot tell what it must pay"]
+    try:
+        budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
+        planned = shares_of(certificate.model, Domain.of(schema, Codec(schema)), budget)
+    except InputError as error:
+        return [str(error)]
+    needed = {share.event.name: share.event for share in planned}
+    found = {event.name: event for event in certificate.events}
+    if QUALITY in found:
+        needed[QUALITY] = quality_event(schema)
+    messages = [
+        f"event '{name}', which model {certificate.model} runs, is missing"
+        for name in needed
+        if name not in found
+    ]
+    unknown = len(set(found) - set(needed))
+    if unknown:
+        messages.append(f"{unknown} events are none that model {certificate.model} runs")
+    return messages + [
+        f"event '{name}' is not the one that model {certificate.model} runs on such a table"
+        for name in needed
+        if name in found and found[name].undecided() != needed[name]
+    ]
+
+
+def _accounted(certificate: Certificate) -> list[str]:
+    """Compose the events anew and compare with what is claimed."""
+    try:
+        cost = composed(certificate.events, certificate.delta)
+    except (DpsynthError, ArithmeticError, ValueError, MemoryError):
+        return ["its events cannot be accounted for at this delta"]
+    messages = []
+    if cost > certificate.epsilon * (1 + 1e-9):
+        messages.append(
+            f"its events compose to epsilon {cost:.4f}, above the claim of {certificate.epsilon:g}"
+        )
+    if abs(cost - certificate.composed_epsilon) > _TOLERANCE * max(cost, 1e-6):
+        messages.append(
+            f"its events compose to epsilon {cost:.4f}, not to the stated "
+            f"{certificate.composed_epsilon:.4f}"
+        )
+    if certificate.composed_epsilon > certificate.epsilon:
+        messages.append("composed_epsilon is above epsilon")
+    return messages
+
+
+def _charged(certificate: Certificate) -> list[str]:
+    """Check that a ledger counted this fit."""
+    charge = certificate.ledger
+    if charge is None:
+        return ["no ledger was charged; such a run is not released"]
+    epsilon, delta = certificate.cost
+    enough = charge.epsilon_total >= epsilon * (1 - 1e-9)
+    if enough and charge.delta_total >= delta * (1 - 1e-9):
+        return []
+    return ["the ledger's total is below what this fit alone has spent"]
+
+
+def _wording(certificate: Certificate, schema: Schema) -> list[str]:
+    """Hold the sentences to those of this version: no claim more, no limit less."""
+    pairs = {
+        "exact": (certificate.exact, exact_claims(certificate.events)),
+        "floating_point": (certificate.floating_point, floating_point_limits(certificate.events)),
+        "not_covered": (certificate.not_covered, not_covered(schema, certificate.ledger)),
+    }
+    return [
+        f"{name} is not worded as the events, the schema and the ledger require"
+        for name, (one, two) in pairs.items()
+        if one != two
+    ]
+
+
+def _against_drawing(certificate: Certificate, drawing: Drawing | None) -> list[str]:
+    if drawing is None or drawing.model == certificate.model:
+        return []
+    return ["model is not that of datapackage.json"]

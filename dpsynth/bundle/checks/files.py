@@ -1,0 +1,103 @@
+"""The files of a bundle against its manifest: none missing, none more, none changed, and signed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpsynth._util.strict_json import file_digest, parsed, read_plain_bytes
+from dpsynth.bundle.checks.findings import Findings
+from dpsynth.bundle.format import Heading, described, listed_files
+from dpsynth.bundle.format.layout import MANIFEST, SIGNATURE, SIGNATURE_BYTES
+from dpsynth.schema import Schema
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+
+def found_files(folder: Path, findings: Findings) -> set[str]:
+    """List the files of the folder; links, pipes and strange folders are findings."""
+    found = set()
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            place = path.relative_to(folder).as_posix()
+            mode = os.lstat(path).st_mode
+            if stat.S_ISREG(mode):
+                found.add(place)
+            elif not stat.S_ISDIR(mode):
+                findings.add(place, "is no plain file; a bundle has no links")
+            elif place != "data":
+                findings.add(place, "is a folder that no bundle has")
+    return found
+
+
+def read_manifest(
+    folder: Path, content: bytes, found: set[str], findings: Findings
+) -> dict[str, Any] | None:
+    """Parse a manifest, and compare the files with its list: names, sizes, digests."""
+    document: dict[str, Any] | None = None
+    with findings.step(MANIFEST, "every file is listed with its SHA-256, and no other is there"):
+        document = parsed(content, str(folder / MANIFEST))
+        files = listed_files(document)
+        for path in sorted(found - set(files) - {MANIFEST, SIGNATURE}):
+            findings.add(path, "is there, but is not listed in the manifest")
+        for path, (sha256, size, _) in files.items():
+            if path not in found:
+                findings.add(path, "is missing")
+                continue
+            same_size = (folder / path).stat().st_size == size
+            if not same_size or file_digest(folder / path) != sha256:
+                findings.add(path, "was changed: its size or SHA-256 is not the listed one")
+    return document
+
+
+def check_signature(
+    folder: Path,
+    content: bytes,
+    found: set[str],
+    public: Ed25519PublicKey | None,
+    findings: Findings,
+) -> None:
+    """Check who signed a manifest, if a key is given; else only that a signature is one."""
+    if SIGNATURE not in found:
+        if public is not None:
+            findings.add(SIGNATURE, "is missing: this bundle is not signed, or no longer")
+        return
+    if (folder / SIGNATURE).stat().st_size != SIGNATURE_BYTES:
+        findings.add(SIGNATURE, f"is no signature: it has not {SIGNATURE_BYTES} bytes")
+    elif public is None:
+        findings.checks.append(
+            f"{SIGNATURE} is there, and was not checked: the publisher's key can (--key)"
+        )
+    else:
+        from dpsynth.bundle.format import fingerprint, problem
+
+        passed = (
+            "the manifest is signed with the key that was given "
+            f"(SHA-256 of the key: {fingerprint(public)})"
+        )
+        with findings.step(SIGNATURE, passed):
+            fault = problem(content, read_plain_bytes(folder / SIGNATURE), public)
+            if fault is not None:
+                findings.add(SIGNATURE, fault)
+
+
+def check_description(
+    document: dict[str, Any], schema: Schema, heading: Heading, findings: Findings
+) -> None:
+    """Hold the manifest to what a release would have written, but for sizes and digests."""
+    with findings.step(MANIFEST, "the manifest describes each file as the schema requires"):
+        for path, (_, _, description) in listed_files(document).items():
+            if description != described(path, schema):
+                findings.add(MANIFEST, f"{path} is described otherwise than the schema requires")
+        expected = heading.to_dict()
+        differing = {
+            key
+            for key in {*document, *expected} - {"resources"}
+            if document.get(key) != expected.get(key)
+        }
+        if differing:
+            findings.add(MANIFEST, f"{len(differing)} entries are missing, unknown or changed")

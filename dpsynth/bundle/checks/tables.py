@@ -1,0 +1,134 @@
+"""Both formats of a bundle's table: allowed cells, the same rows, and no byte beside them.
+
+The rows of the Parquet table are written anew, and nothing of that is kept but two digests. If they
+are those of the files, the CSV table holds the same rows and nothing else, and the Parquet table no
+byte that its rows do not need.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpsynth._util.strict_json import file_digest
+from dpsynth._version import __version__
+from dpsynth.bundle.checks.findings import Findings
+from dpsynth.bundle.format import Heading
+from dpsynth.bundle.format.layout import CSV, MOST_CSV_ROWS, PARQUET
+from dpsynth.encoding import Content, check_table, typed_frames
+from dpsynth.errors import Problem
+from dpsynth.schema import Schema
+from dpsynth.tables import table_digests
+
+_LIBRARY = re.compile(r"parquet-cpp-arrow version ([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})")
+_HIDING = "is not written as a release writes it: something may hide in it"
+
+
+@dataclass(frozen=True)
+class TablePair:
+    """The tables of the bundle in ``folder``; findings go to ``findings``.
+
+    Attributes:
+        folder: of the bundle.
+        found: the files that are there.
+        schema: of the tables.
+        findings: what is found.
+        other_version: whether another dpsynth or another build of its Parquet library may have
+            written them, so that bytes cannot be compared.
+    """
+
+    folder: Path
+    found: set[str]
+    schema: Schema
+    findings: Findings
+    other_version: bool
+
+    def check(self, heading: Heading | None) -> None:
+        """Check every cell of both, that they hold the same, and how they are written."""
+        table = self._cells(PARQUET)
+        if table is None:
+            if CSV in self.found:
+                self._cells(CSV)
+            return
+        findings = self.findings
+        if heading is not None and table.rows != heading.drawing.rows:
+            findings.add(PARQUET, "has another number of rows than the manifest says")
+        if CSV not in self.found and table.rows <= MOST_CSV_ROWS:
+            findings.add(CSV, "is missing")
+        with findings.step(PARQUET):
+            anew = self._anew(heading)
+            if CSV in self.found:
+                self._text(table, anew.get(CSV))
+            if PARQUET in anew:
+                self._typed(anew[PARQUET])
+
+    def _cells(self, path: str) -> Content | None:
+        """Check every cell of one of them; None if one is not as the schema allows."""
+        before = len(self.findings.problems)
+        content = None
+        if path in self.found:
+            with self.findings.step(path, f"every cell of {path} is one that the schema allows"):
+                content, problems = check_table(self.folder / path, self.schema)
+                self.findings.problems += [
+                    Problem(f"{path}: {one.place}", one.message) for one in problems
+                ]
+        return content if len(self.findings.problems) == before else None
+
+    def _anew(self, heading: Heading | None) -> dict[str, str]:
+        """Return the digests of the files that a release would write of the same rows."""
+        if heading is None or heading.writer != __version__:
+            return {}
+        paths = [path for path in (PARQUET, CSV) if path in self.found]
+        frames = typed_frames(self.folder / PARQUET, self.schema)
+        kinds = [Path(path).suffix for path in paths]
+        return dict(zip(paths, table_digests(frames, self.schema, kinds), strict=True))
+
+    def _text(self, table: Content, anew: str | None) -> None:
+        """Compare the text table with the other; cell by cell only to say what differs."""
+        findings = self.findings
+        same = f"{CSV} holds the same {table.rows} rows as {PARQUET}"
+        if anew == file_digest(self.folder / CSV):
+            findings.checks += [f"every cell of {CSV} is one that the schema allows", same]
+            return
+        before = len(findings.problems)
+        text = self._cells(CSV)
+        if text is not None and text != table:
+            findings.add(CSV, f"holds other rows than {PARQUET}")
+        if len(findings.problems) > before:
+            return
+        if anew is not None:
+            findings.add(CSV, _HIDING)
+        else:
+            findings.checks.append(same)
+
+    def _typed(self, anew: str) -> None:
+        """Compare the bytes of the Parquet table, if the library that wrote it is the one here."""
+        findings = self.findings
+        if anew == file_digest(self.folder / PARQUET):
+            findings.checks.append(f"{PARQUET} holds nothing but its rows")
+            return
+        with pq.ParquetFile(self.folder / PARQUET) as file:
+            writer = str(file.metadata.created_by)
+        known = _LIBRARY.fullmatch(writer)
+        if known is None:
+            findings.add(PARQUET, "was written by a program that dpsynth does not use")
+        elif self.other_version:
+            findings.checks.append(
+                f"{PARQUET} may hold bytes that no row needs: it is not written as on this machine"
+            )
+        elif known[1] != pa.cpp_version:
+            findings.add(
+                PARQUET,
+                f"says that pyarrow {known[1]} wrote it; this is {pa.cpp_version}, which cannot "
+                "compare its bytes: install that version, or accept it (--other-version)",
+            )
+        else:
+            findings.add(
+                PARQUET,
+                f"{_HIDING}; if it was made on another kind of machine, accept it "
+                "(--other-version)",
+            )

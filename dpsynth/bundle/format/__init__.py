@@ -1,0 +1,27 @@
+"""The files of a bundle and their documents: names, manifest, figures, audits, signature.
+
+- `about`: what an office says in public about a release: who publishes it, for what, under which
+  licence
+- `audit`: one audit of a training that may be published: it was made on rows that are nobody's
+- `audit_bounds`: what right guesses of an audit refute, computed again where a bundle is written
+  or checked
+- `audit_figures`: figures of a public audit, and how numbers, texts and lists of ``audit.json``
+  are read
+- `audit_observer`: what one attacker of a public audit saw and guessed, as ``audit.json`` holds
+  it
+- `audits`: audits of a run that may be published: they attack the training on rows that are
+  nobody's
+- `contents`: what the documents of a bundle say together: all that its derived files are made
+  from
+- `layout`: the files of a bundle: which there may be, and how the manifest describes and lists
+  them
+- `manifest`: a Data Package v2 document, with dpsynth's own part read strictly
+- `provenance`: how the table of a bundle was drawn: with the run, enough to draw it again
+- `quality`: the quality figures of a table that may be published, because the plan of its fit
+  paid for them
+- `signature`: ed25519 (RFC 8032) over the bytes of its manifest
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,107 @@
+"""The manifest of a bundle: a Data Package v2 document, with dpsynth's own part read strictly."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.strict_json import as_object, check_format, check_keys, file_digest, version_text
+from dpsynth._version import __version__
+from dpsynth.bundle.format.about import About
+from dpsynth.bundle.format.layout import FORMAT, KINDS, VERSION, described, size_key
+from dpsynth.bundle.format.provenance import Drawing
+from dpsynth.errors import ArtifactError, InputError
+from dpsynth.schema import Schema
+
+PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """All of a manifest but its list of files; written without reading any.
+
+    Attributes:
+        schema: public facts of the source.
+        drawing: how the table was drawn.
+        about: what the office says of the release.
+        writer: version of the dpsynth that wrote the bundle.
+    """
+
+    schema: Schema
+    drawing: Drawing
+    about: About
+    writer: str = __version__
+
+    @property
+    def title(self) -> str:
+        """Of the dataset: the office's, or the schema's."""
+        return self.about.title or f"Synthetic table: {self.schema.title or self.schema.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the properties that Data Package v2 knows, and dpsynth's own."""
+        about, schema = self.about, self.schema
+        document = {
+            "$schema": PROFILE,
+            "name": slug(schema.name),
+            "title": self.title,
+            "description": schema.description,
+            "version": about.version,
+            "created": f"{about.date}T00:00:00Z" if about.date else None,
+            "homepage": about.homepage,
+            "keywords": list(about.keywords),
+            "licenses": _licences(about),
+            "contributors": _contributors(about),
+        }
+        own = {"format": FORMAT, "version": VERSION, "writer": self.writer}
+        own |= {"drawing": self.drawing.to_dict(), "about": about.to_dict()}
+        return {key: value for key, value in document.items() if value} | {"dpsynth": own}
+
+    @classmethod
+    def of(cls, document: dict[str, Any], schema: Schema) -> Heading:
+        """Read dpsynth's own part of a manifest strictly.
+
+        Raises:
+            ArtifactError: a key is missing, unknown or of the wrong type.
+        """
+        own = as_object(document.get("dpsynth"), "dpsynth")
+        check_format(own, "dpsynth", FORMAT, VERSION)
+        check_keys(own, "dpsynth", ("format", "version", "writer", "drawing", "about"))
+        writer = version_text(own["writer"], "dpsynth.writer")
+        try:
+            about = About.from_dict(own["about"], "dpsynth.about")
+        except InputError as error:
+            raise ArtifactError(str(error)) from error
+        return cls(schema, Drawing.from_dict(own["drawing"], "dpsynth.drawing"), about, writer)
+
+
+def manifest(folder: Path, heading: Heading) -> dict[str, Any]:
+    """Describe the files of a bundle; the same files give the same document."""
+    resources = []
+    for path in KINDS:
+        if (folder / path).exists():
+            size = {size_key(path): (folder / path).stat().st_size}
+            digest = {"hash": f"sha256:{file_digest(folder / path)}"}
+            resources.append(described(path, heading.schema) | size | digest)
+    return heading.to_dict() | {"resources": resources}
+
+
+def _licences(about: About) -> list[dict[str, str]]:
+    told = {"name": about.licence, "path": about.licence_url}
+    licence = {key: value for key, value in told.items() if value}
+    return [licence] if licence else []
+
+
+def _contributors(about: About) -> list[dict[str, Any]]:
+    if about.publisher is None:
+        return []
+    address = about.contact or ""
+    kind = "path" if address.startswith("http") else "email"
+    told = {"title": about.publisher, "roles": ["publisher"]}
+    return [told | ({kind: address} if address else {})]
+
+
+def slug(name: str) -> str:
+    """Make a name that a data package may have."""
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-") or "table"

@@ -1,0 +1,58 @@
+"""How the table of a bundle was drawn: with the run, enough to draw it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpsynth._util.strict_json import check_keys, names, sha256_text, text, truth, whole
+from dpsynth.errors import ArtifactError
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How the table of a bundle was drawn; with the run, enough to draw it again.
+
+    Attributes:
+        model: the generator's name.
+        run_sha256: digest of the run.
+        rows: number of rows.
+        seed: seed of the sampling; public, and apart from the noise of the fit.
+        condition: the rows were kept to this condition, if any.
+        plain: the rows are independent draws, not spread evenly.
+    """
+
+    model: str
+    run_sha256: str
+    rows: int
+    seed: int
+    condition: str | None = None
+    plain: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the document that the manifest holds under ``dpsynth.drawing``."""
+        return vars(self).copy()
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Drawing:
+        """Read strictly what ``to_dict`` wrote.
+
+        Raises:
+            ArtifactError: a key is missing, unknown or of the wrong type.
+        """
+        check_keys(document, place, names(cls))
+        condition = document["condition"]
+        return cls(
+            model=text(document["model"], f"{place}.model"),
+            run_sha256=sha256_text(document["run_sha256"], f"{place}.run_sha256"),
+            rows=whole(document["rows"], f"{place}.rows", least=1),
+            seed=whole(document["seed"], f"{place}.seed", least=0),
+            condition=None if condition is None else _line(condition, f"{place}.condition"),
+            plain=truth(document["plain"], f"{place}.plain"),
+        )
+
+
+def _line(value: Any, place: str) -> str:
+    if not text(value, place).isprintable():
+        raise ArtifactError(f"{place} has a character that cannot be shown")
+    return str(value)

@@ -1,0 +1,6 @@
+from .decision import decide as decide
+from .decision import disputes as disputes
+from .profile import ColumnProfile as ColumnProfile
+from .profile import Profile as Profile
+from .public_gates import Verdict as Verdict
+from .public_gates import judge as judge

@@ -1,0 +1,223 @@
+"""Public gates: what must hold of a release, judged from artifact and synthetic table alone.
+
+Audits count, as they were made on synthetic rows. Nothing of the source is looked at, so the
+verdicts may be published with the bundle. A gate that does not stop a release informs: whether its
+figure is acceptable is for the office's policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from dpsynth._util.formatting import shown
+from dpsynth.bundle.format import Audits
+from dpsynth.bundle.gates.profile import Profile
+from dpsynth.certificate import Certificate
+from dpsynth.errors import DpsynthError
+from dpsynth.privacy import Event, reserved
+from dpsynth.privacy import epsilon as composed
+
+MOST_EPSILON = 10.0
+NOT_AUDITED = "not audited"
+_NAMED = 5  # failures of audits
+_TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a gate found.
+
+    Attributes:
+        key: by which scripts know the gate.
+        title: what must hold.
+        passed: whether it does.
+        value: the figure that was judged.
+        limit: what it may be at most.
+        reason: why this limit.
+        stops: whether a failed gate stops the release; one that does not informs.
+        detail: names of what was found, if any.
+    """
+
+    key: str
+    title: str
+    passed: bool
+    value: float
+    limit: float
+    reason: str
+    stops: bool = True
+    detail: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the verdict in JSON types."""
+        return asdict(self)
+
+
+def judge(
+    certificate: Certificate,
+    profile: Profile,
+    audits: Audits | None = None,
+    *,
+    measured: bool = False,
+    stamps: Sequence[str] = (),
+    most_epsilon: float = MOST_EPSILON,
+) -> tuple[Verdict, ...]:
+    """Judge a run that is to be released, and the table that was drawn from it.
+
+    Args:
+        certificate: of the run.
+        profile: of the synthetic table.
+        audits: of the run, on synthetic rows; None if none was made.
+        measured: whether the quality figures that the plan paid for go along.
+        stamps: of the run, and reasons why it may not be released.
+        most_epsilon: above this, the page says that epsilon alone promises little.
+    """
+    return (
+        _cells(profile),
+        _rules(profile),
+        _accounted(certificate),
+        _unstamped(certificate, stamps),
+        _audited(audits),
+        *([] if reserved(certificate.events) is None else [_measured(measured)]),
+        _epsilon(certificate, most_epsilon),
+        _alive(profile),
+    )
+
+
+def _cells(profile: Profile) -> Verdict:
+    strange = [column for column in profile.columns if column.strange]
+    cells = profile.rows * len(profile.columns)
+    share = sum(column.strange for column in strange) / cells if cells else 1.0
+    return Verdict(
+        "cells",
+        "Every cell is one that the schema allows",
+        share == 0,
+        share,
+        0.0,
+        "a cell outside the declared types, bounds and categories was not made by the generator",
+        detail=", ".join(column.column.name for column in strange),
+    )
+
+
+def _rules(profile: Profile) -> Verdict:
+    broken = [rule for rule in profile.rules if rule.broken]
+    worst = max((rule.broken / profile.rows for rule in broken), default=0.0)
+    return Verdict(
+        "rules",
+        "Every row keeps the declared rules",
+        worst == 0,
+        worst,
+        0.0,
+        "the share of rows that break the rule most often broken; an impossible record misleads",
+        detail="; ".join(rule.text for rule in broken),
+    )
+
+
+def _accounted(certificate: Certificate) -> Verdict:
+    """Compose the events anew; the stated figure is shown, as the accountant's last digits vary."""
+    stated, limit = certificate.composed_epsilon, certificate.epsilon
+    cost = _composed(certificate.events, certificate.delta)
+    kept = cost is not None and cost <= limit * (1 + 1e-9) and stated <= limit
+    near = cost is not None and abs(cost - stated) <= _TOLERANCE * max(cost, 1e-6)
+    return Verdict(
+        "accounting",
+        "The events of the certificate come to no more epsilon than it states",
+        kept and near,
+        stated,
+        limit,
+        "epsilon is computed again from the noise of every event; a claim must not be smaller",
+    )
+
+
+@lru_cache(maxsize=8)
+def _composed(events: tuple[Event, ...], delta: float) -> float | None:
+    try:
+        return composed(events, delta)
+    except (DpsynthError, ArithmeticError, ValueError, MemoryError):
+        return None
+
+
+def _unstamped(certificate: Certificate, stamps: Sequence[str]) -> Verdict:
+    found = list(stamps)
+    if certificate.ledger is None and "no-ledger" not in found:
+        found.append("no-ledger")
+    return Verdict(
+        "stamps",
+        "The run bears no stamp that forbids its release",
+        not found,
+        float(len(found)),
+        0.0,
+        "a fit without ledger, or with noise that can be drawn again, protects nobody outside",
+        detail=", ".join(found),
+    )
+
+
+def _audited(audits: Audits | None) -> Verdict:
+    """Count what speaks against the run, in all audits; a run without any is only pointed out."""
+    if audits is None:
+        return Verdict(
+            "audit",
+            "The training was attacked on synthetic rows",
+            False,
+            1.0,
+            0.0,
+            "an attack can show that a program does not keep its promise; nobody tried here",
+            stops=False,
+            detail=NOT_AUDITED,
+        )
+    failures = [
+        f"audit {place}: {shown(failure)}"
+        for place, one in enumerate(audits.audits, start=1)
+        for failure in one.failures
+    ]
+    more = [f"{len(failures) - _NAMED} more"] if len(failures) > _NAMED else []
+    return Verdict(
+        "audit",
+        "No audit on synthetic rows refutes the claim, and the audits' controls worked",
+        not failures,
+        float(len(failures)),
+        0.0,
+        "a refuted claim is none, and an attack that misses a planted leak shows nothing",
+        detail="; ".join([*failures[:_NAMED], *more]),
+    )
+
+
+def _measured(measured: bool) -> Verdict:
+    """Ask for the figures wherever they were paid for: that they are absent could tell of a row."""
+    return Verdict(
+        "quality",
+        "The quality figures that the budget paid for are published",
+        measured,
+        float(not measured),
+        0.0,
+        "figures that are there or not as rows have it would tell of the rows, and nobody paid",
+        detail="" if measured else "not published",
+    )
+
+
+def _epsilon(certificate: Certificate, most: float) -> Verdict:
+    return Verdict(
+        "epsilon",
+        f"Epsilon is at most {most:g}",
+        certificate.epsilon <= most,
+        certificate.epsilon,
+        most,
+        "above it the bound alone promises next to nothing; the office's policy decides",
+        stops=False,
+    )
+
+
+def _alive(profile: Profile) -> Verdict:
+    constant = [column.column.name for column in profile.columns if column.constant]
+    return Verdict(
+        "constant",
+        "No column holds one value only where the schema declares several",
+        not constant,
+        float(len(constant)),
+        0.0,
+        "such a column tells nothing; rare values may have drowned in the noise",
+        stops=False,
+        detail=", ".join(constant),
+    )

@@ -1,0 +1,18 @@
+"""What people read in a bundle: the report, the card, the Croissant document, the assessment.
+
+- `audit_cards`: audits as the public page shows them: a card each, figures rounded to the careful
+  side
+- `card`: what the table and its model are for, and what they are not for, for people and hubs
+- `croissant`: the tables of a bundle for machine-learning tools
+- `data_dictionary`: a column of a synthetic table in words: kind, unit, bounds, and what its
+  values are like
+- `impact_assessment`: a paragraph for a data protection impact assessment, from a certificate
+  alone
+- `limits`: what whoever uses a synthetic table has to know of its limits, in sentences for every
+  document
+- `report`: the page of a bundle for those who receive it and those whose data are behind it
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

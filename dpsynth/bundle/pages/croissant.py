@@ -1,0 +1,194 @@
+"""croissant.json: the tables of a bundle for machine-learning tools.
+
+MLCommons Croissant 1.0 (a JSON-LD vocabulary over schema.org), with the properties of its
+responsible-AI extension (RAI 1.0) that can be told from public documents. Categories with labels
+are enumerations, which the columns refer to. Nothing in it is computed from data but the SHA-256
+of the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpsynth.bundle.format import Heading, slug
+from dpsynth.bundle.format.layout import CSV, PARQUET
+from dpsynth.bundle.pages.limits import collected, limits_of, personal
+from dpsynth.certificate import Certificate
+from dpsynth.schema import Column, category_value, unit_of
+
+CONFORMS_TO = ("http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0")
+ROWS = "rows"  # name of the record set
+_FORMATS = {PARQUET: "application/x-parquet", CSV: "text/csv"}
+_TYPES = {
+    "integer": "sc:Integer",
+    "year": "sc:Integer",
+    "number": "sc:Float",
+    "boolean": "sc:Boolean",
+    "string": "sc:Text",
+    "date": "sc:Date",
+    "datetime": "sc:DateTime",
+}
+_NAMES = (  # of Croissant that stand for a property of its own vocabulary
+    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
+    *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
+    *("path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "sc": "https://schema.org/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+} | {name: f"cr:{name}" for name in _NAMES}
+
+
+def croissant(
+    heading: Heading, certificate: Certificate, files: Mapping[str, str]
+) -> dict[str, Any]:
+    """Describe the tables of a bundle.
+
+    Args:
+        heading: of its manifest.
+        certificate: of the run.
+        files: SHA-256 of each table in the bundle, by path.
+    """
+    schema, about = heading.schema, heading.about
+    document: dict[str, Any] = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": list(CONFORMS_TO),
+        "name": slug(schema.name),
+        "alternateName": heading.title,
+        "description": schema.description or heading.title,
+        "license": about.licence_url or about.licence,
+        "url": about.homepage,
+        "version": about.version,
+        "datePublished": about.date,
+        "citeAs": about.citation,
+        "keywords": list(about.keywords),
+        "publisher": _organisation(heading),
+        "creator": _organisation(heading),
+        "isLiveDataset": False,
+        "rai:dataCollection": collected(heading.drawing),
+        "rai:dataCollectionType": "Others",
+        "rai:dataUseCases": about.intended_use,
+        "rai:dataLimitations": " ".join(limits_of(heading)),
+        "rai:dataBiases": "A rare value, and with it a small group of people, is reproduced less "
+        "faithfully than a common one; biases of the source are reproduced with the rest.",
+        "rai:personalSensitiveInformation": personal(certificate),
+    }
+    kept = {key: value for key, value in document.items() if value not in (None, [], "")}
+    ids = _ids(schema.modelled)
+    enumerations = [
+        _enumeration(column, ids[column.name]) for column in schema.modelled if column.labels
+    ]
+    return kept | {
+        "distribution": [_file(path, sha256) for path, sha256 in files.items()],
+        "recordSet": [_rows(heading, ids), *enumerations],
+    }
+
+
+def _organisation(heading: Heading) -> dict[str, str] | None:
+    about = heading.about
+    if about.publisher is None:
+        return None
+    told = {"@type": "sc:Organization", "name": about.publisher}
+    address = about.contact or ""
+    if address:
+        told["url" if address.startswith("http") else "email"] = address
+    return told
+
+
+def _file(path: str, sha256: str) -> dict[str, str]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": path.rpartition("/")[2],
+        "name": path.rpartition("/")[2],
+        "contentUrl": path,
+        "encodingFormat": _FORMATS[path],
+        "sha256": sha256,
+    }
+
+
+def _ids(columns: Sequence[Column]) -> dict[str, str]:
+    """Name each column in a way that an identifier may: no blanks, none twice.
+
+    mlcroissant refuses identifiers with blanks, escaped or not. The name itself is told as it is.
+    """
+    ids: dict[str, str] = {}
+    for place, column in enumerate(columns, 1):
+        plain = re.sub(r"[^\w.-]+", "_", column.name)
+        taken = plain != column.name and plain in {*ids.values(), *(c.name for c in columns)}
+        ids[column.name] = f"{plain}~{place}" if taken else plain
+    return ids
+
+
+def _rows(heading: Heading, ids: Mapping[str, str]) -> dict[str, Any]:
+    fields = [_field(column, ids[column.name]) for column in heading.schema.modelled]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": ROWS,
+        "name": ROWS,
+        "description": f"{heading.drawing.rows} synthetic rows; each stands alone.",
+        "field": fields,
+    }
+
+
+def _field(column: Column, name: str) -> dict[str, Any]:
+    """Describe a column; it is read from the Parquet file, which has types."""
+    words = [column.title or column.name, column.description]
+    if column.ucum:
+        words.append(f"Unit: {unit_of(column) or 'none'} (UCUM {column.ucum})")
+    if not column.required:
+        words.append("May be missing")
+    field: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": f"{ROWS}/{name}",
+        "name": column.name,
+        "description": ". ".join(word.rstrip(".") for word in words if word) + ".",
+        "dataType": _TYPES[column.type],
+        "source": {
+            "fileObject": {"@id": PARQUET.rpartition("/")[2]},
+            "extract": {"column": column.name},
+        },
+    }
+    if column.labels:
+        field["references"] = {"field": {"@id": f"{_values_of(name)}/value"}}
+    return field
+
+
+def _values_of(name: str) -> str:
+    return f"{name}-values"
+
+
+def _enumeration(column: Column, identifier: str) -> dict[str, Any]:
+    """List the values of a column, each with its label."""
+    name = _values_of(identifier)
+    typed = _TYPES[column.type]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": f"What the values of {column.name} mean.",
+        "dataType": "sc:Enumeration",
+        "key": {"@id": f"{name}/value"},
+        "field": [
+            {"@type": "cr:Field", "@id": f"{name}/value", "name": "value", "dataType": typed},
+            {"@type": "cr:Field", "@id": f"{name}/label", "name": "label", "dataType": "sc:Text"},
+        ],
+        "data": [
+            {
+                f"{name}/value": category_value(column, text),
+                f"{name}/label": column.labels.get(text, text),
+            }
+            for text in column.levels
+        ],
+    }

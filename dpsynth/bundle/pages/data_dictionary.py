@@ -1,0 +1,91 @@
+"""A column of a synthetic table in words: kind, unit, bounds, and what its values are like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from dpsynth._util.formatting import percent, quantity
+from dpsynth.bundle.gates import ColumnProfile
+from dpsynth.schema import Bound, Column, unit_of
+
+_ROLES = {
+    "target": "to be predicted",
+    "sensitive": "sensitive",
+    "quasi_identifier": "could help to recognise a person",
+    "group": "divides people into groups",
+    "time": "time",
+    "event": "event",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of a data dictionary."""
+
+    name: str
+    value: str
+
+
+def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
+    """List what is declared of a column, and what its synthetic values are like."""
+    column, unit = profile.column, unit_of(profile.column)
+    facts = []
+    if unit:
+        facts.append(Fact("Unit", unit))
+    if column.minimum is not None and column.maximum is not None:
+        ends = _bound(column.minimum, column), _bound(column.maximum, column)
+        facts.append(Fact("Bounds", " to ".join(ends)))
+    if column.is_categorical and column.type != "boolean":
+        facts.append(Fact("Categories", f"{len(column.levels)} declared"))
+    if column.codes is not None:
+        facts.append(Fact("Codes", f"{column.codes.system}, by {column.codes.rollup}"))
+    if column.bounds_basis is not None:
+        facts.append(Fact("Why these", column.bounds_basis))
+    if roles := [words for role, words in _ROLES.items() if role in column.roles]:
+        facts.append(Fact("Role", ", ".join(roles)))
+    facts.append(Fact("Missing", _missing(profile)))
+    if profile.mean is not None:
+        facts.append(Fact("Mean", quantity(profile.mean)))
+    if profile.five:
+        low, first, median, third, high = profile.five
+        facts.append(Fact("Median", median))
+        facts.append(Fact("Middle half", f"{first} to {third}"))
+        facts.append(Fact("Least and largest", f"{low}, {high}"))
+    return tuple(facts)
+
+
+def summary_of(profile: ColumnProfile) -> str:
+    """Say in a few words what the values are like."""
+    if profile.constant:
+        return "one value only"
+    if not profile.distinct:
+        return "no values"
+    if profile.five:
+        unit = unit_of(profile.column)
+        low, first, median, third, high = profile.five
+        words = f"median {median}{' ' + unit if unit else ''}"
+        return f"{words}, middle half {first} to {third}"
+    most = max(profile.bins, key=lambda one: one.rows)
+    share = percent(most.rows / profile.rows)
+    values = "1 value" if profile.distinct == 1 else f"{profile.distinct} values"
+    return f"{values}, most often {most.label} ({share})"
+
+
+def _missing(profile: ColumnProfile) -> str:
+    if profile.column.required:
+        return "never, by declaration"
+    return percent(profile.missing / profile.rows)
+
+
+def _bound(bound: Bound, column: Column) -> str:
+    """Write a bound in full, as the figures beside it are."""
+    if isinstance(bound, datetime):
+        return bound.isoformat(sep=" ", timespec="minutes")
+    if isinstance(bound, date):
+        return bound.isoformat()
+    if column.type == "year":
+        return str(bound)
+    text = f"{Decimal(repr(bound)):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

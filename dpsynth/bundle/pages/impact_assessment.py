@@ -1,0 +1,140 @@
+"""A paragraph for a data protection impact assessment, from a certificate alone.
+
+It states the measures that the program took, in the words of GDPR Article 35 (7) and of Recital 26,
+and leaves in brackets what only the office knows. It is no assessment, and says so.
+"""
+
+from __future__ import annotations
+
+from dpsynth._util.formatting import figure, figure_at_most, percent_at_most, shown
+from dpsynth.bundle.format import Audits
+from dpsynth.certificate import Certificate, Charge, for_person, largest_posterior
+from dpsynth.privacy import counted_of, counted_several, source_unit, whom
+from dpsynth.schema import Schema
+
+_PRIOR = 0.5
+
+
+def dpia_paragraph(
+    schema: Schema, certificate: Certificate, audits: Audits | None = None
+) -> tuple[str, ...]:
+    """Write the paragraph, as its sentences' groups: processing, measures, evidence, what is left.
+
+    Args:
+        schema: public facts of the source.
+        certificate: of the run.
+        audits: public audits of the run, if any.
+    """
+    return (
+        _processing(schema, certificate),
+        _measures(certificate),
+        _ledger(certificate),
+        _evidence(certificate, audits),
+        _left(certificate),
+    )
+
+
+def _processing(schema: Schema, certificate: Certificate) -> str:
+    unit = certificate.unit
+    table = shown(schema.title or schema.name)
+    named = unit.person is not None and unit.max_units == 1
+    people = counted_several(unit) if named else "those whom the rows describe"
+    who = (
+        f"{people}, told apart by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
+        "each are used"
+        if unit.name
+        else "those whom the rows describe; each row counts as a person"
+    )
+    if unit.max_units > 1:
+        who += f"; {whom(unit)} is taken to have at most {unit.max_units} of these"
+    return (
+        f"Processing. From the table '{table}' (health data, GDPR Article 9) a generator "
+        f"(model {certificate.model}) is trained, and from the generator alone a synthetic table "
+        f"is drawn for [purpose]. The persons concerned are {who}. {len(schema.modelled)} columns "
+        "with publicly declared bounds and categories are modelled; of all others, only those "
+        "that name persons or order their rows are used, and nothing is learned from them. The "
+        "quality of the table and attacks on it are judged inside the office, on real rows [if so: "
+        "of which some are held out of the training]. The legal basis of the training is [Article "
+        "6 and Article 9 (2), and national law]."
+    )
+
+
+def _measures(certificate: Certificate) -> str:
+    unit = certificate.unit
+    posterior = percent_at_most(
+        largest_posterior(_PRIOR, *unit.cost(certificate.composed_epsilon, certificate.delta))
+    )
+    protected = source_unit(unit) + (" with all rows" if unit.name else "")
+    events = ", ".join(event.name for event in certificate.events)
+    bound = posterior if posterior.startswith("all") else f"at most {posterior}"
+    return (
+        "Measures. The training satisfies differential privacy with epsilon "
+        f"{figure_at_most(certificate.epsilon)} and delta {figure(certificate.delta)}, for adding "
+        f"or removing one {protected}{for_person(certificate)}. The mechanisms that see records "
+        f"({events}) were planned with their noise before the records were opened, and come to "
+        "epsilon "
+        f"{figure_at_most(certificate.composed_epsilon)} together. Somebody who knows all other "
+        "records, and holds the presence of a given one for as likely as not, may come to hold it "
+        f"for {bound} likely. So what the presence of a person adds to singling out, linkability "
+        "and inference (the risks that Opinion 05/2014 of the Article 29 Working Party names) is "
+        "bounded for every attack, not for a list of attacks that were tried. For what a record "
+        "says of somebody who is known to be in the data, epsilon counts twice."
+    )
+
+
+def _ledger(certificate: Certificate) -> str:
+    charge = certificate.ledger
+    if charge is None:
+        return "Accountability. No ledger was charged: the run cannot be released."
+    fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
+    policy = "a policy of the office" if charge.policy else "no policy"
+    return (
+        f"Accountability. A ledger counts every fit on dataset '{shown(charge.dataset)}': {fits} "
+        f"when this was certified, with epsilon {figure_at_most(charge.epsilon_total)} in all for "
+        f"each {counted_of(certificate.unit)}, under {policy}{_of_all(charge)}. Its entries are "
+        "chained by hashes, and the certificate holds its seal."
+    )
+
+
+def _of_all(charge: Charge) -> str:
+    """Bound what all fits together tell; one fit alone was bounded among the measures."""
+    if charge.fits == 1:
+        return ""
+    most = percent_at_most(
+        largest_posterior(_PRIOR, charge.epsilon_total, min(1.0, charge.delta_total))
+    )
+    bound = most if most.startswith("all") else f"at most {most}"
+    return (
+        f"; whoever sees the results of all of them may come to hold a presence for {bound} likely"
+    )
+
+
+def _evidence(certificate: Certificate, audits: Audits | None) -> str:
+    told = "; ".join(
+        f"gate '{one.gate}' was overridden by {shown(one.by)}: "
+        f"{shown(one.reason).strip().removesuffix('.')}"
+        for one in certificate.overrides
+    )
+    overridden = f" Overrides: {told}." if told else ""
+    if audits is None:
+        return (
+            "Evidence. The training was not attacked before the release; the bound above needs no "
+            f"attack to hold, an attack can show that a program does not keep it.{overridden}"
+        )
+    failures = sum(len(one.failures) for one in audits.audits)
+    found = "none refuted the bound" if not failures else f"{failures} of their checks failed"
+    count = "1 audit" if len(audits.audits) == 1 else f"{len(audits.audits)} audits"
+    return (
+        f"Evidence. {count} with planted canaries attacked the training; {found}. Audits on real "
+        f"records, if any, are internal and not part of this text.{overridden}"
+    )
+
+
+def _left(certificate: Certificate) -> str:
+    return (
+        "Residual risk. What holds for the population at large can be inferred about anyone, in "
+        "the data or not. The decision to publish and the choice among several fits are not "
+        "covered by the bound, nor is the correctness of the source. Until [the controller] has "
+        "assessed whether identification by means reasonably likely to be used is possible "
+        "(Recital 26), the synthetic table is to be treated as personal data."
+    )

@@ -1,0 +1,208 @@
+"""report.html: the page of a bundle for those who receive it and those whose data are behind it.
+
+A pure function of public things: the schema, the certificate, a profile of the synthetic table, the
+verdicts of public gates, what the office says of it, quality figures if the plan paid for them, and
+audits on synthetic rows if any were made. The same inputs give the same bytes; there is no clock
+and no machine in it. One file, without script, which asks no network for anything. Every text that
+a person wrote is escaped, set apart from its surroundings, and rid of invisible characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from dpsynth._util import svg
+from dpsynth._util.formatting import (
+    figure,
+    figure_at_most,
+    one_in,
+    percent,
+    percent_at_least,
+    percent_at_most,
+    shown,
+)
+from dpsynth._util.html import environment
+from dpsynth.bundle.format import Contents, Quality, audits_digest
+from dpsynth.bundle.gates import ColumnProfile, Profile, Verdict
+from dpsynth.bundle.gates.public_gates import NOT_AUDITED
+from dpsynth.bundle.pages.audit_cards import audit_cards
+from dpsynth.bundle.pages.data_dictionary import Fact, facts_of, summary_of
+from dpsynth.certificate import (
+    BudgetLine,
+    budget_lines,
+    for_person,
+    protected,
+    readings,
+    what_it_is_not,
+)
+from dpsynth.models.descriptions import MODELS
+from dpsynth.privacy import counted_several, reserved, short_of, source_unit, units_of, whom
+from dpsynth.schema import kind_of
+
+_MOST_BARS = 12  # of a picture of categories; the table beside it has more
+_SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
+
+
+@dataclass(frozen=True)
+class _Card:
+    """A column of the data dictionary."""
+
+    key: str
+    profile: ColumnProfile
+    kind: str
+    summary: str
+    facts: tuple[Fact, ...]
+    picture: Markup
+    left_out: int
+
+
+def public_page(
+    contents: Contents, profile: Profile, verdicts: Sequence[Verdict], *, table_sha256: str
+) -> str:
+    """Return the public page of a bundle as HTML.
+
+    Args:
+        contents: the documents of the bundle.
+        profile: of the synthetic table.
+        verdicts: of the public gates.
+        table_sha256: of the table as Parquet, in hex.
+    """
+    heading, certificate = contents.heading, contents.certificate
+    quality, audits = contents.quality, contents.audits
+    lines = budget_lines(certificate, quality=quality is not None)
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            version=heading.writer,
+            schema=heading.schema,
+            about=heading.about,
+            title=heading.about.title or heading.schema.title or heading.schema.name,
+            certificate=certificate,
+            profile=profile,
+            verdicts=verdicts,
+            overridden={one.gate: one for one in certificate.overrides},
+            drawing=heading.drawing,
+            model=MODELS.get(heading.drawing.model, "a generator"),
+            table_sha256=table_sha256,
+            quality=quality,
+            audits=None if audits is None else audit_cards(audits),
+            audits_sha256=None if audits is None else audits_digest(audits),
+            reserved=reserved(certificate.events) is not None,
+            readings=readings(certificate),
+            protected=protected(certificate.unit),
+            what_it_is_not=what_it_is_not(),
+            lines=lines,
+            budget_picture=_budget_picture(lines),
+            cards=[_card(place, one) for place, one in enumerate(profile.columns, start=1)],
+            distances=None if quality is None else _distances(quality),
+            agreements=() if quality is None else _agreements(quality),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    made = environment(__package__)
+    made.filters |= {
+        "figure": figure,
+        "percent": lambda share: _unbroken(percent(share)),
+        "at_least": lambda share: _unbroken(percent_at_least(share)),
+        "bound": figure_at_most,
+        "at_most": lambda share: _unbroken(percent_at_most(share)),
+        "unbroken": _unbroken,
+        "one_in": one_in,
+        "sentence": _sentence,
+    }
+    words = (counted_several, for_person, short_of, source_unit, units_of, whom)
+    made.globals |= {word.__name__: word for word in words}
+    made.globals |= {
+        "hundred": svg.hundred,
+        "found": lambda verdict: _judged(verdict, verdict.value),
+        "word": _word,
+        "limit": lambda verdict: _judged(verdict, verdict.limit),
+    }
+    return made
+
+
+def _sentence(text: str) -> str:
+    """Begin with a capital, end with a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def _unbroken(text: str) -> Markup:
+    """Keep the sign of per cent beside its number."""
+    return Markup("&nbsp;%").join(shown(part) for part in text.split(" %"))
+
+
+def _word(verdict: Verdict) -> str:
+    """Say in a word or two what a check came to."""
+    if verdict.passed:
+        return "passed"
+    if verdict.detail == NOT_AUDITED:
+        return NOT_AUDITED
+    return "failed" if verdict.stops else "beyond its limit"
+
+
+def _judged(verdict: Verdict, value: float) -> str:
+    return _unbroken(percent(value)) if verdict.key in _SHARES else figure(value)
+
+
+def _budget_picture(lines: Sequence[BudgetLine]) -> Markup:
+    rows = [(line.name, line.share, percent(line.share)) for line in lines]
+    return svg.shares_of("budget-picture", "Part of the privacy budget that each event has", rows)
+
+
+def _card(place: int, profile: ColumnProfile) -> _Card:
+    key, column = f"column-{place}", profile.column
+    bins, left_out = profile.bins, 0
+    if column.is_categorical:
+        if len(bins) > _MOST_BARS:
+            bins = tuple(sorted(bins, key=lambda one: -one.rows)[:_MOST_BARS])
+            left_out = len(profile.bins) - len(bins)
+        rows = [(b.label, b.rows / profile.rows, percent(b.rows / profile.rows)) for b in bins]
+        picture = svg.shares_of(f"{key}-picture", f"Shares of the values of {column.name}", rows)
+    elif profile.five:
+        title = (
+            f"Distribution of {column.name} in {len(bins)} ranges from {profile.five[0]} to "
+            f"{profile.five[-1]}"
+        )
+        shares = [one.rows / profile.rows for one in bins]
+        ends = bins[0].label.split(" to ")[0], bins[-1].label.split(" to ")[-1]
+        picture = svg.histogram(f"{key}-picture", title, shares, *ends)
+    else:
+        picture = Markup("")
+    return _Card(
+        key=key,
+        profile=profile,
+        kind=kind_of(column),
+        summary=summary_of(profile),
+        facts=facts_of(profile),
+        picture=picture,
+        left_out=left_out,
+    )
+
+
+def _distances(quality: Quality) -> Markup:
+    """Draw the distance of each column, on one scale."""
+    rows = [(one.column, one.tvd, one.low, one.high, figure(one.tvd)) for one in quality.columns]
+    most = max([one.high for one in quality.columns] + [0.1])
+    title = f"Distance of each column to the source, with its interval, from 0 to {figure(most)}"
+    return svg.intervals("distances-picture", title, rows, most)
+
+
+def _agreements(quality: Quality) -> list[Markup]:
+    """Draw the calibration of each target's class."""
+    return [
+        svg.agreement(
+            f"target-{place}",
+            f"Predicted and observed chance of {one.target} being {one.class_}",
+            [(point.predicted, point.observed) for point in one.calibration],
+        )
+        for place, one in enumerate(quality.targets, start=1)
+    ]

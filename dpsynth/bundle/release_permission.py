@@ -1,0 +1,81 @@
+"""Permission to release a run: from the ledger that charged it, and entered there.
+
+A release reads no row; it asks the office's ledger, which holds none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsynth.errors import BudgetError, InputError
+from dpsynth.ledger import Book, Measured, enter_release, permit, required_gates
+from dpsynth.synthesis import Run
+
+
+@dataclass(frozen=True)
+class Permission:
+    """A run that may be released, and the ledger that says so.
+
+    ``gates`` are those that the office's policy requires a release to pass.
+    """
+
+    book: Book
+    entry: str
+    measured: Measured | None
+    gates: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Run, book: Book | None) -> Permission:
+        """Ask the ledger that charged a run; by default the one at hand.
+
+        Raises:
+            BudgetError: that ledger is not at hand, or does not allow the release.
+        """
+        book = ledger_of(run, book)
+        entry = permit(book, run)
+        return cls(book, entry.id, entry.measured, required_gates(book, entry))
+
+    def figures(self, place: str, table: str, sha256: str) -> None:
+        """Refuse quality figures that are not those which the ledger saw being paid for.
+
+        Args:
+            place: of the file, for the message.
+            table: SHA-256 of the table that they are about.
+            sha256: of the file.
+
+        Raises:
+            BudgetError: the ledger knows of no such figures.
+        """
+        paid = self.measured
+        if paid is None or (paid.table, paid.figures) != (table, sha256):
+            raise BudgetError(
+                f"{place} holds figures that ledger {self.book.place} did not see being paid for: "
+                "they were changed, or measured with another copy of the ledger; take it away"
+            )
+
+    def enter(self, manifest: str) -> None:
+        """Record that a bundle is written; ``manifest`` is the SHA-256 of its manifest."""
+        enter_release(self.book, self.entry, manifest)
+
+
+def ledger_of(run: Run, book: Book | None) -> Book:
+    """Return the ledger that charged a run; by default the one at hand is tried.
+
+    Raises:
+        BudgetError: no ledger charged it, or that ledger is not at hand.
+    """
+    if run.certificate is None or run.certificate["ledger"] is None:
+        raise BudgetError("no ledger charged this run; fit again with one")
+    wanted = run.certificate["ledger"]["id"]
+    where = "there is none here"
+    try:
+        book = book or Book.existing()
+    except InputError as error:
+        where = str(error)
+    if book is None or book.id != wanted:
+        where = where if book is None else f"{book.place} is another"
+        raise BudgetError(
+            f"ledger {wanted} charged this run and decides on its release, and {where}; set "
+            "DPSYNTH_LEDGER to it"
+        )
+    return book

@@ -1,0 +1,245 @@
+"""Release: from a run to a bundle that may leave the office.
+
+Nothing but the run is read, and a table drawn from it if one is named. The bundle is built under
+a temporary name, verified there, and only then gets its own: a bundle on disk is a verified one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpsynth._util.strict_json import file_digest, written
+from dpsynth.bundle.derived import Derived, profile_of
+from dpsynth.bundle.format import (
+    About,
+    Audits,
+    Contents,
+    Drawing,
+    Heading,
+    Quality,
+    quality_digest,
+    read_audits,
+    read_quality,
+)
+from dpsynth.bundle.format.layout import (
+    AUDIT,
+    CSV,
+    MANIFEST,
+    MOST_CSV_ROWS,
+    PARQUET,
+    PRIVACY,
+    QUALITY,
+    SCHEMA,
+)
+from dpsynth.bundle.format.manifest import manifest
+from dpsynth.bundle.gates import decide, judge
+from dpsynth.bundle.release_permission import Permission
+from dpsynth.bundle.verifier import verify
+from dpsynth.certificate import Certificate, Override
+from dpsynth.encoding import typed_frames
+from dpsynth.errors import ArtifactError, GateError, InputError
+from dpsynth.files import atomic_folder, check_vacant, claimed
+from dpsynth.privacy.plan_variants import STAMP
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, Sample, read_samples, run_digest
+from dpsynth.tables import check_file, table_kind, write_table
+
+if TYPE_CHECKING:
+    from dpsynth.ledger import Book
+
+
+def release(
+    run_folder: str | Path,
+    bundle: str | Path,
+    *,
+    table: str | Path | None = None,
+    rows: int | None = None,
+    seed: int | None = None,
+    about: About | None = None,
+    override: Override | None = None,
+    ledger: Book | None = None,
+) -> Path:
+    """Write a bundle: the synthetic table, its schema, the certificate, a page, the manifest.
+
+    The ledger that charged the run has to be at hand: it says whether this is the run that was paid
+    for, its policy decides, and the release is entered there. Quality figures that the plan paid
+    for go along, if ``quality.json`` beside the run holds them, and so do the audits on synthetic
+    rows of ``audit.json``; of an internal audit nothing does.
+
+    Args:
+        run_folder: the run.
+        bundle: the folder to make; it must not exist.
+        table: release this table, drawn from the run and recorded there; else one is drawn.
+        rows: rows to draw; default: the schema's public number.
+        seed: seed of the sampling; default: a fresh one. Either way it is public, and recorded.
+        about: what the office says in public of the release; default: nothing.
+        override: who answers for public gates that stop it, and why; goes into the certificate.
+        ledger: the ledger that charged the run; default: the default ledger.
+
+    Returns:
+        The bundle's folder. The same run, seed, words and versions give the same bytes.
+
+    Raises:
+        ArtifactError: the run is damaged.
+        GateError: the run is stamped as one that may not be released, the table is not one that
+            was drawn from it, the quality figures are about another table or were not paid for, the
+            audits are not this run's, internal or inconsistent, or a public gate failed.
+        BudgetError: the ledger's policy does not allow it, or requires a gate that is unknown.
+        InputError: the bundle exists or cannot be written, rows or seed are out of range, or there
+            is nothing to override.
+    """
+    check_vacant(bundle)
+    run_folder = Path(run_folder)
+    run = Run.load(run_folder)
+    certificate = _releasable(run)
+    permission = Permission.of(run, ledger)
+    if table is not None and (rows is not None or seed is not None):
+        raise InputError("a table is released as it is: give either a table, or rows and seed")
+    with claimed(bundle), atomic_folder(bundle) as temporary:
+        (temporary / "data").mkdir()
+        if table is None:
+            drawn = _draw(run, temporary / PARQUET, rows, seed)
+        else:
+            drawn = _take(run, run_folder, Path(table), temporary)
+        if drawn.rows <= MOST_CSV_ROWS and not (temporary / CSV).exists():
+            write_table(typed_frames(temporary / PARQUET, run.schema), temporary / CSV, run.schema)
+        drawing = Drawing(
+            run.model,
+            run_digest(run_folder),
+            rows=drawn.rows,
+            seed=drawn.seed,
+            condition=drawn.condition,
+            plain=drawn.plain,
+        )
+        contents = Contents(
+            Heading(run.schema, drawing, about or About()),
+            certificate,
+            _paid_quality(run_folder, run.schema, certificate, drawn, permission),
+            _own_audits(run_folder, certificate, drawing),
+        )
+        _write(temporary, contents, permission.gates, override)
+        verify(temporary)
+        permission.enter(file_digest(temporary / MANIFEST))
+    return Path(bundle)
+
+
+def _write(
+    folder: Path, contents: Contents, gates: Sequence[str], override: Override | None
+) -> None:
+    """Let the gates decide, then write every document beside the tables in ``folder``.
+
+    Raises:
+        GateError: one stops the release.
+    """
+    profile = profile_of(folder, contents.heading.schema)
+    verdicts = judge(
+        contents.certificate,
+        profile,
+        contents.audits,
+        measured=contents.quality is not None,
+    )
+    overrides = decide(verdicts, gates, override)
+    contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
+    (folder / SCHEMA).write_bytes(written(contents.heading.schema.to_dict()))
+    (folder / PRIVACY).write_bytes(written(contents.certificate.to_dict()))
+    if contents.quality is not None:
+        (folder / QUALITY).write_bytes(written(contents.quality.to_dict()))
+    if contents.audits is not None:
+        (folder / AUDIT).write_bytes(written(contents.audits.to_dict()))
+    for path, content in Derived.of(folder, contents, profile).files.items():
+        (folder / path).write_bytes(content)
+    (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading)))
+
+
+def _releasable(run: Run) -> Certificate:
+    """Return the certificate of a run; refuse one whose guarantee does not hold for the outside."""
+    if run.certificate is None or STAMP in run.stamps:
+        raise GateError(
+            f"the run is stamped {STAMP}: it was fitted without privacy and can never be released; "
+            "fit again under a budget"
+        )
+    stamps = list(run.stamps)
+    if run.certificate["ledger"] is None and "no-ledger" not in stamps:
+        stamps.append("no-ledger")
+    if stamps:
+        raise GateError(
+            f"the run is stamped {', '.join(stamps)} and may not be released; fit again with a "
+            "ledger and the operating system's randomness"
+        )
+    return Certificate.from_dict(run.certificate)
+
+
+def _draw(run: Run, path: Path, rows: int | None, seed: int | None) -> Sample:
+    """Draw a table from the run into a Parquet file."""
+    from dpsynth._util.seeds import check_seed, fresh_seed
+    from dpsynth.synthesis import default_rows, sample_frames
+
+    wanted = default_rows(run) if rows is None else rows
+    chosen = fresh_seed() if seed is None else seed
+    check_seed(chosen)
+    write_table(sample_frames(run, wanted, chosen), path, run.schema)
+    return Sample(path.name, file_digest(path), wanted, chosen, condition=None, plain=False)
+
+
+def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
+    """Copy a table that was drawn earlier; write it as Parquet too if it is text."""
+    kind = table_kind(table)
+    check_file(table)
+    copy = folder / {".parquet": PARQUET, ".csv": CSV}.get(kind, f"data/copy{kind}")
+    shutil.copyfile(table, copy)
+    sha256 = file_digest(copy)  # of the copy: the original may change meanwhile
+    recorded = [sample for sample in read_samples(run_folder) if sample.sha256 == sha256]
+    if not recorded:
+        raise GateError(
+            f"{table} is not recorded in {run_folder}/samples.json as drawn from this run, or was "
+            "changed since; draw it again by `dpsynth sample`"
+        )
+    if kind != ".parquet":
+        write_table(typed_frames(copy, run.schema), folder / PARQUET, run.schema)
+        if kind != ".csv" or recorded[-1].rows > MOST_CSV_ROWS:
+            copy.unlink()
+    return recorded[-1]
+
+
+def _paid_quality(
+    run_folder: Path,
+    schema: Schema,
+    certificate: Certificate,
+    drawn: Sample,
+    permission: Permission,
+) -> Quality | None:
+    """Read the quality figures beside the run, if any; refuse them if they are not this table's."""
+    quality = read_quality(run_folder)
+    if quality is None:
+        return None
+    place = f"{run_folder}/{QUALITY}"
+    if quality.table_sha256 != drawn.sha256:
+        raise GateError(
+            f"{place} holds the figures of another table; release the one that was measured "
+            "(--table), or take the file away"
+        )
+    if problems := quality.problems(schema, certificate, drawn.rows):
+        raise GateError(f"{place}: {problems[0]}; it cannot be published")
+    permission.figures(place, drawn.sha256, quality_digest(quality))
+    return quality
+
+
+def _own_audits(run_folder: Path, certificate: Certificate, drawing: Drawing) -> Audits | None:
+    """Read the public audits beside the run, if any; refuse what is not about this run."""
+    remedy = "take the file away, and audit the run again (dpsynth audit)"
+    try:
+        audits = read_audits(run_folder)
+    except ArtifactError as error:
+        raise GateError(f"{error}; it cannot be published: {remedy}") from error
+    if audits is None:
+        return None
+    problems = audits.problems(certificate, drawing.model)
+    if audits.run_sha256 != drawing.run_sha256:
+        problems = ["it holds the audits of another run"]
+    if problems:
+        raise GateError(f"{run_folder}/{AUDIT}: {problems[0]}; {remedy}")
+    return audits

@@ -1,0 +1,17 @@
+from .budget_breakdown import BudgetLine as BudgetLine
+from .budget_breakdown import budget_lines as budget_lines
+from .budget_breakdown import noise_sd as noise_sd
+from .certificate import Certificate as Certificate
+from .certificate import certify as certify
+from .certificate import json_schema as json_schema
+from .charge import Charge as Charge
+from .interpretation import for_person as for_person
+from .interpretation import largest_posterior as largest_posterior
+from .interpretation import protected as protected
+from .interpretation import readings as readings
+from .interpretation import what_it_is_not as what_it_is_not
+from .override import Overridden as Overridden
+from .override import Override as Override
+from .statements import exact_claims as exact_claims
+from .statements import floating_point_limits as floating_point_limits
+from .statements import not_covered as not_covered

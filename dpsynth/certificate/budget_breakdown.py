@@ -1,0 +1,96 @@
+"""What each event of a certificate was for, in words, and its part of the budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpsynth._util.formatting import figure, percent
+from dpsynth.certificate.certificate import Certificate
+from dpsynth.privacy import ChosenHistograms, Event, JointHistograms, PoissonSgd, units_of
+from dpsynth.privacy.quality_budget import QUALITY
+
+
+@dataclass(frozen=True)
+class BudgetLine:
+    """An event of a plan.
+
+    Attributes:
+        name: of the event.
+        share: its part of the sum of mu squared, by which a plan divides its budget.
+        purpose: what was learned by it.
+        noise: what was added.
+    """
+
+    name: str
+    share: float
+    purpose: str
+    noise: str
+
+
+def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]:
+    """List every event of a certificate, in its order.
+
+    Args:
+        certificate: of the run.
+        quality: whether figures are published that the event for them paid for.
+    """
+    squares = [event.mu() ** 2 for event in certificate.events]
+    total = sum(squares)
+    who = units_of(certificate.unit)
+    pairs = [e.name for e in certificate.events if isinstance(e, ChosenHistograms)]
+    lines = []
+    for event, square in zip(certificate.events, squares, strict=True):
+        purpose = _purpose(event, who, again=event.name in pairs[1:])
+        if event.name == QUALITY:
+            spent = "on this page" if quality else "set aside; none is published with this bundle"
+            purpose = f"figures of the quality of the synthetic table: {spent}"
+        share = square / total if 0 < total < float("inf") else 1 / len(squares)
+        lines.append(BudgetLine(event.name, share, purpose, _noise(event, who)))
+    return lines
+
+
+def _purpose(event: Event, who: str, *, again: bool) -> str:
+    match event:
+        case JointHistograms():
+            many = "1 count" if event.histograms == 1 else f"{event.histograms:,} sets of counts"
+            return f"how often the values of each column occur: {many}"
+        case ChosenHistograms():
+            if again:
+                return "a second, sharper look at the pairs of columns that stood out before"
+            pairs = "1 pair" if event.most == 1 else f"{event.most:,} pairs"
+            return f"which values occur together: counts of at most {pairs} of columns"
+        case PoissonSgd():
+            drawn = percent(event.sampling_rate).replace(".0 ", " ")
+            return (
+                f"training of the network: {event.steps:,} steps, each with a random {drawn} of "
+                f"the {who}"
+            )
+    return "another measurement of the source"
+
+
+def noise_sd(event: JointHistograms | ChosenHistograms) -> float:
+    """Return the standard deviation of the noise on one count, in units or in rows.
+
+    Where the rows of a unit share its mass, counts are kept in parts of a unit, and this is in
+    whole units; else it is in rows. Of chosen histograms, if as many as may be are chosen, and
+    evenly.
+    """
+    whole = event.unit_mass or 1
+    if isinstance(event, JointHistograms):
+        return event.sigma / whole
+    return event.noise_multiplier * math.sqrt(event.most) * event.mass / whole
+
+
+def _noise(event: Event, who: str) -> str:
+    """Say how much noise was added, in what is counted."""
+    if isinstance(event, PoissonSgd):
+        return f"multiplier {figure(event.noise_multiplier)}, in each step"
+    each = event.unit_mass is not None or event.rows_per_unit == 1
+    sd = f"sd {figure(noise_sd(event))} {who if each else 'rows'}"
+    if isinstance(event, JointHistograms):
+        return f"{sd} on each count; multiplier {figure(event.sigma / event.sensitivity)}"
+    multiplier = f"multiplier {figure(event.noise_multiplier)} for all together"
+    if event.name == QUALITY:
+        return f"about {sd} on each figure; {multiplier}"
+    return f"{sd} on each count if all are taken; {multiplier}"

@@ -1,0 +1,234 @@
+"""What a certificate means for whoever is in the data: a bound on what an attacker may believe.
+
+Whether a patient is in the data or not, the chance of anything that the release shows differs by a
+factor of at most e^epsilon, but for delta. By Bayes' theorem the *odds* that an attacker gives to
+the patient's being in the data change by at most the same factor, whatever they were before, for an
+attacker who knows everybody else's records, or holds a patient's presence to be independent of
+theirs. (Whoever knows that a family is in as a whole or not at all learns from all of its members.)
+Two records that a patient *in* the data might have are apart by e^(2 epsilon): one removed, one
+added. With delta: every (epsilon, delta)-private release is
+post-processing of one that tells everything with probability delta and otherwise changes odds by
+exactly e^epsilon, up or down (Kairouz, Oh, Viswanath, The Composition Theorem for Differential
+Privacy, arXiv 1311.0776). So an attacker who sees the release does no better than one who is told
+all with probability delta, and is bound by e^epsilon otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpsynth._util.formatting import (
+    at_most,
+    figure_at_most,
+    one_in,
+    percent,
+    percent_at_most,
+    shown,
+)
+from dpsynth.certificate.certificate import Certificate
+from dpsynth.errors import InputError
+from dpsynth.privacy import Unit, counted_several, whom
+
+PRIORS = (0.5, 0.1, 0.01)
+_LOGARITHM_OF_MOST = 700.0  # e^700 is about the largest float
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What an attacker thought before, and the most and the least that is left afterwards."""
+
+    prior: float
+    most: float
+    least: float
+
+    @property
+    def words(self) -> str:
+        """Say it in one line."""
+        return f"{percent(self.prior)} before, {self.bound} afterwards"
+
+    @property
+    def bound(self) -> str:
+        """Say the most that is left, as "at most 75 %"; nothing if it is all but certainty."""
+        most = percent_at_most(self.most)
+        return most if most.startswith("all") else f"at most {most}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A guarantee in words.
+
+    Attributes:
+        title: what it is about: this release, or all fits on the dataset.
+        epsilon: of it.
+        delta: of it.
+        beliefs: for each of `PRIORS`.
+        verdict: how much that is, plainly.
+    """
+
+    title: str
+    epsilon: float
+    delta: float
+    beliefs: tuple[Belief, ...]
+    verdict: str
+
+    @property
+    def factor(self) -> str:
+        """Say by which factor odds may change, rounded up."""
+        most = at_most(math.exp(min(self.epsilon, _LOGARITHM_OF_MOST)))
+        return most if most.startswith("over") else f"at most {most}"
+
+    @property
+    def exception(self) -> str:
+        """Give the chance for which nothing is promised."""
+        return one_in(self.delta) if self.delta < 0.5 else percent(min(1.0, self.delta))
+
+
+def largest_posterior(prior: float, epsilon: float, delta: float = 0.0) -> float:
+    """Return the most that an attacker may come to believe of what was believed before.
+
+    The exceptional chance delta counts as full knowledge.
+
+    >>> round(largest_posterior(0.5, math.log(3)), 6)
+    0.75
+
+    Raises:
+        InputError: prior or delta is no probability, or epsilon is negative.
+    """
+    if not (0 <= prior <= 1 and 0 <= delta <= 1 and epsilon >= 0):
+        raise InputError("a prior and delta lie between 0 and 1, and epsilon is at least 0")
+    if prior in (0, 1):
+        return float(prior)
+    # prior e^eps / (prior e^eps + 1 - prior), written so that nothing overflows
+    bound = prior / (prior + (1 - prior) * math.exp(-epsilon))
+    return delta + (1 - delta) * bound
+
+
+def smallest_posterior(prior: float, epsilon: float, delta: float = 0.0) -> float:
+    """Return the least that may be left of a belief: the mirror image of the largest."""
+    return 1 - largest_posterior(1 - prior, epsilon, delta)
+
+
+def readings(certificate: Certificate) -> tuple[Reading, ...]:
+    """Read a certificate: this release; then all fits on the dataset, if they come to more.
+
+    Both are for one of those whom the ledger counts. The sum over all fits is that of the ledger
+    when the fit was certified.
+    """
+    alone = certificate.unit.cost(certificate.composed_epsilon, certificate.delta)
+    found = [_reading("This release alone", *alone)]
+    charge = certificate.ledger
+    if charge is not None and charge.epsilon_total > certificate.cost[0] * (1 + 1e-9):
+        title = (
+            f"All {charge.fits} fits that the ledger counts for the same "
+            f"{counted_several(certificate.unit)}, when this was certified"
+        )
+        found.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
+    return tuple(found)
+
+
+def protected(unit: Unit) -> str:
+    """Say whose presence is hidden."""
+    if unit.max_units > 1:
+        several = "rows" if unit.name is None else f"values of column '{shown(unit.name)}'"
+        if unit.missing_key == "own":
+            several += " and rows without one"
+        return (
+            f"Protected is {whom(unit)} with at most {unit.max_units} {several} in the source "
+            "table, with all of them at once: noise was added for one of them, and the figures "
+            f"below are for so many. That {whom(unit)} has no more is an assumption, which nothing "
+            f"checks. It stands on: {shown(unit.max_units_basis or '').strip().rstrip('.')}."
+        )
+    if unit.name is None:
+        if unit.person is not None:
+            return (
+                f"Protected is {whom(unit)}, as one row of the source table. That nobody has "
+                "several rows is an assumption, which nothing checks. It stands on: "
+                f"{shown(unit.max_units_basis or '').strip().rstrip('.')}."
+            )
+        return (
+            "Protected is one row of the source table. A person with several rows is protected for "
+            "each of them alone, not for all together."
+        )
+    rows = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
+    which = "consecutive ones" if unit.keep == "window" else "chosen at random"
+    several = "" if unit.max_rows == 1 else f", {which}"
+    column = f"column '{shown(unit.name)}' of the source table"
+    if unit.person is None:
+        return (
+            f"Protected is a value of {column}, with all of its rows at once. At most {rows} of a "
+            f"value were used{several}. A person with several values is protected for each of them "
+            "alone."
+        )
+    return (
+        f"Protected is {whom(unit)}, as named by {column}, with all rows at once. At most {rows} "
+        f"of {whom(unit)} were used{several}."
+    )
+
+
+def for_person(certificate: Certificate) -> str:
+    """Continue a sentence about epsilon of a unit with that of a person; empty if they are one."""
+    unit = certificate.unit
+    if unit.max_units == 1:
+        return ""
+    epsilon, delta = certificate.cost
+    return (
+        f" (for {whom(unit)}, who is taken to have at most {unit.max_units} of them: epsilon "
+        f"{figure_at_most(epsilon)} and delta {figure_at_most(delta)})"
+    )
+
+
+def what_it_is_not() -> tuple[str, ...]:
+    """List the ways in which epsilon is commonly misread."""
+    return (
+        "It is not the chance that you are recognised. It bounds how much your records, by being "
+        "in the data, can change anybody's opinion on whether they are.",
+        "It is about being in the data. For what a record says of somebody who is known to be in "
+        "the data, the factor holds twice (e^(2 epsilon)).",
+        "It is yours alone. If it is known that a family, or a practice, is in the data as a whole "
+        "or not at all, the records of all its members speak together, and the bound is weaker.",
+        "It is not a forecast. It is a limit for every attack by anybody, today or later.",
+        "It does not hide what is true of people like you. That smokers fall ill more often can be "
+        "learned from this table, and concerns smokers who never were in the data as well.",
+        "It was not measured on this table. It follows from the noise that was planned before the "
+        "records were opened.",
+    )
+
+
+def _reading(title: str, epsilon: float, delta: float) -> Reading:
+    beliefs = tuple(
+        Belief(
+            prior,
+            largest_posterior(prior, epsilon, delta),
+            smallest_posterior(prior, epsilon, delta),
+        )
+        for prior in PRIORS
+    )
+    return Reading(title, epsilon, delta, beliefs, _verdict(epsilon))
+
+
+def _verdict(epsilon: float) -> str:
+    """Say how much a bound is worth, by the beliefs that it allows."""
+    even, rare = largest_posterior(0.5, epsilon), largest_posterior(0.01, epsilon)
+    if rare > 0.5:
+        return (
+            "This bound alone promises little: somebody whom an attacker thought 1 % likely to be "
+            f"in the data could come to be held {percent_at_most(rare)} likely to be in it. "
+            "Attacks that are known usually achieve less; nothing here promises that they do."
+        )
+    if even > 0.9:
+        return (
+            "This bound protects those best of whom little is suspected: 1 % becomes "
+            f"{percent_at_most(rare)} at most. An attacker who already thought it as likely as not "
+            f"that you are in the data could become {percent_at_most(even)} sure of it."
+        )
+    if even > 0.75:
+        return (
+            "This bound is a moderate one: an attacker may become surer of a suspicion (50 % "
+            f"becomes {percent_at_most(even)} at most), and cannot turn a mere possibility into "
+            f"near certainty (1 % becomes {percent_at_most(rare)} at most)."
+        )
+    return (
+        "This bound is a strong one: whatever an attacker thought of your being in the data, the "
+        f"release changes it little (50 % becomes {percent_at_most(even)} at most)."
+    )

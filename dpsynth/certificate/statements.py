@@ -1,0 +1,104 @@
+"""What a certificate says in words: what is exact, what is floating point, what is not covered.
+
+The sentences are part of the certificate's format: verification compares them word for word, so a
+change of wording is a change of the format's version.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpsynth._util.formatting import figure_at_most
+from dpsynth.privacy import Event, PoissonSgd, Unit, counted_of, whom
+
+if TYPE_CHECKING:
+    from dpsynth.certificate.charge import Charge
+    from dpsynth.schema import Schema
+
+CHOICE = "the decision to publish and the choice among fits are not covered"
+
+
+def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """Say which noise is exact; no certificate may claim more than these sentences."""
+    return tuple(
+        f"event '{event.name}': whole counts plus discrete Gaussian noise from an exact sampler "
+        "(OpenDP); no floating-point number is drawn"
+        for event in events
+        if not isinstance(event, PoissonSgd)
+    )
+
+
+def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """Say where the proof is about real numbers and the program about floating-point ones."""
+    trained = tuple(
+        f"event '{event.name}': gradients, clipping and Gaussian noise are floating-point numbers; "
+        "the proof is about real ones, and attacks on low-order bits are outside it"
+        for event in events
+        if isinstance(event, PoissonSgd)
+    )
+    return (
+        *trained,
+        "epsilon is computed from privacy loss distributions discretised to the safe side; their "
+        "convolution is in floating point",
+    )
+
+
+def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
+    """Say what the guarantee leaves out, for this schema and this ledger."""
+    unit = Unit.of(schema)
+    if charge is None:
+        scope = "; this fit was charged to no ledger, so the number of fits is not known"
+    else:
+        fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
+        others = [name for name in charge.scope if name != charge.dataset.lower()]
+        shared = f" and those that share its budget ({', '.join(others)})" if others else ""
+        scope = (
+            f"; when this fit was certified, the ledger held {fits} on dataset "
+            f"'{charge.dataset}'{shared}, with epsilon {figure_at_most(charge.epsilon_total)} and "
+            f"delta {figure_at_most(charge.delta_total)} in sum for each {counted_of(unit)}"
+        )
+    sentences = [
+        CHOICE + scope,
+        "the schema (columns, bounds, categories, population, rows, rules) is public by "
+        "declaration and not protected",
+        "what holds for the population at large can be inferred about anyone, whether or not they "
+        "are in the data; that is what the data are for",
+        "other releases from the same persons add to this one, unless the same ledger counts them",
+    ]
+    if charge is not None:
+        sentences.append(
+            "the seal of the ledger is a keyed hash over the office's records; it tells nothing to "
+            "those without the ledger's key"
+        )
+    sentences += _units(unit)
+    refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
+    sentences.append(
+        f"a table that cannot be read (a damaged row, no rows, no keys){refusal} stops a fit: "
+        "whether it ended at all is one bit more"
+    )
+    return tuple(sentences)
+
+
+def _units(unit: Unit) -> list[str]:
+    """Say what a unit is, and what is only assumed of those who have several."""
+    who = unit.person or "person"
+    if unit.name is None:
+        alone = "each row is a unit"
+        if unit.person is None:
+            alone += ": a person with several rows is protected for one"
+    else:
+        own = "; a row without one is a unit of its own" if unit.missing_key == "own" else ""
+        alone = (
+            f"a unit is a value of column '{unit.name}': a {who} with several values, or one value "
+            f"written in several ways, is several units{own}"
+        )
+    if unit.max_units_basis is None:
+        return [alone]
+    many = "1 unit" if unit.max_units == 1 else f"{unit.max_units} units"
+    counted = f"; the ledger counts what {unit.max_units} units cost, by group privacy"
+    return [
+        alone,
+        f"that {whom(unit)} has at most {many} of the table is an assumption, which nothing checks "
+        f"(why: {unit.max_units_basis}){counted if unit.max_units > 1 else ''}; whoever has more "
+        "is protected less",
+    ]

@@ -1,0 +1,19 @@
+"""The commands of `dpsynth`: each reads its options, calls a room below, and shows what it returns.
+
+- `audit`: attack a synthetic table, and the training it came from
+- `audit_summary`: what an audit found, as lines for a terminal
+- `demo`: the whole way on a simulated cohort, from patients to a checked bundle
+- `evaluate`: synthetic tables against real ones
+- `fit`: learn a generator from private rows, and charge the ledger for it
+- `ledger`: what each dataset has spent, and what the policy leaves it
+- `ledger_lines`: fits and budgets, for people
+- `plan`: every mechanism of a fit and its noise, before any data is opened
+- `release`: the bundle, and a text for an assessment
+- `run`: from a private table to a bundle, in one go that can be resumed
+- `sample`: synthetic rows from a run
+- `schema`: list, show and check schemas
+- `signing`: ``dpsynth keygen`` and ``dpsynth sign``: the office's key, and its signature of a
+  bundle
+- `split`: a private table into train and holdout, by unit
+- `verify`: the check of a bundle, with nothing but the bundle unless more is named
+"""

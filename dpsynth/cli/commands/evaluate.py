@@ -1,0 +1,287 @@
+"""``dpsynth evaluate`` and ``dpsynth compare``: synthetic tables against real ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpsynth.cli.console import Console, counted, output_options, table
+from dpsynth.errors import GateError, InputError
+
+if TYPE_CHECKING:
+    from dpsynth.assessment import Candidate
+    from dpsynth.schema import Schema
+
+# Threads of the classifiers that wait by spinning would stand still on a machine with other work;
+# the setting is read when a library with OpenMP is loaded, so it comes before that.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+HEADLINES = (
+    *("tvd1", "tvd2", "tvd3", "correlation", "missing", "queries", "c2st", "rules"),
+    *("group_means", "survival", "cox", "subgroup_worst_tvd2"),
+)
+HEADLINE_KINDS = ("tstr:", "odds:")
+
+
+def _show_gates(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    """Print the gates that ship, and stop."""
+    if asked:
+        from dpsynth.eval import shipped
+
+        click.echo(shipped(), nl=False)
+        context.exit()
+
+
+@click.command(
+    epilog="Example:  dpsynth evaluate run/ train.csv --synthetic out.parquet "
+    "--holdout holdout.csv -o internal/"
+)
+@click.argument("subject", metavar="RUN|SCHEMA")
+@click.argument("data", type=click.Path())
+@click.option(
+    "--synthetic",
+    required=True,
+    type=click.Path(),
+    help="The table to judge: the one that will be released.",
+)
+@click.option("--holdout", type=click.Path(), help="Real rows of people who are not in DATA.")
+@click.option("--output", "-o", type=click.Path(), help="Folder for the figures and the page.")
+@click.option("--force", is_flag=True, help="Replace an earlier evaluation in that folder.")
+@click.option("--gates", "limits", type=click.Path(), help="YAML of internal gates of your own.")
+@click.option(
+    "--show-gates",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_gates,
+    help="Print the gates that ship, as a file to start from.",
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Of subsamples and splits: the same seed gives the same figures.",
+)
+@click.option(
+    "--publish",
+    is_flag=True,
+    help="Also spend what the fit set aside by --publish-quality, once, on figures for the public.",
+)
+@output_options
+def evaluate(
+    subject: str,
+    data: str,
+    synthetic: str,
+    holdout: str | None,
+    output: str | None,
+    force: bool,
+    limits: str | None,
+    seed: int,
+    publish: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Measure a synthetic table against the DATA that its generator learned from.
+
+    RUN is a run's folder; the table has to be drawn from it. SCHEMA, a path or the name of a
+    shipped schema, serves for tables of other tools. Everything this finds is INTERNAL: it is
+    computed from real rows. Exit code 3 if an internal gate fails.
+    """
+    from dpsynth.assessment import check_place, publish_quality
+    from dpsynth.assessment import evaluation as verbs
+    from dpsynth.assessment.results_folder import EVALUATION, PAGE
+    from dpsynth.eval.gates import gates
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        schema, candidate = _subject(subject, synthetic)
+        chosen = gates(limits)
+        if publish and candidate.run is None:
+            raise click.UsageError("--publish is for a run, whose fit set a share aside")
+        check_place(output, force, EVALUATION)
+        published = None
+        if publish:  # before anything else is known of the table
+            verbs.check_people(schema, data, holdout)
+            published = publish_quality(
+                subject, synthetic, holdout or data, progress=console.progress
+            )
+        document = verbs.evaluate(
+            schema,
+            data,
+            candidate,
+            holdout,
+            limits=chosen,
+            seed=seed,
+            output=output,
+            overwrite=force,
+            progress=console.progress,
+        )
+        lines = _lines(document)
+        if output is not None:
+            lines += ["", f"page        {Path(output) / PAGE}"]
+        if published is not None:
+            lines.append(f"published   {Path(subject) / 'quality.json'}")
+        values = {
+            name: document[name] for name in ("internal", "tables", "run", "seed", "measures")
+        }
+        values |= {"gates": document["gates"], "notes": document["notes"], "output": output}
+        console.result("evaluate", values, lines)
+        for note in document["notes"]:
+            if note.startswith(("the synthetic table departs", "only ")):
+                console.advice(f"Note: {note}")
+        unjudged = [one["key"] for one in document["gates"] if one["passed"] is None]
+        if unjudged:
+            console.advice(f"Not measured, so not judged: {', '.join(unjudged)}")
+        console.advice("Internal: computed from real rows. Do not release.")
+        failed = [verdict["key"] for verdict in document["gates"] if verdict["passed"] is False]
+        if failed:
+            many = counted(len(failed), "internal gate")
+            raise GateError(f"{many} failed: {', '.join(failed)}")
+
+
+@click.command(
+    epilog="Example:  dpsynth compare cardio train.csv tvae=a.csv ctgan=b.csv "
+    "--holdout holdout.csv -o comparison/"
+)
+@click.argument("schema")
+@click.argument("data", type=click.Path())
+@click.argument("candidates", nargs=-1, required=True, metavar="[NAME=]TABLE|RUN...")
+@click.option("--holdout", type=click.Path(), help="Real rows of people who are not in DATA.")
+@click.option("--output", "-o", type=click.Path(), help="Folder for the figures and the page.")
+@click.option("--force", is_flag=True, help="Replace an earlier comparison in that folder.")
+@click.option("--seed", default=0, show_default=True, help="Of subsamples, splits and draws.")
+@output_options
+def compare(
+    schema: str,
+    data: str,
+    candidates: tuple[str, ...],
+    holdout: str | None,
+    output: str | None,
+    force: bool,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Put several synthetic tables into one table and page: same source, tasks and splits.
+
+    A candidate is a table (of any tool) or a run, from which the schema's number of rows is drawn.
+    The result is INTERNAL: it is computed from real rows.
+    """
+    from dpsynth.assessment import evaluation as verbs
+    from dpsynth.assessment.results_folder import COMPARISON_PAGE
+    from dpsynth.schema import Schema
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        loaded = Schema.load(schema)
+        chosen = [_candidate(text, loaded, seed) for text in candidates]
+        documents = verbs.compare(
+            loaded,
+            data,
+            chosen,
+            holdout,
+            seed=seed,
+            output=output,
+            overwrite=force,
+            progress=console.progress,
+        )
+        names = [candidate.name for candidate in chosen]
+        keys = [key for key in documents[0]["measures"] if _is_headline(key)]
+        every = [document["measures"] for document in documents]
+        rows = [
+            [
+                key,
+                *[_number(measures.get(key, {}).get("value")) for measures in every],
+                *[_number(_common(every, key, name)) for name in ("reference", "chance")],
+            ]
+            for key in keys
+        ]
+        lines = table(("measure", *names, "holdout", "by chance"), rows)
+        if output is not None:
+            lines += ["", f"page        {Path(output) / COMPARISON_PAGE}"]
+        values = {
+            "internal": True,
+            "seed": seed,
+            "measures": dict(zip(names, every, strict=True)),
+            "output": output,
+        }
+        console.result("compare", values, lines)
+        console.advice("Internal: computed from real rows. Do not release.")
+
+
+def _subject(subject: str, synthetic: str) -> tuple[Schema, Candidate]:
+    """Read a run, or a schema for a table of any origin."""
+    from dpsynth.assessment import Candidate
+    from dpsynth.schema import Schema
+    from dpsynth.synthesis import Run
+    from dpsynth.synthesis.run import DOCUMENT
+
+    if (Path(subject) / DOCUMENT).exists():
+        return Run.load(subject).schema, Candidate.of_run(subject, synthetic)
+    if Path(subject).is_dir():
+        raise InputError(f"{subject} is a folder, but no run; name a run or a schema")
+    if Path(subject).name.lower().endswith((".csv", ".csv.gz", ".parquet")):
+        raise InputError(f"{subject} is a table; the order is: evaluate RUN|SCHEMA DATA")
+    return Schema.load(subject), Candidate(Path(synthetic).name, synthetic)
+
+
+def _candidate(text: str, schema: Schema, seed: int) -> Candidate:
+    """Read ``NAME=TABLE``; a run is drawn from."""
+    from dpsynth.assessment import Candidate
+    from dpsynth.synthesis import Run
+    from dpsynth.synthesis.run import DOCUMENT
+
+    name, sign, place = text.partition("=")
+    if not sign or Path(text).exists():
+        name, place = Path(text).name or text, text
+    path = Path(place)
+    if not (path / DOCUMENT).exists():
+        if not path.is_file():
+            raise InputError(f"{place}: there is no such table or run")
+        return Candidate(name, path)
+    run = Run.load(path)
+    if run.schema.hash() != schema.hash():
+        raise InputError(f"{place} is a run of another schema than {schema.name}")
+    return Candidate.drawn(name, run, seed)
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    """Lay out the headline figures, each with its references, and the verdicts."""
+    measures = document["measures"]
+    rows = [
+        (
+            key,
+            _number(one["value"]),
+            "" if one["low"] is None else f"{_number(one['low'])} to {_number(one['high'])}",
+            _number(one["reference"]),
+            _number(one["chance"]),
+            one["title"],
+        )
+        for key, one in measures.items()
+        if _is_headline(key)
+    ]
+    words = {True: "ok", False: "FAILED", None: "not measured"}
+    verdicts = [
+        (words[one["passed"]], one["key"], _number(one["value"]), one["limit"])
+        for one in document["gates"]
+    ]
+    return [
+        *table(("measure", "value", "95 % interval", "holdout", "by chance", ""), rows),
+        "",
+        *table(("gate", "", "value", "limit"), verdicts),
+    ]
+
+
+def _common(every: list[dict[str, Any]], key: str, name: str) -> float | None:
+    """Return a reference that all candidates share; a group of one's own has its own."""
+    found = {measures[key][name] for measures in every if key in measures}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_headline(key: str) -> bool:
+    return key in HEADLINES or key.startswith(HEADLINE_KINDS)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

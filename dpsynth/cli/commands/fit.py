@@ -1,0 +1,126 @@
+"""``dpsynth fit``: learn a generator from private rows, and charge the ledger for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpsynth.cli.commands.plan import cost_text
+from dpsynth.cli.console import Console, counted, output_options
+from dpsynth.cli.options import (
+    budget_options_unless_not_private,
+    check_budget,
+    policy_options,
+    publish_option,
+    takes_schema,
+)
+
+if TYPE_CHECKING:
+    from dpsynth.synthesis import Run
+
+
+@click.command(
+    epilog="Example:  dpsynth fit diabetes130 extract.csv.gz --dataset diabetes "
+    "--epsilon 3 --delta 1e-6 --model tvae -o run/"
+)
+@click.argument("schema")
+@click.argument("data", type=click.Path())
+@click.option(
+    "--dataset",
+    envvar="DPSYNTH_DATASET",
+    help="Name under which the ledger counts what these patients have spent.",
+)
+@budget_options_unless_not_private
+@click.option("--output", "-o", required=True, type=click.Path(), help="Folder of the run; new.")
+@click.option("--purpose", default="", help="A few words for the ledger.")
+@policy_options
+@publish_option
+@click.option(
+    "--no-ledger", is_flag=True, help="Charge nowhere: the run is stamped and never released."
+)
+@output_options
+@takes_schema
+def fit(
+    schema: str,
+    data: str,
+    dataset: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    model: str,
+    not_private: bool,
+    output: str,
+    purpose: str,
+    tier: str | None,
+    policy: str | None,
+    publish_quality: float | None,
+    no_ledger: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Learn a generator from DATA under differential privacy; write a run.
+
+    The budget (--epsilon, --delta, --dataset: all required) is reserved in the ledger before the
+    first row is read, and counts as spent from then on, also if the fit is interrupted.
+    """
+    from dpsynth.policy import Policy
+    from dpsynth.synthesis import fitting
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
+        if not_private:
+            if publish_quality is not None:
+                raise click.UsageError("--not-private has no budget to set a share of aside")
+            run = fitting.fit_not_private(
+                data, schema, model=model, output=output, progress=console.progress
+            )
+        else:
+            assert epsilon is not None and delta is not None and dataset is not None
+            run = fitting.fit(
+                data,
+                schema,
+                epsilon=epsilon,
+                delta=delta,
+                dataset=dataset,
+                model=model,
+                purpose=purpose,
+                tier=tier,
+                policy=None if policy is None or no_ledger else Policy.load(policy),
+                publish_quality=publish_quality,
+                without_ledger=no_ledger,
+                output=output,
+                progress=console.progress,
+            )
+        console.result("fit", *_told(run, output))
+        console.advice(f"Next: dpsynth sample {output} -o synthetic.parquet")
+
+
+def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
+    """Say what a run is and what it cost, as values and as lines."""
+    certificate = run.certificate or {}
+    cost = {name: certificate.get(name) for name in ("epsilon", "composed_epsilon", "delta")}
+    ledger = certificate.get("ledger")
+    values = {
+        "run": output,
+        "model": run.model,
+        **cost,
+        "ledger": ledger,
+        "stamps": list(run.stamps),
+    }
+    lines = [f"run         {output}: model {run.model}"]
+    if certificate:
+        lines.append(
+            f"cost        epsilon {cost['epsilon']:g}, delta {cost['delta']:g} "
+            f"(composed: {cost['composed_epsilon']:.4f})"
+            f"{cost_text(run.schema, certificate['epsilon'], certificate['delta'])}"
+        )
+    else:
+        lines.append("cost        NOT PRIVATE: this run, and tables from it, may reveal patients")
+    if ledger:
+        lines.append(
+            f"ledger      dataset {ledger['dataset']}: {counted(ledger['fits'], 'fit')}, "
+            f"epsilon {ledger['epsilon_total']:g} in all"
+        )
+    if run.stamps:
+        lines.append(f"stamped     {', '.join(run.stamps)}: this run cannot be released")
+    return values, lines

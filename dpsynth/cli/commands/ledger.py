@@ -1,0 +1,264 @@
+"""``dpsynth ledger``: what each dataset has spent, and what the policy leaves it."""
+
+from __future__ import annotations
+
+import click
+
+from dpsynth.cli.commands.ledger_lines import account_lines, entry_lines, meter, when
+from dpsynth.cli.console import Console, output_options
+
+
+@click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
+def ledger() -> None:
+    """Show and govern what those in each dataset (patients, or rows) have spent.
+
+    The ledger is DPSYNTH_LEDGER, a path or a URL such as postgresql://user@host/database; without
+    it, a file in your state folder. You are DPSYNTH_USER, or your login name.
+    """
+
+
+@ledger.command(epilog="Example:  dpsynth ledger create /srv/dpsynth/ledger.sqlite")
+@click.argument("place", required=False)
+@output_options
+def create(place: str | None, as_json: bool, quiet: bool) -> None:
+    """Start a new ledger at PLACE: a path, or a URL; default: DPSYNTH_LEDGER.
+
+    It knows of nothing that was spent before. Nothing but this command starts a ledger at a place
+    that you name. Where a ledger is, nothing is changed; where one was, restore it from a backup.
+    """
+    from dpsynth.ledger import Ledger
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        book = Ledger.create(place)
+        values = {"internal": True, "ledger": book.id, "place": book.place}
+        console.result(
+            "ledger-create",
+            values,
+            [f"a new ledger: {book.place}", f"its id: {book.id}"],
+        )
+
+
+@ledger.command(epilog="Example:  dpsynth ledger show --dataset diabetes --json")
+@click.option("--dataset", help="Only this dataset, and those that share its budget.")
+@click.option("--composed", is_flag=True, help="Compose all events too (takes seconds).")
+@output_options
+def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> None:
+    """List every fit: when, who, dataset, epsilon, delta, status; and what is left.
+
+    Every fit counts that was not voided: one that died may have read rows.
+    """
+    from datetime import UTC, datetime
+
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger.statements import accounts
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        book = Ledger.present()
+        state = book.state()
+        found = accounts(state, datetime.now(UTC), dataset=dataset, compose=composed)
+        entries = [entry for account in found for entry in account.entries]
+        entries.sort(key=lambda entry: entry.head.number)
+        values = {
+            "internal": True,
+            "ledger": book.id,
+            "head": vars(state.head),
+            "policy": None if state.policy is None else state.policy.name,
+            "entries": [entry.to_dict() for entry in entries],
+            "same_file": {key: list(names) for key, names in book.twins(state).items()},
+            "datasets": {account.name: account.to_dict() for account in found},
+        }
+        if not entries:
+            lines = [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
+        else:
+            lines = [*entry_lines(entries, book.twins(state)), "", *account_lines(found)]
+        console.result("ledger", values, lines)
+
+
+@ledger.command(epilog="Example:  dpsynth ledger policy office.policy.yaml")
+@click.argument("file", required=False, type=click.Path())
+@output_options
+def policy(file: str | None, as_json: bool, quiet: bool) -> None:
+    """Adopt the policy in FILE for all later fits and releases; without FILE, show that in force.
+
+    `dpsynth plan --policy FILE` tries a policy out without adopting it.
+    """
+    from datetime import UTC, datetime
+
+    from dpsynth.ledger import Ledger, adopt
+    from dpsynth.ledger.statements import accounts
+    from dpsynth.policy import Policy, allocation, policy_lines
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        given = None if file is None else Policy.load(file)
+        book = Ledger.present() if given is None else Ledger.default()
+        if given is not None:
+            adopt(book, given)
+        if book.made:
+            console.advice(f"A new ledger was made: {book.place}")
+        adopted = book.state().adopted
+        if not adopted:
+            console.result(
+                "ledger-policy",
+                {"internal": True, "ledger": book.id, "policy": None},
+                ["no policy is in force: nothing is capped; see docs/governance.md"],
+            )
+            return
+        latest = adopted[-1]
+        lines = [
+            f"policy      {latest.policy.name}",
+            f"adopted     by {latest.who}, {when(latest.at)} UTC",
+            f"digest      {latest.policy.digest}",
+            *policy_lines(latest.policy),
+        ]
+        if any(tier.releases_a_year for tier in latest.policy.tiers):
+            lines += ["", *allocation(latest.policy).lines()]
+        over = [
+            f"over already: {account.name}: {meter(one)}"
+            for account in accounts(book.state(), datetime.now(UTC), compose=False)
+            for one in account.meters
+            if one.used > one.limit
+        ]
+        lines += ["", *over] if over else []
+        values = {
+            "internal": True,
+            "ledger": book.id,
+            "policy": latest.policy.to_dict(),
+            "digest": latest.policy.digest,
+            "adopted": {"at": latest.at, "who": latest.who},
+            "earlier": [
+                {"at": one.at, "who": one.who, "name": one.policy.name} for one in adopted[:-1]
+            ],
+        }
+        console.result("ledger-policy", values, lines)
+
+
+@ledger.command(epilog="Example:  dpsynth ledger sign 3f9a1c0b22d4 --note 'board 2026-11'")
+@click.argument("entry")
+@click.option("--note", default="", help="A few words to stand beside the signature.")
+@output_options
+def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
+    """Sign ENTRY, a fit by somebody else, for release; the policy says how many have to.
+
+    ENTRY is an id from `dpsynth ledger show --json`, or its first six characters or more.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger import sign as add_signature
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        book = Ledger.present()
+        signed = add_signature(book, entry, note)
+        names = ", ".join(one.who for one in signed.signatures)
+        lines = [
+            *entry_lines([signed], book.twins(book.state())),
+            "",
+            f"entry {signed.id} of dataset {signed.dataset} is signed by {names}",
+        ]
+        console.result("ledger-sign", {"internal": True, "entry": signed.to_dict()}, lines)
+
+
+@ledger.command(
+    epilog="Example:  dpsynth ledger void 3f9a1c0b22d4 --reason 'killed while starting'"
+)
+@click.argument("entry")
+@click.option("--reason", required=True, help="Why; it stands in the ledger for good.")
+@output_options
+def void(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
+    """Take ENTRY out of the sums: only where the record proves that no private read began."""
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger import void as take_out
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        voided = take_out(Ledger.present(), entry, reason)
+        lines = [f"entry {voided.id} of dataset {voided.dataset} is voided and counts no more"]
+        console.result("ledger-void", {"internal": True, "entry": voided.to_dict()}, lines)
+
+
+@ledger.command(
+    epilog="Example:  dpsynth ledger forfeit 3f9a1c0b22d4 --reason 'no figures will be published'"
+)
+@click.argument("entry")
+@click.option("--reason", required=True, help="Why; it stands in the ledger for good.")
+@output_options
+def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
+    """Give up what ENTRY may still spend; it leaves the 365 days a year from now.
+
+    A share for quality figures that is not measured yet is never measured then. A fit that is open,
+    because its process died, is closed as failed. What was spent stays spent.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger import forfeit as give_up
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        ended = give_up(Ledger.present(), entry, reason)
+        lines = [f"entry {ended.id} of dataset {ended.dataset} can spend nothing more"]
+        console.result("ledger-forfeit", {"internal": True, "entry": ended.to_dict()}, lines)
+
+
+@ledger.command(epilog="Example:  dpsynth ledger close run/")
+@click.argument("run", type=click.Path())
+@output_options
+def close(run: str, as_json: bool, quiet: bool) -> None:
+    """Close the entry of RUN, whose fit ended well but could not reach the ledger any more."""
+    from dpsynth.bundle import close_entry
+    from dpsynth.ledger import Ledger
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        closed = close_entry(Ledger.present(), run)
+        lines = [f"entry {closed.id} of dataset {closed.dataset} is charged"]
+        console.result("ledger-close", {"internal": True, "entry": closed.to_dict()}, lines)
+
+
+@ledger.command(epilog="Example:  dpsynth ledger verify --against bundle/")
+@click.option("--against", multiple=True, type=click.Path(), help="A bundle or run; repeatable.")
+@click.option("--accept", is_flag=True, help="Take it as it is, whatever you last saw there.")
+@output_options
+def verify(against: tuple[str, ...], accept: bool, as_json: bool, quiet: bool) -> None:
+    """Check that no entry was edited, removed, reordered or, against bundles, cut off.
+
+    Exit code 5 if anything was; every finding is named. dpsynth notes how far you saw a ledger, and
+    refuses one that is shorter or another; --accept goes on with it, as after a restored backup.
+    """
+    from dpsynth.bundle import evidence_by_folder
+    from dpsynth.ledger import Ledger, note, verify_ledger
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        book = Ledger()
+        checks = verify_ledger(book, evidence_by_folder(against), as_seen=not accept)
+        with book.looking() as view:
+            note(view)
+        values = {"internal": True, "ledger": book.id, "verified": True, "checks": checks}
+        console.result("ledger-verify", values, [f"ok  {line}" for line in checks])
+
+
+@ledger.command(epilog="Example:  dpsynth ledger backup ledger-2026-11.sqlite")
+@click.argument("file", type=click.Path())
+@output_options
+def backup(file: str, as_json: bool, quiet: bool) -> None:
+    """Copy the whole ledger into FILE, also while fits write to it. Keep FILE as safe as that.
+
+    To put it back, copy FILE to the ledger's place while nothing is fitted; then check it against
+    the newest bundle (`dpsynth ledger verify --against`).
+    """
+    from dpsynth.ledger import Ledger, back_up
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        made = back_up(Ledger.present(), file)
+        values = {"internal": True, "backup": str(made)}
+        console.result("ledger-backup", values, [f"the ledger is copied to {made}"])
+
+
+@ledger.command(epilog="Example:  dpsynth ledger export --html -o ledger.html")
+@click.option("--output", "-o", required=True, type=click.Path(), help="The file to write.")
+@click.option("--html", is_flag=True, help="A page for a board, in the place of JSON.")
+@output_options
+def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
+    """Write the ledger as JSON, or as a page for a board: what is left, every fit, who signed.
+
+    Internal: it names people and times. The ledger's key is not in it.
+    """
+    from dpsynth.ledger import Ledger
+    from dpsynth.ledger.statements import exported
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        exported(Ledger.present(), output, html=html)
+        console.result("ledger-export", {"internal": True, "file": output}, [f"wrote {output}"])

@@ -1,0 +1,212 @@
+"""``dpsynth plan``: every mechanism of a fit and its noise, before any data is opened."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import click
+
+from dpsynth.cli.console import Console, output_options, table
+from dpsynth.cli.options import (
+    budget_options,
+    policy_options,
+    publish_option,
+    takes_schema,
+)
+from dpsynth.errors import BudgetError
+from dpsynth.privacy import ChosenHistograms, PoissonSgd
+
+if TYPE_CHECKING:
+    from dpsynth.privacy import Event, PrivacyPlan
+    from dpsynth.schema import Schema
+    from dpsynth.synthesis import Prepared, Preview, Wish
+
+
+@click.command(epilog="Example:  dpsynth plan diabetes130 --epsilon 3 --delta 1e-6 --model tvae")
+@click.argument("schema")
+@budget_options
+@click.option("--dataset", help="Ask the ledger: may this dataset still spend so much?")
+@policy_options
+@publish_option
+@output_options
+@takes_schema
+def plan(
+    schema: str,
+    epsilon: float,
+    delta: float,
+    model: str,
+    publish_quality: float | None,
+    dataset: str | None,
+    tier: str | None,
+    policy: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show every mechanism that a fit would run, its share and its noise; open no data.
+
+    With --policy or --dataset, also hold it against the policy: every constraint, the one that
+    binds, and what would satisfy them all. Exit code 4 if the policy would refuse the fit.
+    """
+    from dpsynth.schema import Schema
+    from dpsynth.synthesis import Wish, prepare, require_small_delta
+    from dpsynth.synthesis.policy_preview import UNNAMED
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        loaded = Schema.load(schema)
+        prepared = prepare(
+            loaded, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
+        )
+        require_small_delta(loaded, epsilon, delta)
+        calibrated, model = prepared.plan, prepared.model
+        total = sum(event.mu() ** 2 for event in calibrated.events)
+        rows = [
+            (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event))
+            for event in calibrated.events
+        ]
+        values = {
+            "schema": loaded.name,
+            "model": model,
+            "reason": prepared.reason,
+            "unit": unit_text(loaded),
+            "population": loaded.population.value,
+            "plan": calibrated.to_dict(),
+        }
+        lines = [
+            f"schema      {loaded.name}",
+            f"model       {model} ({prepared.reason})",
+            f"unit        {unit_text(loaded)}",
+            f"population  {loaded.population.value} units, public",
+            f"budget      epsilon {epsilon:g}, delta {delta:g}; "
+            f"all mechanisms together cost epsilon {calibrated.epsilon:.4g}"
+            + cost_text(loaded, calibrated.budget.epsilon, calibrated.budget.delta),
+            "",
+            *table(("mechanism", "share", "noise"), rows),
+        ]
+        wish = Wish(loaded, dataset or UNNAMED, tier, model, publish_quality)
+        if publish_quality is not None:
+            lines += ["", _published_within(calibrated, loaded)]
+        answer = _answer(console, prepared, wish, policy, named=dataset is not None)
+        if answer is not None:
+            values["policy"] = answer.to_dict()
+            lines += ["", *_answer_lines(answer)]
+        console.result("plan", values, lines)
+        if answer is not None and not answer.allowed:
+            raise BudgetError(f"the policy '{answer.policy.name}' would refuse this fit")
+
+
+def _answer(
+    console: Console, prepared: Prepared, wish: Wish, file: str | None, *, named: bool
+) -> Preview | None:
+    """Ask the policy that is named, else that of the ledger, where a dataset is named."""
+    from datetime import UTC, datetime
+
+    from dpsynth.ledger import Ledger, check_cost, check_request, require_one_unit
+    from dpsynth.policy import Policy
+    from dpsynth.privacy import Unit
+    from dpsynth.synthesis import preview
+
+    check_request(wish.dataset, "", wish.tier, 1.0, 0.5)
+    budget, unit = prepared.plan.budget, Unit.of(wish.schema)
+    check_cost(unit, budget.epsilon, budget.delta)
+    policy = None if file is None else Policy.load(file)
+    book = Ledger.existing() if named else None
+    state = None if book is None else book.state()
+    own = None if state is None else state.policy
+    if policy is not None and own is not None and own.digest != policy.digest:
+        console.advice(f"The ledger has adopted the policy '{own.name}'; fits keep that one.")
+    policy = policy or own
+    past = () if state is None else state.past()
+    if policy is None:
+        scope = () if state is None else state.scope(wish.dataset)
+        others = (one.unit for one in past if one.dataset.lower() in scope)
+        require_one_unit(wish.dataset, unit, others)
+        return None
+    return preview(policy, past, wish, prepared.plan, datetime.now(UTC))
+
+
+def _answer_lines(answer: Preview) -> list[str]:
+    """Lay out what the policy says of each constraint, what binds, and what would do."""
+    from dpsynth.policy import figure_of
+
+    rows = [
+        (
+            "ok" if verdict.allowed else "NO",
+            verdict.constraint,
+            figure_of(verdict.limit),
+            "" if verdict.used is None else figure_of(verdict.used),
+            figure_of(verdict.asked),
+            verdict.basis,
+        )
+        for verdict in answer.verdicts
+    ]
+    lines = [
+        f"policy      {answer.policy.name}: {'allows this' if answer.allowed else 'refuses this'}",
+        "",
+        *table(("", "constraint", "limit", "used", "asked", "basis"), rows),
+        "",
+    ]
+    names = ", ".join(verdict.constraint for verdict in answer.binding)
+    if answer.allowed:
+        return [*lines, f"tightest    {names}"] if names else lines[:-1]
+    lines.append(f"what binds  {names}")
+    lines += [f"            {verdict.constraint}: {verdict.remedy}" for verdict in answer.binding]
+    if answer.largest is not None:
+        lines.append(f"would do    epsilon {answer.largest:g} satisfies every constraint")
+    return lines
+
+
+def describe_event(event: Event) -> str:
+    """Say in a few words what noise an event adds."""
+    from dpsynth.certificate import noise_sd
+    from dpsynth.privacy.quality_budget import QUALITY
+
+    if isinstance(event, PoissonSgd):
+        return (
+            f"{event.steps} steps, sampling rate {event.sampling_rate:g}, "
+            f"noise multiplier {event.noise_multiplier:.4g}"
+        )
+    sd = noise_sd(event)
+    counted = "counts of rows" if event.unit_mass is None else "counts of units, shared by rows"
+    if isinstance(event, ChosenHistograms) and event.name == QUALITY:
+        return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
+    if isinstance(event, ChosenHistograms):
+        return f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all"
+    return f"{event.histograms} histograms, {counted}; discrete Gaussian, sd {sd:.4g}"
+
+
+def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
+    """Say how sharp a public figure will be, so that nobody pays for one that tells nothing."""
+    from dpsynth.privacy.quality_budget import QUALITY
+
+    event = plan.event(QUALITY)
+    assert isinstance(event, ChosenHistograms)
+    rows = schema.rows.value
+    half = 1.96 * event.noise_multiplier * math.sqrt(event.most) * event.mass / (2 * rows)
+    return (
+        f"quality     a column's distance (0 to 1) will be published within about {half:.2g} if "
+        f"measured on {rows} rows, {5 * half:.2g} on a holdout of a fifth of them"
+    )
+
+
+def unit_text(schema: Schema) -> str:
+    """Word the privacy unit of a schema."""
+    from dpsynth.privacy import Unit, described
+
+    unit = schema.unit
+    what = described(Unit.of(schema))
+    if unit.column is None:
+        return what
+    rows = "row" if unit.max_rows == 1 else "rows"
+    return f"{what}; at most {unit.max_rows} {rows} each ({unit.keep})"
+
+
+def cost_text(schema: Schema, epsilon: float, delta: float) -> str:
+    """Say what a fit costs whom the ledger counts, where that is not a unit of the schema."""
+    from dpsynth.privacy import Unit
+
+    unit = Unit.of(schema)
+    if unit.max_units == 1:
+        return ""
+    epsilon, delta = unit.cost(epsilon, delta)
+    return f"; for a {unit.person} the ledger counts epsilon {epsilon:g}, delta {delta:.4g}"

@@ -1,0 +1,84 @@
+"""``dpsynth release`` and ``dpsynth dpia``: the bundle, and a text for an assessment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dpsynth.cli.console import Console, output_options
+
+
+@click.command(epilog="Example:  dpsynth release run/ -o bundle/")
+@click.argument("run", type=click.Path())
+@click.option("--output", "-o", required=True, type=click.Path(), help="Folder of the bundle; new.")
+@click.option("--table", type=click.Path(), help="Release this table, drawn earlier from the run.")
+@click.option("--rows", type=int, help="Rows to draw; default: the schema's public number.")
+@click.option("--seed", type=int, help="Seed of the sampling; default: a fresh one, recorded.")
+@click.option(
+    "--about",
+    type=click.Path(),
+    help="YAML of what the office says in public: publisher, licence, intended use and more.",
+)
+@click.option(
+    "--override",
+    metavar="REASON",
+    help="Release although a public gate that judges evidence stops it; public, with --by.",
+)
+@click.option("--by", metavar="NAME", help="Who answers for --override; public.")
+@output_options
+def release(
+    run: str,
+    output: str,
+    table: str | None,
+    rows: int | None,
+    seed: int | None,
+    about: str | None,
+    override: str | None,
+    by: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write a bundle from RUN: data, schema, privacy certificate, a page and a card for readers.
+
+    Public gates decide; exit code 3 if one stops the release. Nothing computed from real rows goes
+    into a bundle, but what the plan paid for.
+    """
+    from dpsynth.bundle import release as write_bundle
+    from dpsynth.bundle.format import About
+    from dpsynth.certificate import Override
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        if (override is None) != (by is None):
+            raise click.UsageError("--override and --by go together: a reason, and who gives it")
+        console.progress("bundle", 0.0)
+        bundle = write_bundle(
+            Path(run),
+            Path(output),
+            table=Path(table) if table else None,
+            rows=rows,
+            seed=seed,
+            about=None if about is None else About.load(about),
+            override=None if override is None or by is None else Override(override, by),
+        )
+        files = sorted(str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file())
+        lines = [f"bundle      {output}", *[f"            {name}" for name in files]]
+        console.result("release", {"bundle": output, "files": files}, lines)
+        console.advice(f"Check it anywhere, without torch: dpsynth verify {output}")
+        console.advice(f"Sign it with the office's key: dpsynth sign {output} --key office.key")
+
+
+@click.command(epilog="Example:  dpsynth dpia run/")
+@click.argument("subject", metavar="RUN|BUNDLE", type=click.Path())
+@output_options
+def dpia(subject: str, as_json: bool, quiet: bool) -> None:
+    """Draft a paragraph for a data protection impact assessment, from the certificate alone.
+
+    What only the office knows is left in brackets. No real row is read.
+    """
+    from dpsynth.bundle import dpia_of
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        paragraph = dpia_of(Path(subject))
+        lines = [line for part in paragraph for line in ("", part)][1:]
+        console.result("dpia", {"subject": subject, "paragraph": list(paragraph)}, lines)

@@ -1,0 +1,230 @@
+"""``dpsynth run``: from a private table to a bundle, in one go that can be resumed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpsynth._util.environment import variable
+from dpsynth.cli.console import Console, output_options, table
+from dpsynth.cli.options import ModelChoice, takes_schema
+from dpsynth.models.registry import AUTO, DEFAULT, NAMES
+
+if TYPE_CHECKING:
+    from dpsynth.certificate import Override
+    from dpsynth.workflow import Order, Outcome, Settings, State
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # see dpsynth.cli.evaluate
+
+FILE = "dpsynth.yaml"  # as in dpsynth.settings, which is imported when the command runs
+VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
+
+
+@click.command(
+    epilog="Example:  dpsynth run diabetes130 extract.csv --dataset diabetes "
+    "--epsilon 3 --delta 1e-6 -o bundle/"
+)
+@click.argument("schema", required=False)
+@click.argument("data", type=click.Path(), required=False)
+@click.option("--config", type=click.Path(), help=f"Settings; {FILE} if no SCHEMA is named.")
+@click.option("--dataset", help="Name under which the ledger counts what these patients spent.")
+@click.option("--epsilon", type=float, help="Privacy budget of the fit, for each unit.")
+@click.option("--delta", type=float, help="Probability that epsilon may miss.")
+@click.option(
+    "--model",
+    type=ModelChoice((*NAMES, AUTO)),
+    help=f"The generator; default: {DEFAULT}; auto chooses by the public size.",
+)
+@click.option("--output", "-o", type=click.Path(), help="Folder of the bundle; new.")
+@click.option("--holdout", type=float, help="Share of the units held out; default: 0.2; 0: none.")
+@click.option("--opt-out", type=click.Path(), help="List of units that are left out of everything.")
+@click.option("--rows", type=int, help="Rows to draw; default: the public number that is fitted.")
+@click.option("--seed", type=int, help="Of the sampling, public; default: a fresh one, recorded.")
+@click.option("--publish-quality", type=float, metavar="SHARE", help="Of the budget; see fit.")
+@click.option("--policy", type=click.Path(), help="A policy file to keep, as in fit.")
+@click.option("--tier", help="The kind of purpose, if the policy has tiers.")
+@click.option("--purpose", help="A few words for the ledger.")
+@click.option("--gates", type=click.Path(), help="YAML of internal gates of your own.")
+@click.option("--canaries", type=int, help="Planted patients of the audit; default: 1000.")
+@click.option("--attacks/--no-attacks", default=None, help="Whether to attack the table as well.")
+@click.option("--about", type=click.Path(), help="YAML of what the office says of the release.")
+@click.option("--work", type=click.Path(), help="Folder between the stages; default: OUTPUT.work.")
+@click.option("--internal", type=click.Path(), help="Internal results; default: OUTPUT.internal.")
+@click.option("--save-config", type=click.Path(), help="Write all settings, made explicit, first.")
+@click.option("--dry-run", is_flag=True, help="Show the stages and the plan; open no data.")
+@click.option("--fit-again", is_flag=True, help="Fit, and be charged, again after an interruption.")
+@click.option("--override", metavar="REASON", help="Release although a public gate stops it.")
+@click.option("--by", metavar="NAME", help="Who answers for --override; both are public.")
+@output_options
+@takes_schema
+def run(
+    config: str | None,
+    save_config: str | None,
+    dry_run: bool,
+    fit_again: bool,
+    override: str | None,
+    by: str | None,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Split, fit, sample, evaluate, audit and release, in one go.
+
+    The same command again goes on after the last stage that is done; a fit that was interrupted is
+    charged, and is not made again without --fit-again. Without SCHEMA and DATA, settings are read
+    from dpsynth.yaml; options take the place of what the file says.
+
+    Evaluation and audit are INTERNAL and do not decide whether the bundle is written, nor what is
+    in it, not even where they cannot be done. Exit code 3 if a public gate stopped it (there is no
+    bundle then), or if an internal gate failed, an attack succeeded, or one of the two could not be
+    done. Read internal.html before you sign the bundle with dpsynth sign.
+    """
+    from dpsynth.assessment.results_folder import PAGE
+    from dpsynth.bundle.format.layout import SIGNATURE
+    from dpsynth.certificate import Override
+    from dpsynth.workflow import Order
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        if (override is None) != (by is None):
+            raise click.UsageError("--override and --by go together: a reason, and who gives it")
+        excuse = None if override is None or by is None else Override(override, by)
+        settings = _settings(config, given)
+        order = Order.of(settings)
+        if save_config is not None:
+            drawn = order.settings.seed_in(save_config) if settings.seed is None else None
+            if drawn is not None:
+                order = replace(order, settings=replace(order.settings, seed=drawn))
+            order.settings.save(save_config)
+            console.advice(f"settings    {save_config}")
+        if dry_run:
+            _show_plan(console, order)
+            return
+        outcome = _run(console, order, fit_again, excuse)
+        console.result("run", *_told(outcome))
+        for note in outcome.notes:
+            console.advice(f"Note: {note}.")
+        console.advice(
+            f"{order.settings.work_folder} holds real rows, and {order.internal} what was computed "
+            "from them: neither leaves the office."
+        )
+        if not (order.bundle / SIGNATURE).exists():
+            console.advice(
+                f"Once somebody has read {order.internal / PAGE}: "
+                f"dpsynth sign {order.bundle} --key office.key"
+            )
+        outcome.require_quiet()
+        console.advice(_verdict(outcome))
+
+
+def _verdict(outcome: Outcome) -> str:
+    """Say what was judged where nothing stood out."""
+    attacked = "no attack succeeded" if outcome.order.attacks else "the table was not attacked"
+    return f"Inside, every gate passed or was not judged, and {attacked}."
+
+
+def _settings(config: str | None, given: dict[str, Any]) -> Settings:
+    """Read the file if there is one to read; options come first, the environment last."""
+    from dpsynth.workflow import Settings
+    from dpsynth.workflow.setting_paths import REQUIRED
+
+    options = {name: value for name, value in given.items() if value is not None}
+    if config is None and not {"schema", "data"} & set(options) and Path(FILE).is_file():
+        config = FILE
+    fallbacks = {
+        name: value for name, known in VARIABLES.items() if (value := variable(known)) is not None
+    }
+    if config is not None:
+        return Settings.load(config, fallbacks, **options)
+    options = fallbacks | options
+    if missing := [name for name in REQUIRED if name not in options]:
+        words = [name.upper() if name in ("schema", "data") else f"'--{name}'" for name in missing]
+        hint = "" if len(missing) < len(REQUIRED) else f", or write them into {FILE}"
+        raise click.UsageError(f"Missing {', '.join(words)}{hint}.")
+    return Settings.of(**options)
+
+
+def _run(console: Console, order: Order, fit_again: bool, override: Override | None) -> Outcome:
+    """Carry out the stages; say what became of each."""
+    from dpsynth.workflow import run_stages
+
+    def tell(state: State) -> None:
+        took = "" if state.seconds is None else f"{state.seconds:10.1f} s"
+        console.advice(f"{state.stage:<12}{state.state:<12}{took}".rstrip())
+
+    return run_stages(
+        order,
+        fit_again=fit_again,
+        override=override,
+        progress=console.progress,
+        tell=tell,
+    )
+
+
+def _show_plan(console: Console, order: Order) -> None:
+    """Show what would be done, and with what noise; nothing is opened."""
+    from dpsynth.cli.commands.plan import cost_text, describe_event, unit_text
+    from dpsynth.workflow import planned
+    from dpsynth.workflow.runner import STAGES
+
+    states, plan, told = planned(order), order.prepared.plan, order.settings
+    rows = [
+        (state.stage, state.state, stage.purpose)
+        for state, stage in zip(states, STAGES, strict=True)
+    ]
+    total = sum(event.mu() ** 2 for event in plan.events)
+    events = [
+        (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event))
+        for event in plan.events
+    ]
+    values = {
+        "dry_run": True,
+        "settings": told.to_dict(),
+        "stages": [{"stage": one.stage, "state": one.state} for one in states],
+        "population": order.fitted.population.value,
+        "plan": plan.to_dict(),
+    }
+    lines = [
+        f"bundle      {order.bundle}",
+        f"dataset     {told.dataset}",
+        f"budget      epsilon {told.epsilon:g}, delta {told.delta:g}; all mechanisms together cost "
+        f"epsilon {plan.epsilon:.4g}{cost_text(order.fitted, told.epsilon, told.delta)}",
+        f"model       {told.model} ({order.prepared.reason})",
+        f"unit        {unit_text(order.fitted)}",
+        f"fitted      {order.fitted.population.value} units, public; {told.holdout:g} held out",
+        f"drawn       {told.rows} rows, seed {told.seed}",
+        "",
+        *table(("stage", "", ""), rows),
+        "",
+        *table(("mechanism", "share", "noise"), events),
+    ]
+    console.result("run-plan", values, lines)
+
+
+def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
+    """Say where everything is, as values and as lines."""
+    from dpsynth.assessment.results_folder import PAGE
+
+    order, told = outcome.order, outcome.order.settings
+    page = order.internal / PAGE
+    values = {
+        "internal": True,
+        "bundle": str(order.bundle),
+        "page": str(page),
+        "work": str(told.work_folder),
+        "stages": [{"stage": one.stage, "state": one.state} for one in outcome.states],
+        "gates_failed": list(outcome.gates),
+        "attacks_found": list(outcome.attacks),
+        "controls_failed": list(outcome.controls),
+        "not_done": list(outcome.not_done),
+        "notes": list(outcome.notes),
+    }
+    lines = [
+        f"bundle      {order.bundle}: epsilon {told.epsilon:g}, delta {told.delta:g}, verified",
+        f"internal    {page}",
+        f"work        {told.work_folder}",
+    ]
+    return values, lines

@@ -1,0 +1,89 @@
+"""``dpsynth keygen`` and ``dpsynth sign``: the office's key, and its signature of a bundle."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from dpsynth._util.environment import variable
+from dpsynth.cli.console import Console, output_options
+from dpsynth.errors import InputError
+
+VARIABLE = "DPSYNTH_KEY_PASSPHRASE"
+SHORT = 12  # characters of a passphrase
+
+
+@click.command(epilog="Example:  dpsynth keygen office.key")
+@click.argument("output", type=click.Path())
+@click.option("--no-passphrase", is_flag=True, help="Leave it unencrypted; protect it otherwise.")
+@output_options
+def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None:
+    """Make a key pair to sign bundles with: OUTPUT, private, and OUTPUT.pub.
+
+    The private key is encrypted with a passphrase, from DPSYNTH_KEY_PASSPHRASE or a hidden prompt.
+    Both files are PEM, which openssl reads; nothing is overwritten.
+    """
+    from dpsynth.bundle.format import check_key_place, create_key, fingerprint, load_public
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        check_key_place(output)
+        phrase = None if no_passphrase else ask_passphrase(new=True)
+        private, public = create_key(output, phrase)
+        digest = fingerprint(load_public(public))
+        values = {
+            "private": str(private),
+            "public": str(public),
+            "fingerprint": digest,
+            "encrypted": not no_passphrase,
+        }
+        protection = "unencrypted" if no_passphrase else "encrypted"
+        lines = [
+            f"private     {private}: {protection}, for you alone; keep a copy somewhere safe",
+            f"public      {public}: publish it where your readers trust you",
+            f"SHA-256     {digest}",
+        ]
+        console.result("keygen", values, lines)
+        if phrase is not None and len(phrase) < SHORT:
+            console.advice(
+                f"The passphrase has fewer than {SHORT} characters: whoever copies the file can "
+                "guess it. Make the key again with a longer one."
+            )
+        console.advice(f"Next: dpsynth sign bundle/ --key {private}")
+
+
+@click.command(epilog="Example:  dpsynth sign bundle/ --key office.key")
+@click.argument("bundle", type=click.Path())
+@click.option("--key", required=True, type=click.Path(), help="The office's private key.")
+@click.option("--force", is_flag=True, help="Replace a signature that is there.")
+@output_options
+def sign(bundle: str, key: str, force: bool, as_json: bool, quiet: bool) -> None:
+    """Verify BUNDLE, then sign its manifest, and so all its files.
+
+    The signature is datapackage.json.sig; whoever has the public key can check it, by dpsynth
+    verify or by openssl. Exit code 5, and no signature, if the bundle does not verify.
+    """
+    from dpsynth.bundle import sign as sign_bundle
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        signature = sign_bundle(bundle, key, lambda: ask_passphrase(new=False), overwrite=force)
+        console.result("sign", {"bundle": bundle, "signature": str(signature)}, [f"{signature}"])
+        console.advice(f"Check it anywhere: dpsynth verify {bundle} --key {key}.pub")
+
+
+def ask_passphrase(*, new: bool) -> str:
+    """Take a passphrase from the environment, or ask for it where somebody can answer."""
+    if (given := variable(VARIABLE)) is not None:
+        return given
+    if not sys.stdin.isatty():
+        remedy = f"set {VARIABLE}, or run this at a terminal"
+        if new:
+            remedy += "; --no-passphrase makes a key without one"
+        raise InputError(f"the key needs a passphrase: {remedy}")
+    answer: str = click.prompt(
+        "Passphrase of the key",
+        hide_input=True,
+        confirmation_prompt="The same again" if new else False,
+        err=True,
+    )
+    return answer

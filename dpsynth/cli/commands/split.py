@@ -1,0 +1,96 @@
+"""``dpsynth split``: a private table into train and holdout, by unit."""
+
+from __future__ import annotations
+
+import click
+
+from dpsynth.cli.console import Console, counted, output_options
+from dpsynth.cli.options import takes_schema
+
+
+@click.command(
+    epilog="Example:  dpsynth split mine.schema.yaml extract.csv --holdout 0.2 -o split/"
+)
+@click.argument("schema")
+@click.argument("data", type=click.Path())
+@click.option(
+    "--holdout",
+    type=float,
+    default=0.2,
+    show_default=True,
+    help="Share of the units that go to the holdout, with all their rows.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    help="Makes the split repeatable, for benchmarks; it is no noise. Default: fresh entropy.",
+)
+@click.option(
+    "--opt-out",
+    type=click.Path(),
+    help="List of units that go to neither side: a key a line, or a table with the unit's column.",
+)
+@click.option("--output", "-o", required=True, type=click.Path(), help="Folder to make; new.")
+@output_options
+@takes_schema
+def split(
+    schema: str,
+    data: str,
+    holdout: float,
+    seed: int | None,
+    opt_out: str | None,
+    output: str,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Split DATA by unit into train and holdout, in the kind and dialect of the source.
+
+    Which units go to the holdout is drawn at random; rows are copied as they are. Both files are as
+    private as the source.
+    """
+    from dpsynth.schema import Schema
+    from dpsynth.tables import OptOut, split_file
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        loaded = Schema.load(schema)
+        absent = None if opt_out is None else OptOut.load(opt_out, loaded)
+        train, held = split_file(
+            data,
+            loaded,
+            output,
+            holdout=holdout,
+            seed=seed,
+            opt_out=absent,
+            progress=lambda part: console.progress("splitting", part),
+        )
+        keyless = None if loaded.unit.column is None else loaded.unit.missing_key
+        values = {
+            "train": str(train),
+            "holdout": str(held),
+            "share": holdout,
+            "seed": seed,
+            "rows_without_key": keyless,
+            "opt_out": None if absent is None else {"file": opt_out, "keys": absent.lines},
+            "internal": True,
+        }
+        lines = [
+            f"train       {train}",
+            f"holdout     {held}: each unit with probability {holdout:g}, with all its rows",
+        ]
+        if keyless is not None:
+            lines.append(f"no key      {_WORDS[keyless]}")
+        if absent is not None:
+            keys = counted(absent.lines, "key")
+            lines.append(f"opted out   {keys} read from {opt_out}: no row with one is left")
+        lines.append("private     both hold real rows, as the source does: never release them")
+        console.result("split", values, lines)
+        console.advice(
+            "A fit of train alone needs a schema with its population and rows: "
+            f"{1 - holdout:g} of the whole."
+        )
+
+
+_WORDS = {
+    "own": "a row without a key is a unit of its own",
+    "drop": "rows without a key, if any, are in neither file, as a fit leaves them out",
+}

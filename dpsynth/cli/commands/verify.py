@@ -1,0 +1,63 @@
+"""``dpsynth verify``: the check of a bundle, with nothing but the bundle unless more is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dpsynth.cli.console import Console, output_options
+
+
+def _show_schema(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    """Print the JSON Schema of the certificate, and stop."""
+    if asked:
+        from dpsynth.certificate import json_schema
+
+        click.echo(json_schema(), nl=False)
+        context.exit()
+
+
+@click.command(epilog="Example:  dpsynth verify bundle/ --key office.key.pub")
+@click.argument("bundle", type=click.Path())
+@click.option("--key", type=click.Path(), help="The publisher's public key: who signed this?")
+@click.option("--ledger", is_flag=True, help="Hold it against the ledger at hand as well.")
+@click.option(
+    "--other-version",
+    is_flag=True,
+    help="Accept what another dpsynth wrote; page, card and documents are NOT compared.",
+)
+@click.option(
+    "--show-schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_schema,
+    help="Print the JSON Schema of privacy.json, the certificate.",
+)
+@output_options
+def verify(
+    bundle: str,
+    key: str | None,
+    ledger: bool,
+    other_version: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Check BUNDLE: every hash, every cell against the schema, the certificate re-accounted.
+
+    With --key the signature too, with --ledger (in the office) the ledger that DPSYNTH_LEDGER
+    names. Exit code 5 if anything differs; every finding is named.
+    """
+    from dpsynth.bundle import verify as check
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        book = None
+        if ledger:
+            from dpsynth.ledger import Ledger
+
+            book = Ledger.present()
+        checks = check(Path(bundle), key=key, ledger=book, other_version=other_version)
+        lines = [*[f"ok  {line}" for line in checks], f"{bundle} verified"]
+        values = {"bundle": bundle, "verified": True, "signed": key is not None, "checks": checks}
+        console.result("verify", values, lines)

@@ -1,0 +1,203 @@
+"""The command line. Commands import what they need when they run, so that ``--help`` is quick.
+
+Exit codes: 0 done, 1 unexpected, 2 usage, bad input, or an output that cannot be written, 3 a gate
+failed, 4 the budget or policy refuses, 5 verification failed, 130 interrupted, 128 and a signal's
+number ended by it (143 SIGTERM, 129 SIGHUP, 131 SIGQUIT; 141 where the reader of a pipe ended).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+import warnings
+from importlib import import_module
+from typing import Any
+
+import click
+
+from dpsynth._util.dependencies import remedy
+from dpsynth._util.environment import require_none_blank
+from dpsynth._util.messages import did_you_mean
+from dpsynth._version import __version__
+from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
+from dpsynth.cli.streams import make_lenient, stdout_problem
+from dpsynth.errors import DpsynthError, DpsynthWarning, Note
+from dpsynth.files import described
+
+_COMMANDS = {
+    "demo": ("dpsynth.cli.commands.demo", "demo"),
+    "schema": ("dpsynth.cli.commands.schema", "schema"),
+    "plan": ("dpsynth.cli.commands.plan", "plan"),
+    "run": ("dpsynth.cli.commands.run", "run"),
+    "fit": ("dpsynth.cli.commands.fit", "fit"),
+    "sample": ("dpsynth.cli.commands.sample", "sample"),
+    "evaluate": ("dpsynth.cli.commands.evaluate", "evaluate"),
+    "compare": ("dpsynth.cli.commands.evaluate", "compare"),
+    "audit": ("dpsynth.cli.commands.audit", "audit"),
+    "release": ("dpsynth.cli.commands.release", "release"),
+    "verify": ("dpsynth.cli.commands.verify", "verify"),
+    "dpia": ("dpsynth.cli.commands.release", "dpia"),
+    "keygen": ("dpsynth.cli.commands.signing", "keygen"),
+    "sign": ("dpsynth.cli.commands.signing", "sign"),
+    "split": ("dpsynth.cli.commands.split", "split"),
+    "ledger": ("dpsynth.cli.commands.ledger", "ledger"),
+    "completion": ("dpsynth.cli.completion", "completion"),
+}
+
+_EPILOG = """\
+\b
+The main job, in one command that can be resumed:
+  dpsynth run     diabetes130 extract.csv --dataset diabetes --epsilon 3 --delta 1e-6 -o bundle/
+
+\b
+The same by hand, without evaluation and audit:
+  dpsynth plan    diabetes130 --epsilon 3 --delta 1e-6
+  dpsynth fit     diabetes130 extract.csv --dataset diabetes --epsilon 3 --delta 1e-6 -o run/
+  dpsynth sample  run/ --rows 100000 -o synthetic.parquet
+  dpsynth release run/ -o bundle/
+
+Exit codes: 0 done, 1 unexpected, 2 bad input or output, 3 a gate failed, 4 the budget refuses,
+5 verification failed, 130 interrupted, 128 + a signal's number ended by that signal.
+"""
+
+
+class _Commands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module, attribute = _COMMANDS[name]
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise click.UsageError(error.message + did_you_mean(args[0], _COMMANDS), ctx) from None
+
+
+@click.group(
+    cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, prog_name="dpsynth")
+def commands() -> None:
+    """Private synthetic health data: from a table of patients to one that can be released.
+
+    A schema says in public what the table looks like; a fit learns from it under differential
+    privacy for patients; a sample or a release draws synthetic rows from the fit alone.
+    """
+    require_none_blank()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code.
+
+    An unexpected error shows where it happened, not what it says: a library's message may quote a
+    cell. Set DPSYNTH_DEBUG=1 to see it whole.
+    """
+    make_lenient()
+    unwind_on_signals()
+    _show_warnings()
+    try:
+        code = _run(arguments)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except DpsynthError as error:
+        _say(str(error), error)
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort) as stop:
+        _say("interrupted", stop.__context__ if isinstance(stop, click.Abort) else stop)
+        code = exit_code(stop)
+    except MemoryError:
+        _say("out of memory; use a machine with more of it, or a schema with fewer columns", None)
+        code = 1
+    except Exception as error:
+        told = remedy(error.name) if isinstance(error, ModuleNotFoundError) else None
+        if told is None and os.environ.get("DPSYNTH_DEBUG"):
+            raise
+        if told is None and isinstance(error, OSError) and error.errno is not None:
+            told = _system_error(error)
+        _say(told or _withheld(error), error)
+        code = 2 if told else 1
+    sys.exit(code or _unshown())
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Carry out a command; return its exit code."""
+    try:
+        code = commands.main(arguments, prog_name="dpsynth", standalone_mode=False)
+    except (click.Abort, click.ClickException, click.exceptions.Exit, DpsynthError):
+        raise  # in words, or interrupted
+    except Exception as error:
+        require_running(error)
+        raise
+    return code if isinstance(code, int) else 0
+
+
+def _show_warnings() -> None:
+    """Show dpsynth's own warnings as plain lines; those of libraries as they come."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, DpsynthWarning):
+            click.echo(f"dpsynth: warning: {message}", err=True)
+        else:
+            shown(message, category, *rest, **more)
+
+    warnings.simplefilter("always", DpsynthWarning)
+    warnings.showwarning = show
+
+
+def _unshown() -> int:
+    """Say that a result could not be shown; return the exit code, 0 if it was."""
+    problem = stdout_problem()
+    if problem is None:
+        return 0
+    if problem.errno == errno.EPIPE:  # as of any program whose reader ended first
+        return 141
+    _say(
+        f"the result could not be written to standard output: {described(problem)}; everything "
+        "else was done",
+        None,
+    )
+    return 2
+
+
+def _system_error(error: OSError) -> str:
+    """Word an error of a file or drive that nothing closer to it has worded.
+
+    The file is not named: a library's name for one may quote a cell.
+    """
+    return (
+        f"a file could not be read or written: {described(error)}; check the files of this "
+        "command, and their disk or drive, and try again"
+    )
+
+
+def _withheld(error: Exception) -> str:
+    """Word an unexpected error by its kind and place alone."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"unexpected {type(error).__name__} at {os.path.basename(place.filename)}:{place.lineno}; "
+        "its message is withheld because it may quote data (DPSYNTH_DEBUG=1 shows it)"
+    )
+
+
+def _say(message: str, error: Any) -> None:
+    """Write an error and its notes (such as what was charged) to stderr."""
+    click.echo(f"dpsynth: {message}", err=True)
+    for note in getattr(error, "__notes__", ()):
+        if isinstance(note, Note):
+            click.echo(f"dpsynth: {note}", err=True)

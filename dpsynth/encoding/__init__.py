@@ -1,0 +1,19 @@
+"""Cells to integer codes and back, and rows grouped by privacy unit.
+
+This room decides what one unit can contribute: bounded codes, and at most `max_rows` rows.
+
+- `codec`: bounded, declared columns to integer codes and back; missing is a code of its own
+- `cohort`: rows grouped by privacy unit, at most ``max_rows`` of each, as codes
+- `column_codecs`: numeric columns by points of a lattice, others by their categories
+- `conformity`: does a synthetic table hold only what its schema allows: types, bounds,
+  resolution, categories
+- `grid`: the codes of a numeric column: which points of its lattice share a code
+- `schema_fit`: how a private table fits its schema: shares of cells and units that a fit takes
+  specially
+- `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
+  hold the same
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,159 @@
+"""The codec: bounded, declared columns to integer codes and back; missing is a code of its own.
+
+It is built from the schema alone and never fitted, so that widths, sizes and ranges are the same
+whatever a table holds. A numeric column of m cells has codes 0 .. m - 1; a categorical one its
+categories in declared order, then ``other`` where that can occur; a nullable column ends with the
+code of missing. Every cell has a code: values outside the bounds are clipped, bad cells and unknown
+categories follow the column's ``on_bad`` and ``on_unknown``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, coder_of
+from dpsynth.encoding.conformity import departures
+from dpsynth.errors import InputError, Problem, RefusedCellError, TableError
+from dpsynth.schema import Lattice, Schema
+
+Codes = npt.NDArray[np.uint16]
+
+
+class Codec:
+    """Encodes and decodes the modelled columns of a schema.
+
+    Attributes:
+        names: the modelled columns, in the schema's order.
+        sizes: how many codes each of them has.
+        cells: how many of those, the first ones, are ordered; 0 for a categorical column.
+        points: how many lattice points each of the ordered codes stands for.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        """Derive the codes from public facts.
+
+        Raises:
+            SchemaError: a column's bounds and step do not make a lattice.
+        """
+        self.schema = schema
+        self.names = tuple(column.name for column in schema.modelled)
+        self._coders: tuple[Coder, ...] = tuple(
+            coder_of(column, schema.dialect.decimal) for column in schema.modelled
+        )
+        self.sizes = tuple(coder.size for coder in self._coders)
+        self.points = tuple(
+            tuple(coder.grid.points.tolist()) if isinstance(coder, NumericCoder) else ()
+            for coder in self._coders
+        )
+        self.cells = tuple(len(points) for points in self.points)
+
+    def lattice(self, name: str) -> Lattice | None:
+        """Return the lattice of a numeric column, None for a categorical one.
+
+        Raises:
+            InputError: the column is not modelled.
+        """
+        if name not in self.names:
+            raise InputError(f"schema {self.schema.name} models no column {name!r}")
+        coder = self._coders[self.names.index(name)]
+        return coder.lattice if isinstance(coder, NumericCoder) else None
+
+    def encode(self, frame: pd.DataFrame) -> Codes:
+        """Return the codes ``[rows, columns]`` of a frame of text or typed cells.
+
+        Columns that the schema does not model are not looked at.
+
+        Raises:
+            TableError: a modelled column is not in the frame.
+            RefusedCellError: a cell broke a column that opts in to ``refuse``; the message holds
+                neither the cell nor how many there are.
+        """
+        self._check(frame)
+        codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
+        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
+            codes[:, place] = _taken(coder.encode(frame[name]), frame[name])
+        return codes
+
+    def accepted(self, frame: pd.DataFrame) -> tuple[Codes, npt.NDArray[np.bool_]]:
+        """Return codes as `encode` does, and which rows hold no cell that its column refuses.
+
+        Raises:
+            TableError: a modelled column is not in the frame.
+        """
+        self._check(frame)
+        codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
+        kept = np.ones(len(frame), dtype=bool)
+        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
+            encoded = coder.encode(frame[name])
+            kept &= encoded != REFUSED
+            codes[:, place] = np.where(encoded == REFUSED, 0, encoded)
+        return codes, kept
+
+    def read(self, frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
+        """Return codes as `encode` does, and the same cells bounded, in their declared types.
+
+        Unlike ``decode`` of the codes, numbers keep the resolution of their lattice.
+
+        Raises:
+            TableError, RefusedCellError: as `encode`.
+        """
+        self._check(frame)
+        codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
+        columns = {}
+        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
+            encoded, columns[name] = coder.read(frame[name])
+            codes[:, place] = _taken(encoded, frame[name])
+        return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
+
+    def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
+        """Return a frame of typed cells for codes ``[rows, columns]``.
+
+        A numeric code becomes a lattice point drawn uniformly among its own. Types: integer and
+        year are int64 (Int64 if nullable), number float64, boolean bool (boolean if nullable),
+        string object (None where missing), date and datetime datetime64[s].
+
+        Raises:
+            ValueError: the codes have another width, or one of them is no code of its column.
+        """
+        if codes.ndim != 2 or codes.shape[1] != len(self.names):
+            raise ValueError(f"codes must be [rows, {len(self.names)}], not {codes.shape}")
+        if (codes < 0).any() or (codes >= np.array(self.sizes)).any():
+            raise ValueError("a code is not below the size of its column")
+        columns = {
+            name: coder.decode(codes[:, place], rng)
+            for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True))
+        }
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
+
+    def _check(self, frame: pd.DataFrame) -> None:
+        """Refuse a frame without the modelled columns, or with two of a name."""
+        absent = [name for name in self.names if name not in frame.columns]
+        if absent:
+            raise TableError(f"the table lacks columns of the schema: {', '.join(absent)}")
+        doubled = set(frame.columns[frame.columns.duplicated()]) & set(self.names)
+        if doubled:
+            raise TableError(f"the table has two columns called {', '.join(sorted(doubled))}")
+
+    def conforms(self, frame: pd.DataFrame) -> list[Problem]:
+        """List how a synthetic table departs from the schema; empty if every cell is valid.
+
+        Cells may be typed, or the text of a CSV file as dpsynth writes it. Each problem names a
+        column, a rule and how many cells break it, never a cell.
+        """
+        lattices = {name: self.lattice(name) for name in self.names}
+        return departures(frame, self.schema.modelled, lattices)
+
+
+def _taken(encoded: npt.NDArray[np.int32], cells: pd.Series[Any]) -> npt.NDArray[np.int32]:
+    """Refuse cells that their column refuses."""
+    if len(encoded) and encoded.min() == REFUSED:
+        raise RefusedCellError(
+            f"column '{cells.name}' declares `refuse`, and a cell is not what it declares; "
+            "correct the table, or send such cells to missing, a bound or a category by on_bad "
+            "and on_unknown"
+        )
+    return encoded

@@ -1,0 +1,166 @@
+"""Rows grouped by privacy unit, at most ``max_rows`` of each, as codes.
+
+This is where one unit's influence is bounded (add or remove one unit with all its rows): whatever
+rows a unit brings, at most ``max_rows`` of them are in the cohort. Which ones depends on the unit's
+own rows and on fresh randomness, never on another unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.errors import NoRowsError, TableError
+from dpsynth.schema import Column, PrivacyUnit, Schema
+from dpsynth.tables import Keys, distinct, read_cells, texts_of
+from dpsynth.tables.unit_keys import NO_KEY
+
+if TYPE_CHECKING:
+    from dpsynth.encoding.codec import Codec
+    from dpsynth.privacy import Entropy
+    from dpsynth.tables import Progress, Table
+
+Codes = npt.NDArray[np.uint16]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Order = npt.NDArray[Any]
+Refused = Literal["stop", "drop"]
+"""What a row with a cell that its column refuses does: stop the reading, or count as absent."""
+
+ORDER_BITS = 48  # of the 53 that a number has
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Coded rows of units.
+
+    Attributes:
+        codes: ``[units, rows, columns]`` uint16, where rows is the schema's ``max_rows``.
+        mask: ``[units, rows]``, True for a row of the unit, False for padding, which comes last
+            and has code 0.
+    """
+
+    codes: Codes
+    mask: Bools
+
+
+def read_cohort(
+    table: Table,
+    codec: Codec,
+    schema: Schema,
+    entropy: Entropy,
+    progress: Progress | None = None,
+    refused: Refused = "stop",
+) -> Cohort:
+    """Read a table into a cohort: keys compared as declared, rows capped, units in random order.
+
+    Where refused rows are left out (``drop``), whether there is a cohort does not depend on any
+    cell: a row counts or not by its own cells alone, and a cohort may have no unit at all.
+
+    Raises:
+        TableError: the table is damaged; or has no rows, or none of them has a key, and refused
+            rows stop.
+        RefusedCellError: a cell broke a column that opts in to ``refuse``, and such rows stop.
+    """
+    keys = Keys(schema)
+    ordered = schema.column(schema.order_column or "") if schema.unit.keep == "window" else None
+    codes: list[Codes] = []
+    units: list[Ints] = []
+    order: list[Order] = []
+    kept: list[Bools] = []
+    try:
+        for chunk in table.chunks(progress):
+            if refused == "stop":
+                codes.append(codec.encode(chunk))
+            else:
+                accepted, own = codec.accepted(chunk)
+                codes.append(accepted)
+                kept.append(own)
+            units.append(keys.units(chunk))
+            if ordered is not None:
+                order.append(_order(chunk[ordered.name], ordered, schema.dialect.decimal))
+    except NoRowsError:
+        if refused == "stop":
+            raise
+        return _no_units(schema, codec)
+    ranks = _ranks(np.concatenate(order)) if ordered is not None else None
+    unit_of_row = keys.own_units(np.concatenate(units))
+    if kept:
+        unit_of_row[~np.concatenate(kept)] = NO_KEY
+    if (unit_of_row == NO_KEY).all():
+        if refused == "drop":
+            return _no_units(schema, codec)
+        raise TableError(
+            f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
+            "missingValues, or which column has the role unit"
+        )
+    rows, places = select(unit_of_row, schema.unit.max_rows, entropy, order=ranks)
+    return _assemble(np.concatenate(codes), unit_of_row, rows, places, schema.unit, entropy)
+
+
+def _no_units(schema: Schema, codec: Codec) -> Cohort:
+    shape = (0, schema.unit.max_rows)
+    codes = np.zeros((*shape, len(codec.names)), dtype=np.uint16)
+    return Cohort(codes, np.zeros(shape, dtype=bool))
+
+
+def select(
+    units: Ints, most: int, entropy: Entropy, *, order: Ints | None = None
+) -> tuple[Ints, Ints]:
+    """Choose at most ``most`` rows of each unit.
+
+    Args:
+        units: unit of each row, `NO_KEY` for a row to leave out.
+        most: the cap.
+        entropy: source of the choice.
+        order: rank of each row in time. If given, a unit keeps consecutive rows from a uniform
+            start; otherwise a uniform subset, in random order.
+
+    Returns:
+        The chosen rows, unit by unit, and the place of each within its unit, from 0.
+    """
+    within = entropy.uniform(len(units)) if order is None else order
+    rows = np.lexsort((within, units))
+    rows = rows[units[rows] != NO_KEY]
+    _, starts, counts = np.unique(units[rows], return_index=True, return_counts=True)
+    places = np.arange(len(rows)) - np.repeat(starts, counts)
+    if order is not None:
+        spare = np.maximum(counts - most, 0)
+        first = np.floor(entropy.uniform(len(counts)) * (spare + 1)).astype(np.int64)
+        places = places - np.repeat(first, counts)
+    chosen = (places >= 0) & (places < most)
+    return rows[chosen], places[chosen]
+
+
+def _assemble(
+    codes: Codes, units: Ints, rows: Ints, places: Ints, unit: PrivacyUnit, entropy: Entropy
+) -> Cohort:
+    """Lay the chosen rows out by unit, the units in random order."""
+    names, unit_of_chosen = np.unique(units[rows], return_inverse=True)
+    seat = entropy.permutation(len(names))[unit_of_chosen]
+    laid = np.zeros((len(names), unit.max_rows, codes.shape[1]), dtype=np.uint16)
+    mask = np.zeros((len(names), unit.max_rows), dtype=bool)
+    laid[seat, places] = codes[rows]
+    mask[seat, places] = True
+    return Cohort(laid, mask)
+
+
+def _order(cells: pd.Series[Any], column: Column, decimal: str) -> Order:
+    """Return what rows are ordered by: numbers and times by value, other cells by text."""
+    if column.type in ("string", "boolean"):
+        of_text, texts = distinct(texts_of(cells))
+        return np.array([*texts, ""], dtype=object)[of_text]
+    values = read_cells(cells, column, decimal)[0]
+    mantissas, exponents = np.frexp(values)  # the last bits are the reader's, not the cell's
+    rounded: Order = np.ldexp(np.rint(mantissas * 2**ORDER_BITS), exponents - ORDER_BITS)
+    return rounded
+
+
+def _ranks(order: Order) -> Ints:
+    """Return the rank of each row; bad and missing cells come last, ties share a rank."""
+    ranks, _ = pd.factorize(order, sort=True)
+    return np.where(ranks < 0, len(ranks), ranks).astype(np.int64)

@@ -1,0 +1,205 @@
+"""Files and folders that appear complete or not at all.
+
+Everything is written under a hidden temporary name beside its destination, flushed to the disk,
+and renamed. An exception or a signal that interrupts the writing removes the temporary name. What a
+killed process left behind (``.tmp-*``) is removed by the next one that writes into the folder; see
+`dpsynth.files.temporaries`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dpsynth.errors import InputError
+from dpsynth.files.os_errors import reason
+from dpsynth.files.temporaries import PREFIX, temporary_file, temporary_folder
+
+PRIVATE = 0o600  # the mode of a file for its owner alone
+
+
+@contextmanager
+def atomic_file(
+    path: str | Path, *, private: bool = False, new: bool = False, mode: int = 0o666
+) -> Iterator[Path]:
+    """Give a temporary file to write to; it takes the place of ``path`` when the block ends well.
+
+    The temporary file lies in the same folder and ends like ``path`` does, so that writers which
+    look at the suffix see the right one. Parent folders are made.
+
+    Args:
+        path: the destination; an existing file is replaced.
+        private: for its owner alone, from the start, whatever the umask is.
+        new: never take the place of a file; of two writers at once, one fails.
+        mode: permissions of a file that is not private, less those that the umask withholds.
+
+    Raises:
+        InputError: the file cannot be written, or ``path`` is a folder, a pipe or a device.
+    """
+    target = Path(path)
+    with clear_errors(target):
+        _make_parent(target)
+        _require_replaceable(target)
+        with temporary_file(target, PRIVATE if private else mode) as temporary:
+            yield temporary
+            _flush(temporary)
+            (_take_free_name if new else os.replace)(temporary, target)
+        _flush(target.parent)
+
+
+@contextmanager
+def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+    """Give an empty temporary folder to fill; it becomes ``path`` when the block ends well.
+
+    Args:
+        path: the destination.
+        private: for its owner alone, from the start; so is every file in it, see `create_private`.
+
+    Raises:
+        InputError: something exists at ``path``, or the folder cannot be written.
+    """
+    target = Path(path)
+    check_vacant(target)
+    with clear_errors(target):
+        _make_parent(target)
+        with temporary_folder(target, private=private) as temporary:
+            yield temporary
+            for folder, _, files in os.walk(temporary):
+                for name in files:
+                    _flush(Path(folder, name))
+                _flush(Path(folder))
+            # A rename would silently take the place of an empty folder made meanwhile.
+            check_vacant(target)
+            os.replace(temporary, target)
+        _flush(target.parent)
+
+
+def create_private(path: str | Path) -> int:
+    """Make an empty file for its owner alone, whatever the umask is; return its descriptor."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    os.fchmod(descriptor, PRIVATE)
+    return descriptor
+
+
+def write_private(path: str | Path, content: bytes) -> None:
+    """Write a new file for its owner alone, within a folder that appears whole."""
+    with os.fdopen(create_private(path), "wb") as file:
+        file.write(content)
+
+
+def write_atomically(path: str | Path, content: bytes, *, private: bool = False) -> None:
+    """Write a small file whole; see `atomic_file`."""
+    with atomic_file(path, private=private) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_new(path: str | Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a small file whole where there is none; never take the place of one.
+
+    Args:
+        path: where; two writers at once cannot both succeed.
+        content: all of it.
+        mode: permissions, less those that the umask withholds; the file never has others.
+
+    Raises:
+        InputError: something exists at ``path``, or the folder cannot be written to.
+    """
+    check_vacant(path)
+    with atomic_file(path, new=True, private=mode == PRIVATE, mode=mode) as temporary:
+        temporary.write_bytes(content)
+
+
+def check_vacant(path: str | Path) -> None:
+    """Refuse a destination that exists or lies where nothing can be written.
+
+    Worth calling before long work; before paid work, `dpsynth.files.output_claim` does more.
+
+    Raises:
+        InputError: with the reason and the remedy.
+    """
+    target = Path(path)
+    with clear_errors(target):
+        if os.path.lexists(target):
+            raise InputError(f"{target} exists; choose another name, so that nothing is lost")
+        parent = Path(os.path.abspath(target)).parent
+        while not os.path.lexists(parent):
+            parent = parent.parent
+        if not parent.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(parent))
+        effective = os.access in os.supports_effective_ids
+        if not os.access(parent, os.W_OK | os.X_OK, effective_ids=effective):
+            raise PermissionError(errno.EACCES, "not writable", str(parent))
+
+
+@contextmanager
+def clear_errors(target: Path) -> Iterator[None]:
+    """Word the operating system's refusals as an `InputError` that names the destination.
+
+    An error about another file, one that the block reads, passes through.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or _is_elsewhere(error.filename, target):
+            raise
+        raise InputError(f"cannot write {target}: {reason(error)}") from error
+    except RecursionError:
+        raise InputError(
+            f"cannot write {target}: it lies too many folders deep; choose a shorter path"
+        ) from None
+
+
+def _make_parent(target: Path) -> None:
+    if not target.parent.is_dir():
+        check_vacant(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _require_replaceable(target: Path) -> None:
+    """Refuse to put a file in the place of a folder, a pipe or a device."""
+    with suppress(FileNotFoundError):
+        kind = os.lstat(target).st_mode
+        if stat.S_ISDIR(kind) or target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "a folder", str(target))
+        if not stat.S_ISREG(kind) and not stat.S_ISLNK(kind):
+            raise InputError(
+                f"cannot write {target}: it is a pipe or a device, which would be replaced; name a "
+                "file"
+            )
+
+
+def _take_free_name(temporary: Path, target: Path) -> None:
+    """Rename, and fail where the name is taken; a plain rename would take the place of a file."""
+    try:
+        os.link(temporary, target)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            raise
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))  # no links here
+        os.replace(temporary, target)
+    else:
+        os.unlink(temporary)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file's or a folder's content is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_elsewhere(filename: object, target: Path) -> bool:
+    """Tell whether an error names a file that is not the destination, nor on the way to it."""
+    if not isinstance(filename, str | os.PathLike):
+        return False
+    named, wanted = Path(os.path.abspath(filename)), Path(os.path.abspath(target))
+    if named == wanted or named in wanted.parents:
+        return False
+    beside = wanted.parent
+    return not (beside in named.parents and named.relative_to(beside).parts[0].startswith(PREFIX))

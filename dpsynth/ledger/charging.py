@@ -1,0 +1,204 @@
+"""How a fit uses the ledger: reserved, then reading, then closed whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from dpsynth._util.dependencies import load_fitting
+from dpsynth._util.strict_json import BLOCK
+from dpsynth.certificate import Charge
+from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
+from dpsynth.ledger.book import Book
+from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.policy import Policy
+from dpsynth.privacy import PrivacyPlan, Unit
+from dpsynth.schema import Schema
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a fit is for: the dataset it is counted under, the purpose, its tier, its policy."""
+
+    dataset: str
+    purpose: str = ""
+    tier: str | None = None
+    policy: Policy | None = None
+
+
+@dataclass
+class Opened:
+    """A fit's open entry, what its certificate says of it, and the digest of the run it made."""
+
+    entry: Entry
+    charge: Charge
+    run: str | None = None
+
+
+def default_ledger(*, stacklevel: int) -> Ledger:
+    """Open the default ledger; say so where it is made, for a new one knows of nothing spent.
+
+    Raises:
+        InputError: ``DPSYNTH_LEDGER`` names a place without a ledger, or the user's own is empty.
+        BudgetError: the ledger cannot be made or reached.
+    """
+    book = Ledger.default()
+    if book.made:
+        warnings.warn(
+            f"a new ledger was made: {book.place}; it knows of nothing that was spent before",
+            DpsynthWarning,
+            stacklevel=stacklevel,
+        )
+    return book
+
+
+@contextmanager
+def charged(
+    ledger: Ledger | None, plan: PrivacyPlan, schema: Schema, model: str, use: Use
+) -> Iterator[Opened | None]:
+    """Reserve the budget before the first private read; close the entry whatever happens.
+
+    What a certificate says of the ledger is read off it before the first private read as well: it
+    cannot depend on how the fit went, and a ledger that is lost meanwhile loses no run.
+
+    Raises:
+        InputError: a library is missing, or cannot be loaded, that the fit needs to be ended.
+        BudgetError: the ledger or its policy refuses; then nothing may be read.
+    """
+    load_fitting(model)
+    if ledger is None:
+        yield None
+        return
+    entry = ledger.reserve(
+        use.dataset,
+        purpose=use.purpose,
+        tier=use.tier,
+        policy=use.policy,
+        plan=plan.to_dict(),
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        model=model,
+        schema_hash=schema.hash(),
+        unit=Unit.of(schema),
+        allow_refuse=schema.may_refuse,
+        population=schema.population.value,
+    )
+    opened = Opened(entry, _begin(ledger, entry))
+    try:
+        yield opened
+    except BaseException as error:
+        _fail(ledger, entry, error)
+        raise
+    try:
+        ledger.charge(entry.id, run=opened.run)
+    except DpsynthError as lost:
+        warnings.warn(
+            f"the fit ended well, but its entry {entry.id} could not be closed ({lost}); it counts "
+            "as it stands, and the run is good. Before a release: dpsynth ledger close RUN",
+            DpsynthWarning,
+            stacklevel=3,
+        )
+
+
+def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> None:
+    """Warn where the same file was read under another name: who is in it has one budget.
+
+    The file's bytes (or a frame's cells) enter an HMAC under the ledger's own key, which nobody
+    without that key can compare with a file. It is private reading, so it comes after the charge,
+    and it stays in the ledger, beside the chain: no seal depends on it.
+
+    Warns:
+        DpsynthWarning: the names, and what to do.
+    """
+    digest = source_digest(source, ledger.key)
+    if digest is None:
+        return
+    try:
+        others = ledger.saw(entry.id, digest)
+    except DpsynthError:
+        return  # only a hint; a fit that has begun does not stop for it
+    if others:
+        names = ", ".join(f"'{name}'" for name in others)
+        warnings.warn(
+            f"the same data were fitted as dataset {names} before, and now as '{entry.dataset}': "
+            "they hold the same people, so what both have spent adds up. Name both in one group of "
+            "the policy's datasets",
+            DpsynthWarning,
+            stacklevel=4,
+        )
+
+
+def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
+    """Return the HMAC-SHA-256 of a source; None for a frame of cells that cannot be hashed."""
+    total = hmac.new(key, digestmod=hashlib.sha256)
+    if isinstance(source, pd.DataFrame):
+        try:
+            cells = pd.util.hash_pandas_object(source, index=False)
+        except TypeError:
+            return None
+        total.update(repr([str(name) for name in source.columns]).encode(errors="replace"))
+        total.update(cells.to_numpy().tobytes())
+        return total.hexdigest()
+    with Path(source).open("rb") as file:
+        while block := file.read(BLOCK):
+            total.update(block)
+    return total.hexdigest()
+
+
+def _begin(ledger: Ledger, entry: Entry) -> Charge:
+    """Record that reading begins; where that fails, nothing was read."""
+    try:
+        ledger.begin(entry.id)
+        return charge_of(ledger, entry)
+    except BaseException as error:
+        error.add_note(
+            Note(
+                f"no row was read; entry {entry.id} is reserved and counts until it is voided: "
+                f"dpsynth ledger void {entry.id[:12]} --reason ..."
+            )
+        )
+        raise
+
+
+def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
+    """Close an entry after an error, and say on the error what it cost."""
+    refused = isinstance(error, RefusedCellError)
+    told = (
+        f"rows may have been read: the ledger counts epsilon {entry.cost[0]:g} as spent on "
+        f"dataset '{entry.dataset}'"
+    )
+    try:
+        kind = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else type(error)
+        ledger.fail(entry.id, "refused a cell" if refused else kind.__name__)
+    except DpsynthError as lost:
+        told = (
+            f"rows may have been read: epsilon {entry.cost[0]:g} is spent on dataset "
+            f"'{entry.dataset}', and entry {entry.id} could not be closed: {lost}"
+        )
+    error.add_note(Note(told))
+
+
+def charge_of(book: Book, entry: Entry) -> Charge:
+    """Read the charge of an entry off its ledger, for the certificate of its fit."""
+    with book.looking() as view:
+        scope, head = view.scope(entry.dataset), view.head
+        spent = view.spent(scope)
+    return Charge(
+        id=book.id,
+        dataset=entry.dataset,
+        scope=scope,
+        entry=entry.id,
+        fits=spent.fits,
+        epsilon_total=spent.epsilon_sum,
+        delta_total=spent.delta_sum,
+        record=head.number,
+        seal=head.seal(book.key),
+        policy=entry.policy,
+    )

@@ -1,0 +1,120 @@
+"""What a ledger accepts to be written: names, budgets, texts, and a person to answer for them."""
+
+from __future__ import annotations
+
+import getpass
+import math
+import unicodedata
+from importlib.metadata import PackageNotFoundError, version
+
+from dpsynth._util.environment import variable
+from dpsynth.errors import BudgetError, InputError
+from dpsynth.policy import Policy
+from dpsynth.policy.limits import NAME
+from dpsynth.privacy import Unit
+
+LONGEST_TEXT = 200
+LARGEST_EPSILON = 1e6  # far beyond any protection; a plan stops at 1000
+NOBODY = "unknown"
+
+
+def check_request(
+    dataset: str, purpose: str, tier: str | None, epsilon: float, delta: float
+) -> None:
+    """Refuse an entry that could not be counted.
+
+    Raises:
+        InputError: a name, a text or the budget is not acceptable.
+    """
+    for what, name in (("a dataset's name", dataset), ("a tier's name", tier)):
+        if name is not None and not NAME.fullmatch(name):
+            raise InputError(
+                f"{what} has 1 to 64 letters, digits, dots, hyphens and underscores, and "
+                "starts with a letter or digit"
+            )
+    check_text("a purpose", purpose)
+    if not (math.isfinite(epsilon) and 0 < epsilon <= LARGEST_EPSILON):
+        raise InputError(f"epsilon must be above 0 and at most {LARGEST_EPSILON:g}")
+    if not 0 < delta < 1:
+        raise InputError("delta must lie between 0 and 1")
+
+
+def require_for(policy: Policy, ledger: str, place: str) -> None:
+    """Refuse a policy that says it is for another ledger.
+
+    Raises:
+        BudgetError: with both ids.
+    """
+    if policy.ledger not in (None, ledger):
+        raise BudgetError(
+            f"the policy '{policy.name}' is for ledger {policy.ledger}, and {place} is "
+            f"{ledger}; set DPSYNTH_LEDGER to the right one"
+        )
+
+
+def check_cost(unit: Unit, epsilon: float, delta: float) -> None:
+    """Refuse a budget that is none for whom the ledger counts.
+
+    Raises:
+        InputError: group privacy leaves nothing of it; it says what the cost would be.
+    """
+    cost, chance = unit.cost(epsilon, delta)
+    if not (cost <= LARGEST_EPSILON and chance < 1):
+        raise InputError(
+            f"for a {unit.person} with {unit.max_units} units of the table, epsilon {epsilon:g} "
+            f"and delta {delta:g} come to epsilon {cost:.6g} and delta {chance:.6g}: nothing is "
+            "left of the guarantee; ask for a smaller epsilon, or fit by a key column"
+        )
+
+
+def check_text(what: str, text: str, *, needed: bool = False) -> None:
+    """Refuse what is not one short line."""
+    if len(text) > LONGEST_TEXT or not text.isprintable():
+        raise InputError(f"{what} is one line of at most {LONGEST_TEXT} characters")
+    if needed and not text.strip():
+        raise InputError(f"{what} is needed: a few words, for whoever reads the ledger later")
+
+
+def user() -> str:
+    """Name the user: ``DPSYNTH_USER``, else the login name, else ``unknown``.
+
+    Raises:
+        InputError: the variable is set and blank.
+    """
+    given = variable("DPSYNTH_USER")
+    try:
+        name = getpass.getuser() if given is None else given
+    except (KeyError, OSError, ImportError):
+        name = NOBODY
+    shown = "".join(letter for letter in name if letter.isprintable()).strip()
+    return shown[:64] or NOBODY
+
+
+def same_person(one: str, other: str) -> bool:
+    """Whether two names are written alike: whatever their case, spaces and forms of letters."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(name: str) -> str:
+    letters = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())
+
+
+def require_person(does: str) -> str:
+    """Return the user's name; refuse nobody.
+
+    Raises:
+        InputError: the system does not say who it is.
+    """
+    who = user()
+    if who == NOBODY:
+        raise InputError(f"a named person {does}: set DPSYNTH_USER")
+    return who
+
+
+def installed_version() -> str:
+    """Return the version of this dpsynth."""
+    try:
+        return version("dpsynth")
+    except PackageNotFoundError:
+        return NOBODY

@@ -1,0 +1,291 @@
+"""What a ledger's records say: each fit with its history, and the sum of fits.
+
+A fit is ``reserved`` before it may read; ``reading`` is recorded before its first private row;
+then it is ``charged`` if it ended well and ``failed`` if not. All of these count as spent. Only a
+fit that never came to ``reading`` can be ``voided``, and then does not count.
+
+A fit spends after it was reserved: while it reads, and once more when public quality figures are
+measured. `Entry.ended` is the time after which it can have spent nothing; windows of time count by
+it (policy_rules.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from dpsynth._util.strict_json import as_object, number, truth, whole
+from dpsynth.errors import ArtifactError
+from dpsynth.ledger.chain import MISTYPED, Head, Record
+from dpsynth.ledger.fields import check_time, delta_of, line, line_or_none, lines, plan_of
+from dpsynth.ledger.notes import Forfeited, Measured, Released, Signature, Status
+from dpsynth.privacy import Unit
+from dpsynth.privacy.quality_budget import QUALITY
+
+RESERVED, READING, CHARGED, FAILED, VOIDED = (
+    "reserved",
+    "reading",
+    "charged",
+    "failed",
+    "voided",
+)
+STATUSES = (RESERVED, READING, CHARGED, FAILED, VOIDED)
+SIGNED, RELEASED, POLICY = "signed", "released", "policy"
+MEASURED, FIGURES, FORFEITED = "measured", "figures", "forfeited"
+KINDS = (*STATUSES, SIGNED, RELEASED, POLICY, MEASURED, FIGURES, FORFEITED)
+
+FOLLOWS = {
+    RESERVED: (),
+    READING: (RESERVED,),
+    CHARGED: (RESERVED, READING),
+    FAILED: (RESERVED, READING),
+    VOIDED: (RESERVED, FAILED),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One fit on a dataset, as the ledger knows it.
+
+    Attributes:
+        epsilon: for one unit of the fit; see ``cost``.
+        delta: likewise.
+        unit: whose presence that is about, and whom the ledger counts.
+        head: the end of the chain when the fit was reserved.
+        host: the machine that reserved it.
+        process: its process there.
+        policy: digest of the policy that admitted it; None if there was none.
+        sign_off: how many people that policy wants to sign before a release.
+        gates: that it wants a release to have passed.
+        run: digest of the run that the fit made; None while it is open, or if none was made.
+        measured: the one time that public quality figures were paid from its plan; None so far.
+        forfeited: that its share for them was given up; None so far.
+    """
+
+    id: str
+    dataset: str
+    at: str
+    who: str
+    purpose: str
+    tier: str | None
+    model: str
+    schema_hash: str
+    epsilon: float
+    delta: float
+    plan: dict[str, Any]
+    unit: Unit
+    allow_refuse: bool
+    population: int
+    policy: str | None
+    sign_off: int
+    gates: list[str]
+    version: str
+    host: str
+    process: int
+    head: Head
+    history: tuple[Status, ...]
+    run: str | None = None
+    signatures: tuple[Signature, ...] = field(default=())
+    releases: tuple[Released, ...] = field(default=())
+    measured: Measured | None = None
+    forfeited: Forfeited | None = None
+
+    @property
+    def status(self) -> str:
+        """The latest status."""
+        return self.history[-1].status
+
+    @property
+    def note(self) -> str:
+        """The note of the latest status."""
+        return self.history[-1].note
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts as spent."""
+        return self.status != VOIDED
+
+    @property
+    def voidable(self) -> bool:
+        """Whether the record proves that no private read began."""
+        statuses = {status.status for status in self.history}
+        return statuses <= {RESERVED, FAILED}
+
+    @property
+    def cost(self) -> tuple[float, float]:
+        """Epsilon and delta for one of those whom the ledger counts; all sums are of these."""
+        return self.unit.cost(self.epsilon, self.delta)
+
+    @property
+    def share(self) -> bool:
+        """Whether the plan set a share aside for public quality figures."""
+        events = self.plan.get("events")
+        named = events if isinstance(events, list) else []
+        return any(isinstance(event, dict) and event.get("name") == QUALITY for event in named)
+
+    @property
+    def owes(self) -> bool:
+        """Whether a share for quality may still be spent, or its measurement may go on."""
+        if not self.share or self.forfeited is not None or self.status != CHARGED:
+            return False
+        return self.measured is None or self.measured.ended is None
+
+    @property
+    def ended(self) -> str | None:
+        """Time (UTC) since when the fit can spend nothing more; None while it may.
+
+        It may while it is reserved or reading, and while its share for quality is neither measured
+        with figures recorded, nor forfeited.
+        """
+        if self.status in (RESERVED, READING) or self.owes:
+            return None
+        measured = None if self.measured is None else self.measured.ended
+        given_up = None if self.forfeited is None else self.forfeited.at
+        return measured or given_up or self.history[-1].at
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the entry in plain JSON values, for the office."""
+        return asdict(self) | {"status": self.status, "note": self.note, "counts": self.counts}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What all entries of a dataset have spent together, by basic composition.
+
+    The sums are for one of those whom all of them count; see `dpsynth.policy.one_unit`.
+    """
+
+    fits: int
+    epsilon_sum: float
+    delta_sum: float
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Spent:
+        """Add up exactly, in the decimals of the budgets: three fits of 0.1 are 0.3."""
+        counted = [entry for entry in entries if entry.counts]
+        return cls(
+            fits=len(counted),
+            epsilon_sum=float(sum((Fraction(repr(e.cost[0])) for e in counted), Fraction(0))),
+            delta_sum=float(sum((Fraction(repr(e.cost[1])) for e in counted), Fraction(0))),
+        )
+
+
+class Disorder(Exception):
+    """Records that cannot have been written by a ledger; says which and why."""
+
+
+def replayed(records: Iterable[Record]) -> list[Entry]:
+    """Read entries out of records, in the order in which they were reserved.
+
+    Raises:
+        Disorder: a record is about an entry that is not there, follows what it cannot follow, or
+            holds something of a wrong type.
+    """
+    entries: dict[str, Entry] = {}
+    for record in records:
+        try:
+            _check_columns(record)
+            _apply(entries, record)
+        except ArtifactError as error:
+            raise Disorder(str(error)) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise Disorder(f"record {record.number} cannot be read") from error
+    return list(entries.values())
+
+
+def _check_columns(record: Record) -> None:
+    """Refuse a record whose columns, the body apart, no ledger writes."""
+    place = f"record {record.number}"
+    if record.kind == MISTYPED:
+        raise Disorder(f"{place} holds a value of a wrong type")
+    if record.kind not in KINDS:
+        raise Disorder(f"{place} is of no known kind")
+    line(record.entry, f"{place}: entry")
+    line(record.who, f"{place}: who")
+    check_time(record.at, f"{place}: at")
+
+
+def _apply(entries: dict[str, Entry], record: Record) -> None:
+    body, place = record.document, f"record {record.number}"
+    if record.kind == POLICY:
+        as_object(body["policy"], f"{place}: policy")
+        return
+    known = entries.get(record.entry)
+    if record.kind == RESERVED:
+        if known is not None:
+            raise Disorder(f"record {record.number} reserves an entry a second time")
+        entries[record.entry] = _reserved(record, body)
+        return
+    if known is None:
+        raise Disorder(f"record {record.number} is about an entry that was never reserved")
+    if record.kind in STATUSES:
+        if known.status not in FOLLOWS[record.kind] or (
+            record.kind == VOIDED and not known.voidable
+        ):
+            raise Disorder(
+                f"record {record.number}: an entry that is {known.status} cannot be {record.kind}"
+            )
+        note = line(body.get("note", ""), f"{place}: note")
+        status = Status(record.at, record.kind, note, record.who)
+        run = line_or_none(body.get("run", known.run), f"{place}: run")
+        entries[record.entry] = replace(known, history=(*known.history, status), run=run)
+    elif record.kind == SIGNED:
+        note = line(body.get("note", ""), f"{place}: note")
+        signature = Signature(record.at, record.who, note)
+        entries[record.entry] = replace(known, signatures=(*known.signatures, signature))
+    elif record.kind == MEASURED:
+        if known.measured is not None or not known.owes:
+            raise Disorder(f"record {record.number} spends a share that is not there to spend")
+        table = line(body["table"], f"{place}: table")
+        entries[record.entry] = replace(known, measured=Measured(record.at, record.who, table))
+    elif record.kind == FIGURES:
+        measured = known.measured
+        if measured is None or not known.owes:
+            raise Disorder(f"record {record.number} holds figures that nothing was measured for")
+        digest = line(body["sha256"], f"{place}: sha256")
+        measured = replace(measured, figures=digest, ended=record.at)
+        entries[record.entry] = replace(known, measured=measured)
+    elif record.kind == FORFEITED:
+        if not known.owes:
+            raise Disorder(f"record {record.number} gives up a share that is not there")
+        note = line(body["note"], f"{place}: note")
+        given_up = Forfeited(record.at, record.who, note)
+        entries[record.entry] = replace(known, forfeited=given_up)
+    else:
+        manifest = line(body["manifest"], f"{place}: manifest")
+        released = Released(record.at, record.who, manifest)
+        entries[record.entry] = replace(known, releases=(*known.releases, released))
+
+
+def _reserved(record: Record, body: dict[str, Any]) -> Entry:
+    place = f"record {record.number}"
+    if set(body) != set(_FIELDS):
+        raise Disorder(f"{place} has other fields than a reservation")
+    values = {name: check(body[name], f"{place}: {name}") for name, check in _FIELDS.items()}
+    entry = Entry(
+        id=record.entry,
+        at=record.at,
+        who=record.who,
+        head=record.head,
+        history=(Status(record.at, RESERVED, "", record.who),),
+        **values,
+    )
+    if not entry.cost[1] < 1:
+        raise Disorder(f"{place} leaves nothing of its guarantee to whom it counts")
+    return entry
+
+
+_FIELDS: dict[str, Callable[[Any, str], Any]] = {  # of a reservation
+    **dict.fromkeys(("dataset", "purpose", "model", "schema_hash", "version", "host"), line),
+    **dict.fromkeys(("tier", "policy"), line_or_none),
+    **dict.fromkeys(("population", "process", "sign_off"), partial(whole, least=0)),
+    "gates": lines,
+    "epsilon": partial(number, above=0),
+    "delta": delta_of,
+    "plan": plan_of,
+    "unit": Unit.from_dict,
+    "allow_refuse": truth,
+}

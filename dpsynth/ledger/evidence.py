@@ -1,0 +1,181 @@
+"""What runs and bundles say of the ledger that charged them, held against a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dpsynth.certificate import Certificate, Charge
+from dpsynth.errors import InputError
+from dpsynth.ledger.book import Book
+from dpsynth.ledger.chain import Head, Record
+from dpsynth.ledger.entry import VOIDED, Disorder, Entry, Spent, replayed
+from dpsynth.ledger.view import View
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a run or a bundle says of the ledger that charged it.
+
+    Attributes:
+        certificate: its certificate.
+        run: digest of the run.
+        manifest: SHA-256 of a bundle's manifest; None for a run.
+        figures: SHA-256 of public quality figures; None if it has none.
+    """
+
+    certificate: Certificate
+    run: str
+    manifest: str | None = None
+    figures: str | None = None
+
+
+class Account(Protocol):
+    """What a ledger says, however much of it was read."""
+
+    @property
+    def length(self) -> int:
+        """The number of its records."""
+
+    def heads(self, number: int) -> list[Head]:
+        """Return the end of the chain as of a record."""
+
+    def entry(self, entry_id: str) -> Entry | None:
+        """Return an entry; None where there is none."""
+
+    def spent_by(self, charge: Charge) -> Spent | None:
+        """Add up what a charge's scope had spent by its record; None where nobody can tell."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A ledger of which every record was read."""
+
+    records: Sequence[Record]
+    entries: Sequence[Entry]
+
+    @property
+    def length(self) -> int:
+        """The number of records."""
+        return len(self.records)
+
+    def heads(self, number: int) -> list[Head]:
+        """Return the end of the chain as of a record, or of several of the same number."""
+        return [record.head for record in self.records if record.number == number]
+
+    def entry(self, entry_id: str) -> Entry | None:
+        """Return an entry; None where there is none."""
+        return {one.id: one for one in self.entries}.get(entry_id)
+
+    def spent_by(self, charge: Charge) -> Spent | None:
+        """Add up the entries as they were by then."""
+        try:
+            known = replayed(self.records[: charge.record])
+        except Disorder:
+            return None  # told already
+        return Spent.of(one for one in known if one.dataset.lower() in charge.scope)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A ledger of which only what is asked for is read."""
+
+    view: View
+
+    @property
+    def length(self) -> int:
+        """The number of records, by the last one's own."""
+        return self.view.head.number
+
+    def heads(self, number: int) -> list[Head]:
+        """Return the end of the chain as of a record."""
+        record = self.view.record(number)
+        return [] if record is None else [record.head]
+
+    def entry(self, entry_id: str) -> Entry | None:
+        """Return an entry; None where there is none."""
+        try:
+            return self.view.entry(entry_id)
+        except InputError:
+            return None
+
+    def spent_by(self, charge: Charge) -> Spent | None:
+        """Read the sums that the charge's record seals."""
+        return self.view.spent_by(charge.record, charge.scope)
+
+
+def differences(book: Book, account: Account, evidence: Evidence) -> list[str]:
+    """Name every way in which a ledger is not the one that charged a run or a bundle.
+
+    Args:
+        book: the ledger.
+        account: what it says.
+        evidence: what the run or the bundle says.
+    """
+    certificate = evidence.certificate
+    charge = certificate.ledger
+    if charge is None:
+        return ["no ledger was charged for it"]
+    if charge.id != book.id:
+        return [f"it was charged by another ledger, {charge.id}"]
+    messages = _anchored(book, account, charge)
+    entry = account.entry(charge.entry)
+    if entry is None:
+        return [*messages, f"its entry {charge.entry} is not in the ledger"]
+    if entry.status == VOIDED:
+        messages.append(f"its entry {charge.entry} was voided, though it was fitted")
+    pairs = {
+        "epsilon": (certificate.epsilon, entry.epsilon),
+        "delta": (certificate.delta, entry.delta),
+        "events": ([one.to_dict() for one in certificate.events], entry.plan.get("events")),
+        "dataset": (charge.dataset, entry.dataset),
+        "model": (certificate.model, entry.model),
+        "schema": (certificate.schema_sha256, entry.schema_hash),
+        "unit": (certificate.unit, entry.unit),
+        "population": (certificate.population, entry.population),
+        "policy": (charge.policy, entry.policy),
+    }
+    messages += [
+        f"its entry {charge.entry} has another {name}"
+        for name, (stated, kept) in pairs.items()
+        if stated != kept
+    ]
+    if entry.run is not None and entry.run != evidence.run:
+        messages.append(
+            f"its entry {charge.entry} was charged for another run: this one was changed, or comes "
+            "from another fit"
+        )
+    if evidence.manifest not in (None, *(one.manifest for one in entry.releases)):
+        messages.append(f"its entry {charge.entry} holds no release of this bundle")
+    recorded = None if entry.measured is None else entry.measured.figures
+    if evidence.figures not in (None, recorded):
+        messages.append(
+            f"its entry {charge.entry} does not hold its quality figures: they were changed, or "
+            "measured with another copy of the ledger"
+        )
+    return messages + _totals(account, charge)
+
+
+def _totals(account: Account, charge: Charge) -> list[str]:
+    """Compare the number of fits and their sums with the ledger as of the certificate."""
+    spent = account.spent_by(charge)
+    stated = Spent(charge.fits, charge.epsilon_total, charge.delta_total)
+    if spent is None or spent == stated:
+        return []
+    return ["it states other fits, or other sums, than the ledger held when it was certified"]
+
+
+def _anchored(book: Book, account: Account, charge: Charge) -> list[str]:
+    """Compare the chain with the head that a certificate holds."""
+    if account.length < charge.record:
+        return [
+            f"the ledger ends at record {account.length}, but had {charge.record} when this was "
+            "certified: its end was cut off, or an old backup was put in its place"
+        ]
+    if charge.seal not in {head.seal(book.key) for head in account.heads(charge.record)}:
+        return [
+            f"record {charge.record} has another hash than when this was certified: it, or one "
+            "before it, was written anew"
+        ]
+    return []

@@ -1,0 +1,225 @@
+"""The ledger: what the patients of each dataset have spent, append-only and chained.
+
+A fit is reserved before it reads its first private row, in one transaction with the check of the
+policy, so that processes that race for the last of a budget cannot both have it. What becomes of it
+is a record of its own. A fit that died counts as spent, since it may have read rows; only one whose
+record proves that it never began to read can be voided.
+
+The ledger is internal: it holds user names and times, and never leaves the office. Who somebody is,
+is what the system's login or ``DPSYNTH_USER`` says: the ledger records it and does not prove it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from dpsynth.errors import BudgetError, InputError
+from dpsynth.ledger.book import Book
+from dpsynth.ledger.checks import check_cost, check_request, installed_version, require_for
+from dpsynth.ledger.entry import (
+    CHARGED,
+    FAILED,
+    FOLLOWS,
+    READING,
+    RESERVED,
+    Entry,
+    Spent,
+)
+from dpsynth.ledger.notes import Signature, Status
+from dpsynth.ledger.state import State, past_of
+from dpsynth.ledger.sums import orders_of
+from dpsynth.policy import Policy, Request, conflict, require
+from dpsynth.privacy import Unit
+
+__all__ = ["Entry", "Ledger", "Signature", "Spent", "Status"]
+
+_NOTE = re.compile(r"[A-Za-z0-9_ .-]{0,64}")
+
+
+class Ledger(Book):
+    """An append-only book of fits; see `Book` for where it lies and how it is opened."""
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """List the fits, oldest first: all, or those of one dataset and its kin."""
+        state = self.state()
+        return list(state.entries if dataset is None else state.of_dataset(dataset))
+
+    def spent(self, dataset: str) -> Spent:
+        """Add up what a dataset and its kin have spent: every fit that is not voided."""
+        return Spent.of(self.state().of_dataset(dataset))
+
+    def reserve(
+        self,
+        dataset: str,
+        *,
+        purpose: str,
+        plan: dict[str, Any],
+        epsilon: float,
+        delta: float,
+        model: str,
+        schema_hash: str,
+        unit: Unit,
+        allow_refuse: bool,
+        population: int,
+        tier: str | None = None,
+        policy: Policy | None = None,
+    ) -> Entry:
+        """Enter a fit before its first private read, in one transaction.
+
+        Args:
+            dataset: the name under which these patients are counted; case does not matter.
+            purpose: a few words of the user's.
+            plan: the plan's document.
+            epsilon: what the fit may spend, for one unit.
+            delta: likewise.
+            model: the generator's name.
+            schema_hash: SHA-256 of the schema.
+            unit: whose presence the budget is about; all fits of a budget count the same.
+            allow_refuse: whether a column may refuse a cell, one bit outside the guarantee.
+            population: the public number of privacy units.
+            tier: the policy's name for the purpose, if it has tiers.
+            policy: one that this fit is to keep as well; it must be the ledger's own if the ledger
+                has adopted one.
+
+        Raises:
+            InputError: the name or the budget is not acceptable.
+            BudgetError: the policy does not allow it, earlier fits count another unit, or the
+                ledger cannot be written to. Then nothing was entered, and nothing may be read.
+        """
+        check_request(dataset, purpose, tier, epsilon, delta)
+        check_cost(unit, epsilon, delta)
+        with self.writing() as pen:
+            binding = self._binding(pen.policy, policy)
+            tally = pen.summed(orders_of(binding))  # before this fit
+            body = {
+                "dataset": dataset,
+                "purpose": purpose,
+                "tier": tier,
+                "model": model,
+                "schema_hash": schema_hash,
+                "epsilon": float(epsilon),
+                "delta": float(delta),
+                "plan": plan,
+                "unit": unit.to_dict(),
+                "allow_refuse": bool(allow_refuse),
+                "population": int(population),
+                "policy": None if binding is None else binding.digest,
+                "sign_off": 0 if binding is None else binding.sign_off,
+                "gates": [] if binding is None else list(binding.gates),
+                "version": installed_version(),
+                "host": socket.gethostname(),
+                "process": os.getpid(),
+            }
+            names = pen.scope(dataset) if binding is None else binding.members(dataset)
+            require_one_unit(dataset, unit, tally.units(names))
+            entry = pen.write(RESERVED, uuid.uuid4().hex, body)
+            if binding is not None:
+                spend, now = past_of(entry).spend, datetime.fromisoformat(entry.at)
+                request = Request(dataset, tier, model, population, allow_refuse, spend, unit)
+                try:
+                    require(binding, tally.past(names, now), request, now)  # undoes the record
+                except BudgetError:  # day by day, it also says when to ask again
+                    require(binding, tally.past_by_days(names, now), request, now)
+                    raise
+            return entry
+
+    def begin(self, entry_id: str) -> None:
+        """Record that private rows are about to be read; from here on a fit cannot be voided."""
+        self._close(entry_id, READING, "")
+
+    def saw(self, entry_id: str, digest: str) -> tuple[str, ...]:
+        """Record the keyed digest of the file that a fit reads.
+
+        Returns:
+            The names of datasets, outside the scope of the fit's own, under which the same file was
+            read before.
+        """
+        with self.writing() as pen:
+            entry = pen.entry(entry_id)
+            scope = pen.scope(entry.dataset)
+            others = {one for one in pen.datasets_of(digest) if one.lower() not in scope}
+            pen.add_source(entry, digest)
+        return tuple(sorted(others))
+
+    def twins(self, state: State) -> dict[str, tuple[str, ...]]:
+        """Give, for each entry, datasets of another budget whose fits read the same file."""
+        with self.store.reading() as connection:
+            sources = self.store.sources(connection)
+        return _twins(state, sources)
+
+    def charge(self, entry_id: str, note: str = "", *, run: str | None = None) -> None:
+        """Close an entry: the fit ended.
+
+        Args:
+            entry_id: the entry.
+            note: as in `fail`.
+            run: digest of the run that was made; no other is released in this entry's name.
+        """
+        self._close(entry_id, CHARGED, note, run=run)
+
+    def fail(self, entry_id: str, note: str = "") -> None:
+        """Close an entry: the fit died. It counts as spent nevertheless.
+
+        Args:
+            entry_id: the entry.
+            note: a few plain words, such as the class of the error. Anything else could be text
+                from private rows, and is withheld.
+        """
+        self._close(entry_id, FAILED, note)
+
+    def _close(self, entry_id: str, kind: str, note: str, **more: str | None) -> None:
+        plain = note if _NOTE.fullmatch(note) else "note withheld"
+        with self.writing() as pen:
+            entry = pen.entry(entry_id)
+            if entry.status not in FOLLOWS[kind]:
+                raise InputError(f"entry {entry.id} is {entry.status} already; it stays so")
+            pen.write(kind, entry.id, {"note": plain, **more})
+
+    def _binding(self, own: Policy | None, given: Policy | None) -> Policy | None:
+        """Return the policy that a fit has to keep: the ledger's own, or the one that is given."""
+        if own is not None and given is not None and own.digest != given.digest:
+            raise BudgetError(
+                f"ledger {self.place} has adopted the policy '{own.name}', and another one was "
+                "named; leave it out, or adopt it: dpsynth ledger policy FILE"
+            )
+        binding = own or given
+        if binding is not None:
+            require_for(binding, self.id, self.place)
+        return binding
+
+
+def require_one_unit(dataset: str, unit: Unit, others: Iterable[Unit]) -> None:
+    """Refuse a fit that counts something else than the fits it would be added to.
+
+    Args:
+        dataset: of the fit.
+        unit: of the fit.
+        others: of the fits that count in its budget.
+
+    Raises:
+        BudgetError: it says what the two count, and what to do.
+    """
+    found = conflict(unit, others)
+    if found is not None:
+        raise BudgetError(f"dataset '{dataset}': {found}. Nothing was charged")
+
+
+def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    """Give, for each entry, datasets outside its scope under which the same digest was read."""
+    named: dict[str, set[str]] = {}
+    for entry in state.entries:
+        if entry.id in sources:
+            named.setdefault(sources[entry.id], set()).add(entry.dataset)
+    found = {}
+    for entry in state.entries:
+        scope = state.scope(entry.dataset)
+        same = named.get(sources.get(entry.id, ""), ())
+        if names := tuple(sorted(name for name in same if name.lower() not in scope)):
+            found[entry.id] = names
+    return found

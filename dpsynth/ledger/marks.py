@@ -1,0 +1,130 @@
+"""How far a ledger was seen: its id, and the end of its chain, written down outside of it.
+
+A chain that was cut off, written anew from some record on, or put back from an old backup is sound
+in itself. It shows against a mark. Each certificate holds one; so does the work folder of a run,
+and, for each place, a note in the state folder of whoever used it last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from dpsynth._util.strict_json import check_keys, parsed, text, whole, written
+from dpsynth.errors import ArtifactError, BudgetError, InputError
+from dpsynth.ledger.storage import default_path
+
+if TYPE_CHECKING:
+    from dpsynth.ledger.view import View
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A ledger's id, and the number and hash of its last record when it was seen."""
+
+    ledger: str
+    number: int
+    hash: str
+
+    @classmethod
+    def of(cls, view: View) -> Self:
+        """Mark how far a ledger has come."""
+        return cls(view.id, view.head.number, view.head.hash)
+
+    def difference(self, view: View) -> str | None:
+        """Say in which way a ledger is not the one that was seen; None if it is, or has gone on."""
+        if view.id != self.ledger:
+            return f"it is another ledger: {view.id}, in the place of {self.ledger}"
+        if view.head.number < self.number:
+            return (
+                f"it ends at record {view.head.number}, and had {self.number}: its end was cut "
+                "off, or an old backup was put in its place"
+            )
+        record = view.record(self.number)
+        if self.number and (record is None or record.hash != self.hash):
+            return f"record {self.number} is another: it, or one before it, was written anew"
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the mark in JSON types."""
+        return vars(self)
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Self:
+        """Read what ``to_dict`` gave.
+
+        Raises:
+            ArtifactError: it is something else.
+        """
+        check_keys(document, place, ("ledger", "number", "hash"))
+        number = whole(document["number"], f"{place}.number", least=0)
+        return cls(text(document["ledger"], place), number, text(document["hash"], place))
+
+
+def require_as_seen(view: View) -> None:
+    """Refuse a ledger that is not the one that this user saw at its place; then note how far it is.
+
+    Raises:
+        BudgetError: it is another, or shorter, or was written anew.
+    """
+    found = other_than_seen(view)
+    if found:
+        raise BudgetError(
+            f"ledger {view.place} is not as you last saw it: {found}. What was spent since is "
+            "forgotten there: restore the newest ledger. If this one is right: dpsynth ledger "
+            "verify --accept"
+        )
+    note(view)
+
+
+def other_than_seen(view: View) -> str | None:
+    """Say in which way a ledger is not the one that this user saw at its place; None if it is."""
+    known = _read(view.place)
+    return None if known is None else known.difference(view)
+
+
+def require_never_seen(place: str) -> None:
+    """Refuse to make a ledger where this user has seen one, which is gone now.
+
+    Raises:
+        InputError: with what to do.
+    """
+    if (known := _read(place)) is not None:
+        raise InputError(
+            f"ledger {known.ledger} was at {place}, and is gone: what was spent there still "
+            f"counts. Put it back, or restore it from a backup. To start a new one: dpsynth ledger "
+            f"create {place}"
+        )
+
+
+def note(view: View) -> None:
+    """Note how far a ledger has come; where nothing can be written, nothing is remembered."""
+    path = _path(view.place)
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}-{os.getpid()}")  # not worth a flush to the disk
+        temporary.write_bytes(written({"place": _full(view.place)} | Mark.of(view).to_dict()))
+        os.replace(temporary, path)
+
+
+def _read(place: str) -> Mark | None:
+    path = _path(place)
+    with suppress(OSError, ArtifactError):
+        document = parsed(path.read_bytes(), str(path))
+        document.pop("place", None)
+        return Mark.from_dict(document, str(path))
+    return None
+
+
+def _path(place: str) -> Path:
+    name = hashlib.sha256(_full(place).encode(errors="surrogateescape")).hexdigest()[:32]
+    return default_path().parent / "seen" / f"{name}.json"
+
+
+def _full(place: str) -> str:
+    """Return a place as it is called from everywhere."""
+    return place if "://" in place else os.path.realpath(place)

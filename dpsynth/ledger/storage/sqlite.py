@@ -1,0 +1,232 @@
+"""A ledger in one SQLite file: made private, locked by the first statement of each writer."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError
+
+from dpsynth.errors import BudgetError, DpsynthWarning, InputError
+from dpsynth.files import write_new
+from dpsynth.ledger.storage.database import WAIT_SECONDS
+
+SAY_AFTER_SECONDS = 10
+_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.4  # many that ask often leave no time to write
+
+
+@dataclass(frozen=True)
+class SqliteFile:
+    """A SQLite file; see `database.Database`."""
+
+    path: Path
+    engine: sa.Engine
+
+    @classmethod
+    def at(cls, path: Path, *, there: bool = True) -> SqliteFile:
+        """Take a file that is there, or (``there`` is False) one that is to be made.
+
+        Raises:
+            InputError: there is no file, or something else.
+        """
+        if os.path.lexists(path) or not path.parent.is_dir():
+            if not path.is_file() and (there or path.parent.exists()):
+                raise InputError(f"{_missing(path)}; name a file for the ledger")
+        elif there:
+            raise InputError(
+                f"there is no ledger at {path}. Check the name; to start a new ledger there: "
+                f"dpsynth ledger create {path}"
+            )
+        return cls(path, _engine(path))
+
+    @property
+    def server(self) -> bool:
+        """It is a file."""
+        return False
+
+    def appear(self, fill: Callable[[sa.Connection], None]) -> bool:
+        """Make the file, for its owner alone, with its tables in it, in one step."""
+        if os.path.lexists(self.path):
+            with suppress(OSError):
+                self.path.chmod(0o600)
+            return False
+        if self.path == default_path():  # elsewhere, a folder that is missing is a slip of the pen
+            with suppress(OSError):
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.path.parent.is_dir():
+            raise BudgetError(
+                f"ledger {self.path} cannot be made: there is no folder {self.path.parent}; make "
+                "it, or name another place"
+            )
+        try:
+            write_new(self.path, _filled(fill), mode=0o600)
+        except (InputError, OSError) as error:
+            if os.path.lexists(self.path):  # somebody else was quicker
+                return False
+            reason = str(error) if isinstance(error, InputError) else type(error).__name__
+            raise BudgetError(
+                f"ledger {self.path} cannot be made ({reason}); set DPSYNTH_LEDGER to a file in a "
+                "folder that you may write to"
+            ) from error
+        return True
+
+    @property
+    def place(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    def now(self, connection: sa.Connection) -> datetime:
+        """This machine's clock."""
+        return datetime.now(UTC)
+
+    def lock(self, connection: sa.Connection) -> None:
+        """Nothing to do: writers begin with BEGIN IMMEDIATE, see `_begin_to_write`."""
+
+    def guard(self, connection: sa.Connection, table: str) -> None:
+        """Refuse edits and deletions."""
+        for verb in ("UPDATE", "DELETE"):
+            connection.exec_driver_sql(
+                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+                "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+            )
+
+    def reason(self, error: DBAPIError) -> InputError | BudgetError:
+        """Word SQLite's refusal."""
+        said = str(error.orig).lower()
+        if "not a database" in said or "malformed" in said:
+            return InputError(
+                f"{self.path} is damaged or no ledger; restore it from a backup, or name another "
+                "file"
+            )
+        if "no such" in said:
+            return InputError(f"{self.path} is no ledger of this version")
+        if "locked" in said or "busy" in said:
+            remedy = f"another process held it for {WAIT_SECONDS} s; try again"
+        elif "unable to open" in said and not self.path.exists():
+            remedy = "the file is gone; put it back, or restore it from a backup"
+        elif "readonly" in said or "unable to open" in said:
+            remedy = "it or its folder may not be written to; set DPSYNTH_LEDGER to one that may"
+        elif "full" in said or "disk i/o error" in said:
+            remedy = "the disk is full or failing; nothing was entered. Free some space, try again"
+        elif "append-only" in said:
+            remedy = "entries are never edited or deleted"
+        else:
+            remedy = "the database refused; check the disk and the file"
+        return BudgetError(f"ledger {self.path}: {remedy}")
+
+
+def _missing(path: Path) -> str:
+    """Say what is wrong with a path that is no file."""
+    return f"{path} is no file" if path.parent.is_dir() else f"{path.parent} is no folder"
+
+
+def _filled(fill: Callable[[sa.Connection], None]) -> bytes:
+    """Return the bytes of a database that was filled in memory."""
+    engine = sa.create_engine("sqlite://", poolclass=sa.StaticPool)
+    with engine.connect() as connection:
+        with connection.begin():
+            fill(connection)
+        memory: Any = connection.connection.dbapi_connection
+        content: bytes = memory.serialize()
+    engine.dispose()
+    return content
+
+
+def _engine(path: Path) -> sa.Engine:
+    """Connect anew for every transaction, so that nothing is shared with a forked process."""
+    place = f"{path.absolute().as_uri()}?mode=rw"  # a file that was removed is not made anew
+    wait = WAIT_SECONDS
+    engine = sa.create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(place, uri=True, timeout=wait),
+        poolclass=sa.NullPool,
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: Any) -> None:
+        # Python's sqlite3 would otherwise begin transactions on its own, too late.
+        connection.isolation_level = None
+        # Not FULL: that leaves the end of a journal to chance, and a commit could be undone by a
+        # power cut. The second pragma matters on macOS alone.
+        try:
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA fullfsync = ON")
+        except UnicodeDecodeError:  # of SQLite's own message, which quotes the file's tables
+            raise sqlite3.DatabaseError("malformed") from None
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        if connection.get_execution_options().get("dpsynth_writes", False):
+            _begin_to_write(connection.connection.dbapi_connection, path, wait)
+        else:
+            connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def _begin_to_write(database: Any, path: Path, wait: float) -> None:
+    """Begin the one transaction that may write now; wait for those of others.
+
+    SQLite has no queue. Each of many writers tries again after a pause by chance, of at most 0.4 s
+    for all of them, so that none is left behind; a write takes some milliseconds.
+    """
+    begun, pause, said = time.monotonic(), _PAUSE_SECONDS, False
+    database.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            break
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() - begun > wait:
+                raise sa.exc.OperationalError("BEGIN IMMEDIATE", None, error) from None
+        if not said and time.monotonic() - begun > SAY_AFTER_SECONDS:
+            said = True
+            warnings.warn(
+                f"others are writing to the ledger {path}; waiting for up to {wait:g} s",
+                DpsynthWarning,
+                stacklevel=2,
+            )
+        pause = min(_LONGEST_PAUSE_SECONDS, 1.5 * pause)
+        time.sleep(pause * secrets.randbelow(1000) / 1000)
+    database.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")  # for readers, at the commit
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return "locked" in str(error).lower() or "busy" in str(error).lower()
+
+
+def default_path() -> Path:
+    """Return the file in the user's state folder."""
+    from platformdirs import user_state_dir
+
+    return Path(user_state_dir("dpsynth")) / "ledger.sqlite"
+
+
+def sqlite_path(location: str | Path) -> Path:
+    """Read the path out of a path or a ``sqlite:///`` URL.
+
+    Raises:
+        InputError: it is another URL.
+    """
+    text = str(location)
+    if not text.strip():
+        raise InputError("the ledger's place is empty; name a file or a database")
+    if "://" in text:
+        if not text.startswith("sqlite:///") or "?" in text or len(text) == len("sqlite:///"):
+            raise InputError(
+                "a ledger's location is a path, or a URL such as sqlite:////var/lib/ledger.sqlite "
+                "or postgresql://user@host/database"
+            )
+        text = text.removeprefix("sqlite:///")
+    return Path(text).expanduser()

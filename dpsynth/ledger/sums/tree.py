@@ -1,0 +1,198 @@
+"""Sums over spendings, kept in a tree whose root the ledger's chain seals.
+
+Each node is stored under the SHA-256 of its own text and is never changed: a new spending stores
+the few nodes on its way to the root anew. A record of the ledger holds the hash of the root, so a
+node that was forged, or put back from earlier, does not have the hash that is asked for.
+
+The shape is a function of the leaves alone, whatever the order in which they came: a node of at
+most `BUCKET` leaves holds them all; a larger one branches by the first digit in which their keys
+differ. Keys are of one length, in hexadecimal digits; the fewer digits they use, the smaller are
+nodes, and the higher the tree. Ralph Merkle, A Digital Signature Based on a Conventional
+Encryption Function, CRYPTO 1987, describes such trees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from os.path import commonprefix
+from typing import Any, Protocol
+
+from dpsynth.ledger.sums.sums import NOTHING, Sums
+
+BUCKET = 4
+EMPTY = ""
+"""The root of a tree without leaves."""
+_BEYOND = "g"  # sorts after every hexadecimal digit
+
+
+class Nodes(Protocol):
+    """Where nodes are stored, each under the SHA-256 of its text."""
+
+    def read(self, name: str) -> Any:
+        """Return a node's document; refuse one that has another hash."""
+
+    def write(self, text: str, name: str) -> None:
+        """Store a node, unless it is there."""
+
+
+class MemoryNodes:
+    """Nodes that are kept nowhere else, to add up what is only compared."""
+
+    def __init__(self) -> None:
+        """Begin without nodes."""
+        self._known: dict[str, Any] = {}
+
+    def read(self, name: str) -> Any:
+        """Return a node's document."""
+        return self._known[name]
+
+    def write(self, text: str, name: str) -> None:
+        """Keep a node."""
+        self._known[name] = json.loads(text)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf, or what a branch says of the leaves below it.
+
+    Attributes:
+        key: hexadecimal digits; of a branch, those that all its leaves begin with.
+        sums: of all leaves.
+        link: the node below a branch; of a leaf, the root of a tree of its own, or empty.
+        label: the node that says what a leaf is about, or empty.
+        leaves: how many there are.
+    """
+
+    key: str
+    sums: Sums
+    link: str = EMPTY
+    label: str = EMPTY
+    leaves: int = 1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree in a place where nodes are stored; every change gives a new tree."""
+
+    nodes: Nodes
+    root: str = EMPTY
+
+    @classmethod
+    def of(cls, nodes: Nodes, leaves: Iterable[Leaf]) -> Tree:
+        """Build the tree of some leaves."""
+        tree = cls(nodes)
+        return replace(tree, root=tree._built(leaves))
+
+    def put(self, leaf: Leaf) -> Tree:
+        """Return the tree with a leaf, in the place of one of the same key."""
+        return replace(self, root=self._changed(self.root, leaf.key, leaf))
+
+    def drop(self, key: str) -> Tree:
+        """Return the tree without a leaf."""
+        return replace(self, root=self._changed(self.root, key, None))
+
+    def sums(self, low: str = "", high: str = _BEYOND) -> Sums:
+        """Add up the leaves with low <= key < high."""
+        total = NOTHING
+        for leaf in self._covering(self.root, low, high):
+            total += leaf.sums
+        return total
+
+    def leaves(self, low: str = "", high: str = _BEYOND) -> Iterator[Leaf]:
+        """Give the leaves with low <= key < high, in the order of their keys."""
+        branches, found = self._node(self.root)
+        for leaf in found:
+            if branches and low < leaf.key + _BEYOND and leaf.key < high:
+                yield from replace(self, root=leaf.link).leaves(low, high)
+            elif not branches and low <= leaf.key < high:
+                yield leaf
+
+    def _covering(self, root: str, low: str, high: str) -> Iterator[Leaf]:
+        """Give branches that lie whole in a range, and single leaves at its ends."""
+        branches, found = self._node(root)
+        for leaf in found:
+            end = leaf.key + _BEYOND
+            if not branches:
+                if low <= leaf.key < high:
+                    yield leaf
+            elif low <= leaf.key and end <= high:
+                yield leaf
+            elif low < end and leaf.key < high:
+                yield from self._covering(leaf.link, low, high)
+
+    def _changed(self, root: str, key: str, leaf: Leaf | None) -> str:
+        branches, found = self._node(root)
+        if not branches:
+            new = [] if leaf is None else [leaf]
+            return self._built([one for one in found if one.key != key] + new)
+        begins = found[0].key[:-1]
+        if not key.startswith(begins):
+            return root if leaf is None else self._beside(root, found, leaf)
+        wanted = key[: len(begins) + 1]
+        below = next((one.link for one in found if one.key == wanted), EMPTY)
+        below = self._changed(below, key, leaf)
+        others = [one for one in found if one.key != wanted]
+        if below:
+            others.append(_branch(wanted, below, self._node(below)[1]))
+        if sum(one.leaves for one in others) <= BUCKET:
+            return self._built(
+                [one for branch in others for one in Tree(self.nodes, branch.link).leaves()]
+            )
+        return others[0].link if len(others) == 1 else self._stored(True, others)
+
+    def _beside(self, root: str, found: Sequence[Leaf], leaf: Leaf) -> str:
+        """Branch where a leaf's key first differs from those below a node."""
+        end = len(commonprefix([leaf.key, found[0].key])) + 1
+        new = _branch(leaf.key[:end], self._built([leaf]), [leaf])
+        return self._stored(True, [_branch(found[0].key[:end], root, found), new])
+
+    def _built(self, leaves: Iterable[Leaf]) -> str:
+        ordered = sorted(leaves, key=_key)
+        if len(ordered) <= BUCKET:
+            return self._stored(False, ordered) if ordered else EMPTY
+        end = len(commonprefix([ordered[0].key, ordered[-1].key])) + 1
+        groups: dict[str, list[Leaf]] = {}
+        for leaf in ordered:
+            groups.setdefault(leaf.key[:end], []).append(leaf)
+        branches = []
+        for key, group in groups.items():
+            below = self._built(group)
+            branches.append(_branch(key, below, self._node(below)[1]))
+        return self._stored(True, branches)
+
+    def _node(self, root: str) -> tuple[bool, list[Leaf]]:
+        """Return whether a node branches, and what it holds."""
+        if root == EMPTY:
+            return False, []
+        branches, found = self.nodes.read(root)
+        return branches, [
+            Leaf(key, Sums.from_list(sums), link, label, leaves)
+            for key, sums, link, label, leaves in found
+        ]
+
+    def _stored(self, branches: bool, found: Iterable[Leaf]) -> str:
+        ordered = sorted(found, key=_key)
+        rows = [[one.key, one.sums.to_list(), one.link, one.label, one.leaves] for one in ordered]
+        return stored(self.nodes, [branches, rows])
+
+
+def stored(nodes: Nodes, document: Any) -> str:
+    """Store a document and return the hash under which it is found."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    name = hashlib.sha256(text.encode()).hexdigest()
+    nodes.write(text, name)
+    return name
+
+
+def _branch(key: str, link: str, found: Sequence[Leaf]) -> Leaf:
+    total = NOTHING
+    for leaf in found:
+        total += leaf.sums
+    return Leaf(key, total, link, EMPTY, sum(leaf.leaves for leaf in found))
+
+
+def _key(leaf: Leaf) -> str:
+    return leaf.key

@@ -1,0 +1,16 @@
+from .advice import allocation as allocation
+from .advice import binding as binding
+from .advice import largest_epsilon as largest_epsilon
+from .fits import Past as Past
+from .fits import Request as Request
+from .interpretation import policy_lines as policy_lines
+from .limits import Cap as Cap
+from .one_unit import conflict as conflict
+from .one_unit import kinds as kinds
+from .policy import Policy as Policy
+from .rules import Meter as Meter
+from .rules import Verdict as Verdict
+from .rules import figure_of as figure_of
+from .rules import judge as judge
+from .rules import require as require
+from .rules import room as room

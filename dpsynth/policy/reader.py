@@ -1,0 +1,245 @@
+"""From a document to the values of a `Policy`: every mistake is noted before any is reported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.field_reader import Findings, Part
+from dpsynth._util.messages import did_you_mean, listed, shown
+from dpsynth._util.written_files import read_plain, refusal
+from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, Group, Population, Tier
+from dpsynth.privacy.accounting import SMALLEST_DELTA
+
+MOST_PEOPLE = 20
+
+TOP_KEYS = (
+    *("dpsynth_policy", "name", "delta", "caps", "tiers", "datasets", "models"),
+    *("minimum_population", "allow_refuse", "gates", "sign_off", "ledger"),
+)
+CAP_KEYS = ("release", "year", "total")
+TIER_KEYS = ("caps", "releases_a_year", "least")
+NO_BASIS = "is missing: say who decided it and why (a law, a board's decision, a measurement)"
+
+_NAMES = "has 1 to 64 letters, digits, '.', '_' and '-', and starts with a letter or digit"
+_HIDDEN = "has a line break or another character that cannot be shown; write one line of plain text"
+_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
+
+
+def read_document(path: str | Path) -> Any:
+    """Parse a policy file, at most 1 MiB of YAML or JSON, without running anything in it.
+
+    Raises:
+        InputError: it is missing, too large, or not plain YAML or JSON.
+    """
+    return read_plain(path, "policy", subject="a policy is", title=f"policy {Path(path)} has")
+
+
+def read_policy(document: object, source: str) -> dict[str, Any]:
+    """Read a document.
+
+    Args:
+        document: what YAML or JSON gave.
+        source: what error messages call it.
+
+    Raises:
+        InputError: with every mistake, one a line, in the order of reading.
+    """
+    findings = Findings()
+    top = Part(document, "", findings)
+    top.refuse_unknown(TOP_KEYS)
+    if "dpsynth_policy" not in top.values:
+        top.mistake("dpsynth_policy", f"is missing; write dpsynth_policy: {VERSION}")
+    elif type(version := top.values["dpsynth_policy"]) is not int or version != VERSION:
+        found = shown(version)
+        top.mistake("dpsynth_policy", f"this dpsynth reads version {VERSION}, not {found}")
+    if not top.has("name"):
+        top.gap("name", "is missing: say whose policy this is, and of which year")
+    values: dict[str, Any] = dict(
+        name=_text(top, "name") or "",
+        delta=_read_delta(top),
+        caps=_read_caps(top),
+        tiers=_read_tiers(top),
+        groups=_read_groups(top),
+        models=_read_models(top),
+        minimum_population=_read_population(top),
+        allow_refuse=top.flag("allow_refuse", True),
+        gates=_read_gates(top),
+        sign_off=_read_sign_off(top),
+        ledger=_read_ledger(top),
+    )
+    if not values["caps"] and "caps" not in top.values:
+        top.mistake("caps", "is missing; a policy caps at least one of release, year and total")
+    if findings.everything:
+        raise refusal(f"policy {source} has", findings.everything)
+    return values
+
+
+def _read_ledger(top: Part) -> str | None:
+    """Read the id of the ledger that a policy is for."""
+    ledger = _text(top, "ledger")
+    if ledger is None or not _ID.fullmatch(ledger):
+        if top.has("ledger") and ledger is not None:
+            top.mistake("ledger", "the id of a ledger is expected: `dpsynth ledger show --json`")
+        return None
+    return ledger
+
+
+def _text(part: Part, key: str) -> str | None:
+    """Read a text that is one line, as terminals and pages show it."""
+    text = part.text(key)
+    if text is not None and not text.isprintable():
+        part.mistake(key, f"the text {_HIDDEN}")
+    return text
+
+
+def _number(part: Part, key: str) -> float | None:
+    """Read a finite number; also one like 1e-5, which YAML takes for a text."""
+    value = part.values.get(key)
+    if isinstance(value, str) and _EXPONENT.fullmatch(value):
+        part.values[key] = float(value)
+    number = part.number(key)
+    return None if number is None else float(number)
+
+
+def _read_delta(top: Part) -> float:
+    delta = _number(top, "delta")
+    if not top.has("delta"):
+        top.gap("delta", "is missing; every cap is a guarantee at this delta: write delta: 1.0e-6")
+    elif delta is not None and not SMALLEST_DELTA <= delta < 1:
+        top.mistake("delta", f"a number of at least {SMALLEST_DELTA:g} and below 1 is expected")
+    return delta or 0.5
+
+
+def _read_caps(owner: Part) -> Caps:
+    part = owner.part("caps")
+    part.refuse_unknown(CAP_KEYS)
+    caps = {key: _read_cap(part, key) for key in CAP_KEYS if key in part.values}
+    if "caps" in owner.values and not caps:
+        owner.gap("caps", f"is empty; cap at least one of {listed(CAP_KEYS)}")
+    return Caps(**caps)
+
+
+def _read_cap(owner: Part, key: str) -> Cap:
+    """Read an epsilon with its basis."""
+    if not owner.has(key):
+        owner.gap(key, 'is empty; write {epsilon: ..., basis: "..."}, or remove the key')
+        return Cap(1.0, "")
+    if not isinstance(owner.values[key], Mapping):
+        what = 'an epsilon and its basis are expected: {epsilon: 0.5, basis: "..."}'
+        owner.mistake(key, what)
+        return Cap(1.0, "")
+    part = owner.part(key)
+    part.refuse_unknown(("epsilon", "basis"))
+    epsilon, basis = _number(part, "epsilon"), _text(part, "basis")
+    if not part.has("epsilon"):
+        part.gap("epsilon", "is missing; write a number above 0")
+    elif epsilon is not None and epsilon <= 0:
+        part.mistake("epsilon", f"a number above 0 is expected, not {shown(epsilon)}")
+    if not part.has("basis"):
+        part.gap("basis", NO_BASIS)
+    return Cap(epsilon or 1.0, basis or "")
+
+
+def _read_tiers(top: Part) -> tuple[Tier, ...]:
+    part, tiers = top.part("tiers"), []
+    seen: dict[str, str] = {}
+    for name in part.values:
+        _check_name(part, name, name, "the name of a tier")
+        if name.lower() in seen:
+            part.mistake(name, f"differs from {shown(seen[name.lower()])} in case only; rename one")
+        seen.setdefault(name.lower(), name)
+        tier = part.part(name)
+        tier.refuse_unknown(TIER_KEYS)
+        least = _read_cap(tier, "least") if "least" in tier.values else None
+        planned = tier.whole("releases_a_year", least=1)
+        tiers.append(Tier(name, _read_caps(tier), planned, least))
+    return tuple(tiers)
+
+
+def _read_groups(top: Part) -> tuple[Group, ...]:
+    part, groups = top.part("datasets"), []
+    home: dict[str, str] = {}
+    for name in part.values:
+        _check_name(part, name, name, "the name of a group")
+        if not part.has(name) or part.values[name] == []:
+            part.gap(name, "is empty; list the datasets that share people, or remove the group")
+        members = {name.lower()}
+        for member in _read_names(part, name) or ():
+            _check_name(part, name, member, "the name of a dataset")
+            members.add(member.lower())
+        for member in sorted(members):
+            if member in home:
+                what = f"{shown(member)} is in {shown(home[member])} already"
+                part.mistake(name, f"{what}; a dataset is in one group: join the two groups")
+            home.setdefault(member, name)
+        groups.append(Group(name.lower(), tuple(sorted(members))))
+    return tuple(sorted(groups, key=lambda group: group.name))
+
+
+def _read_models(top: Part) -> tuple[str, ...] | None:
+    from dpsynth.models.registry import NAMES  # light: a table of names
+
+    models = _read_names(top, "models")
+    for model in models or ():
+        if model not in NAMES:
+            meant = did_you_mean(model, NAMES)
+            top.mistake("models", f"{shown(model)} is no generator{meant}; known: {listed(NAMES)}")
+    if models == ():
+        top.mistake("models", "allows none; list generators, or remove the key to allow all")
+    return None if models is None else tuple(sorted(models))
+
+
+def _read_gates(top: Part) -> tuple[str, ...]:
+    gates = _read_names(top, "gates") or ()
+    for gate in gates:
+        if not gate.isprintable():
+            top.mistake("gates", f"{shown(gate)} {_HIDDEN}")
+    return tuple(sorted(gates))
+
+
+def _read_names(part: Part, key: str) -> tuple[str, ...] | None:
+    """Read a list of names, none of them blank."""
+    names = part.texts(key)
+    if names is not None and "" in names:
+        part.mistake(key, "one of the names is blank; write it, or remove it")
+    return None if names is None else tuple(name for name in names if name)
+
+
+def _read_population(top: Part) -> Population | None:
+    if "minimum_population" not in top.values:
+        return None
+    if not top.has("minimum_population"):
+        top.gap("minimum_population", "is empty; write {value: ..., basis: ...} or remove the key")
+        return None
+    if not isinstance(top.values["minimum_population"], Mapping):
+        what = 'a value and its basis are expected: {value: 5000, basis: "..."}'
+        top.mistake("minimum_population", what)
+        return None
+    part = top.part("minimum_population")
+    part.refuse_unknown(("value", "basis"))
+    value, basis = part.whole("value", least=1), _text(part, "basis")
+    if not part.has("value"):
+        part.gap("value", "is missing; write the least number of privacy units")
+    if not part.has("basis"):
+        part.gap("basis", NO_BASIS)
+    return Population(value or 1, basis or "")
+
+
+def _read_sign_off(top: Part) -> int:
+    part = top.part("sign_off")
+    part.refuse_unknown(("people",))
+    people = part.whole("people", least=0)
+    if "sign_off" in top.values and not part.has("people"):
+        part.gap("people", "is missing; write how many people sign before a release")
+    if people is not None and people > MOST_PEOPLE:
+        part.mistake("people", f"at most {MOST_PEOPLE} people sign, not {people}")
+    return people or 0
+
+
+def _check_name(part: Part, key: str, name: str, what: str) -> None:
+    if not NAME.fullmatch(name):
+        part.mistake(key, f"{what} {_NAMES}; {shown(name)} is none")

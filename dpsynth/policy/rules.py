@@ -1,0 +1,298 @@
+"""The rules of a policy: may this fit be run, after all that was spent, and what is left.
+
+Pure functions of public facts: the policy, the fits that count, the request, the time. A cap on
+several fits is a privacy filter (privacy_filter.py): it is asked about the past with the request.
+
+**365 days.** Which fits count at a time, and why every window is within the cap: policy_fits.py.
+
+**One unit.** Sums are of epsilons for one of those whom all fits of a budget count, be it a row, a
+value of a key column or a patient (one_unit.py); a fit that counts something else is refused.
+
+**One release.** A single fit needs no filter: its own claim, at its own delta, which is at most the
+policy's, is compared with the cap.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dpsynth._util.messages import did_you_mean
+from dpsynth.errors import BudgetError
+from dpsynth.policy.fits import YEAR, Past, Request, require_zone
+from dpsynth.policy.limits import Cap, Caps, Tier
+from dpsynth.policy.one_unit import conflict
+from dpsynth.policy.policy import Policy
+from dpsynth.privacy import PrivacyFilter, Spend, described, exactly, rounded_down
+from dpsynth.privacy.accounting import SMALLEST_DELTA
+
+CAPS = SINGLE, ROLLING, OVERALL = "epsilon a release", "epsilon in 365 days", "epsilon in all"
+FLOOR = "least epsilon"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one constraint of a policy says about a request.
+
+    Attributes:
+        constraint: its name.
+        allowed: whether the request keeps it.
+        limit: what the policy allows.
+        used: epsilon that earlier fits have used of the limit; None where nothing adds up.
+        asked: what the request asks for.
+        basis: why the policy has the constraint.
+        remedy: what would satisfy it; empty if it is satisfied.
+    """
+
+    constraint: str
+    allowed: bool
+    limit: str | float | None
+    used: float | None
+    asked: str | float | None
+    basis: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Return the verdict as one line."""
+        figure = "more than all" if self.used == math.inf else figure_of(self.used)
+        used = "" if self.used is None else f", {figure} of it used"
+        line = (
+            f"{self.constraint}: limit {figure_of(self.limit)}{used}, {figure_of(self.asked)} asked"
+        )
+        return f"{line} (basis: {self.basis})" + (f"; {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True)
+class Meter:
+    """How much of one cap is used: epsilon at the policy's delta.
+
+    Attributes:
+        name: of the cap.
+        limit: the cap.
+        used: of it, by the filter; 0 for a cap on single releases; infinite where the deltas of
+            the past are beyond the policy's.
+        left: limit less used, never below 0.
+        basis: the cap's.
+    """
+
+    name: str
+    limit: float
+    used: float
+    left: float
+    basis: str
+
+
+def judge(
+    policy: Policy, past: Sequence[Past], request: Request, now: datetime
+) -> tuple[Verdict, ...]:
+    """Hold a request against every constraint of the policy, in a fixed order.
+
+    Args:
+        policy: the policy in force.
+        past: the fits that count, of all datasets; those of the same budget are picked here.
+        request: the fit that is asked for.
+        now: the time, with its zone.
+    """
+    tier = policy.tier(request.tier)
+    verdicts = [*_facts(policy, request), *_one_unit(policy, past, request)]
+    accounts = _accounts(policy, past, request.dataset, tier, now)
+    verdicts += [account.verdict(request) for account in accounts]
+    if tier is not None and (least := tier.least) is not None:  # too noisy to serve its purpose
+        epsilon, name = request.spend.epsilon, f"tier {tier.name}: {FLOOR}"
+        fits, remedy = exactly(epsilon) >= exactly(least.epsilon), f"at least {least.epsilon!r}"
+        verdict = _verdict(name, fits, least.epsilon, epsilon, least.basis, f"ask for {remedy}")
+        verdicts.append(verdict)
+    return tuple(verdicts)
+
+
+def require(policy: Policy, past: Sequence[Past], request: Request, now: datetime) -> None:
+    """Let a request pass only if it keeps every constraint.
+
+    Raises:
+        BudgetError: it names each constraint that fails, its basis, and what would satisfy it.
+    """
+    failed = [verdict for verdict in judge(policy, past, request, now) if not verdict.allowed]
+    if failed:
+        lines = "\n".join(f"  {verdict}" for verdict in failed)
+        what = f"the policy '{policy.name}' refuses this fit of dataset '{request.dataset}'"
+        raise BudgetError(f"{what}:\n{lines}")
+
+
+def room(
+    policy: Policy, past: Sequence[Past], dataset: str, tier: str | None, now: datetime
+) -> tuple[Meter, ...]:
+    """Say how much of each cap a dataset, with those that share its budget, has used.
+
+    Caps of a tier are among them where one is named.
+    """
+    return tuple(a.meter() for a in _accounts(policy, past, dataset, policy.tier(tier), now))
+
+
+@dataclass(frozen=True)
+class _Account:
+    """A cap with the fits that count against it."""
+
+    prefix: str
+    kind: str
+    delta: float
+    cap: Cap
+    counted: tuple[Past, ...]
+
+    @property
+    def filter(self) -> PrivacyFilter:
+        return PrivacyFilter(self.cap.epsilon, self.delta)
+
+    @property
+    def spends(self) -> list[Spend]:
+        return [entry.spend for entry in self.counted]
+
+    def meter(self) -> Meter:
+        used = self.filter.used(self.spends)
+        left = max(0.0, self.cap.epsilon - used)
+        return Meter(self.prefix + self.kind, self.cap.epsilon, used, left, self.cap.basis)
+
+    def verdict(self, request: Request) -> Verdict:
+        used, spend = None, request.spend
+        if self.kind == SINGLE:
+            allowed = exactly(spend.epsilon) <= exactly(self.cap.epsilon)
+            remedy = f"ask for an epsilon of at most {self.cap.epsilon!r}{_for_whom(request)}"
+        else:
+            allowed = self.filter.admits([*self.spends, spend])
+            used, remedy = self.filter.used(self.spends), "" if allowed else self._remedy(request)
+        limit, basis = self.cap.epsilon, self.cap.basis
+        return _verdict(self.prefix + self.kind, allowed, limit, spend.epsilon, basis, remedy, used)
+
+    def _remedy(self, request: Request) -> str:
+        """Say what would be admitted by the plain sum, or when the request as it is would be."""
+        spend = request.spend
+        left, left_delta = self.filter.plain_room(self.spends)
+        ways = []
+        if left > 0 and left_delta >= exactly(SMALLEST_DELTA):
+            asks = []
+            if left < exactly(spend.epsilon):
+                asks.append(f"an epsilon of at most {rounded_down(left, 3)!r}")
+            if left_delta < exactly(spend.delta):
+                asks.append(f"a delta of at most {rounded_down(left_delta, 2)!r}")
+            ways.append("ask for " + " and ".join(asks) + _for_whom(request))
+        else:
+            ways.append("the plain sum leaves nothing; `dpsynth plan` looks for less that may fit")
+        if self.kind == ROLLING:
+            ways += self._waiting(spend)
+        return ", or ".join([*ways, "have the cap raised by those who set it"])
+
+    def _waiting(self, spend: Spend) -> list[str]:
+        """Say after which day (UTC) enough of the past is 365 days old, or what keeps it young."""
+
+        def admitted(moment: datetime) -> bool:
+            rest = [entry.spend for entry in self.counted if entry.counts_at(moment)]
+            return self.filter.admits([*rest, spend])
+
+        moments = sorted(entry.at + YEAR for entry in self.counted if entry.at is not None)
+        first = bisect_left(moments, True, key=admitted)  # less of the past is never worse
+        if moments[first:]:
+            return [f"ask again after {moments[first].astimezone(UTC).date().isoformat()}"]
+        still = sum(entry.at is None for entry in self.counted)
+        if not still or not self.filter.admits([spend]):
+            return []
+        fits = "1 fit" if still == 1 else f"{still} fits"
+        return [f"end what {fits} may still spend (`dpsynth ledger show`), and wait 365 days"]
+
+
+def _accounts(
+    policy: Policy, past: Sequence[Past], dataset: str, tier: Tier | None, now: datetime
+) -> list[_Account]:
+    """Every cap, the general ones first, with the fits that count against it."""
+    require_zone(now)
+    members = policy.members(dataset)
+    shared = tuple(entry for entry in past if entry.dataset.lower() in members)
+    accounts = _of_caps(policy, policy.caps, "", shared, now)
+    if tier is not None:
+        own = tuple(e for e in shared if (e.tier or "").lower() == tier.name.lower())
+        accounts += _of_caps(policy, tier.caps, f"tier {tier.name}: ", own, now)
+    return accounts
+
+
+def _of_caps(
+    policy: Policy, caps: Caps, prefix: str, counted: tuple[Past, ...], now: datetime
+) -> list[_Account]:
+    recent = tuple(entry for entry in counted if entry.counts_at(now))
+    year, total = (ROLLING, caps.year, recent), (OVERALL, caps.total, counted)
+    made = ((SINGLE, caps.release, ()), year, total)
+    return [_Account(prefix, kind, policy.delta, cap, fits) for kind, cap, fits in made if cap]
+
+
+def _facts(policy: Policy, request: Request) -> list[Verdict]:
+    """Judge what does not add up: tier, model, population, cells that refuse, delta."""
+    verdicts = []
+    if policy.tiers or request.tier is not None:
+        verdicts.append(_tier(policy, request.tier))
+    if policy.models is not None:
+        fits, names = request.model in policy.models, ", ".join(policy.models)
+        basis, remedy = "the policy's list of models", f"fit one of {names}"
+        verdicts.append(_verdict("model", fits, names, request.model, basis, remedy))
+    if (least := policy.minimum_population) is not None:
+        found = request.population // request.unit.max_units  # of whom there are so many at least
+        fits = found >= least.value
+        remedy = "this dataset is too small to be released from"
+        name = "minimum population"
+        verdicts.append(_verdict(name, fits, least.value, found, least.basis, remedy))
+    if not policy.allow_refuse:
+        fits, asked = not request.may_refuse, "yes" if request.may_refuse else "no"
+        basis = "a refusal is one bit outside the guarantee"
+        remedy = "give the columns of the schema another on_bad than refuse"
+        verdicts.append(_verdict("cells may refuse", fits, "no", asked, basis, remedy))
+    fits = exactly(request.spend.delta) <= exactly(policy.delta)
+    basis, remedy = "every cap holds at this delta", f"ask for a delta of at most {policy.delta!r}"
+    verdicts.append(_verdict("delta", fits, policy.delta, request.spend.delta, basis, remedy))
+    return verdicts
+
+
+def _one_unit(policy: Policy, past: Sequence[Past], request: Request) -> list[Verdict]:
+    """Refuse a fit that counts something else than the fits of its budget."""
+    members = policy.members(request.dataset)
+    others = [entry.unit for entry in past if entry.dataset.lower() in members]
+    found = conflict(request.unit, others)
+    if found is None:
+        return []
+    limit, asked = described(others[0]), described(request.unit)
+    basis = "epsilons of different units do not add up"
+    return [_verdict("privacy unit", False, limit, asked, basis, found)]
+
+
+def _tier(policy: Policy, name: str | None) -> Verdict:
+    names, fits = [tier.name for tier in policy.tiers], policy.tier(name) is not None
+    meant = did_you_mean(name or "", names)
+    remedy = f"name one of {', '.join(names)}{meant}" if names else "name none: there are no tiers"
+    basis = "a fit counts under the purpose that it serves"
+    return _verdict("tier", fits, ", ".join(names) or None, name, basis, remedy)
+
+
+def _verdict(
+    constraint: str,
+    allowed: bool,
+    limit: str | float | None,
+    asked: str | float | None,
+    basis: str,
+    remedy: str,
+    used: float | None = None,
+) -> Verdict:
+    """Build a verdict; where the request is allowed, there is nothing to remedy."""
+    return Verdict(constraint, allowed, limit, used, asked, basis, "" if allowed else remedy)
+
+
+def _for_whom(request: Request) -> str:
+    """Say for whom a figure is, where it is not the fit's own."""
+    unit = request.unit
+    if unit.max_units == 1:
+        return ""
+    return f" for a {unit.person}, who counts as {unit.max_units} units of the table"
+
+
+def figure_of(value: str | float | None) -> str:
+    """Show a limit, or what is asked or used."""
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else f"{value:.6g}"

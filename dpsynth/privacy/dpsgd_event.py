@@ -1,0 +1,92 @@
+"""The event of DP-SGD: subsampled Gaussian steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpsynth.errors import InputError
+from dpsynth.privacy._validate import (
+    SMALLEST_NOISE_MULTIPLIER,
+    UNDECIDED,
+    is_number,
+    require_count,
+    require_decided,
+    require_mu,
+    require_name,
+    require_noise,
+    round_up,
+)
+
+
+@dataclass(frozen=True)
+class PoissonSgd:
+    """Steps of DP-SGD: Poisson sampling of units, clipping of each unit, Gaussian noise on the sum.
+
+    Attributes:
+        name: the event's name within its plan.
+        sampling_rate: probability q with which each unit, with all its rows, enters a step.
+        steps: number of steps T; each counts, an empty batch too.
+        noise_multiplier: standard deviation of the noise over the clipping norm; ``UNDECIDED`` in
+            a share.
+    """
+
+    name: str
+    sampling_rate: float
+    steps: int
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a mechanism."""
+        require_name(self.name)
+        require_count(self.name, "steps", self.steps, most=10_000_000)
+        require_noise(self.name, "noise_multiplier", self.noise_multiplier)
+        if not is_number(self.sampling_rate) or not 0 < self.sampling_rate <= 1:
+            raise InputError(
+                f"event '{self.name}': sampling_rate must be above 0 and at most 1;"
+                " it is the expected batch over the public population"
+            )
+
+    @property
+    def decided(self) -> bool:
+        """Whether the noise is set."""
+        return math.isfinite(self.noise_multiplier)
+
+    def mu(self) -> float:
+        """GDP parameter: exact without sampling, else the central limit of many steps.
+
+        Source: Bu, Dong, Long, Su, Deep Learning with Gaussian Differential Privacy,
+        arXiv 1911.11607, section 3.2: q sqrt(T (exp(1/sigma^2) - 1)).
+        """
+        if self.sampling_rate == 1:
+            return math.sqrt(self.steps) / self.noise_multiplier
+        try:
+            growth = math.expm1(self.noise_multiplier**-2)
+        except OverflowError:
+            return math.inf
+        return self.sampling_rate * math.sqrt(self.steps * growth)
+
+    def with_mu(self, mu: float) -> PoissonSgd:
+        """Return the event with the noise that has this GDP parameter, rounded up."""
+        require_mu(self.name, mu)
+        if self.sampling_rate == 1:
+            noise = math.sqrt(self.steps) / mu
+        else:
+            noise = math.log1p((mu / self.sampling_rate) ** 2 / self.steps) ** -0.5
+        return replace(self, noise_multiplier=round_up(max(noise, SMALLEST_NOISE_MULTIPLIER)))
+
+    def undecided(self) -> PoissonSgd:
+        """Return the event without its noise, as in a share of a plan."""
+        return replace(self, noise_multiplier=UNDECIDED)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON types; its noise must be decided."""
+        require_decided(self.name, self.noise_multiplier)
+        return {
+            "kind": "poisson_sgd",
+            "name": self.name,
+            "sampling_rate": self.sampling_rate,
+            "steps": self.steps,
+            "noise_multiplier": self.noise_multiplier,
+        }

@@ -1,0 +1,250 @@
+"""Events: the mechanisms of a fit that read private rows, as facts that an accountant interprets.
+
+An event says what was added to what, and nothing about how the data look: every field is public.
+The adjacency is "add or remove one privacy unit with all its rows". Noise that is not decided yet
+is ``UNDECIDED`` (infinite: such an event would release nothing); ``with_mu`` decides it.
+
+``mu`` is the parameter of the Gaussian mechanism that an event resembles (Dong, Roth, Su, Gaussian
+Differential Privacy, arXiv 1905.02383). It only serves to design a plan; no claim is made from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpsynth.errors import InputError
+from dpsynth.privacy._validate import (
+    SMALLEST_NOISE_MULTIPLIER,
+    UNDECIDED,
+    require_count,
+    require_decided,
+    require_mass,
+    require_mu,
+    require_name,
+    require_noise,
+    round_up,
+)
+from dpsynth.privacy.dpsgd_event import PoissonSgd
+
+__all__ = [
+    "SMOOTHING",
+    "UNDECIDED",
+    "ChosenHistograms",
+    "Event",
+    "JointHistograms",
+    "PoissonSgd",
+    "event_from_dict",
+    "round_up",
+]
+
+SMOOTHING = 1.5
+"""Scale of the randomised rounding in the bound for units of several rows, see accounting.py."""
+
+_SMALLEST_SIGMA = 0.3  # below this a count is all but exact, and its privacy loss all but unbounded
+_SMALLEST_SIGMA_MANY_ROWS = 2 * SMOOTHING  # the bound needs sigma well above the smoothing
+
+
+@dataclass(frozen=True)
+class JointHistograms:
+    """Row counts of several histograms at once, each cell with discrete Gaussian noise.
+
+    Every row enters each histogram exactly once, in one cell. A unit with ``rows_per_unit`` rows
+    shifts the joint vector of counts by integers of L2 norm at most
+    ``rows_per_unit * sqrt(histograms)``, reached by identical rows.
+
+    Attributes:
+        name: the event's name within its plan.
+        histograms: how many histograms are released.
+        rows_per_unit: at most this many rows of a privacy unit are counted.
+        sigma: parameter of the noise, P(z) proportional to exp(-z^2 / (2 sigma^2)) on integers, in
+            counts; ``UNDECIDED`` in a share. With a mass above 1 at least 3.
+        unit_mass: None if each row counts 1. Otherwise each of a unit's r rows counts
+            floor(unit_mass / r), so that a unit adds at most ``unit_mass`` to each histogram,
+            however many rows it has.
+    """
+
+    name: str
+    histograms: int
+    rows_per_unit: int
+    sigma: float
+    unit_mass: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a mechanism."""
+        require_name(self.name)
+        require_count(self.name, "histograms", self.histograms, most=1_000_000)
+        require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
+        require_noise(self.name, "sigma", self.sigma)
+        require_mass(self.name, self.unit_mass, self.rows_per_unit)
+        if self.mass > 1 and self.sigma < _SMALLEST_SIGMA_MANY_ROWS:
+            raise InputError(
+                f"event '{self.name}': sigma must be at least {_SMALLEST_SIGMA_MANY_ROWS:g} when a"
+                f" unit has up to {self.rows_per_unit} rows; its privacy bound needs it"
+            )
+
+    @property
+    def decided(self) -> bool:
+        """Whether the noise is set."""
+        return math.isfinite(self.sigma)
+
+    @property
+    def mass(self) -> int:
+        """Largest sum of what a unit adds to one histogram; its L1 and its L2 bound."""
+        return self.rows_per_unit if self.unit_mass is None else self.unit_mass
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 norm of the largest shift of the counts by one unit."""
+        return self.mass * math.sqrt(self.histograms)
+
+    def mu(self) -> float:
+        """GDP parameter: sensitivity over the scale of the (dominating) Gaussian."""
+        smoothing = SMOOTHING if self.mass > 1 else 0.0
+        return self.sensitivity / math.sqrt(self.sigma**2 - smoothing**2)
+
+    def with_mu(self, mu: float) -> JointHistograms:
+        """Return the event with the noise that has this GDP parameter, rounded up."""
+        require_mu(self.name, mu)
+        if self.mass > 1:
+            sigma = math.hypot(self.sensitivity / mu, SMOOTHING)
+            return replace(self, sigma=round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS)))
+        return replace(self, sigma=round_up(max(self.sensitivity / mu, _SMALLEST_SIGMA)))
+
+    def undecided(self) -> JointHistograms:
+        """Return the event without its noise, as in a share of a plan."""
+        return replace(self, sigma=UNDECIDED)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON types; its noise must be decided."""
+        require_decided(self.name, self.sigma)
+        return {
+            "kind": "joint_histograms",
+            "name": self.name,
+            "histograms": self.histograms,
+            "rows_per_unit": self.rows_per_unit,
+            "sigma": self.sigma,
+            "unit_mass": self.unit_mass,
+        }
+
+
+@dataclass(frozen=True)
+class ChosenHistograms:
+    """Counts of histograms that are chosen after earlier releases, under one bound for them all.
+
+    Which histograms, and the scale of each one's discrete Gaussian noise, may depend on anything
+    that earlier events released. With scales sigma_i and s = SMOOTHING, the bound is
+    sum_i mass^2 / (sigma_i^2 - s^2) <= 1 / noise_multiplier^2: by the argument of accounting.py
+    every histogram is dominated by a continuous Gaussian of scale sqrt(sigma_i^2 - s^2), and all of
+    them together by one whose sensitivity over scale is at most 1 / noise_multiplier. Nothing else
+    is used of a histogram than that a unit shifts it by whole numbers of L2 norm at most ``mass``,
+    so any answer with this property may stand in its place (questions.py).
+
+    Attributes:
+        name: the event's name within its plan.
+        most: at most this many histograms are released.
+        rows_per_unit: at most this many rows of a privacy unit are counted.
+        noise_multiplier: scale of the joint noise over the sensitivity; ``UNDECIDED`` in a share.
+        unit_mass: as in `JointHistograms`.
+    """
+
+    name: str
+    most: int
+    rows_per_unit: int
+    noise_multiplier: float
+    unit_mass: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a mechanism."""
+        require_name(self.name)
+        require_count(self.name, "most", self.most, most=1_000_000)
+        require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
+        require_noise(self.name, "noise_multiplier", self.noise_multiplier)
+        require_mass(self.name, self.unit_mass, self.rows_per_unit)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the noise is set."""
+        return math.isfinite(self.noise_multiplier)
+
+    @property
+    def mass(self) -> int:
+        """Largest sum of what a unit adds to one histogram."""
+        return self.rows_per_unit if self.unit_mass is None else self.unit_mass
+
+    def mu(self) -> float:
+        """GDP parameter of all histograms together."""
+        return 1 / self.noise_multiplier
+
+    def with_mu(self, mu: float) -> ChosenHistograms:
+        """Return the event with the noise that has this GDP parameter, rounded up."""
+        require_mu(self.name, mu)
+        noise = max(1 / mu, SMALLEST_NOISE_MULTIPLIER)
+        return replace(self, noise_multiplier=round_up(noise))
+
+    def sigma_for(self, part: float) -> float:
+        """Return the scale of one histogram's noise; the squares of all parts add up to 1 at most.
+
+        Rounded up, with room for the floats of `covers`, so that the parts keep the event's bound.
+        """
+        if not 0 < part <= 1:
+            raise InputError(f"event '{self.name}': a part must be above 0 and at most 1")
+        sigma = math.hypot(self.mass * self.noise_multiplier / part, SMOOTHING) * (1 + 1e-9)
+        return round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS))
+
+    def covers(self, sigmas: Sequence[float]) -> bool:
+        """Whether histograms with these scales of noise are within the event."""
+        if not 0 < len(sigmas) <= self.most or min(sigmas) < _SMALLEST_SIGMA_MANY_ROWS:
+            return False
+        if not all(map(math.isfinite, sigmas)):
+            return False
+        precision = math.fsum(self.mass**2 / (sigma**2 - SMOOTHING**2) for sigma in sigmas)
+        return precision <= self.noise_multiplier**-2
+
+    def undecided(self) -> ChosenHistograms:
+        """Return the event without its noise, as in a share of a plan."""
+        return replace(self, noise_multiplier=UNDECIDED)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON types; its noise must be decided."""
+        require_decided(self.name, self.noise_multiplier)
+        return {
+            "kind": "chosen_histograms",
+            "name": self.name,
+            "most": self.most,
+            "rows_per_unit": self.rows_per_unit,
+            "noise_multiplier": self.noise_multiplier,
+            "unit_mass": self.unit_mass,
+        }
+
+
+Event = JointHistograms | ChosenHistograms | PoissonSgd
+
+_KINDS: dict[str, type[Event]] = {
+    "joint_histograms": JointHistograms,
+    "chosen_histograms": ChosenHistograms,
+    "poisson_sgd": PoissonSgd,
+}
+
+
+def event_from_dict(document: Mapping[str, Any]) -> Event:
+    """Read an event back from ``to_dict``; anything missing, extra or of a wrong type is refused.
+
+    Raises:
+        InputError: if the document is not exactly one event with decided noise.
+    """
+    if not isinstance(document, Mapping):
+        raise InputError("an event must be an object with a 'kind'")
+    kind = document.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise InputError(f"event kind must be one of {', '.join(_KINDS)}")
+    made = _KINDS[kind]
+    fields = set(made.__dataclass_fields__)
+    if set(document) != fields | {"kind"}:
+        raise InputError(f"an event of kind {kind} has exactly the keys kind, {', '.join(fields)}")
+    event = made(**{field: document[field] for field in fields})
+    if not event.decided:
+        raise InputError(f"event '{event.name}' has no noise: infinite noise is not a mechanism")
+    return event

@@ -1,0 +1,148 @@
+"""Questions about real rows whose answers may be published: whole numbers with discrete noise.
+
+A question is asked by public things alone, such as a synthetic table; an answer is what is counted
+in the private cohort, plus noise that an event of the plan paid for (`privacy.quality_budget`).
+
+**How far a unit moves an answer.** A row enters one cell of a histogram, by a function of this row
+and public things. A unit of at most k rows moves
+
+- `Counts`, a histogram of rows: by a vector of non-negative whole numbers with sum at most k, so by
+  an L2 norm of at most k;
+- `Deviation`, the mean over P histograms of S_p = sum_c |n_c - e_c|, rounded down. Expected counts
+  e_c are multiples of 1 / F, F = `FINE`: what is summed are the whole numbers |F n_c - F e_c|. A
+  row changes one n_c of each histogram by 1, and so F S_p by at most F; a unit moves the sum S of
+  all F S_p by at most kFP. Where |S - S'| <= kFP with a whole k, floor(S / FP) and floor(S' / FP)
+  differ by at most k.
+
+So each answer is one "histogram" of `privacy.events.ChosenHistograms`, whose bound only uses that
+the shift is a vector of whole numbers of L2 norm at most k. Expected counts depend on the noisy
+total, which is the first answer; scales are fixed before, so this is adaptive composition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth.errors import InputError
+from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.events import ChosenHistograms
+from dpsynth.privacy.mechanisms import CodedRows, checked_rows
+
+FINE = 2**16  # parts of a row in expected counts; whole ones would be 0 in every rare cell
+
+Ints = NDArray[np.int64]
+Cells = Callable[[NDArray[Any]], NDArray[Any]]
+"""From codes ``[rows, columns]`` to the cell of each row: row by row, without private facts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many rows are in each cell.
+
+    Attributes:
+        cells: the cell of each row.
+        size: how many cells there are.
+    """
+
+    cells: Cells
+    size: int
+
+    def exact(self, rows: NDArray[Any], total: float) -> Ints:
+        """Count; the answer is private until noise is added."""
+        return _counted(self.cells, self.size, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """How far histograms of the rows are from what is expected: the mean L1 distance, in rows.
+
+    Attributes:
+        expected: cells, and the share of rows that is expected in each cell, of every histogram.
+    """
+
+    expected: tuple[tuple[Cells, NDArray[np.float64]], ...]
+
+    def exact(self, rows: NDArray[Any], total: float) -> Ints:
+        """Sum the deviations from ``total`` times the shares; private until noise is added."""
+        distance = 0
+        for cells, shares in self.expected:
+            counts = FINE * _counted(cells, len(shares), rows)
+            wanted = np.rint(FINE * total * shares).astype(np.int64)
+            distance += int(np.abs(counts - wanted).sum())
+        return np.array([distance // (FINE * len(self.expected))], dtype=np.int64)
+
+
+Question = Counts | Deviation
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What may be published.
+
+    Attributes:
+        counts: whole numbers with noise; negative ones may occur.
+        sigma: scale of the noise of each.
+    """
+
+    counts: Ints
+    sigma: float
+
+
+def ask(
+    cohort: CodedRows,
+    sizes: Sequence[int],
+    questions: Sequence[Question],
+    parts: Sequence[float],
+    event: ChosenHistograms,
+    entropy: Entropy,
+) -> tuple[Answer, ...]:
+    """Answer questions about a cohort, after its number of rows.
+
+    Args:
+        cohort: codes [units, rows, columns] and mask [units, rows].
+        sizes: number of codes of each column.
+        questions: asked by public things alone.
+        parts: of the number of rows, then of each question; their squares add up to 1 at most.
+        event: what the plan paid for.
+        entropy: where the noise comes from.
+
+    Returns:
+        The noisy number of rows, then an answer to each question.
+
+    Raises:
+        InputError: the cohort, the questions or the parts are not what the event accounts for; no
+            noise has been drawn then. Or a question does not place each row in one of its cells.
+    """
+    rows, weights = checked_rows(cohort, sizes, event)
+    sigmas = [event.sigma_for(part) for part in parts]
+    if weights is not None or len(parts) != len(questions) + 1 or not event.covers(sigmas):
+        raise InputError(f"event '{event.name}' does not pay for these questions")
+    asked: tuple[Question, ...] = (Counts(_one_cell, 1), *questions)
+    answers: list[Answer] = []
+    total = math.nan
+    for question, sigma in zip(asked, sigmas, strict=True):
+        exact = question.exact(rows, total)
+        answers.append(Answer(exact + entropy.discrete_gaussian(sigma, exact.size), sigma))
+        total = max(1.0, float(answers[0].counts[0]))
+    return tuple(answers)
+
+
+def _one_cell(rows: NDArray[Any]) -> NDArray[Any]:
+    return np.zeros(len(rows), dtype=np.int64)
+
+
+def _counted(cells: Cells, size: int, rows: NDArray[Any]) -> Ints:
+    """Count rows by cell; refuse a question that leaves a row out, or counts it twice."""
+    if not len(rows):  # a classifier would refuse to be asked about none
+        return np.zeros(size, dtype=np.int64)
+    found = np.asarray(cells(rows))
+    whole = np.issubdtype(found.dtype, np.integer) and found.shape == (len(rows),)
+    if not whole or (found.size and (found.min() < 0 or found.max() >= size)):
+        raise InputError("a question must put each row into one of its cells")
+    return np.bincount(found, minlength=size).astype(np.int64)

@@ -1,0 +1,271 @@
+"""The privacy plan: all events of a fit, with their noise, before the data is opened.
+
+A plan is a function of public things only: the budget and the shares. The noise of all events is
+calibrated once, together, so that the composition of their privacy loss distributions meets the
+budget; nothing is spent event by event.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpsynth.errors import InputError
+from dpsynth.privacy.accounting import SMALLEST_DELTA, epsilon, rough_epsilon
+from dpsynth.privacy.events import Event, JointHistograms, event_from_dict, round_up
+from dpsynth.privacy.gaussian import gaussian_mu
+
+LARGEST_EPSILON = 1000.0
+"""Of a fit. No table gets better beyond it, and floating point would overflow far above."""
+
+_AIM = 0.9992  # of epsilon: the search aims a little below the target, so that it lands below
+_MARGIN = 1.0001  # stated over computed: rounding on another machine must not contradict a claim
+_CLOSE = 6e-4  # relative distance to the aim at which the search ends
+_MOST_TRIALS = 60
+_MOST_NOISE = 1e8  # rows, or clipping norms: nothing is learned beyond
+_LARGEST_MU = 1e6
+
+
+@dataclass(frozen=True)
+class PrivacyBudget:
+    """What a fit may cost: (epsilon, delta) for adding or removing one privacy unit.
+
+    Attributes:
+        epsilon: above 0 and at most 1000.
+        delta: at least 1e-10 and below 1; choose it well below one over the number of units.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a budget."""
+        if not _is_number(self.epsilon) or not (0 < self.epsilon < math.inf):
+            raise InputError("epsilon must be a finite number above 0")
+        if self.epsilon > LARGEST_EPSILON:
+            raise InputError(
+                f"epsilon must be at most {LARGEST_EPSILON:g}: so large an epsilon is no"
+                " protection; take a smaller one"
+            )
+        if not _is_number(self.delta) or not 0 < self.delta < 1:
+            raise InputError("delta must be above 0 and below 1")
+        if self.delta < SMALLEST_DELTA:
+            raise InputError(
+                f"delta must be at least {SMALLEST_DELTA:g}: below that, floating point"
+                " does not carry the proof"
+            )
+
+
+@dataclass(frozen=True)
+class Share:
+    """An event whose noise is to be found, and its part of the plan's mu squared.
+
+    Attributes:
+        event: noise ``events.UNDECIDED``; other noise is replaced.
+        fraction: above 0; the fractions of a plan add up to 1.
+    """
+
+    event: Event
+    fraction: float
+
+    def __post_init__(self) -> None:
+        """Refuse fractions outside (0, 1]."""
+        if not _is_number(self.fraction) or not 0 < self.fraction <= 1:
+            raise InputError(
+                f"event '{self.event.name}': its fraction must be above 0 and at most 1"
+            )
+
+
+@dataclass(frozen=True)
+class PrivacyPlan:
+    """Every event of a fit, and what they cost together.
+
+    Attributes:
+        budget: what was allowed.
+        events: with their noise; names are distinct.
+        epsilon: composed epsilon of all events at ``budget.delta``, a little rounded up; never
+            above ``budget.epsilon``.
+    """
+
+    budget: PrivacyBudget
+    events: tuple[Event, ...]
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        """Refuse a plan that does not hold together; its epsilon is not computed again here."""
+        if not self.events:
+            raise InputError("a plan needs at least one event")
+        names = [event.name for event in self.events]
+        if len(set(names)) < len(names):
+            raise InputError("the events of a plan must have distinct names")
+        for event in self.events:
+            if not event.decided:
+                raise InputError(f"event '{event.name}': its noise is not decided")
+        if not _is_number(self.epsilon) or not 0 <= self.epsilon <= self.budget.epsilon:
+            raise InputError("the composed epsilon of a plan must not be above its budget")
+
+    @classmethod
+    def calibrate(cls, budget: PrivacyBudget, shares: Sequence[Share]) -> PrivacyPlan:
+        """Find the noise of all events together.
+
+        Event i gets the Gaussian parameter mu * sqrt(fraction_i); mu is searched for until the
+        composed epsilon of the events, with noise as it will be used (rounded up), is at most
+        ``budget.epsilon`` and above 0.998 of it. Where every event has reached the least noise that
+        its kind allows, the plan stays below the budget.
+
+        Raises:
+            InputError: if the shares do not add up to 1, or the budget is so small that the noise
+                would drown any table.
+        """
+        if not shares:
+            raise InputError("a plan needs at least one share")
+        total = math.fsum(share.fraction for share in shares)
+        if abs(total - 1) > 1e-6:
+            raise InputError(f"the fractions of a plan must add up to 1, not to {total:g}")
+
+        def events(mu: float) -> tuple[Event, ...]:
+            return tuple(share.event.with_mu(mu * math.sqrt(share.fraction)) for share in shares)
+
+        found, cost = _search(events, budget)
+        for event in found:
+            if _noise(event) > _MOST_NOISE:
+                raise _too_small(budget)
+        return cls(budget=budget, events=found, epsilon=cost)
+
+    def event(self, name: str) -> Event:
+        """Return the event of this name.
+
+        Raises:
+            InputError: if the plan has none.
+        """
+        for event in self.events:
+            if event.name == name:
+                return event
+        names = ", ".join(event.name for event in self.events)
+        raise InputError(f"the plan has no event '{name}'; it has {names}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON types."""
+        return {
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "composed_epsilon": self.epsilon,
+            "events": [event.to_dict() for event in self.events],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> PrivacyPlan:
+        """Read a plan back from ``to_dict``, and account for its events again.
+
+        Raises:
+            InputError: if the document is not exactly a plan, or states less than its events cost.
+        """
+        keys = {"epsilon", "delta", "composed_epsilon", "events"}
+        if not isinstance(document, Mapping) or set(document) != keys:
+            raise InputError(f"a plan has exactly the keys {', '.join(sorted(keys))}")
+        listed = document["events"]
+        if not isinstance(listed, list | tuple):
+            raise InputError("the events of a plan must be a list")
+        plan = cls(
+            budget=PrivacyBudget(document["epsilon"], document["delta"]),
+            events=tuple(event_from_dict(event) for event in listed),
+            epsilon=document["composed_epsilon"],
+        )
+        if epsilon(plan.events, plan.budget.delta) > plan.epsilon:
+            raise InputError("the plan states less than its events cost")
+        return plan
+
+
+def _search(
+    events: Callable[[float], tuple[Event, ...]], budget: PrivacyBudget
+) -> tuple[tuple[Event, ...], float]:
+    """Events of the largest mu that stays within the budget, and their epsilon.
+
+    First on a coarse grid, then in full: what is returned was itself composed, with its noise as it
+    will be used, and found within the budget.
+    """
+    start = gaussian_mu(budget.epsilon, budget.delta)
+    near = _root(
+        lambda mu: rough_epsilon(_tried(events, mu, budget), budget.delta, near=budget.epsilon),
+        budget,
+        start,
+    )
+    best: tuple[tuple[Event, ...], float] | None = None
+
+    def cost(mu: float) -> float:
+        nonlocal best
+        tried = _tried(events, mu, budget)
+        value = round_up(_MARGIN * epsilon(tried, budget.delta))
+        if value <= budget.epsilon and (best is None or value > best[1]):
+            best = tried, value
+        return value
+
+    _root(cost, budget, near)
+    if best is None:
+        raise _too_small(budget)
+    return best
+
+
+def _tried(
+    events: Callable[[float], tuple[Event, ...]], mu: float, budget: PrivacyBudget
+) -> tuple[Event, ...]:
+    tried = events(mu)
+    if min(_noise(event) for event in tried) > 100 * _MOST_NOISE:
+        raise _too_small(budget)
+    return tried
+
+
+def _root(cost: Callable[[float], float], budget: PrivacyBudget, start: float) -> float:
+    """Where ``cost`` comes close below the budget: a bracketing secant search.
+
+    It works on log cost against log mu, which is nearly a line, and ends where the cost is flat.
+    """
+    aim = _AIM * budget.epsilon
+    low: tuple[float, float] | None = None  # (log mu, log(cost / aim)), below the aim
+    high: tuple[float, float] | None = None  # the same, above it
+    place = math.log(start)
+    for _ in range(_MOST_TRIALS):
+        value = cost(math.exp(place))
+        error = math.log(value / aim) if value > 0 else -math.inf
+        if abs(error) < _CLOSE and value <= budget.epsilon:
+            break
+        if error > 0:
+            high = place, error
+        else:
+            low = place, error
+        flat = low is not None and high is not None and high[0] - low[0] < 1e-7
+        if flat or place > math.log(_LARGEST_MU):
+            break  # the noise moves in steps of its last digit, or is the least of its kind
+        place = _next(low, high)
+    return math.exp(place)
+
+
+def _next(low: tuple[float, float] | None, high: tuple[float, float] | None) -> float:
+    """Log mu to try next, from the tightest trials below and above."""
+    if low is None:
+        assert high is not None
+        return high[0] - min(1.5 * high[1] + _CLOSE, math.log(4))
+    if high is None:
+        return low[0] + min(-1.5 * low[1] + _CLOSE, math.log(4))
+    width = high[0] - low[0]
+    if math.isinf(low[1]):
+        return low[0] + width / 2
+    secant = low[0] - low[1] * width / (high[1] - low[1])
+    return min(max(secant, low[0] + width / 50), high[0] - width / 50)
+
+
+def _noise(event: Event) -> float:
+    return event.sigma if isinstance(event, JointHistograms) else event.noise_multiplier
+
+
+def _too_small(budget: PrivacyBudget) -> InputError:
+    return InputError(
+        f"epsilon {budget.epsilon:g} at delta {budget.delta:g} is too small: the noise would be"
+        f" more than {_MOST_NOISE:g} rows; take a larger epsilon, or fewer events"
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,97 @@
+"""On which terms a generator reads rows: under a plan, watched or not, or without privacy.
+
+A fit without privacy is the reference that shows what the noise costs. `NotPrivate` takes the place
+of a plan. It keeps the settings of one (which histograms, how many steps) and stands for running
+them with exact counts and plain gradients. A run that was learned so has no certificate, is
+stamped, and cannot be released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dpsynth.privacy.events import Event
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+
+STAMP = "not-private"
+NOMINAL = PrivacyBudget(epsilon=10.0, delta=1e-6)
+"""Whose presets a fit without privacy uses; nothing is spent."""
+
+
+@dataclass(frozen=True)
+class NotPrivate:
+    """The settings of a plan, to be run without its noise.
+
+    Attributes:
+        settings: names the events; their noise only weighs counts against each other.
+    """
+
+    settings: PrivacyPlan
+
+    @property
+    def budget(self) -> PrivacyBudget:
+        """The nominal budget, which chooses the preset."""
+        return self.settings.budget
+
+    def event(self, name: str) -> Event:
+        """Return the event of this name; see `PrivacyPlan.event`."""
+        return self.settings.event(name)
+
+
+class Observer(Protocol):
+    """Who is told each noisy release of a fit, in an audit; `models.auditing.transcript` has one.
+
+    Tables, cohorts and trainers are those of the rooms above, which this one does not know.
+    """
+
+    def counted(
+        self,
+        noisy: Sequence[Any],
+        sigmas: Sequence[float],
+        event: Any,
+        encode: Callable[[Any], Any],
+    ) -> None:
+        """Hear noisy histograms; ``encode`` gives each row's cell in each of them as a column."""
+
+    def paired(
+        self,
+        noisy: Sequence[Any],
+        places: Sequence[tuple[int, int]],
+        sigmas: Sequence[float],
+        event: Any,
+        binning: Any,
+    ) -> None:
+        """Hear noisy counts of pairs of binned columns."""
+
+    def trainer(self, watch: Any) -> Any:
+        """Return a class of trainer whose steps are heard."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A plan that is carried out as ever, each noisy release being told to a witness.
+
+    For audits on rows that are nobody's. What the witness is told is no more than what the plan
+    accounts for.
+
+    Attributes:
+        plan: calibrated.
+        witness: who is told.
+    """
+
+    plan: PrivacyPlan
+    witness: Observer
+
+    @property
+    def budget(self) -> PrivacyBudget:
+        """The plan's budget."""
+        return self.plan.budget
+
+    def event(self, name: str) -> Event:
+        """Return the event of this name; see `PrivacyPlan.event`."""
+        return self.plan.event(name)
+
+
+Terms = PrivacyPlan | NotPrivate | Watched

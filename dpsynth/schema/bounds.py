@@ -1,0 +1,119 @@
+"""Values inside a schema document: bounds of each type, and the canonical text of categories.
+
+Bounds are numbers or, for dates, texts in the column's own format or ISO 8601 (or what YAML makes
+of an unquoted date). They are written back in the column's format, as Table Schema asks.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+from dpsynth._util.field_reader import LARGEST_WHOLE, is_finite
+from dpsynth._util.messages import shown
+
+
+def canonical_number(value: float | int) -> str:
+    """Give the one text of a number, whatever way it was written.
+
+    >>> canonical_number(1.0), canonical_number(1), canonical_number(0.5)
+    ('1', '1', '0.5')
+    """
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def category_text(type_: str, value: object) -> str:
+    """Give the canonical text of one enum value.
+
+    Raises:
+        ValueError: with the remedy, if the type cannot hold the value.
+    """
+    if type_ == "string":
+        if not isinstance(value, str):
+            raise ValueError(f"write it in quotes; without them it is read as {shown(value)}")
+        if value != value.strip() or not value or not value.isprintable():
+            raise ValueError(
+                f"{shown(value)} is empty, begins or ends with a blank, or has a control character;"
+                " cells are trimmed before they are compared, so none could match"
+            )
+        return value
+    number = value
+    if isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"{shown(value)} is not of type {type_}") from None
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise ValueError(f"{shown(value)} is not of type {type_}")
+    if not abs(number) <= LARGEST_WHOLE:
+        raise ValueError(f"{shown(value)} is not finite or is larger than 2^53")
+    if type_ != "number" and number != int(number):
+        raise ValueError(f"{shown(value)} is not whole, but the type is {type_}")
+    return canonical_number(number)
+
+
+def read_bound(type_: str, value: object, pattern: str | None) -> int | float | date | datetime:
+    """Read a bound as a value of the column's type.
+
+    Raises:
+        ValueError: with the remedy, if it is none.
+    """
+    if type_ in ("date", "datetime"):
+        return _moment(type_, value, pattern)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"a number is expected, not {shown(value)}")
+    if not is_finite(value):
+        raise ValueError("a bound is finite; declare one that no true value passes")
+    if type_ == "number":
+        return float(value)
+    if abs(value) > LARGEST_WHOLE or value != int(value):
+        raise ValueError(f"a whole number is expected for type {type_}, not {shown(value)}")
+    if type_ == "year" and not 1 <= value <= 9999:
+        raise ValueError("a year lies between 1 and 9999")
+    return int(value)
+
+
+def _moment(type_: str, value: object, pattern: str | None) -> date | datetime:
+    if isinstance(value, str):
+        value = _parsed(value.strip(), pattern)
+    if not isinstance(value, date):
+        example = "2015-12-31" if type_ == "date" else "2015-12-31T08:30:00"
+        wanted = f"a {type_} like {example!r}" + (f" or in the format {pattern!r}" * bool(pattern))
+        raise ValueError(f"{wanted} is expected, not {shown(value)}")
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        raise ValueError("times have no zone here; write the local time without one")
+    if type_ == "date":
+        if isinstance(value, datetime):
+            if value != datetime(value.year, value.month, value.day):
+                raise ValueError("a date has no time of day; declare type datetime or drop it")
+            value = value.date()
+    elif not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if isinstance(value, datetime) and value.microsecond:
+        raise ValueError("a bound has whole seconds")
+    if pattern is not None and _parsed(value.strftime(pattern), pattern) != (
+        value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    ):
+        raise ValueError(f"the format {pattern!r} cannot hold {value.isoformat()}; change either")
+    return value
+
+
+def _parsed(text: str, pattern: str | None) -> object:
+    """Read a date by a pattern, else as ISO 8601; returns the text where both fail."""
+    if pattern is not None:
+        try:
+            return datetime.strptime(text, pattern)
+        except ValueError:
+            pass
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return text
+
+
+def write_bound(value: Any, pattern: str | None = None) -> int | float | str:
+    """Write a bound as JSON: whole numbers without a point, dates in the format or ISO 8601."""
+    if isinstance(value, date):
+        return value.strftime(pattern) if pattern else value.isoformat()
+    whole = abs(value) <= LARGEST_WHOLE and value == int(value)
+    return int(value) if whole else float(value)

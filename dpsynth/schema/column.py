@@ -1,0 +1,131 @@
+"""The facts that a schema states: a column, the privacy unit, public numbers, the dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+TYPES = ("integer", "number", "boolean", "string", "date", "datetime", "year")
+ROLES = (
+    *("unit", "order", "target", "sensitive", "quasi_identifier"),
+    *("group", "time", "event", "drop"),
+)
+UNMODELLED = frozenset({"unit", "order", "drop"})
+OTHER = "other"
+MISSING = "missing"
+REFUSE = "refuse"
+Bound = int | float | date | datetime
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A public number and the sentence that says where it comes from; 0 in a draft's blank."""
+
+    value: int
+    basis: str
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the source CSV is written: declared, never sniffed."""
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+    quote: str = '"'
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """Whose presence is hidden, and at most how many rows of one unit count.
+
+    ``column`` is None where each row is a unit. ``keep`` picks the rows of a unit that has more
+    than ``max_rows``: "random" ones, or a "window" of consecutive ones. Keys are compared after
+    trimming (``trim``), regardless of case (``case``), with or without leading zeros
+    (``leading_zeros``: True keeps them). A row without a key is dropped, or its "own" unit.
+
+    ``person`` names whom the ledger counts ("patient"); None where the unit itself is counted. One
+    has at most ``max_units`` units of the table: an assumption, which nothing can check.
+    ``same_as`` lists key columns of other extracts that name the same persons.
+    """
+
+    column: str | None
+    max_rows: int
+    max_rows_basis: str | None
+    keep: str = "random"
+    trim: bool = True
+    case: bool = False
+    leading_zeros: bool = True
+    missing_key: str = "drop"
+    person: str | None = None
+    same_as: tuple[str, ...] = ()
+    max_units: int = 1
+    max_units_basis: str | None = None
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A published code system and the declared roll-up of its codes into categories."""
+
+    system: str
+    rollup: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table: type, bounds or categories, roles, and what bad cells become.
+
+    ``on_bad`` is where unparsable text and unexpected missing values go, ``on_unknown`` where an
+    undeclared category goes; both are resolved: "missing", "refuse", "minimum", "maximum",
+    "other", or one of the categories. Bounds have the column's type; ``step`` is in its unit (days
+    for dates, seconds for datetimes).
+    """
+
+    name: str
+    type: str
+    roles: frozenset[str] = frozenset()
+    minimum: Bound | None = None
+    maximum: Bound | None = None
+    categories: tuple[str, ...] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    step: float | int | None = None
+    required: bool = False
+    missing_values: tuple[str, ...] = ("",)
+    true_values: tuple[str, ...] = ("true", "True", "TRUE", "1")
+    false_values: tuple[str, ...] = ("false", "False", "FALSE", "0")
+    on_bad: str = MISSING
+    on_unknown: str = MISSING
+    codes: Codes | None = None
+    ucum: str | None = None
+    bounds_basis: str | None = None
+    title: str | None = None
+    description: str | None = None
+    format: str | None = None
+
+    @property
+    def modelled(self) -> bool:
+        """Whether the column is part of the synthetic table."""
+        return not self.roles & UNMODELLED
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a value may be missing."""
+        return not self.required
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether the column has a list of categories; booleans have one."""
+        return self.categories is not None
+
+    @property
+    def has_other(self) -> bool:
+        """Whether the code ``other`` is added after the declared categories."""
+        if self.categories is None or OTHER in self.categories:
+            return False
+        return OTHER in (self.on_bad, self.on_unknown)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The categories that a synthetic cell can hold: the declared ones, then ``other``."""
+        return (self.categories or ()) + ((OTHER,) if self.has_other else ())

@@ -1,0 +1,239 @@
+"""One field of a schema document becomes one `Column`; what is wrong with it is noted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from dpsynth._util.field_reader import LARGEST_WHOLE, NO_BASIS, Part
+from dpsynth._util.messages import did_you_mean, listed, shown
+from dpsynth.schema.bounds import read_bound
+from dpsynth.schema.categories import read_categories
+from dpsynth.schema.column import ROLES, TYPES, UNMODELLED, Column
+from dpsynth.schema.invalid_cells import read_policies
+
+FIELD_KEYS = (
+    *("name", "type", "title", "description", "format", "constraints", "missingValues"),
+    *("trueValues", "falseValues", "decimalChar", "groupChar", "bareNumber", "categories"),
+    *("categoriesOrdered", "example", "examples", "rdfType", "dpsynth"),
+)
+OWN_KEYS = ("role", "bounds_basis", "ucum", "step", "on_bad", "on_unknown", "codes")
+CONSTRAINT_KEYS = ("required", "minimum", "maximum", "enum")
+OTHER_TYPES = ("any", "array", "duration", "geojson", "geopoint", "list", "object", "time")
+NUMERIC = ("integer", "number", "date", "datetime", "year")
+_UNSUPPORTED = (
+    *("pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum"),
+    "jsonSchema",
+)
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What the table as a whole declares and its columns inherit."""
+
+    missing_values: tuple[str, ...]
+    decimal: str
+
+
+def read_column(field: Part, table: TableFacts) -> Column | None:
+    """Read one field; None if it has no usable name or type, which is noted."""
+    own = field.part("dpsynth")
+    constraints = field.part("constraints")
+    name, type_ = field.text("name"), field.text("type")
+    _check_keys(field, own)
+    if not field.has("name"):
+        field.mistake("name", "the name of the column is missing")
+    elif name is not None and not name.isprintable():
+        field.mistake("name", "a column name has printable characters only")
+    elif name is not None and name != name.strip():
+        field.mistake(
+            "name", "a column name has no blanks at its ends: headers are read without them"
+        )
+    roles = _read_roles(own)
+    if not _check_type(field, type_, roles) or name is None or type_ is None:
+        return None
+    missing = field.texts("missingValues")
+    column = Column(
+        name=name,
+        type=type_,
+        roles=roles,
+        required=constraints.flag("required", False),
+        missing_values=table.missing_values if missing is None else missing,
+        ucum=own.text("ucum"),
+        title=field.text("title"),
+        description=field.text("description"),
+        format=_read_format(field, type_),
+    )
+    column = _read_booleans(field, column)
+    if not column.modelled:
+        for key in ("on_bad", "on_unknown"):
+            if own.has(key):
+                own.mistake(key, f"a column with role {listed(sorted(roles))} has none; remove it")
+        return column
+    _check_writing(field, constraints, column, table)
+    column = replace(column, bounds_basis=own.text("bounds_basis"))
+    column = read_categories(field, constraints, own, column)
+    if column.categories is None and (constraints.has("enum") or own.has("codes")):
+        return column  # the mistake in its categories is noted; what follows needs them
+    column = _read_bounds(constraints, own, column)
+    return read_policies(own, column)
+
+
+def _check_keys(field: Part, own: Part) -> None:
+    """Note keys of dpsynth that stand elsewhere, and likely misspellings of Table Schema's keys."""
+    own.refuse_unknown(OWN_KEYS)
+    for key in field.values:
+        if key in FIELD_KEYS:
+            continue
+        if key in OWN_KEYS:
+            field.mistake(key, f"belongs inside 'dpsynth': write dpsynth: {{{key}: ...}}")
+        elif key in CONSTRAINT_KEYS:
+            field.mistake(key, f"belongs inside 'constraints': write constraints: {{{key}: ...}}")
+        elif meant := did_you_mean(key, FIELD_KEYS):
+            field.mistake(key, f"there is no such key here{meant}")
+
+
+def _read_roles(own: Part) -> frozenset[str]:
+    """Read a role, or a list of them."""
+    if isinstance(own.values.get("role"), list | tuple):
+        words = own.texts("role") or ()
+    else:
+        word = own.text("role")
+        words = () if word is None else (word,)
+    for word in words:
+        if word not in ROLES:
+            meant = did_you_mean(word, ROLES)
+            own.mistake("role", f"{shown(word)} is no role{meant}; roles: {listed(ROLES)}")
+    roles = frozenset(words) & frozenset(ROLES)
+    if roles & UNMODELLED and len(roles) > 1:
+        own.mistake("role", f"{listed(sorted(roles & UNMODELLED))} stands alone; remove the others")
+    return roles
+
+
+def _check_type(field: Part, type_: str | None, roles: frozenset[str]) -> bool:
+    """Tell whether the type is known, and note one that is not, or does not suit the role."""
+    if type_ is None:
+        if not field.has("type"):
+            field.mistake("type", f"the type is missing; types: {listed(TYPES)}")
+        return False
+    if "unit" in roles and type_ in TYPES and type_ not in ("string", "integer"):
+        field.mistake("type", f"the key of a unit is of type string or integer, not {type_}")
+    if "order" in roles and type_ == "boolean":
+        field.mistake("type", "true and false order nothing; declare a date, a number or text")
+    if type_ in TYPES or (type_ in OTHER_TYPES and "drop" in roles):
+        return True
+    hint = "; give the column role drop" if type_ in OTHER_TYPES else did_you_mean(type_, TYPES)
+    field.mistake("type", f"{shown(type_)} is not supported{hint}; types: {listed(TYPES)}")
+    return False
+
+
+def _read_format(field: Part, type_: str) -> str | None:
+    """Read the format; for dates it is ``default`` (ISO 8601) or a strptime pattern."""
+    pattern = field.text("format")
+    if pattern in (None, "default") or type_ not in ("date", "datetime"):
+        return None if pattern == "default" else pattern
+    assert pattern is not None
+    moment = datetime(2001, 2, 3)
+    try:
+        kept = datetime.strptime(moment.strftime(pattern), pattern).year == 2001
+    except (ValueError, LookupError, re.error):  # the last: a directive that occurs twice
+        kept = False
+    if not kept:
+        field.mistake(
+            "format",
+            f"{shown(pattern)} is not a date format; write it with %d, %m and %Y, each directive "
+            "once: '%d.%m.%Y' reads 31.12.2015",
+        )
+        return None
+    return pattern
+
+
+def _read_booleans(field: Part, column: Column) -> Column:
+    """Read trueValues and falseValues."""
+    words = {key: field.texts(key) for key in ("trueValues", "falseValues")}
+    if column.type != "boolean":
+        for key in words:
+            if field.has(key):
+                field.mistake(key, f"only a boolean column has it, and the type is {column.type}")
+        return column
+    true, false = words["trueValues"], words["falseValues"]
+    column = replace(
+        column,
+        true_values=column.true_values if true is None else true,
+        false_values=column.false_values if false is None else false,
+    )
+    for key, own, others in (
+        ("trueValues", column.true_values, column.false_values),
+        ("falseValues", column.false_values, ("", *column.missing_values)),
+        ("trueValues", column.true_values, ("", *column.missing_values)),
+    ):
+        if not own:
+            field.mistake(key, "the list is empty; name at least one text")
+        if both := set(own) & set(others):
+            field.mistake(key, f"{listed(map(shown, sorted(both)))} has two meanings; keep one")
+    return column
+
+
+def _check_writing(field: Part, constraints: Part, column: Column, table: TableFacts) -> None:
+    """Note ways of writing numbers that are not read, and constraints that are not kept."""
+    decimal = field.text("decimalChar")
+    if column.type == "number" and decimal is not None and decimal != table.decimal:
+        field.mistake(
+            "decimalChar",
+            f"{shown(decimal)} is not the {table.decimal!r} of dpsynth.dialect.decimal; "
+            "a table has one decimal sign",
+        )
+    if field.has("groupChar") or field.values.get("bareNumber") is False:
+        key = "groupChar" if field.has("groupChar") else "bareNumber"
+        field.mistake(key, "thousands separators and units within cells are not read; remove them")
+    for key, value in constraints.values.items():
+        if key == "unique":
+            if value is not False:
+                constraints.mistake(key, "a column without repeats names rows; give it role drop")
+        elif key in _UNSUPPORTED:
+            constraints.mistake(key, "is not kept by a generator; use minimum, maximum or enum")
+        elif key not in CONSTRAINT_KEYS:
+            meant = did_you_mean(key, CONSTRAINT_KEYS)
+            constraints.mistake(key, f"there is no such constraint{meant}")
+
+
+def _read_bounds(constraints: Part, own: Part, column: Column) -> Column:
+    """Read minimum, maximum and step."""
+    if column.type not in NUMERIC or column.is_categorical:
+        why = "has categories" if column.is_categorical else f"is of type {column.type}"
+        for part, key in ((constraints, "minimum"), (constraints, "maximum"), (own, "step")):
+            if part.has(key):
+                part.mistake(key, f"the column {why}, and so no {key}; remove it")
+        return column
+    bounds: dict[str, Any] = {"minimum": None, "maximum": None}
+    for key in bounds:
+        if not constraints.has(key):
+            constraints.gap(key, "is missing; declare it, it is never taken from the data")
+            continue
+        try:
+            bounds[key] = read_bound(column.type, constraints.values[key], column.format)
+        except ValueError as error:
+            constraints.mistake(key, str(error))
+    low, high = bounds["minimum"], bounds["maximum"]
+    if low is not None and high is not None and low > high:
+        constraints.mistake("maximum", "maximum is below minimum; swap or correct them")
+    if column.bounds_basis is None:
+        own.gap("bounds_basis", f"is missing for the bounds; {NO_BASIS}")
+    return replace(column, step=_read_step(own, column, low, high), **bounds)
+
+
+def _read_step(own: Part, column: Column, low: Any, high: Any) -> float | int | None:
+    if column.type != "number":
+        return own.whole("step", least=1)
+    step = own.number("step")
+    if step is None:
+        return None
+    if step <= 0:
+        own.mistake("step", "the step is positive, like 1 or 0.5")
+        return None
+    if low is not None and high is not None and (high - low) / step > LARGEST_WHOLE:
+        own.mistake("step", "more than 2^53 steps between the bounds; take a larger step")
+        return None
+    return float(step)

@@ -1,0 +1,56 @@
+"""A column in words: what kind it is, its unit, the labels of its categories."""
+
+from __future__ import annotations
+
+from dpsynth.schema.column import Column
+
+_KINDS = {
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "string": "category",
+    "date": "date",
+    "datetime": "date and time",
+    "year": "year",
+}
+_UNITS = {  # of the Unified Code for Units of Measure, as people write them
+    "a": "years",
+    "mo": "months",
+    "wk": "weeks",
+    "d": "days",
+    "h": "hours",
+    "min": "minutes",
+    "s": "seconds",
+    "mm[Hg]": "mmHg",
+    "kg/m2": "kg/m²",
+    "Cel": "°C",
+    "{visits}": "visits",
+    "1": "",
+}
+_MOST_LABELS = 8  # in one line
+
+
+def kind_of(column: Column) -> str:
+    """Name the type of a column; categories of whole numbers are called so."""
+    kind = _KINDS[column.type]
+    of_numbers = column.is_categorical and column.type not in ("string", "boolean")
+    return f"category ({kind})" if of_numbers else kind
+
+
+def unit_of(column: Column) -> str:
+    """Name the unit of a column as people write it; empty if it has none."""
+    return "" if column.ucum is None else _UNITS.get(column.ucum, column.ucum)
+
+
+def labels_of(column: Column) -> str:
+    """Say what the codes of a column mean, as far as that is declared; empty if it is not."""
+    colon = ":" if column.type == "string" else ""
+    said = [
+        f"{value}{colon} {label}"
+        for value in column.levels
+        if (label := column.labels.get(value, value)) != value
+    ]
+    more = len(said) - _MOST_LABELS
+    rest = [f"and {more} more: see datapackage.json"] if more > 0 else []
+    comma = ";" if any("," in one for one in said) else ","
+    return f"{comma} ".join(said[:_MOST_LABELS] + rest)

@@ -1,0 +1,48 @@
+"""The facts of one table, as values; `Schema` reads them from a document and writes them back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsynth.errors import InputError
+from dpsynth.schema.column import REFUSE, Column, Declared, Dialect, PrivacyUnit
+from dpsynth.schema.rules import Rule
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The public facts of one table."""
+
+    name: str
+    columns: tuple[Column, ...]
+    unit: PrivacyUnit
+    population: Declared
+    rows: Declared
+    dialect: Dialect = Dialect()
+    rules: tuple[Rule, ...] = ()
+    title: str | None = None
+    description: str | None = None
+    source: str | None = None
+    draft: bool = False
+
+    def column(self, name: str) -> Column:
+        """Return the column of that name; an `InputError` says that there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InputError(f"schema {self.name} has no column {name!r}")
+
+    @property
+    def modelled(self) -> tuple[Column, ...]:
+        """The columns of the synthetic table, in order: all but unit, order and drop."""
+        return tuple(column for column in self.columns if column.modelled)
+
+    @property
+    def order_column(self) -> str | None:
+        """The name of the column that orders the rows of a unit, if one is declared."""
+        return next((column.name for column in self.columns if "order" in column.roles), None)
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether a cell can stop a fit, because a column opts in to ``refuse``."""
+        return any(REFUSE in (column.on_bad, column.on_unknown) for column in self.modelled)

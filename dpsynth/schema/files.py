@@ -1,0 +1,90 @@
+"""Schema files: found by name or path, read without running anything in them, written whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.messages import did_you_mean, listed, shown
+from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml, yaml_text
+from dpsynth.errors import InputError
+from dpsynth.files import write_atomically
+
+LARGEST_FILE = 4 * 2**20
+_SHIPPED = ".schema.yaml"
+
+
+def shipped_names() -> list[str]:
+    """List the names of the shipped schemas."""
+    files = resources.files("dpsynth.data_schemas").iterdir()
+    return sorted(f.name.removesuffix(_SHIPPED) for f in files if f.name.endswith(_SHIPPED))
+
+
+def read_document(name_or_path: str | Path) -> tuple[Any, str, str]:
+    """Read a document by shipped name or path.
+
+    Returns:
+        The document, what to call it in messages, and the name of a schema that states none.
+
+    Raises:
+        InputError: there is no such name or file, or it cannot be read.
+        SchemaError: it is not YAML or JSON, or more than a schema may be.
+    """
+    path = Path(name_or_path)
+    if isinstance(name_or_path, str) and not path.suffix and path.name == name_or_path:
+        names = shipped_names()
+        if name_or_path not in names:
+            meant = did_you_mean(name_or_path, names)
+            raise InputError(
+                f"no shipped schema is called {shown(name_or_path)}{meant}; shipped: "
+                f"{listed(names) or 'none'}. A schema of your own is given by its path (.yaml)"
+            )
+        file = resources.files("dpsynth.data_schemas").joinpath(name_or_path + _SHIPPED)
+        return parse_yaml(file.read_bytes(), name_or_path), name_or_path, name_or_path
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path} is no schema file; its name ends in {listed(SUFFIXES)}")
+    content = _content(path)
+    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
+    return parse(content, str(path)), str(path), _stem(path)
+
+
+def write_document(document: dict[str, Any], path: str | Path) -> None:
+    """Write a document as YAML or JSON, by suffix, in one step.
+
+    Raises:
+        InputError: the suffix is neither, or the place cannot be written to.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"{path}: a schema file ends in {listed(SUFFIXES)}")
+    if suffix == ".json":
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        text = yaml_text(document)
+    write_atomically(path, text.encode())
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if not path.exists():
+            stem = _stem(path)
+            hint = f"; the shipped schema is called {stem!r}" if stem in shipped_names() else ""
+            raise InputError(f"schema file {path} does not exist{hint}")
+        if not path.is_file():
+            raise InputError(f"{path} is not a plain file; give the path of a schema file")
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"schema file {path} cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"schema file {path} is larger than 4 MB; a schema is not")
+    return content
+
+
+def _stem(path: Path) -> str:
+    """Give the name before the first dot, in the characters that a schema's name may have."""
+    stem = path.name.split(".")[0]
+    return re.sub(r"[^A-Za-z0-9_-]", "-", stem) or "table"

@@ -1,0 +1,280 @@
+"""From a parsed document to a `Schema`: every mistake is noted before any is reported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from dpsynth._util.field_reader import TODO, Findings, Part
+from dpsynth._util.messages import did_you_mean, listed, shown
+from dpsynth.errors import InputError, SchemaError
+from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
+from dpsynth.schema.columns import TableFacts, read_column
+from dpsynth.schema.facts import Facts
+from dpsynth.schema.rules import Rule
+
+VERSION = 1
+AnyFacts = TypeVar("AnyFacts", bound=Facts)
+TOP_KEYS = (
+    *("$schema", "name", "title", "description", "fields", "missingValues", "dpsynth"),
+    *("primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
+)
+TABLE_KEYS = (
+    *("version", "max_rows", "keep", "key", "missing_key", "person", "population", "rows"),
+    *("dialect", "rules", "draft", "source"),
+)
+MOST_COLUMNS = 4096
+MOST_ROWS_OF_A_UNIT = 4096
+PERSON = re.compile(r"[a-z][a-z -]{0,30}[a-z]")
+# A DOI, a URL, or the year of a publication.
+_CITATION = re.compile(r"10\.\d{4,9}/\S|https?://\S|\b(?:1[89]|20)\d\d\b")
+
+
+def read_schema(
+    kind: type[AnyFacts], document: object, source: str, default_name: str = "table"
+) -> AnyFacts:
+    """Read a document.
+
+    Args:
+        kind: of facts to build.
+        document: what YAML or JSON gave.
+        source: what error messages call it.
+        default_name: the name of a schema that has none.
+
+    Raises:
+        SchemaError: with every mistake, in the order of reading. A draft may have gaps.
+    """
+    findings = Findings()
+    top = Part(document, "", findings)
+    own = top.part("dpsynth")
+    for key in top.values:
+        if key in TOP_KEYS:
+            continue
+        if key in TABLE_KEYS:
+            top.mistake(key, f"belongs inside 'dpsynth' at the end of the document: dpsynth.{key}")
+        elif meant := did_you_mean(key, TOP_KEYS):
+            top.mistake(key, f"there is no such key here{meant}")
+    _check_version(top, own)
+    draft = own.flag("draft", False)
+    dialect = _read_dialect(own.part("dialect"))
+    missing = top.texts("missingValues")
+    facts = TableFacts(("",) if missing is None else missing, dialect.decimal)
+    columns = _read_columns(top, facts)
+    schema = kind(
+        name=_read_name(top, default_name),
+        columns=columns,
+        unit=_read_unit(own, columns),
+        population=_read_declared(own, "population", "the number of privacy units", True),
+        rows=_read_declared(own, "rows", "the number of rows", True),
+        dialect=dialect,
+        rules=_read_rules(own, columns, len(columns) == _length(top.values.get("fields"))),
+        title=top.text("title"),
+        description=top.text("description"),
+        source=own.text("source"),
+        draft=draft,
+    )
+    problems = findings.mistakes if draft else findings.everything
+    if problems:
+        raise SchemaError(source, problems)
+    return schema
+
+
+def _check_version(top: Part, own: Part) -> None:
+    if not isinstance(top.values.get("dpsynth"), Mapping):
+        if "dpsynth" not in top.values:
+            top.mistake("dpsynth", "is missing; every schema has one, with version: 1")
+        return
+    own.refuse_unknown(TABLE_KEYS)
+    if "version" not in own.values:
+        own.mistake("version", f"is missing; write version: {VERSION}")
+    elif own.values["version"] is True or own.values["version"] != VERSION:
+        found = shown(own.values["version"])
+        own.mistake("version", f"this dpsynth reads version {VERSION}, not {found}")
+
+
+def _read_name(top: Part, default: str) -> str:
+    name = top.text("name")
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+        top.mistake("name", "a schema's name has letters, digits, '.', '_' and '-' only")
+    return default if name is None else name
+
+
+def _read_columns(top: Part, facts: TableFacts) -> tuple[Column, ...]:
+    fields = top.values.get("fields")
+    if not isinstance(fields, list | tuple) or not fields:
+        found = "" if fields is None else f", not {shown(fields)}"
+        if "resources" in top.values:
+            found = "; this is a Data Package: give the schema of one of its resources"
+        top.mistake("fields", f"a list of the table's columns is expected{found}")
+        return ()
+    if len(fields) > MOST_COLUMNS:
+        top.mistake("fields", f"{len(fields)} columns; at most {MOST_COLUMNS} are read")
+        return ()
+    columns: list[Column] = []
+    first: dict[str, int] = {}
+    for index, value in enumerate(fields):
+        place = f"fields[{index}]"
+        name = value.get("name") if isinstance(value, Mapping) else None
+        if isinstance(name, str):
+            place += f" {shown(name)}"
+            if name in first:
+                top.mistake(place, f"repeats the name of fields[{first[name]}]; remove one")
+            first.setdefault(name, index)
+        field = Part(value, place, top.findings)
+        column = read_column(field, facts) if isinstance(value, Mapping) else None
+        if column is not None:
+            columns.append(column)
+    for role in ("unit", "order"):
+        named = [column.name for column in columns if role in column.roles]
+        if len(named) > 1:
+            top.mistake("fields", f"one column has role {role}, not {len(named)}: {listed(named)}")
+    if len(columns) == len(fields) and not any(column.modelled for column in columns):
+        top.mistake("fields", "no column is left to model: all have role unit, order or drop")
+    return tuple(columns)
+
+
+def _read_dialect(part: Part) -> Dialect:
+    """Read how the source CSV is written."""
+    part.refuse_unknown(("delimiter", "encoding", "decimal", "quote"))
+    plain = Dialect()
+    signs = {key: getattr(plain, key) for key in ("delimiter", "quote")}
+    for key in signs:
+        value = part.values.get(key)
+        if value is None:
+            continue
+        if key == "quote" and value == "":  # no cell is quoted
+            signs[key] = ""
+        elif not isinstance(value, str) or len(value) != 1 or value in "\r\n\0":
+            part.mistake(key, f'one character is expected, like ";" or "\\t", not {shown(value)}')
+        else:
+            signs[key] = value
+    encoding = part.text("encoding") or plain.encoding
+    try:
+        "a".encode(encoding)
+    except (LookupError, UnicodeError, ValueError):
+        part.mistake("encoding", f"{shown(encoding)} is no text encoding; like utf-8 or latin-1")
+    decimal = part.choice("decimal", (".", ","), plain.decimal)
+    if len({*signs.values(), decimal}) < 3:
+        part.mistake(None, "delimiter, quote and decimal are three different characters")
+    return Dialect(signs["delimiter"], encoding, decimal, signs["quote"])
+
+
+def _read_unit(own: Part, columns: tuple[Column, ...]) -> PrivacyUnit:
+    """Read the privacy unit, how its keys are compared, and how many of its rows count."""
+    unit = next((column for column in columns if "unit" in column.roles), None)
+    ordered = any("order" in column.roles for column in columns)
+    key = own.part("key")
+    key.refuse_unknown(("trim", "case", "leading_zeros"))
+    if unit is None:
+        for name in ("keep", "key", "missing_key"):
+            if own.has(name):
+                own.mistake(name, "no column has role unit, so each row is a unit; remove it")
+        limit = _read_declared(own, "max_rows", "1", False) if own.has("max_rows") else None
+        if limit is not None and limit.value > 1:
+            own.mistake("max_rows", "no column has role unit, so each row is a unit; remove it")
+        person = _read_person(own, several="rows")
+        return PrivacyUnit(None, 1, limit.basis if limit else None, **person)
+    limit = _read_declared(own, "max_rows", "how many rows of a unit count at most", False)
+    if limit.value > MOST_ROWS_OF_A_UNIT:
+        own.mistake("max_rows", f"is {limit.value}; at most {MOST_ROWS_OF_A_UNIT} rows of a unit")
+    keep = own.choice("keep", ("random", "window"), "random")
+    if keep == "window" and not ordered:
+        own.mistake("keep", "a window needs an order: give one column role order, or keep random")
+    missing_key = own.choice("missing_key", ("drop", "own"), "drop")
+    return PrivacyUnit(
+        column=unit.name,
+        max_rows=limit.value,
+        max_rows_basis=limit.basis,
+        keep=keep,
+        trim=key.flag("trim", True),
+        case=key.flag("case", False),
+        leading_zeros=key.flag("leading_zeros", True),
+        missing_key=missing_key,
+        **_read_person(own, several="rows without a key" if missing_key == "own" else None),
+    )
+
+
+def _read_person(own: Part, *, several: str | None) -> dict[str, Any]:
+    """Read whom the ledger counts, and how many units of the table one has at most.
+
+    Args:
+        own: the table's facts.
+        several: of what one may have several, so that the number has to be declared.
+    """
+    if "person" not in own.values:
+        return {}
+    part = own.part("person")
+    part.refuse_unknown(("name", "same_as", "max_units"))
+    name, same_as = part.text("name"), part.texts("same_as") or ()
+    if not part.has("name"):
+        part.gap("name", "is missing: who is counted, such as name: patient")
+    elif name is not None and not PERSON.fullmatch(name):
+        part.mistake("name", "one noun in lower case is expected, like patient")
+    for column in same_as:
+        if not column or not column.isprintable():
+            part.mistake("same_as", "names of key columns of other extracts are expected")
+    person = {"person": name or TODO, "same_as": same_as}
+    if not part.has("max_units") and several is None:
+        return person
+    what = f"how many units (such as {several or 'keys'}) of the table one has at most"
+    most = _read_declared(part, "max_units", what, False)
+    if most.value > MOST_ROWS_OF_A_UNIT:
+        part.mistake("max_units", f"is {most.value}; at most {MOST_ROWS_OF_A_UNIT} units of one")
+    if not most.basis.isprintable():
+        part.mistake("max_units.basis", "one line is expected: it stands in ledger and certificate")
+    return person | {"max_units": most.value, "max_units_basis": most.basis}
+
+
+def _read_declared(own: Part, key: str, what: str, rounded: bool) -> Declared:
+    """Read a public number with its basis; two digits suffice unless a publication is cited."""
+    example = f"write {key}: {{value: ..., basis: ...}}"
+    if not own.has(key):
+        own.gap(key, f"is missing: {what}, public; {example}")
+        return Declared(0, TODO)
+    if not isinstance(own.values[key], Mapping):
+        own.mistake(key, f"a value and its basis are expected; {example}")
+        return Declared(0, TODO)
+    part = own.part(key)
+    part.refuse_unknown(("value", "basis"))
+    value, basis = part.whole("value", least=1), part.text("basis")
+    if not part.has("value"):
+        part.gap("value", f"is missing: {what}; a public number, it is never taken from the data")
+    if not part.has("basis"):
+        part.gap("basis", "is missing: say where the number comes from; never from the data")
+    if rounded and value is not None and not _CITATION.search(basis or ""):
+        digits = len(str(value).rstrip("0"))
+        if digits > 2:
+            near = round(value, 2 - len(str(value)))
+            part.mistake(
+                "value",
+                f"{value} has {digits} significant digits, which looks counted; write {near}, or "
+                "cite a publication in the basis (its year, DOI or URL)",
+            )
+    return Declared(value or 0, basis or TODO)
+
+
+def _length(fields: object) -> int:
+    return len(fields) if isinstance(fields, list | tuple) else 0
+
+
+def _read_rules(own: Part, columns: tuple[Column, ...], complete: bool) -> tuple[Rule, ...]:
+    """Read the rules; their columns are checked only if every column could be read."""
+    rules: list[Rule] = []
+    texts: Any = own.values.get("rules") or ()
+    if not isinstance(texts, list | tuple):
+        own.mistake("rules", f"a list of rules is expected, not {shown(texts)}")
+        return ()
+    for index, value in enumerate(texts):
+        text = own.check_text(f"rules[{index}]", value)
+        if text is None:
+            continue
+        try:
+            rule = Rule.parse(text)
+        except InputError as error:
+            own.mistake(f"rules[{index}]", str(error))
+            continue
+        for problem in rule.problems(columns) if complete else ():
+            own.mistake(f"rules[{index}]", problem)
+        rules.append(rule)
+    return tuple(rules)

@@ -1,0 +1,169 @@
+"""From a `Schema` back to documents: its own form, and plain Table Schema for the synthetic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from dpsynth._util.field_reader import TODO
+from dpsynth.schema.bounds import write_bound
+from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
+from dpsynth.schema.facts import Facts
+from dpsynth.schema.invalid_cells import default_on_bad, default_on_unknown
+
+PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
+_SPECIMEN = Column("", "boolean")  # holds the defaults of trueValues and falseValues
+
+
+def schema_document(schema: Facts) -> dict[str, Any]:
+    """Write the whole document; what equals a default is left out."""
+    lists = Counter(column.missing_values for column in schema.columns)
+    usual = lists.most_common(1)[0][0] if lists else ("",)
+    document: dict[str, Any] = {"$schema": PROFILE, "name": schema.name}
+    document |= _filled(title=schema.title, description=schema.description)
+    if usual != ("",):
+        document["missingValues"] = list(usual)
+    document["fields"] = [_field(column, usual, schema.dialect) for column in schema.columns]
+    own: dict[str, Any] = {"version": 1}
+    own |= _unit(schema.unit)
+    own |= {"population": _declared(schema.population), "rows": _declared(schema.rows)}
+    if dialect := _differences(schema.dialect, Dialect()):
+        own["dialect"] = dialect
+    if schema.rules:
+        own["rules"] = [rule.text for rule in schema.rules]
+    own |= _filled(source=schema.source, draft=schema.draft or None)
+    document["dpsynth"] = own
+    return document
+
+
+def synthetic_table_schema(schema: Facts) -> dict[str, Any]:
+    """Write the Table Schema of the synthetic table.
+
+    It has the modelled columns only, ``other`` among the categories where a cell can hold it, and
+    the plain forms that `table.write_table` writes: ISO dates, a decimal point, true and false, an
+    empty cell for a missing value.
+    """
+    document: dict[str, Any] = {"$schema": PROFILE}
+    document |= _filled(title=schema.title, description=schema.description)
+    document["missingValues"] = [""]
+    document["fields"] = []
+    for column in schema.modelled:
+        constraints: dict[str, Any] = _filled(required=column.required or None)
+        for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
+            if bound is not None:
+                constraints[key] = write_bound(bound)
+        if column.is_categorical and column.type != "boolean":
+            constraints["enum"] = [category_value(column, text) for text in column.levels]
+        field: dict[str, Any] = {"name": column.name, "type": column.type}
+        field |= _filled(title=column.title, description=column.description)
+        if constraints:
+            field["constraints"] = constraints
+        field |= _labelled(column, column.levels)
+        if column.ucum:
+            field["dpsynth"] = {"ucum": column.ucum}
+        document["fields"].append(field)
+    return document
+
+
+def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str, Any]:
+    field: dict[str, Any] = {"name": column.name, "type": column.type}
+    field |= _filled(title=column.title, description=column.description, format=column.format)
+    if column.missing_values != usual:
+        field["missingValues"] = list(column.missing_values)
+    if column.true_values != _SPECIMEN.true_values:
+        field["trueValues"] = list(column.true_values)
+    if column.false_values != _SPECIMEN.false_values:
+        field["falseValues"] = list(column.false_values)
+    if column.type == "number" and dialect.decimal != Dialect().decimal:
+        field["decimalChar"] = dialect.decimal
+    constraints: dict[str, Any] = _filled(required=column.required or None)
+    for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
+        if bound is not None:
+            constraints[key] = write_bound(bound, column.format)
+    if column.codes is None and column.categories is not None and column.type != "boolean":
+        constraints["enum"] = [category_value(column, text) for text in column.categories]
+        field |= _labelled(column, column.categories)
+    if constraints:
+        field["constraints"] = constraints
+    if own := _own(column):
+        field["dpsynth"] = own
+    return field
+
+
+def _own(column: Column) -> dict[str, Any]:
+    """Write the dpsynth object of a field."""
+    roles = sorted(column.roles)
+    own: dict[str, Any] = _filled(
+        role=(roles[0] if len(roles) == 1 else roles) or None,
+        ucum=column.ucum,
+        step=None if column.step is None else write_bound(column.step),
+        bounds_basis=column.bounds_basis,
+    )
+    if column.codes is not None:
+        own["codes"] = {"system": column.codes.system, "rollup": column.codes.rollup}
+    if column.modelled:
+        categorical = column.is_categorical or column.type == "string"
+        if categorical and column.on_unknown != default_on_unknown(column):
+            own["on_unknown"] = column.on_unknown
+        if column.on_bad != default_on_bad(column, _unknown_before_bad(column)):
+            own["on_bad"] = column.on_bad
+    return own
+
+
+def _unknown_before_bad(column: Column) -> str:
+    """Give the policy that the default of `on_bad` follows."""
+    categorical = column.is_categorical or column.type == "string"
+    return column.on_unknown if categorical else default_on_unknown(column)
+
+
+def _unit(unit: PrivacyUnit) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    if unit.column is not None or unit.max_rows_basis is not None:
+        written["max_rows"] = _declared(Declared(unit.max_rows, unit.max_rows_basis or TODO))
+    plain = PrivacyUnit(None, 1, None)
+    names = ("keep", "trim", "case", "leading_zeros", "missing_key")
+    changed = {name: getattr(unit, name) for name in names}
+    changed = {name: value for name, value in changed.items() if value != getattr(plain, name)}
+    key = {name: value for name, value in changed.items() if isinstance(value, bool)}
+    written |= {name: value for name, value in changed.items() if name not in key}
+    written |= {"key": key} if key else {}
+    if unit.person is not None:
+        written["person"] = {"name": unit.person}
+        written["person"] |= {"same_as": list(unit.same_as)} if unit.same_as else {}
+        if unit.max_units_basis is not None:
+            most = Declared(unit.max_units, unit.max_units_basis)
+            written["person"]["max_units"] = _declared(most)
+    return written
+
+
+def _declared(number: Declared) -> dict[str, Any]:
+    return {"value": number.value or TODO, "basis": number.basis}
+
+
+def category_value(column: Column, text: str) -> str | int | float:
+    """Write a category in the column's type."""
+    if column.type == "string":
+        return text
+    return write_bound(float(text))
+
+
+def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Write the labels of these categories, if there are any."""
+    if not column.labels:
+        return {}
+    entries = []
+    for text in texts:
+        entry: dict[str, Any] = {"value": category_value(column, text)}
+        if text in column.labels:
+            entry["label"] = column.labels[text]
+        entries.append(entry)
+    return {"categories": entries}
+
+
+def _differences(found: Dialect, plain: Dialect) -> dict[str, str]:
+    names = ("delimiter", "encoding", "decimal", "quote")
+    return {n: getattr(found, n) for n in names if getattr(found, n) != getattr(plain, n)}
+
+
+def _filled(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}

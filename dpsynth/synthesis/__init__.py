@@ -1,0 +1,20 @@
+"""From a private table to a run, and from a run to synthetic rows.
+
+This room decides the order of a fit: plan, charge, read, learn, save. Sampling sees the run alone.
+
+- `fitted`: what a sampler needs of a run, whatever made it
+- `fitting`: the verbs of dpsynth, end to end: plan, fit, sample
+- `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
+  out
+- `replicate_files`: replicates as files, and ``replicates.json``, the record of them beside
+  ``run.json``
+- `replicates`: tables whose spread shows how uncertain a fit is, made without the source
+- `run`: all that a fit learned, on disk as JSON and plain arrays
+- `sample_log`: the tables that were drawn from a run: file name, SHA-256, rows, seed, condition,
+  plainness
+- `sampler`: synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

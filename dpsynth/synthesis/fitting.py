@@ -1,0 +1,296 @@
+"""The verbs of dpsynth, end to end: plan, fit, sample.
+
+The only module that sees every room but the bundle's. The order inside `fit` is the privacy
+argument: the plan is calibrated from public facts, the file's header is checked, the ledger is
+charged, and only then is the first row read.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from dpsynth._util.dependencies import load_fitting
+from dpsynth._util.strict_json import written
+from dpsynth.certificate import certify
+from dpsynth.encoding import Codec, Cohort, read_cohort
+from dpsynth.errors import InputError
+from dpsynth.files import Claim, Saved, check_apart, claimed
+from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
+from dpsynth.models import (
+    Domain,
+    Generator,
+    Progress,
+    check_model,
+    choose,
+    generator_class,
+    most_bytes,
+    shares_of,
+    silent,
+)
+from dpsynth.models.registry import AUTO, DEFAULT, NAMES
+from dpsynth.policy import Policy
+from dpsynth.privacy import (
+    Entropy,
+    NotPrivate,
+    OsEntropy,
+    PrivacyBudget,
+    PrivacyPlan,
+    Unit,
+    whom,
+    with_quality,
+)
+from dpsynth.privacy.plan_variants import NOMINAL, STAMP
+from dpsynth.schema import Schema
+from dpsynth.synthesis.run import Run
+from dpsynth.tables import Table, open_table
+
+Source = str | Path | pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before any data is opened: the codec, the domain, the model and the plan.
+
+    ``reason`` says why the model is the one it is.
+    """
+
+    codec: Codec
+    domain: Domain
+    model: str
+    plan: PrivacyPlan
+    reason: str
+
+    def generator(self) -> Generator:
+        """Build the unfitted generator; imports its libraries, also those that it uses later.
+
+        Raises:
+            InputError: one is missing, or cannot be loaded.
+        """
+        load_fitting(self.model)
+        return generator_class(self.model)(self.domain)
+
+    def room(self, schema: Schema) -> int:
+        """Return more bytes than the run will take: a public fact."""
+        words = len(written(schema.to_dict()))
+        return most_bytes(self.model, self.domain, self.plan.budget) + 2 * words
+
+
+def prepare(
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float,
+    model: str = DEFAULT,
+    publish_quality: float | None = None,
+) -> Prepared:
+    """Calibrate the plan of a fit from public facts alone; no generator's library is imported.
+
+    Raises:
+        InputError: the schema is a draft, the model is unknown, the budget cannot be met, or the
+            share for publishing quality is out of range.
+    """
+    schema.require_complete()
+    budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    codec = Codec(schema)
+    domain = Domain.of(schema, codec)
+    reason = "asked for"
+    if model == AUTO:
+        model, reason = choose(domain, budget)
+    check_model(model)
+    shares = shares_of(model, domain, budget)
+    if publish_quality is not None:
+        shares = with_quality(shares, schema, publish_quality)
+    plan = PrivacyPlan.calibrate(budget, shares)
+    return Prepared(codec, domain, model, plan, reason)
+
+
+def require_small_delta(schema: Schema, epsilon: float, delta: float) -> None:
+    """Refuse a delta that the publication of a random unit, whole, would satisfy.
+
+    Where a person may have several units, the delta of the person counts: it grows with epsilon.
+
+    Raises:
+        InputError: delta is not below one over the public number of units.
+    """
+    units, unit = schema.population.value, Unit.of(schema)
+    chance = unit.cost(epsilon, delta)[1]
+    if chance * units >= 1:
+        several = f" ({chance:.3g} for {whom(unit)})" if unit.max_units > 1 else ""
+        raise InputError(
+            f"delta {delta:g}{several} is not below 1 over the population of {units}: it would "
+            "allow to publish one unit whole; take far less"
+        )
+
+
+def fit(
+    data: Source,
+    schema: Schema | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    dataset: str,
+    model: str = DEFAULT,
+    purpose: str = "",
+    tier: str | None = None,
+    policy: Policy | None = None,
+    publish_quality: float | None = None,
+    ledger: Ledger | None = None,
+    without_ledger: bool = False,
+    output: str | Path | None = None,
+    entropy: Entropy | None = None,
+    progress: Progress = silent,
+) -> Run:
+    """Learn a generator from private rows, under differential privacy for the schema's unit.
+
+    Args:
+        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
+        schema: a `Schema`, the path of one, or the name of a shipped one.
+        epsilon: privacy budget; there is no default.
+        delta: the probability that the guarantee of epsilon may miss; there is no default.
+        dataset: the name under which the ledger counts what these patients have spent.
+        model: a generator's name, or ``auto``: the one that suits the public size.
+        purpose: a few words for the ledger.
+        tier: the kind of purpose, where the policy names some.
+        policy: one to keep, where the ledger has adopted none; its own binds in any case.
+        publish_quality: the share of the budget to set aside for public quality figures, which
+            `publish_quality` spends once; None: none will be published.
+        ledger: where to charge; the default ledger if None.
+        without_ledger: charge nowhere; the run is stamped, and release refuses it.
+        output: folder to save the run in; claimed before any charge, and refused if it exists,
+            cannot be written, is another fit's, or has no room. If it cannot be saved there all the
+            same, it is saved elsewhere, and the error says where.
+        entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The run: all that was learned, and the certificate.
+
+    Raises:
+        InputError: schema, table, budget or output are wrong. If rows had been read by then, the
+            ledger counts the fit as spent.
+        BudgetError: the ledger or its policy refuses.
+
+    Warns:
+        DpsynthWarning: the same file was read under another name, or the fit's entry in the ledger
+            could not be closed; either way the run is good.
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    prepared = prepare(
+        schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
+    )
+    require_small_delta(schema, epsilon, delta)
+    model = prepared.model
+    table = open_table(data, schema)
+    unfitted = prepared.generator()
+    entropy = entropy or OsEntropy()
+    stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
+    if without_ledger:
+        stamps.append("no-ledger")
+
+    use = Use(dataset, purpose, tier, policy)
+    with _claim(output, prepared, schema) as claim:
+        book = None if without_ledger else ledger or default_ledger(stacklevel=3)
+        with charged(book, prepared.plan, schema, model, use) as opened:
+            if book is not None and opened is not None:
+                compare_source(book, opened.entry, data)
+            cohort = _read(table, schema, prepared, entropy, progress)
+            generator = unfitted.fit(cohort, prepared.plan, entropy, progress)
+            run = Run(
+                schema=schema,
+                model=model,
+                config=generator.config(),
+                arrays=generator.arrays(),
+                certificate=certify(
+                    schema,
+                    prepared.plan,
+                    model=model,
+                    charge=None if opened is None else opened.charge,
+                    seeded=type(entropy) is not OsEntropy,
+                ),
+                stamps=tuple(stamps),
+            )
+            saved = None if claim is None else claim.save(run.save)
+            if opened is not None:
+                opened.run = run.digest
+    _require_saved(saved, charged_as=None if opened is None else opened.entry.id)
+    return run
+
+
+def fit_not_private(
+    data: Source,
+    schema: Schema | str | Path,
+    *,
+    model: str = DEFAULT,
+    output: str | Path | None = None,
+    entropy: Entropy | None = None,
+    progress: Progress = silent,
+) -> Run:
+    """Learn a neural generator WITHOUT privacy: a reference that shows what the noise costs.
+
+    Counts are exact and gradients are neither clipped nor noised; all else is as in `fit`. Nothing
+    is charged, because no budget covers it: the run has no certificate, is stamped ``not-private``,
+    and `release` refuses it. It may reveal patients, and so may every table drawn from it.
+
+    Args:
+        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
+        schema: a `Schema`, the path of one, or the name of a shipped one.
+        model: a neural generator's name.
+        output: folder to save the run in; refused at once if it exists.
+        entropy: source of sampling; OS entropy if None.
+        progress: called with a stage and its fraction done.
+
+    Raises:
+        InputError: the model is not a neural one, or schema, table or output are wrong.
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    neural = [name for name in NAMES if generator_class(name).neural]
+    if model not in neural:
+        raise InputError(
+            f"model '{model}' has no reference without privacy; choose one of {', '.join(neural)}"
+        )
+    prepared = prepare(schema, epsilon=NOMINAL.epsilon, delta=NOMINAL.delta, model=model)
+    table = open_table(data, schema)
+    if output is not None:
+        check_apart(output)  # it may reveal patients
+    entropy = entropy or OsEntropy()
+    with _claim(output, prepared, schema) as claim:
+        cohort = _read(table, schema, prepared, entropy, progress)
+        terms = NotPrivate(prepared.plan)
+        generator = prepared.generator().fit(cohort, terms, entropy, progress)
+        run = Run(
+            schema=schema,
+            model=model,
+            config=generator.config(),
+            arrays=generator.arrays(),
+            certificate=None,
+            stamps=(STAMP,) if type(entropy) is OsEntropy else (STAMP, "seeded-entropy"),
+        )
+        saved = None if claim is None else claim.save(run.save)
+    _require_saved(saved, charged_as=None)
+    return run
+
+
+def _claim(
+    output: str | Path | None, prepared: Prepared, schema: Schema
+) -> AbstractContextManager[Claim | None]:
+    """Hold the output, and room for the run, before anything is paid."""
+    return nullcontext() if output is None else claimed(output, prepared.room(schema))
+
+
+def _require_saved(saved: Saved | None, *, charged_as: str | None) -> None:
+    """Raise an error if the run is not where it should be; by now its entry is closed."""
+    if saved is not None:
+        entry = "" if charged_as is None else f"The ledger counts it, by entry {charged_as[:12]}"
+        saved.require_target("the run", entry or "Nothing was charged")
+
+
+def _read(
+    table: Table, schema: Schema, prepared: Prepared, entropy: Entropy, progress: Progress
+) -> Cohort:
+    return read_cohort(
+        table, prepared.codec, schema, entropy, lambda part: progress("reading", part)
+    )

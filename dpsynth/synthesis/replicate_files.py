@@ -1,0 +1,148 @@
+"""Replicates as files, and ``replicates.json``, the record of them beside ``run.json``.
+
+A replicate is drawn from a refit, not from the run. So it is not among the samples of the run, and
+`release` refuses it as any other table that is not: it serves standard errors, and the certificate
+is about the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from dpsynth._util.strict_json import (
+    check_format,
+    check_keys,
+    names,
+    read_document,
+    several,
+    text,
+    whole,
+    written,
+)
+from dpsynth.files import updating, write_atomically
+from dpsynth.synthesis.replicates import Replicates, check_count, check_rows
+from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.sampler import Sampler, default_rows
+from dpsynth.tables import check_output, table_kind, write_table
+
+FORMAT, VERSION = "dpsynth-replicates", 1
+DOCUMENT = "replicates.json"
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """One table drawn from a refit. ``file`` is a name without its folder: runs may be shared."""
+
+    file: str
+    sha256: str
+    rows: int
+    seed: int
+    number: int
+    condition: str | None
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Self:
+        """Read strictly one record."""
+        check_keys(document, place, names(cls))
+        condition = document["condition"]
+        return cls(
+            file=text(document["file"], f"{place}.file"),
+            sha256=text(document["sha256"], f"{place}.sha256"),
+            rows=whole(document["rows"], f"{place}.rows", least=1),
+            seed=whole(document["seed"], f"{place}.seed", least=0),
+            number=whole(document["number"], f"{place}.number", least=1),
+            condition=None if condition is None else text(condition, f"{place}.condition"),
+        )
+
+
+def write_replicates(
+    folder: str | Path,
+    m: int,
+    output: str | Path,
+    *,
+    rows: int | None = None,
+    seed: int | None = None,
+    where: str | None = None,
+    overwrite: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[Replicate, ...]:
+    """Write m replicates of the run in ``folder``, and record each in its ``replicates.json``.
+
+    Args:
+        folder: the run; nothing else is read.
+        m: how many, 2 to 100.
+        output: such as ``out.parquet``, for ``out-1.parquet`` to ``out-m.parquet``.
+        rows: of each; by default as many as the schema declares.
+        seed: makes them repeatable; a fresh one if None, recorded.
+        where: keep only rows that satisfy this condition.
+        overwrite: replace files that exist.
+        progress: called with the fraction done.
+
+    Raises:
+        ArtifactError: the run, or its ``replicates.json``, is damaged.
+        InputError: a file exists or cannot be written; m, rows, seed or condition are wrong; or the
+            run was fitted without privacy. All that is known before a refit is checked before it.
+    """
+    check_count(m)
+    paths = numbered(output, m)
+    run = Run.load(folder)
+    wanted = default_rows(run) if rows is None else rows
+    check_rows(wanted)
+    Sampler.of(run, where=where)  # refuses a condition that cannot be read
+    for path in paths:
+        check_output(path, overwrite=overwrite)
+    read_replicates(folder)
+    made = Replicates.of(run, seed=seed)
+    done = []
+    for number, path in enumerate(paths, start=1):
+        frames = made.frames(number, wanted, where=where)
+        sha256 = write_table(frames, path, run.schema, overwrite=overwrite)
+        found = Replicate(path.name, sha256, wanted, made.seed, number, where)
+        _record(Path(folder), found)
+        done.append(found)
+        if progress is not None:
+            progress(number / m)
+    return tuple(done)
+
+
+def numbered(output: str | Path, m: int) -> list[Path]:
+    """Name the files of m replicates.
+
+    >>> [path.name for path in numbered("out.csv.gz", 2)]
+    ['out-1.csv.gz', 'out-2.csv.gz']
+
+    Raises:
+        TableError: the suffix is unknown.
+    """
+    path = Path(output)
+    suffix = table_kind(path)
+    stem, end = path.name[: -len(suffix)], path.name[-len(suffix) :]
+    return [path.with_name(f"{stem}-{number}{end}") for number in range(1, m + 1)]
+
+
+def read_replicates(folder: str | Path) -> tuple[Replicate, ...]:
+    """List the replicates that were drawn of a run, oldest first.
+
+    Raises:
+        ArtifactError: ``replicates.json`` is damaged or of another version.
+    """
+    path = Path(folder) / DOCUMENT
+    if not path.exists():
+        return ()
+    document = read_document(path)
+    check_format(document, str(path), FORMAT, VERSION)
+    check_keys(document, str(path), ("format", "version", "replicates"))
+    return several(Replicate.from_dict, document["replicates"], f"{path}: replicates")
+
+
+def _record(folder: Path, drawn: Replicate) -> None:
+    with updating(folder):
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "replicates": [asdict(item) for item in (*read_replicates(folder), drawn)],
+        }
+        write_atomically(folder / DOCUMENT, written(document))

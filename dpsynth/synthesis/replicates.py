@@ -1,0 +1,179 @@
+"""Replicates: tables whose spread shows how uncertain a fit is, made without the source.
+
+Tables drawn from one fitted generator differ by the chance of drawing alone. What a study needs to
+know is how far the generator itself may be off: other patients could have been sampled, and the
+noise of privacy could have fallen otherwise. So each replicate comes from a generator of its own,
+by a parametric bootstrap of the whole private fit: a table of as many units as the schema declares
+is drawn from the run, the run's plan is carried out on it once more, with noise as large as the
+first time, and the replicate is drawn from what that learned. `dpsynth.eval.combine` turns
+estimates from such tables into one with an honest standard error.
+
+Everything here is post-processing of the run: no private row is read, and no ledger is charged. So
+the noise of a refit hides nothing, and it may come from a seed, which makes replicates repeatable.
+
+Not covered: a generator draws rows that stand alone, so the rows of a bootstrapped unit are
+independent of each other, where real visits of one patient are alike. Where a unit has several
+rows, the spread of replicates is therefore too small.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth.certificate import Certificate
+from dpsynth.encoding import Cohort
+from dpsynth.errors import DpsynthWarning, InputError
+from dpsynth.models import Domain, generator_class
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
+from dpsynth.synthesis.fitted import Fitted
+from dpsynth.synthesis.sampler import Sampler, default_rows
+
+STAMP = "replicate"
+"""Of a refitted run: a table of it is for standard errors, and is no release."""
+
+FEWEST, MOST = 2, 100
+AnyFitted = TypeVar("AnyFitted", bound=Fitted)
+
+
+@dataclass(frozen=True)
+class Replicates(Generic[AnyFitted]):
+    """Refits of a run, by number, from 1; each is a function of run, seed and number.
+
+    Attributes:
+        run: the artifact of a private fit.
+        seed: of everything that is drawn.
+    """
+
+    run: AnyFitted
+    seed: int
+
+    @classmethod
+    def of(cls, run: AnyFitted, *, seed: int | None = None) -> Replicates[AnyFitted]:
+        """Check that the run can be refitted; a fresh seed if none is given.
+
+        Raises:
+            InputError: the run was fitted without privacy, so it has no plan, or the seed is out of
+                range.
+
+        Warns:
+            DpsynthWarning: units have several rows.
+        """
+        if run.certificate is None:
+            raise InputError(
+                "the run was fitted without privacy: it has no plan that could be carried out again"
+                "; replicates need a fit under a budget"
+            )
+        seed = fresh_seed() if seed is None else seed
+        check_seed(seed)
+        if run.schema.unit.max_rows > 1:
+            warnings.warn(
+                "units have several rows, and replicates draw them as if they were independent: "
+                "standard errors about rows of the same patients will be too small",
+                DpsynthWarning,
+                stacklevel=3,
+            )
+        return cls(run, seed)
+
+    def refit(self, number: int) -> AnyFitted:
+        """Carry out the run's plan on a table drawn from the run; the result is stamped."""
+        of_table, of_noise, _ = self._seeds(number)
+        domain = Domain.of(self.run.schema, Sampler.of(self.run).codec)
+        generator = generator_class(self.run.model)(domain).fit(
+            bootstrapped(self.run, seed=of_table), plan_of(self.run), SeededEntropy(of_noise)
+        )
+        return replace(
+            self.run,
+            config=generator.config(),
+            arrays=generator.arrays(),
+            stamps=(*self.run.stamps, STAMP),
+        )
+
+    def frames(self, number: int, rows: int, *, where: str | None = None) -> Iterator[pd.DataFrame]:
+        """Yield the rows of one replicate, independent draws from its refit.
+
+        Raises:
+            InputError: rows are out of range, or the condition cannot be read or met.
+        """
+        sampler = Sampler.of(self.refit(number), where=where, plain=True)
+        return sampler.frames(rows, seed=self._seeds(number)[2])
+
+    def _seeds(self, number: int) -> tuple[int, int, int]:
+        """Return the seeds of a replicate: of the bootstrapped table, of the noise, of its rows."""
+        words = np.random.SeedSequence([self.seed, number]).generate_state(3, np.uint64)
+        table, noise, rows = (int(word >> np.uint64(1)) for word in words)
+        return table, noise, rows
+
+
+def replicates(
+    run: Fitted,
+    m: int,
+    rows: int | None = None,
+    *,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> list[pd.DataFrame]:
+    """Draw m replicates in memory; a refit takes about as long as the fit did, without reading.
+
+    Args:
+        run: the artifact of a private fit; nothing else is read.
+        m: how many, 2 to 100.
+        rows: of each; by default as many as the schema declares.
+        seed: makes them repeatable; replicate i is the same for every m.
+        progress: called with the fraction done.
+
+    Raises:
+        InputError: m, rows or seed are out of range, or the run was fitted without privacy.
+    """
+    check_count(m)
+    made = Replicates.of(run, seed=seed)
+    wanted = default_rows(run) if rows is None else rows
+    check_rows(wanted)
+    frames = []
+    for number in range(1, m + 1):
+        frames.append(pd.concat(made.frames(number, wanted), ignore_index=True))
+        if progress is not None:
+            progress(number / m)
+    return frames
+
+
+def bootstrapped(run: Fitted, *, seed: int) -> Cohort:
+    """Draw a cohort of the schema's public size from a run.
+
+    Rows are independent draws, dealt out evenly: as many as the schema declares, but at least one
+    and at most ``max_rows`` of a unit.
+    """
+    schema = run.schema
+    units, most = schema.population.value, schema.unit.max_rows
+    rows = min(max(schema.rows.value, units), units * most)
+    drawn = Sampler.of(run, plain=True).codes(rows, seed=seed)
+    own = rows // units + (np.arange(units) < rows % units)
+    mask = np.arange(most) < own[:, None]
+    codes = np.zeros((units, most, drawn.shape[1]), dtype=np.uint16)
+    codes[mask] = drawn
+    return Cohort(codes, mask)
+
+
+def check_count(m: int) -> None:
+    """Refuse a number of replicates outside 2 to 100."""
+    if not FEWEST <= m <= MOST:
+        raise InputError(f"replicates must be {FEWEST} to {MOST}, not {m}")
+
+
+def check_rows(rows: int) -> None:
+    """Refuse no rows before the first refit."""
+    if rows < 1:
+        raise InputError(f"rows must be at least 1, not {rows}")
+
+
+def plan_of(run: Fitted) -> PrivacyPlan:
+    """Read the plan off the certificate; the events are not accounted for again: none is paid."""
+    told = Certificate.from_dict(run.certificate)
+    budget = PrivacyBudget(told.epsilon, told.delta)
+    return PrivacyPlan(budget, told.events, told.composed_epsilon)

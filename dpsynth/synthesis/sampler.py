@@ -1,0 +1,167 @@
+"""Synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules.
+
+The sampler gets a run and nothing else; there is no way to hand it private rows. Rows are drawn in
+blocks of a fixed size, each with a random stream of its own, so a table depends on the run, the
+seed and the number of rows only, not on how it is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth.encoding import Codec, Codes
+from dpsynth.errors import ArtifactError, InputError
+from dpsynth.models import Domain, Generator, generator_class
+from dpsynth.schema import Rule
+from dpsynth.synthesis.fitted import Fitted
+
+BLOCK = 65_536
+SPARSEST = 1_000  # give up when fewer than one drawn row in so many satisfies the rules
+LEAST_BATCH = 4_096  # rows drawn at a time where some may be dropped
+_MISFIT = (  # what a model may raise over arrays that are none of its own
+    *(ArithmeticError, AttributeError, LookupError),
+    *(RuntimeError, TypeError, ValueError),
+)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A fitted generator with the codec that decodes what it draws."""
+
+    generator: Generator
+    codec: Codec
+    rules: tuple[Rule, ...]
+    where: Rule | None = None
+    plain: bool = False
+
+    @classmethod
+    def of(cls, run: Fitted, *, where: str | None = None, plain: bool = False) -> Sampler:
+        """Rebuild the generator of a run.
+
+        Args:
+            run: the artifact of a fit.
+            where: an optional condition in the schema's rule language; only rows that satisfy it
+                are kept.
+            plain: draw independent rows. Otherwise rows are spread more evenly than chance, which
+                brings a table closer to what was learned, and makes its rows dependent.
+
+        Raises:
+            ArtifactError: the run's state does not fit its model.
+            InputError: the condition cannot be read or names a column that does not exist.
+        """
+        codec = Codec(run.schema)
+        domain = Domain.of(run.schema, codec)
+        kind = generator_class(run.model)
+        with _fitting(kind.name):
+            generator = kind.restore(domain, run.config, run.arrays)
+        condition = None if where is None else _condition(where, run)
+        return cls(generator, codec, run.schema.rules, condition, plain)
+
+    def frames(
+        self, rows: int, *, seed: int, progress: Callable[[float], None] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Yield exactly ``rows`` synthetic rows, in frames of at most `BLOCK` rows.
+
+        Raises:
+            InputError: rows or seed are out of range, or the rules leave (almost) nothing.
+        """
+        for frame, _ in self._blocks(rows, seed, progress):
+            yield frame
+
+    def codes(self, rows: int, *, seed: int) -> Codes:
+        """Return the codes ``[rows, columns]`` of the rows that ``frames`` yields in words.
+
+        Raises:
+            InputError: as `frames`.
+        """
+        return np.concatenate([codes for _, codes in self._blocks(rows, seed, None)])
+
+    def _blocks(
+        self, rows: int, seed: int, progress: Callable[[float], None] | None
+    ) -> Iterator[tuple[pd.DataFrame, Codes]]:
+        check_seed(seed)
+        if rows < 1:
+            raise InputError(f"rows must be at least 1, not {rows}")
+        for block, start in enumerate(range(0, rows, BLOCK)):
+            rng = np.random.default_rng([seed, block])
+            yield self._block(min(BLOCK, rows - start), rng)
+            if progress is not None:
+                progress(min(1.0, (start + BLOCK) / rows))
+
+    def _block(self, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, Codes]:
+        """Draw one block, and its codes; rows that break a rule are drawn again."""
+        conditions = [*self.rules, *([self.where] if self.where else [])]
+        batch = max(rows, LEAST_BATCH) if conditions else rows
+        kept: list[pd.DataFrame] = []
+        codes_kept: list[Codes] = []
+        wanted, drawn, satisfied = rows, 0, 0
+        while wanted > 0:
+            with _fitting(self.generator.name):
+                codes = self.generator.sample(batch, rng, even=not self.plain)
+                frame = self.codec.decode(codes, rng)
+            for rule in self.rules:  # a rule about a missing value is not broken
+                frame = frame[rule.holds(frame)]
+            if self.where is not None:  # a condition on a missing value is not met
+                frame = frame[self.where.holds(frame, missing=False)]
+            drawn, satisfied = drawn + batch, satisfied + len(frame)
+            kept.append(frame.iloc[:wanted])
+            codes_kept.append(codes[kept[-1].index])  # the index still counts the drawn rows
+            wanted -= len(kept[-1])
+            if satisfied:  # the rest needs so many draws, and some to spare
+                batch = min(BLOCK, max(LEAST_BATCH, math.ceil(1.1 * wanted * drawn / satisfied)))
+            if wanted > 0 and drawn >= 20 * SPARSEST and satisfied * SPARSEST < drawn:
+                raise InputError(
+                    f"fewer than one drawn row in {SPARSEST} satisfies "
+                    f"{'; '.join(rule.text for rule in conditions)}; loosen the condition"
+                )
+        frame = pd.concat(kept, ignore_index=True) if conditions else kept[0]
+        return frame, np.concatenate(codes_kept)
+
+
+@contextmanager
+def _fitting(model: str) -> Iterator[None]:
+    """Word what goes wrong with arrays that are none of a model: of other shapes, out of range."""
+    try:
+        yield
+    except _MISFIT as error:
+        raise ArtifactError(
+            f"the run's state is not that of model '{model}' on this schema; it was damaged, or "
+            "written by another version of dpsynth"
+        ) from error
+
+
+def _condition(text: str, run: Fitted) -> Rule:
+    """Read a ``where`` condition and check its columns."""
+    rule = Rule.parse(text)
+    problems = rule.problems(run.schema.modelled)
+    if problems:
+        raise InputError(f"condition {text!r}: {'; '.join(problems)}")
+    return rule
+
+
+def default_rows(run: Fitted) -> int:
+    """Return the number of rows to draw when nobody says: the schema's public ``rows``."""
+    return run.schema.rows.value
+
+
+def sample_frames(run: Fitted, rows: int, seed: int) -> Iterator[pd.DataFrame]:
+    """Yield ``rows`` synthetic rows of a run; see `Sampler.frames`."""
+    return Sampler.of(run).frames(rows, seed=seed)
+
+
+def sample(
+    run: Fitted, rows: int | None = None, *, seed: int | None = None, plain: bool = False
+) -> pd.DataFrame:
+    """Draw a synthetic table in memory; see `Sampler` to stream one."""
+    frames = Sampler.of(run, plain=plain).frames(
+        default_rows(run) if rows is None else rows,
+        seed=fresh_seed() if seed is None else seed,
+    )
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,28 @@
+"""Tables on disk and in memory, read in chunks of the columns that a schema declares.
+
+This room decides how a cell, a key and a row of a source are read, always by that unit's rows
+alone.
+
+- `cell_kinds`: the kinds of cells that each column of a private table may arrive with
+- `cell_values`: numbers, dates and times, from text or typed cells
+- `checks`: what every table must be, whatever its format: a file with the needed columns, and
+  with rows
+- `csv`: CSV files, plain or gzipped, in the dialect that a schema declares
+- `opt_out`: the keys of units that no part of a table may be made from
+- `parquet`: flat columns of any type that a schema can mean, as typed frames
+- `row_copy`: copies of a file's rows, dealt out to several files: no cell is read, and none is
+  changed
+- `simulated`: the demo cohort: hospital visits of simulated patients, drawn from a process known
+  in full
+- `splitting`: splitting a private table into train and holdout, by privacy unit
+- `table`: CSV, Parquet or a DataFrame, read in chunks of the columns that a schema needs
+- `text_columns`: columns of any kind as columns of text: what a cell would be in a CSV file
+- `text_table`: the cells of a file as text: the way to hand a private table over as a DataFrame
+- `unit_keys`: which rows belong to one privacy unit: keys, compared as the schema declares
+- `writer`: synthetic tables to CSV and Parquet: streamed, whole or not at all, repeatable to the
+  byte
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,220 @@
+"""The kinds of cells that each column of a private table may arrive with.
+
+Many readers infer a column's type from all of its rows, so one patient can change it: ``008`` is
+the number 8 until somebody has the code ``V27``. Typed cells are therefore accepted only where
+typed and text cells of the same content get the same code. Everywhere else cells must be text.
+
+- A column of type string, and the unit's key whatever its type, must be text.
+- Other columns may be text, or typed cells of the declared kind if the column's text has its
+  standard form: decimal sign ``.``, no ``format`` of its own, the usual words for true and false.
+
+Only dtypes, Arrow types and the kinds of objects are looked at. No message quotes a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dpsynth.errors import TableError
+from dpsynth.schema import Column, Schema
+from dpsynth.tables.cell_values import READER_WORDS, missing_tokens, numbers
+from dpsynth.tables.text_columns import array_of
+
+
+class Held(StrEnum):
+    """What the cells of a column are, in the words of messages."""
+
+    TEXT = "text"
+    NOTHING = "no cell at all"
+    WHOLE = "whole numbers"
+    FLOAT = "floating-point numbers"
+    SINGLE = "floating-point numbers of reduced precision"
+    DECIMAL = "decimal numbers"
+    TRUTH = "truth values"
+    TIME = "dates or times"
+    ZONED = "times with a time zone"
+    MIXED = "cells of several kinds, such as numbers beside texts"
+    OTHER = "cells of a kind that no schema has"
+
+
+_NUMBERS = (Held.WHOLE, Held.FLOAT, Held.DECIMAL)
+_OF_TYPE: Mapping[str, tuple[Held, ...]] = {
+    **dict.fromkeys(("integer", "number", "year"), _NUMBERS),
+    "boolean": (Held.TRUTH, *_NUMBERS),
+    "date": (Held.TIME,),
+    "datetime": (Held.TIME,),
+}
+_INFERRED = {
+    "string": Held.TEXT,
+    "empty": Held.NOTHING,
+    "integer": Held.WHOLE,
+    "floating": Held.FLOAT,
+    "mixed-integer-float": Held.FLOAT,
+    "decimal": Held.DECIMAL,
+    "boolean": Held.TRUTH,
+    "date": Held.TIME,
+    "datetime": Held.TIME,
+    "datetime64": Held.TIME,
+    "mixed-integer": Held.MIXED,
+    "mixed": Held.MIXED,
+}
+_STANDARD = Column("", "boolean")
+
+
+def check_frame(frame: pd.DataFrame, needed: tuple[str, ...], schema: Schema) -> None:
+    """Refuse a DataFrame whose needed columns hold cells that could be coded otherwise as text.
+
+    Raises:
+        TableError: it names every such column, says what it holds, and how to read the file.
+    """
+    if len(frame):  # a column without rows has whatever type a reader gives it
+        kinds = {name: kind_of(frame[name]) for name in needed}
+        _check(kinds, schema, "the DataFrame", "dtype=str")
+
+
+def check_layout(layout: Any, needed: tuple[str, ...], schema: Schema, place: str) -> None:
+    """Refuse a Parquet file, by its Arrow schema, as `check_frame` refuses a DataFrame.
+
+    Raises:
+        TableError: as `check_frame`.
+    """
+    kinds = {name: kind_of_arrow(layout.field(name).type) for name in needed}
+    _check(kinds, schema, place, None)
+
+
+def kind_of(cells: pd.Series[Any]) -> Held:
+    """Return what a column of a DataFrame holds."""
+    dtype: Any = cells.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return kind_of(pd.Series(dtype.categories))
+    if isinstance(dtype, pd.StringDtype):
+        return Held.TEXT
+    if isinstance(dtype, pd.ArrowDtype):
+        kind = kind_of_arrow(dtype.pyarrow_dtype)
+    elif isinstance(dtype, pd.SparseDtype | pd.PeriodDtype | pd.IntervalDtype):
+        return Held.OTHER
+    elif dtype.kind == "O":
+        return _kind_of_objects(cells)
+    elif dtype.kind == "f":
+        kind = Held.FLOAT if dtype.itemsize == 8 else Held.SINGLE
+    elif dtype.kind == "M":
+        kind = Held.TIME if getattr(dtype, "tz", None) is None else Held.ZONED
+    else:
+        kind = {"i": Held.WHOLE, "u": Held.WHOLE, "b": Held.TRUTH}.get(dtype.kind, Held.OTHER)
+    # Readers give a column without cells a type all the same: pandas says float64.
+    return Held.NOTHING if kind is not Held.TEXT and bool(cells.isna().all()) else kind
+
+
+def _kind_of_objects(cells: pd.Series[Any]) -> Held:
+    kind = _INFERRED.get(pd.api.types.infer_dtype(cells, skipna=True), Held.OTHER)
+    if kind is not Held.TIME:
+        return kind
+    times = [cell for cell in cells if not pd.isna(cell)]  # NaT alone is inferred to be a time
+    if any(getattr(cell, "tzinfo", None) is not None for cell in times):
+        return Held.ZONED
+    return Held.TIME if times else Held.NOTHING
+
+
+def kind_of_arrow(kind: Any) -> Held:
+    """Return what a column of an Arrow type holds."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return kind_of_arrow(kind.value_type)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return Held.TEXT
+    if types.is_floating(kind):
+        return Held.FLOAT if types.is_float64(kind) else Held.SINGLE
+    if types.is_timestamp(kind):
+        return Held.TIME if kind.tz is None else Held.ZONED
+    for is_one, held in (
+        (types.is_null, Held.NOTHING),
+        (types.is_integer, Held.WHOLE),
+        (types.is_decimal, Held.DECIMAL),
+        (types.is_boolean, Held.TRUTH),
+        (types.is_date, Held.TIME),
+    ):
+        if is_one(kind):
+            return held
+    return Held.OTHER
+
+
+def _check(kinds: Mapping[str, Held], schema: Schema, place: str, option: str | None) -> None:
+    """Word the first column that is refused, and name the others."""
+    reasons = {
+        name: reason
+        for name, held in kinds.items()
+        if (reason := refusal(schema.column(name), held, schema)) is not None
+    }
+    if not reasons:
+        return
+    first, *others = reasons
+    remedy = (
+        f"read the file by dpsynth.read_table(path, schema), or with {option}"
+        if option is not None
+        else "write the column as text, from the source and not from a table that a program read"
+    )
+    also = "" if not others else f". Also refused: {', '.join(others)}"
+    raise TableError(
+        f"{place}: column '{first}' holds {kinds[first]}, {reasons[first]}; {remedy}{also}"
+    )
+
+
+def refusal(column: Column, held: Held, schema: Schema) -> str | None:
+    """Say why a column of a schema may not arrive with cells of a kind; None if it may."""
+    key = column.name == schema.unit.column
+    if held is Held.TEXT:
+        return None
+    if held is Held.NOTHING:
+        return "and it is the key of the unit" if key else _refusal_of_words(column)
+    if held in (Held.MIXED, Held.OTHER):
+        return "so that cells of one content may have different codes"
+    if key or column.type not in _OF_TYPE:
+        what = "it is the key of the unit" if key else f"its type is {column.type}"
+        return (
+            f"and {what}, so it must be text: numbers lose leading zeros and long keys, and "
+            "whether a reader makes numbers, dates or truth values of a column depends on every "
+            "patient's cells"
+        )
+    if held is Held.SINGLE:
+        return "which keep fewer digits than the text they were read from"
+    if held is Held.ZONED:
+        return "which may be another clock's than that of the place, whose time the text gives"
+    if held not in _OF_TYPE[column.type]:
+        return f"and its type is {column.type}"
+    return _refusal_of_words(column) or _refusal_of_form(column, held, schema.dialect.decimal)
+
+
+def _refusal_of_words(column: Column) -> str | None:
+    """Judge cells that are not text: a reader may have taken a declared NA for a missing one."""
+    words = {*(column.categories or ()), *column.true_values, *column.false_values}
+    if words & READER_WORDS:
+        return "and a declared value is a word that many readers take for a missing cell"
+    return None
+
+
+def _refusal_of_form(column: Column, held: Held, decimal: str) -> str | None:
+    """Judge typed cells of the declared kind: has their text the form that the schema declares?"""
+    if decimal != "." and (column.type == "number" or held in (Held.FLOAT, Held.DECIMAL)):
+        return f"but the schema declares {decimal!r} as decimal sign, so its numbers must be text"
+    if column.format is not None and held is Held.TIME:
+        return "but the schema declares a format, so its dates must be text"
+    if column.type == "boolean" and not _plain_words(column, held):
+        return "but the schema declares words for true and false, so it must be text"
+    return None
+
+
+def _plain_words(column: Column, held: Held) -> bool:
+    """Tell whether typed truth values, or 0 and 1, mean what their texts would mean."""
+    if held is Held.TRUTH:
+        usual = _STANDARD.true_values[:3], _STANDARD.false_values[:3]
+        return set(usual[0]) <= {*column.true_values} and set(usual[1]) <= {*column.false_values}
+    words = {*column.true_values, *column.false_values}
+    numerals = numbers(array_of(sorted(words - {"0", "1"})))
+    tokens = numbers(array_of(sorted(missing_tokens(column))))
+    return bool(np.isnan(numerals).all()) and not np.isin(tokens, (0.0, 1.0)).any()

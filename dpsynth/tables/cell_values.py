@@ -1,0 +1,218 @@
+"""Cells of numeric columns as values: numbers, dates and times, from text or typed cells.
+
+Values are float64 in the unit of the column's lattice (the number itself, days or seconds since
+1970-01-01), with NaN for a cell that is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsynth.schema import Column
+from dpsynth.tables.text_columns import Texts, array_of, distinct, is_typed, texts_of, trimmed
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+TIMES = ("date", "datetime")
+ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)")
+EPOCH_DAY = date(1970, 1, 1).toordinal()
+DAY = 86_400  # seconds
+FIRST_DAY, LAST_DAY = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")  # of ISO 8601
+LAST_BITS = 4 * float(np.finfo(np.float64).eps)  # relative; how far off a fast reader of text is
+
+# Words that readers of tables take for a missing cell: pandas for any column, Arrow only in columns
+# of which it makes numbers, times or truth values. So they are missing in text, too.
+READER_WORDS = frozenset(
+    {"#N/A", "#N/A N/A", "#NA", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "<NA>", "N/A", "n/a"}
+    | {"NA", "NULL", "null", "None"}
+    | {sign + "".join(word) for sign in ("", "+", "-") for word in product("nN", "aA", "nN")}
+)
+
+
+def read_cells(cells: pd.Series[Any], column: Column, decimal: str) -> tuple[Floats, Bools]:
+    """Read a numeric column of any kind of cells.
+
+    Args:
+        cells: text or typed values.
+        column: its declaration: integer, number, date, datetime or year.
+        decimal: the decimal sign of text.
+
+    Returns:
+        The values, NaN where a cell is bad or missing, and where it is missing. A missing-value
+        token counts by its value too: 999.0 is missing where "999" is declared to be.
+
+    A cell's value is the same whether a reader made a number of it or left it text; a number that
+    is within a few units in the last place of a whole one, or of a token, counts as that.
+    """
+    tokens = array_of(sorted(missing_words(column)))
+    if is_typed(cells) and (cells.dtype.kind == "M" or column.type not in TIMES):
+        values = typed_values(cells, column.type)
+        missing = cells.isna().to_numpy(dtype=bool)
+    else:
+        texts = trimmed(texts_of(cells, decimal=decimal))
+        values = read_texts(texts, column, decimal)
+        missing = _flags(pc.or_(texts.is_null(), pc.is_in(texts, value_set=tokens)))
+    if column.type in ("integer", "year"):
+        values = np.where(is_close(values, np.rint(values)), np.rint(values), np.nan)
+    meant = read_texts(tokens, column, decimal)
+    for value in np.unique(meant[np.isfinite(meant)]):
+        missing = missing | is_close(values, value)
+    return values, missing
+
+
+def is_close(values: Floats, others: Floats | np.float64) -> Bools:
+    """Tell which values are others up to the last bits, where readers of text differ."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(values - others) <= LAST_BITS * np.abs(others))
+
+
+def nearest(value: float, options: Floats) -> float | None:
+    """Return the option that a value is, up to the last bits; None if it is none of them."""
+    close = options[is_close(options, np.float64(value))]
+    return float(close[0]) if len(close) else None
+
+
+def missing_tokens(column: Column) -> frozenset[str]:
+    """Return the trimmed texts that mean a missing cell; the empty one always does."""
+    return frozenset({""} | {token.strip() for token in column.missing_values})
+
+
+def missing_words(column: Column) -> frozenset[str]:
+    """Return `missing_tokens` and what readers take for missing, unless it is declared as a value.
+
+    Keys of units are compared by `missing_tokens` alone: they are text, whoever read them.
+    """
+    values = {*(column.categories or ()), *column.true_values, *column.false_values}
+    return missing_tokens(column) | (READER_WORDS - values)
+
+
+def typed_values(cells: pd.Series[Any], kind: str) -> Floats:
+    """Return the values of a typed column for a numeric type of the schema; NaN for others.
+
+    No number is a time, and no time is a number.
+    """
+    if (cells.dtype.kind == "M") != (kind in TIMES):
+        return np.full(len(cells), np.nan)
+    values: Floats
+    if kind not in TIMES:
+        values = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+        return values
+    times = cells.dt.tz_localize(None).to_numpy()  # the time on the clock of the place
+    days = times.astype("datetime64[D]")
+    if kind == "date":
+        values = days.astype(np.int64).astype(np.float64)
+    else:
+        moments = times.astype("datetime64[us]")
+        whole, rest = np.divmod(moments.astype(np.int64), 1_000_000)
+        values = whole + rest / 1e6
+    values[np.isnat(times) | (days < FIRST_DAY) | (days > LAST_DAY)] = np.nan
+    return values
+
+
+def read_texts(texts: Texts, column: Column, decimal: str) -> Floats:
+    """Read trimmed texts by the column's type; NaN for null and for what is not of it."""
+    if column.type not in TIMES:
+        return numbers(texts, decimal=decimal)
+    of_text, each = distinct(texts)
+    read = dates if column.type == "date" else datetimes
+    return np.append(read(each, column.format), np.nan)[of_text]
+
+
+def numbers(texts: Texts, *, decimal: str = ".") -> Floats:
+    """Read decimal numbers such as ``-3.5`` or ``1e3``; anything else is NaN.
+
+    Thousands separators, hexadecimal, underscores, "nan" and "inf" are not numbers; one too large
+    for a float64 is infinite.
+    """
+    point = re.escape(decimal)
+    grammar = rf"^[+-]?([0-9]+{point}?[0-9]*|{point}[0-9]+)([eE][+-]?[0-9]+)?$"
+    sound = pc.match_substring_regex(texts, grammar).fill_null(False)
+    numerals = texts.filter(sound)
+    if decimal != ".":
+        numerals = pc.replace_substring(numerals, decimal, ".")
+    values = np.full(len(texts), np.nan)
+    values[_flags(sound)] = numerals.cast(pa.float64()).to_numpy()
+    return values
+
+
+def _flags(array: Any) -> Bools:
+    """Return an Arrow array of truth values as a NumPy one."""
+    flags: Bools = array.to_numpy(zero_copy_only=False)
+    return flags
+
+
+def dates(texts: Sequence[str], pattern: str | None = None) -> Floats:
+    """Read dates, as days since 1970-01-01: by a strptime pattern, or else ISO 8601.
+
+    The time of day of a date and time is dropped.
+    """
+    moments = (_moment(text, pattern) for text in texts)
+    days = [np.nan if one is None else one.toordinal() - EPOCH_DAY for one in moments]
+    return np.array(days, dtype=np.float64)
+
+
+def datetimes(texts: Sequence[str], pattern: str | None = None) -> Floats:
+    """Read dates and times, as seconds since 1970-01-01: by a strptime pattern, or else ISO 8601.
+
+    A date alone is its midnight; an offset from UTC is dropped: the clock of the place counts.
+    """
+    return np.array([_seconds(text, pattern) for text in texts], dtype=np.float64)
+
+
+def _moment(text: str, pattern: str | None) -> datetime | None:
+    moment = _by_pattern(text, pattern) if pattern else None
+    return _by_iso(text) if moment is None else moment
+
+
+def _seconds(text: str, pattern: str | None) -> float:
+    moment = _moment(text, pattern)
+    if moment is None:
+        return np.nan
+    days = moment.toordinal() - EPOCH_DAY
+    whole = days * DAY + moment.hour * 3600 + moment.minute * 60 + moment.second
+    return whole + moment.microsecond / 1e6
+
+
+def _by_pattern(text: str, pattern: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, pattern)
+    except ValueError:
+        return None
+
+
+def _by_iso(text: str) -> datetime | None:
+    if not ISO_DATE.match(text):  # fromisoformat alone would take 20000110 and 2000-W02-1
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[Any]:
+    """Return values in the column's unit as a column of the declared type.
+
+    integer and year: int64, Int64 if nullable; number: float64; date and datetime: datetime64[s].
+    """
+    if column.type in ("integer", "year"):
+        whole = values.astype(np.int64)
+        if column.required:
+            return pd.Series(whole)
+        return pd.Series(pd.arrays.IntegerArray(whole, missing))
+    if column.type == "number":
+        return pd.Series(np.where(missing, np.nan, values))
+    unit = "datetime64[D]" if column.type == "date" else "datetime64[s]"
+    times = values.astype(np.int64).astype(unit).astype("datetime64[s]")
+    times[missing] = np.datetime64("NaT")
+    return pd.Series(times)

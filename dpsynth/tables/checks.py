@@ -1,0 +1,86 @@
+"""What every table must be, whatever its format: a file with the needed columns, and with rows.
+
+Messages quote declared names only, never the file's: a file without a header has cells there.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dpsynth.errors import NoRowsError, TableError
+from dpsynth.files import cannot_read
+
+CHUNK = 65_536  # rows
+CHUNK_CELLS = 2**22  # fewer rows where columns are many, to keep within a few hundred MB
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
+
+Progress = Callable[[float], None]
+
+
+def table_kind(path: Path) -> str:
+    """Return the suffix that says how a table is written.
+
+    Raises:
+        TableError: it is none of those that dpsynth reads and writes.
+    """
+    for suffix in SUFFIXES:
+        if path.name.lower().endswith(suffix):
+            return suffix
+    raise TableError(f"{path}: unknown kind of table; use {', '.join(SUFFIXES)}")
+
+
+def chunk_rows(columns: int) -> int:
+    """Return how many rows of a table of so many columns are read at a time."""
+    return min(CHUNK, max(1, CHUNK_CELLS // columns))
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is no readable file, or an empty one; a pipe is not even opened.
+
+    Raises:
+        TableError: with the reason.
+    """
+    try:
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise TableError(f"{path} is a folder; name a file that ends in {', '.join(SUFFIXES)}")
+        if not stat.S_ISREG(kind):
+            raise TableError(
+                f"{path} is a pipe or a device, not a file: a table is read more than once; write "
+                "it to a file first, and name that"
+            )
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise TableError(f"{path} is empty")
+    except FileNotFoundError:
+        hint = "" if str(path) != "-" else "; a table is not read from standard input: name a file"
+        raise TableError(f"{path}: there is no such file{hint}") from None
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+        raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
+
+
+def check_names(found: Sequence[str], needed: Sequence[str], place: str, hint: str = "") -> None:
+    """Refuse a header that lacks needed columns, or has one of them twice.
+
+    Raises:
+        TableError: all such columns are named.
+    """
+    absent = [name for name in needed if name not in found]
+    if absent:
+        columns = "a column" if len(absent) == 1 else f"{len(absent)} columns"
+        raise TableError(
+            f"{place} lacks {columns} of the schema: {', '.join(absent)} "
+            f"(its header has {len(found)} names{hint})"
+        )
+    doubled = [name for name in needed if list(found).count(name) > 1]
+    if doubled:
+        raise TableError(
+            f"{place} has more than one column called {', '.join(doubled)}; rename or remove one"
+        )
+
+
+def no_rows(place: str) -> NoRowsError:
+    """Word the error for a table that is nothing but a header."""
+    return NoRowsError(f"{place} has a header and no rows")

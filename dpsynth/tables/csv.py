@@ -1,0 +1,216 @@
+"""CSV files, plain or gzipped, in the dialect that a schema declares.
+
+The reader is strict where leniency would shift cells between columns: a row with more fields than
+the header, or text after a closing quote, is an error with its line number. Rows with too few
+fields end in missing cells. Blank lines and a byte order mark are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth._util.messages import printable
+from dpsynth.errors import TableError
+from dpsynth.files import cannot_read
+from dpsynth.schema import Dialect
+from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
+
+BLOCK = 512  # rows
+LONGEST_LINE = 2**24  # characters; keeps a file without line ends from filling the memory
+GZIP_MAGIC = b"\x1f\x8b"
+
+Row = Sequence[str | None]
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """A CSV file whose header has been checked."""
+
+    path: Path
+    columns: tuple[str, ...]
+    dialect: Dialect
+    header: tuple[str, ...] = ()
+
+    @classmethod
+    def open(cls, path: Path, needed: tuple[str, ...], dialect: Dialect) -> CsvTable:
+        """Read the header and check it.
+
+        Raises:
+            TableError: the file cannot be read in this dialect, or columns are missing.
+        """
+        with _opened(path) as raw:
+            header = _header(_rows(path, raw, dialect), path)
+        hint = ""
+        if len(header) == 1 and len(needed) > 1:
+            hint = f"; is {dialect.delimiter!r}, the declared dialect.delimiter, its separator?"
+        check_names(header, needed, str(path), hint)
+        return cls(path, needed, dialect, tuple(header))
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
+        """Yield frames of text cells, None where a row ended early."""
+        size = max(1, self.path.stat().st_size)
+        with _opened(self.path) as raw:
+            rows = _rows(self.path, raw, self.dialect)
+            header = _header(rows, self.path)
+            places = [header.index(name) for name in self.columns]
+            cells = _chunk(rows, places)
+            if not cells.size:
+                raise no_rows(str(self.path))
+            while cells.size:
+                yield pd.DataFrame(cells.T, columns=list(self.columns), copy=False)
+                del cells  # before the next chunk is made
+                if progress is not None:  # the end of the rows closes the file
+                    progress(1.0 if raw.closed else min(1.0, raw.tell() / size))
+                cells = _chunk(rows, places)
+
+    def records(self) -> Iterator[tuple[str, Row]]:
+        """Yield the text of each row as it stands in the file, and its cells; the header's first.
+
+        Line ends are kept, blank lines and a byte order mark are not.
+
+        Raises:
+            TableError: as `chunks`.
+        """
+        taken: list[str] = []
+        with _opened(self.path) as raw:
+            for row in _rows(self.path, raw, self.dialect, taken):
+                yield "".join(taken), row
+                taken.clear()
+
+
+def _chunk(rows: Iterator[Row], places: Sequence[int]) -> npt.NDArray[np.object_]:
+    """Return the next rows, ``[columns, rows]``; they are turned in blocks that fit a cache."""
+    most = chunk_rows(len(places))
+    cells = np.empty((len(places), most), dtype=object)
+    count = 0
+    while count < most and (block := list(islice(rows, min(BLOCK, most - count)))):
+        columns = list(zip(*block, strict=True))
+        for row, place in zip(cells, places, strict=True):
+            row[count : count + len(block)] = columns[place]
+        count += len(block)
+    return cells[:, :count]
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _header(rows: Iterator[Row], path: Path) -> list[str]:
+    """Return the trimmed names of the first row."""
+    for row in rows:
+        return [str(name).strip() for name in row]
+    raise TableError(f"{path} is empty")
+
+
+def _rows(
+    path: Path, raw: BinaryIO, dialect: Dialect, taken: list[str] | None = None
+) -> Iterator[Row]:
+    """Yield the rows that are not blank, the header first, all as wide as the header.
+
+    Args:
+        path: for messages.
+        raw: the file.
+        dialect: how it is written.
+        taken: gets the lines that each row is made of; the caller clears it row by row.
+
+    Raises:
+        TableError: the bytes, the text or the fields are not those of such a file. The errors of
+            the reader are replaced, not chained: they may quote what they stumbled on.
+    """
+    lines = _lines(path, _decoded(path, raw, dialect), dialect)
+    reader = csv.reader(
+        lines if taken is None else _noted(lines, taken),
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote or None,
+        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+        strict=True,
+    )
+    width = -1  # not known before the header
+    try:
+        for row in reader:
+            if len(row) == width:
+                yield row
+            elif not row:
+                if taken is not None:
+                    taken.clear()
+            elif width < 0:
+                width = len(row)
+                yield row
+            elif len(row) < width:
+                yield [*row, *[None] * (width - len(row))]
+            else:
+                raise TableError(
+                    f"{path} line {reader.line_num}: {len(row)} fields, the header has {width}; "
+                    "put fields that hold the separator between quotes"
+                )
+    except UnicodeError:
+        raise TableError(
+            f"{path}, after line {reader.line_num}: not valid {dialect.encoding}, the declared "
+            "dialect.encoding; declare the file's own"
+        ) from None
+    except csv.Error as error:
+        reason = printable(str(error))  # it may name the declared separator, such as a tab
+        raise TableError(
+            f"{path} line {reader.line_num}: the quotes do not match the declared dialect "
+            f"({reason})"
+        ) from None
+    except (EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of gzip
+            raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
+        raise TableError(f"{path}, after line {reader.line_num}: damaged or cut off") from None
+
+
+def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
+    """Put down each line as it is asked for; the reader asks for no more than a row needs."""
+    for line in lines:
+        taken.append(line)
+        yield line
+
+
+def _decoded(path: Path, raw: BinaryIO, dialect: Dialect) -> io.TextIOWrapper:
+    """Return the text of a plain or gzipped file, as its name says which."""
+    zipped = raw.read(2) == GZIP_MAGIC
+    raw.seek(0)
+    named = path.name.lower().endswith(".gz")
+    if zipped and not named:
+        raise TableError(f"{path} is gzipped; call it .csv.gz")
+    if named and not zipped:
+        raise TableError(f"{path} is no gzip file; call it .csv if it is plain text")
+    stream: Any = gzip.GzipFile(fileobj=raw, mode="rb") if zipped else raw
+    encoding = dialect.encoding
+    if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+        encoding = "utf-8-sig"  # the same, but skips a byte order mark
+    try:
+        return io.TextIOWrapper(stream, encoding=encoding, errors="strict", newline="")
+    except LookupError:
+        raise TableError(f"dialect.encoding {dialect.encoding!r} is not known") from None
+
+
+def _lines(path: Path, text: io.TextIOWrapper, dialect: Dialect) -> Iterator[str]:
+    """Yield the lines of a text; refuse those that no table has."""
+    number = 0
+    while line := text.readline(LONGEST_LINE):
+        number += 1
+        if "\0" in line:
+            raise TableError(
+                f"{path} line {number}: a NUL byte; this is no text file in {dialect.encoding}, "
+                "the declared dialect.encoding"
+            )
+        if len(line) == LONGEST_LINE:
+            raise TableError(f"{path} line {number}: longer than {LONGEST_LINE} characters")
+        yield line

@@ -1,0 +1,105 @@
+"""People who opted out: the keys of units that no part of a table may be made from.
+
+A list is a text file with one key a line, or a table with the unit's column by name. Its keys are
+compared as the schema declares for the table itself. It holds keys of real people, and is as
+private as the source: no message quotes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.errors import InputError
+from dpsynth.schema import Schema
+from dpsynth.tables.checks import SUFFIXES, check_file
+from dpsynth.tables.table import open_table
+from dpsynth.tables.unit_keys import Keys
+
+LARGEST_TEXT = 2**30  # bytes
+
+
+@dataclass(frozen=True)
+class OptOut:
+    """The list.
+
+    Attributes:
+        keys: as they are compared.
+        lines: how many keys were read, whether or not they are different ones.
+    """
+
+    keys: frozenset[str]
+    lines: int
+
+    @classmethod
+    def load(cls, path: str | Path, schema: Schema) -> Self:
+        """Read a list: ``.csv``, ``.csv.gz`` and ``.parquet`` as tables, anything else as text.
+
+        Text is UTF-8, one key a line as it stands; lines that are blank, or mean a missing value in
+        the unit's column, are passed over. A table is in the dialect of the source.
+
+        Raises:
+            InputError: the schema has no unit's column, or the file cannot be read or has no key.
+        """
+        column, path = _unit_column(schema), Path(path)
+        check_file(path)
+        if path.name.lower().endswith(SUFFIXES):
+            only = replace(schema, columns=(schema.column(column),), rules=())
+            return cls._of(open_table(path, only).chunks(), schema, f"opt-out list {path}")
+        if path.stat().st_size > LARGEST_TEXT:
+            raise InputError(f"opt-out list {path} is larger than 1 GiB; a list of keys is not")
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"opt-out list {path} is not readable as UTF-8 text") from None
+        return cls._of([pd.DataFrame({column: text.split("\n")})], schema, f"opt-out list {path}")
+
+    @classmethod
+    def of(cls, keys: Iterable[str], schema: Schema) -> Self:
+        """Take keys as they stand in the table.
+
+        Raises:
+            InputError: the schema has no unit's column, or there is no key, or one is not text.
+        """
+        column, texts = _unit_column(schema), list(keys)
+        if not all(isinstance(key, str) for key in texts):
+            raise InputError(
+                "the opt-out list holds keys that are not text; give them as they stand in the "
+                "table, with leading zeros"
+            )
+        return cls._of([pd.DataFrame({column: texts}, dtype=object)], schema, "opt-out list")
+
+    @classmethod
+    def _of(cls, chunks: Iterable[pd.DataFrame], schema: Schema, place: str) -> Self:
+        keys, lines = Keys(schema), 0
+        for chunk in chunks:
+            lines += int((keys.units(chunk) >= 0).sum())
+        if not lines:
+            raise InputError(f"{place} has no key; leave it out if nobody has opted out")
+        return cls(frozenset(keys.texts), lines)
+
+    def of_units(self, keys: Keys, count: int) -> npt.NDArray[np.bool_]:
+        """Tell of each of a table's units, by its number, whether it is on the list.
+
+        Args:
+            keys: the table's, after all of it was read.
+            count: of units; those without a key come last, and are on no list.
+        """
+        found = np.zeros(count, dtype=bool)
+        found[: len(keys.texts)] = [text in self.keys for text in keys.texts]
+        return found
+
+
+def _unit_column(schema: Schema) -> str:
+    if schema.unit.column is None:
+        raise InputError(
+            f"schema {schema.name} has no column with the role unit: each row is a unit without a "
+            "key, so that an opt-out list names nobody; declare the column, or leave the list out"
+        )
+    return schema.unit.column

@@ -1,0 +1,127 @@
+"""Tables: CSV, Parquet or a DataFrame, read in chunks of the columns that a schema needs.
+
+Opening checks the file, the names in its header and the types of its columns, before any row is
+read. Nothing is sniffed: separator, quote, encoding and decimal sign are the schema's. Columns that
+the schema does not need are not given out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+from dpsynth.schema import Dialect, PrivacyUnit, Schema
+from dpsynth.tables.cell_kinds import check_frame
+from dpsynth.tables.checks import (
+    Progress,
+    check_file,
+    check_names,
+    chunk_rows,
+    no_rows,
+    table_kind,
+)
+from dpsynth.tables.writer import check_output, write_table
+
+__all__ = ["Table", "check_output", "open_synthetic", "open_table", "write_table"]
+
+
+class Table(Protocol):
+    """Rows of the needed columns, in chunks; may be read more than once."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of every chunk, in the schema's order."""
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of all columns of the source; private, since a file may lack a header."""
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
+        """Yield frames of at most 65 536 rows, of text cells (CSV) or typed ones.
+
+        Args:
+            progress: called with the fraction of the source that has been read.
+
+        Raises:
+            TableError: the source is damaged, of another encoding, or without rows.
+        """
+
+
+def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
+    """Open a private table after checking that it exists and has the schema's columns.
+
+    The needed columns are the modelled ones, the privacy unit's, and the order column where whole
+    windows of a unit's rows are kept.
+
+    Raises:
+        TableError: no such file, another kind of file, columns that are missing or occur twice, or
+            columns whose cells have to be text and are not (see `dpsynth.tables.cell_kinds`).
+    """
+    return open_columns(source, schema, needed_columns(schema), private=True)
+
+
+def open_synthetic(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
+    """Open a synthetic table as `write_table` writes it: the modelled columns, RFC 4180.
+
+    Raises:
+        TableError: as `open_table`; but a public table may have columns of any type.
+    """
+    rows = PrivacyUnit(column=None, max_rows=1, max_rows_basis=None)
+    plain = replace(schema, unit=rows, dialect=Dialect())
+    return open_columns(source, plain, needed_columns(plain), private=False)
+
+
+def open_columns(
+    source: str | Path | pd.DataFrame, schema: Schema, needed: tuple[str, ...], *, private: bool
+) -> Table:
+    """Open a table to read some columns of a schema; the types of a private one are checked."""
+    if isinstance(source, pd.DataFrame):
+        check_names(list(source.columns), needed, "the DataFrame")
+        if private:
+            check_frame(source, needed, schema)
+        return FrameTable(source, needed)
+    path = Path(source)
+    check_file(path)
+    if table_kind(path) == ".parquet":
+        from dpsynth.tables.parquet import ParquetTable
+
+        return ParquetTable.open(path, needed, schema if private else None)
+    from dpsynth.tables.csv import CsvTable
+
+    return CsvTable.open(path, needed, schema.dialect)
+
+
+def needed_columns(schema: Schema) -> tuple[str, ...]:
+    """Return the names of the columns to read, in the schema's order."""
+    extra = {schema.unit.column}
+    if schema.unit.keep == "window":
+        extra.add(schema.order_column)
+    return tuple(c.name for c in schema.columns if c.modelled or c.name in extra)
+
+
+@dataclass(frozen=True)
+class FrameTable:
+    """A DataFrame in memory."""
+
+    frame: pd.DataFrame
+    columns: tuple[str, ...]
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(self.frame.columns)
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
+        """Yield slices of the frame; its index is not looked at."""
+        rows = len(self.frame)
+        if rows == 0:
+            raise no_rows("the DataFrame")
+        needed, step = list(self.columns), chunk_rows(len(self.columns))
+        for start in range(0, rows, step):
+            yield self.frame.iloc[start : start + step][needed]
+            if progress is not None:
+                progress(min(1.0, (start + step) / rows))

@@ -1,0 +1,70 @@
+"""The cells of a file as text: the way to hand a private table over as a DataFrame.
+
+pandas and others infer a column's type from all of its cells, so that one patient can change how
+the others are coded, and `open_table` refuses such frames. What is read here it takes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow.compute as pc
+
+from dpsynth.schema import Column, Schema
+from dpsynth.tables.table import needed_columns, open_columns
+from dpsynth.tables.text_columns import is_typed, texts_of
+
+ISO_DATE = 10  # characters
+
+
+def read_table(path: str | Path, schema: Schema | str | Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file into a DataFrame of text, for `fit`, `split` or an evaluation.
+
+    No type is inferred, so what a cell becomes depends on no other cell. CSV is read in the
+    schema's dialect. Parquet columns may have the types that `fit` takes, and become text.
+
+    Args:
+        path: the file.
+        schema: a `Schema`, the path of one, or the name of a shipped one.
+
+    Returns:
+        The columns of the schema that the file has, in the schema's order, without those of role
+        drop. Cells are objects: the text as it stands in the file, None where there is none.
+
+    Raises:
+        TableError: the file cannot be read, has no rows, lacks a column that a fit needs, or has a
+            column that must be text and is not.
+        SchemaError: the schema has mistakes.
+    """
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    needed = needed_columns(schema)
+    header = open_columns(path, schema, needed, private=True).header
+    columns = [
+        column
+        for column in schema.columns
+        if column.name in needed or ("drop" not in column.roles and column.name in header)
+    ]
+    names = tuple(column.name for column in columns)
+    chunks = [
+        pd.DataFrame({column.name: _texts(chunk[column.name], column) for column in columns})
+        for chunk in open_columns(path, schema, names, private=True).chunks()
+    ]
+    return pd.concat(chunks, ignore_index=True)
+
+
+def _texts(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.object_]:
+    """Return the text of each cell, None where it is empty."""
+    objects: npt.NDArray[np.object_]
+    if cells.dtype == object:  # text already
+        objects = cells.to_numpy(dtype=object, copy=True)
+    else:
+        texts = texts_of(cells, boolean=column.type == "boolean")
+        if column.type == "date" and is_typed(cells):
+            texts = pc.utf8_slice_codeunits(texts, 0, ISO_DATE)
+        objects = texts.to_numpy(zero_copy_only=False).astype(object)
+    objects[objects == ""] = None
+    return objects

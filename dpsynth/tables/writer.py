@@ -1,0 +1,225 @@
+"""Synthetic tables to CSV and Parquet: streamed, whole or not at all, repeatable to the byte."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth._util.strict_json import file_digest
+from dpsynth.files import atomic_file, check_vacant
+from dpsynth.schema import Column, Schema, lattice_of
+from dpsynth.tables.checks import CHUNK, table_kind
+from dpsynth.tables.text_columns import distinct, texts_of
+
+Put = Callable[[pd.DataFrame], None]  # takes one block
+Sink = Any  # a binary file that is only written to
+
+
+def write_table(
+    frames: Iterable[pd.DataFrame],
+    path: str | Path,
+    schema: Schema,
+    *,
+    overwrite: bool = False,
+    private: bool = False,
+) -> str:
+    """Write decoded frames as one table, by the suffix .csv, .csv.gz or .parquet.
+
+    CSV follows RFC 4180 but for line ends of one byte (LF), whatever the dialect of the source: a
+    missing cell is empty, numbers have the decimals of their lattice, dates are ISO 8601, truth
+    values are true and false. Parquet holds int64, double, bool, string, date32 and timestamp[us].
+    Bytes depend on the rows alone, not on how they were cut into frames. With ``private``, the file
+    is for its owner alone.
+
+    Returns:
+        The SHA-256 (hex) of the file.
+
+    Raises:
+        TableError: the suffix is unknown; checked before the first frame is asked for.
+        InputError: the file exists and ``overwrite`` is False, or cannot be written.
+        ValueError: a frame lacks a column.
+    """
+    target = Path(path)
+    check_output(target, overwrite=overwrite)
+    with atomic_file(target, new=not overwrite, private=private) as temporary:
+        with temporary.open("wb") as file, _WRITERS[table_kind(target)](file, schema) as put:
+            for block in _blocks(frames, schema):
+                put(block)
+        return file_digest(temporary)  # of these rows, whoever may replace the file later
+
+
+def table_digests(
+    frames: Iterable[pd.DataFrame], schema: Schema, kinds: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the SHA-256 of the files that `write_table` would write, and write none.
+
+    Args:
+        frames: as `write_table`; read once.
+        schema: of the table.
+        kinds: suffixes, such as ``.csv``.
+    """
+    sums = [_Sum() for _ in kinds]
+    with ExitStack() as stack:
+        writers = [
+            stack.enter_context(_WRITERS[kind](total, schema))
+            for kind, total in zip(kinds, sums, strict=True)
+        ]
+        for block in _blocks(frames, schema):
+            for put in writers:
+                put(block)
+    return tuple(total.sha256.hexdigest() for total in sums)
+
+
+class _Sum(io.RawIOBase):
+    """A file of which only the digest is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sha256 = hashlib.sha256()
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        size = memoryview(content).nbytes
+        self._written += size
+        return size
+
+    def tell(self) -> int:
+        return self._written
+
+
+def check_output(path: str | Path, *, overwrite: bool = False) -> None:
+    """Refuse a destination that `write_table` would refuse; worth calling before long work.
+
+    Raises:
+        TableError: the suffix is unknown.
+        InputError: it exists and ``overwrite`` is False, or nothing can be written there.
+    """
+    table_kind(Path(path))
+    if not (overwrite and Path(path).is_file()):
+        check_vacant(path)
+
+
+def _blocks(frames: Iterable[pd.DataFrame], schema: Schema) -> Iterator[pd.DataFrame]:
+    """Cut the rows of all frames into blocks of `CHUNK` rows, with the modelled columns."""
+    names = [column.name for column in schema.modelled]
+    held: list[pd.DataFrame] = []
+    rows = 0
+    for frame in frames:
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
+            raise ValueError(f"a frame lacks the columns {', '.join(absent)}")
+        held.append(frame[names])
+        rows += len(frame)
+        while rows >= CHUNK:
+            joined = pd.concat(held, ignore_index=True) if len(held) > 1 else held[0]
+            yield joined.iloc[:CHUNK]
+            held, rows = [joined.iloc[CHUNK:]], rows - CHUNK
+    if rows:
+        yield pd.concat(held, ignore_index=True)
+
+
+@contextmanager
+def _csv_writer(file: Sink, schema: Schema) -> Iterator[Put]:
+    """Write blocks as UTF-8 text."""
+    spell = [_Spelling(column) for column in schema.modelled]
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([column.name for column in schema.modelled])
+
+    def put(block: pd.DataFrame) -> None:
+        columns = [one.texts(block[one.column.name]) for one in spell]
+        writer.writerows(zip(*columns, strict=True))
+
+    yield put
+    text.flush()
+    text.detach()  # the file is the caller's to close
+
+
+@contextmanager
+def _gzip_writer(file: Sink, schema: Schema) -> Iterator[Put]:
+    """Write blocks as gzipped text, which records neither its name nor the time."""
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed,
+        _csv_writer(packed, schema) as put,
+    ):
+        yield put
+
+
+class _Spelling:
+    """How the cells of one column are written as text."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        numeric = column.type == "number" and not column.is_categorical
+        self._decimals = lattice_of(column).decimals if numeric else None
+
+    def texts(self, cells: pd.Series[Any]) -> npt.NDArray[np.object_]:
+        """Return the texts of a block of cells, empty where missing; spells each value once."""
+        if self._decimals is not None:
+            of_text, values = pd.factorize(cells.to_numpy(dtype=np.float64))
+            spelled = map(f"%.{self._decimals}f".__mod__, values.tolist())
+        else:
+            of_text, texts = distinct(texts_of(cells, boolean=True))
+            spelled = map(self._spell, texts)
+        return np.array([*spelled, ""], dtype=object)[of_text]
+
+    def _spell(self, text: str) -> str:
+        if self.column.type == "date":
+            return text[:10]
+        return text.zfill(4) if self.column.type == "year" else text
+
+
+@contextmanager
+def _parquet_writer(file: Sink, schema: Schema) -> Iterator[Put]:
+    """Write each block as one row group."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {
+        "integer": pa.int64(),
+        "year": pa.int64(),
+        "number": pa.float64(),
+        "boolean": pa.bool_(),
+        "string": pa.string(),
+        "date": pa.date32(),
+        "datetime": pa.timestamp("us"),
+    }
+    columns = schema.modelled
+    layout = pa.schema([pa.field(c.name, kinds[c.type], nullable=c.nullable) for c in columns])
+    with pq.ParquetWriter(file, layout, compression="zstd") as writer:
+
+        def put(block: pd.DataFrame) -> None:
+            cells = [_arrow(block[field.name], field.type) for field in layout]
+            writer.write_table(pa.Table.from_arrays(cells, schema=layout), row_group_size=CHUNK)
+
+        yield put
+
+
+def _arrow(cells: pd.Series[Any], kind: Any) -> Any:
+    """Return a decoded column as an Arrow array, null where missing."""
+    import pyarrow as pa
+
+    if cells.dtype.kind == "M":
+        return pa.array(cells.to_numpy(), from_pandas=True).cast(kind)
+    return pa.array(cells, type=kind, from_pandas=True)
+
+
+_WRITERS: dict[str, Callable[[Sink, Schema], AbstractContextManager[Put]]] = {
+    ".csv": _csv_writer,
+    ".csv.gz": _gzip_writer,
+    ".parquet": _parquet_writer,
+}

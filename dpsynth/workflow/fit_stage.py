@@ -1,0 +1,224 @@
+"""The stage that spends the budget: one fit, charged once, and never again without being told.
+
+Before a fit may read, its entry in the ledger is noted in the work folder. A rerun therefore knows
+what an interrupted fit has cost: an entry that came to ``reading`` counts for good, and fitting
+again is charged again.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.strict_yaml import yaml_text
+from dpsynth.bundle import ledger_of
+from dpsynth.certificate import Certificate, Charge
+from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError, Note
+from dpsynth.files import check_vacant
+from dpsynth.ledger import Book, Ledger, Mark, default_ledger
+from dpsynth.ledger.entry import FAILED, READING
+from dpsynth.ledger.ledger import Entry
+from dpsynth.synthesis import Run, fitting
+from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.stage import Job, digest_of
+from dpsynth.workflow.work_folder import SCHEMA, Attempt, Record
+
+
+class Fit:
+    """A generator learns from the private rows, and the ledger is charged."""
+
+    name = "fit"
+    purpose = "learn from the private rows; the ledger is charged"
+
+    def needed(self, order: Order) -> bool:
+        """Always."""
+        return True
+
+    def facts(self, order: Order) -> dict[str, Any]:
+        """Return the source, and all that the ledger and the certificate hold of the fit."""
+        told = order.settings
+        return {
+            "file: data": order.data_sha256,
+            "file: opt_out": digest_of(order.settings.opt_out),
+            "holdout": order.settings.holdout,
+            "file: schema": order.fitted.hash(),
+            **{name: getattr(told, name) for name in ("dataset", "epsilon", "delta", "model")},
+            **{name: getattr(told, name) for name in ("publish_quality", "tier", "purpose")},
+        }
+
+    def result(self, order: Order) -> Path:
+        """Return the run's folder."""
+        return order.run
+
+    def complete(self, job: Job, record: Record) -> bool:
+        """Whether there is a run that the ledger charged.
+
+        Raises:
+            ArtifactError: the run is damaged, or is another one.
+            BudgetError: the ledger that charged it is not at hand.
+        """
+        order = job.order
+        if not os.path.lexists(order.run):
+            return False
+        run = Run.load(order.run)
+        charge = _require_ours(run, order)
+        if charge.entry not in {one.entry for one in job.work.log.fits}:
+            raise ArtifactError(
+                f"{order.run} is not the run that was fitted here; put the right one back, or take "
+                "another work folder"
+            )
+        book = ledger_of(run, job.ledger)
+        _require_as_seen(job, book)
+        entry = book.state().entry(charge.entry, book.place)
+        if entry.status == READING:
+            warnings.warn(
+                f"the fit's entry {entry.id} in the ledger is still open; before the release: "
+                f"dpsynth ledger close {order.run}",
+                DpsynthWarning,
+                stacklevel=4,
+            )
+        return entry.status != FAILED  # interrupted after its run was written: never released
+
+    def carry_out(self, job: Job) -> list[Path]:
+        """Fit, unless an earlier fit of this work folder may have read rows.
+
+        Raises:
+            BudgetError: one may have, and it was not asked to fit again; or the ledger or its
+                policy refuses.
+        """
+        order, told = job.order, job.order.settings
+        book = job.ledger or default_ledger(stacklevel=4)
+        _require_unspent(job, book)
+        _require_as_seen(job, book)
+        for folder in (order.internal, order.bundle):
+            check_vacant(folder)  # what is there is about another run
+        _move_away(order.run)
+        job.work.write(SCHEMA, yaml_text(order.fitted.to_dict()).encode())
+        before = len(job.work.log.fits)
+        try:
+            fitting.fit(
+                order.train,
+                order.fitted,
+                epsilon=told.epsilon,
+                delta=told.delta,
+                dataset=told.dataset,
+                model=told.model,
+                purpose=told.purpose,
+                tier=told.tier,
+                policy=order.policy,
+                publish_quality=told.publish_quality,
+                ledger=_Noted(book, lambda entry: job.work.add_fit(book.id, entry.id)),
+                output=order.run,
+                progress=job.told(self.name),
+            )
+        except BaseException as error:
+            if any(_may_have_read(book, one) for one in job.work.log.fits[before:]):
+                error.add_note(
+                    Note("to fit again, and be charged again: the same command with --fit-again")
+                )
+            raise
+        _require_as_seen(job, book)
+        return []
+
+
+class _Noted(Ledger):
+    """A ledger that tells of each entry that it reserves, before its fit may read."""
+
+    def __init__(self, book: Ledger, tell: Callable[[Entry], None]) -> None:
+        super().__init__(book.location)
+        self.noted = book.noted
+        self._tell = tell
+
+    def reserve(self, *words: Any, **more: Any) -> Entry:
+        entry = super().reserve(*words, **more)
+        self._tell(entry)
+        return entry
+
+
+def _require_ours(run: Run, order: Order) -> Charge:
+    """Refuse a run that says of itself anything but what was ordered; return what it says else."""
+    told = order.settings
+    if run.certificate is None or run.stamps:
+        raise ArtifactError(f"{order.run} is stamped {', '.join(run.stamps)}: no stage made it")
+    claim = Certificate.from_dict(run.certificate)
+    said = (claim.epsilon, claim.delta, run.model, run.schema.hash())
+    wanted = (told.epsilon, told.delta, told.model, order.fitted.hash())
+    charge = claim.ledger
+    if said != wanted or charge is None or charge.dataset.lower() != told.dataset.lower():
+        raise ArtifactError(
+            f"{order.run} is the run of another fit than the settings ask for; put the right one "
+            "back, or take another work folder"
+        )
+    return charge
+
+
+def _require_as_seen(job: Job, book: Book) -> None:
+    """Refuse a ledger that is not the one this work folder has seen; then note how far it is.
+
+    Raises:
+        BudgetError: it is another, or shorter, or was written anew.
+    """
+    known = job.work.log.ledger
+    with book.looking() as view:
+        found = None if known is None else known.difference(view)
+        if found:
+            raise BudgetError(
+                f"ledger {book.place} is not as {job.work.path} saw it: {found}. Set "
+                "DPSYNTH_LEDGER to the right one, or restore it from the newest backup"
+            )
+        job.work.note_ledger(Mark.of(view))
+
+
+def _require_unspent(job: Job, book: Ledger) -> None:
+    """Refuse to be charged a second time, unless that is wanted."""
+    fits = job.work.log.fits
+    if elsewhere := [one for one in fits if one.ledger != book.id]:
+        raise BudgetError(
+            f"a fit of {job.work.path} was charged in ledger {elsewhere[-1].ledger}, and "
+            f"{book.place} is another; set DPSYNTH_LEDGER to it"
+        )
+    spent = [one for one in fits if _may_have_read(book, one)]
+    told = job.order.settings
+    if spent and not job.fit_again:
+        times = "a fit" if len(spent) == 1 else f"{len(spent)} fits"
+        entries = ", ".join(one.entry[:12] for one in spent)
+        raise BudgetError(
+            f"{times} of {job.work.path} may have read rows and left no run that can be released: "
+            f"the ledger counts what that cost (entry {entries}), on dataset "
+            f"'{told.dataset}'. Another fit is charged epsilon {told.epsilon:g} on top of it: "
+            "--fit-again does so"
+        )
+    for entry in book.state().of_dataset(told.dataset):  # also of a fit that was never noted
+        if entry.voidable and entry.counts:
+            warnings.warn(
+                f"an earlier fit of '{told.dataset}' reserved epsilon {entry.epsilon:g} and read "
+                "no row; unless it is still at work, it counts until it is voided: dpsynth ledger "
+                f"void {entry.id[:12]} --reason ...",
+                DpsynthWarning,
+                stacklevel=5,
+            )
+
+
+def _may_have_read(book: Ledger, one: Attempt) -> bool:
+    """Whether a fit counts for good; one that the ledger does not know may well have read."""
+    entry = _entry(book, one)
+    return entry is None or (entry.counts and not entry.voidable)
+
+
+def _entry(book: Ledger, one: Attempt) -> Entry | None:
+    try:
+        return book.state().entry(one.entry, book.place)
+    except InputError:
+        return None
+
+
+def _move_away(run: Path) -> None:
+    """Keep a run that was charged and can never be released under another name."""
+    number = 1
+    if os.path.lexists(run):
+        while os.path.lexists(aside := run.with_name(f"{run.name}-interrupted-{number}")):
+            number += 1
+        run.rename(aside)

@@ -1,0 +1,102 @@
+"""The stage that makes the bundle; it is signed by hand, once what is internal was read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.strict_json import as_object, file_digest, read_document
+from dpsynth.bundle import release, verify
+from dpsynth.bundle.format import About, Drawing
+from dpsynth.bundle.format.layout import MANIFEST, PARQUET, PRIVACY
+from dpsynth.certificate import Certificate, Override
+from dpsynth.errors import BudgetError, GateError, InputError, Note
+from dpsynth.synthesis import run_digest
+from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.stage import Job
+from dpsynth.workflow.work_folder import Record
+
+
+class Release:
+    """The bundle is written, if the public gates let it."""
+
+    name = "release"
+    purpose = "write the bundle, if the public gates let it"
+
+    def needed(self, order: Order) -> bool:
+        """Always."""
+        return True
+
+    def facts(self, order: Order) -> dict[str, Any]:
+        """Return the public words."""
+        return {"about": _words(order)}
+
+    def result(self, order: Order) -> Path:
+        """Return the bundle."""
+        return order.bundle
+
+    def complete(self, job: Job, record: Record) -> bool:
+        """Whether the bundle is there, holds this run's table, and verifies.
+
+        Raises:
+            InputError: it is another bundle, or says nothing of an override that is given now.
+            VerificationError: it was changed.
+        """
+        order = job.order
+        if not os.path.lexists(order.bundle):
+            return False
+        job.progress(f"{self.name}: verifying", 0.0)
+        verify(order.bundle)
+        own = as_object(read_document(order.bundle / MANIFEST).get("dpsynth"), MANIFEST)
+        drawing = Drawing.from_dict(own.get("drawing"), f"{MANIFEST}: drawing")
+        table = file_digest(order.bundle / PARQUET)
+        if (drawing.run_sha256, table) != (run_digest(order.run), file_digest(order.table)):
+            raise InputError(f"{order.bundle} is the bundle of another run; choose another output")
+        if own.get("about") != _words(order):
+            raise InputError(
+                f"{order.bundle} says something else about the release than the settings do; move "
+                "it away, and the same command writes it anew: nothing is charged"
+            )
+        _require_written(job.override, order.bundle)
+        return True
+
+    def carry_out(self, job: Job) -> list[Path]:
+        """Release the table that was judged."""
+        order = job.order
+        job.progress(f"{self.name}: bundle", 0.0)
+        try:
+            release(
+                order.run,
+                order.bundle,
+                table=order.table,
+                about=order.settings.about,
+                override=job.override,
+                ledger=job.ledger,
+            )
+        except (BudgetError, GateError) as error:
+            error.add_note(
+                Note(
+                    f"no bundle was written; what was made before is kept in {job.work.path} and "
+                    f"{order.internal}, and the same command again goes on from here"
+                )
+            )
+            raise
+        return []
+
+
+def _require_written(override: Override | None, bundle: Path) -> None:
+    """Refuse a reason that a bundle which is there does not give."""
+    if override is None:
+        return
+    certificate = Certificate.from_dict(read_document(bundle / PRIVACY))
+    written = certificate.overrides
+    if not written or written != override.of(one.gate for one in written):
+        raise InputError(
+            f"{bundle} was written before, without this override, and stays as it is; leave "
+            "--override out"
+        )
+
+
+def _words(order: Order) -> dict[str, Any]:
+    return (order.settings.about or About()).to_dict()

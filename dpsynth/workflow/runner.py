@@ -1,0 +1,279 @@
+"""A whole run, from a private table to a bundle: stages in order, each of which can be resumed.
+
+The order is the privacy argument. Who opted out is left out first; the fit is charged before it
+reads; the synthetic table is drawn from the run alone; the share for public figures is spent before
+anything else is known of that table; evaluation and audit stay inside and decide nothing; the
+release goes by public gates. The bundle is not signed: somebody reads what is internal before that.
+
+The same settings again go on after the last stage that is done. What a stage took is noted before
+it starts, and its result appears whole or not at all, so that nothing is done twice by mistake: not
+the fit, above all, which would be charged twice.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpsynth._util.strict_json import file_digest
+from dpsynth.assessment import check_canaries
+from dpsynth.errors import GateError, InputError, Note
+from dpsynth.files import check_apart, check_vacant, check_writable, remove_leftovers
+from dpsynth.tables import check_file
+from dpsynth.workflow.assessment_stages import (
+    Audit,
+    Evaluate,
+    failed_controls,
+    failed_gates,
+    not_done,
+    successful_attacks,
+)
+from dpsynth.workflow.fit_stage import Fit
+from dpsynth.workflow.release_stage import Release
+from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.settings import Settings
+from dpsynth.workflow.stage import Job, Progress, Stage
+from dpsynth.workflow.table_stages import Sample, Split
+from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
+
+if TYPE_CHECKING:
+    from dpsynth.certificate import Override
+    from dpsynth.ledger import Ledger
+
+STAGES: tuple[Stage, ...] = (
+    Split(),
+    Fit(),
+    Sample(),
+    Evaluate(),
+    Audit(),
+    Release(),
+)
+DONE, KEPT, SKIPPED, WAITING = "done", "kept", "not needed", "to do"
+
+
+@dataclass(frozen=True)
+class State:
+    """What became of a stage, and how many seconds it took now, if it did."""
+
+    stage: str
+    state: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that came to its end: a bundle was written.
+
+    Attributes:
+        order: what was ordered.
+        states: of the stages, in their order.
+        gates: internal gates that the table failed.
+        attacks: that found more than chance explains.
+        controls: of the audit that failed, so that it says nothing.
+        not_done: what could not be done with the real rows, and why.
+        notes: what a person should know; internal.
+    """
+
+    order: Order
+    states: tuple[State, ...]
+    gates: tuple[str, ...]
+    attacks: tuple[str, ...]
+    controls: tuple[str, ...]
+    not_done: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def require_quiet(self) -> None:
+        """Make sure that a person looks before a bundle goes out that should worry them.
+
+        Raises:
+            GateError: an internal gate failed, an attack succeeded, a control failed, or the table
+                could not be evaluated or attacked.
+        """
+        kinds = (
+            ("internal gate", "failed", self.gates),
+            ("attack", "succeeded", self.attacks),
+            ("control of the audit", "failed", self.controls),
+        )
+        found = [
+            f"{len(keys)} {_plural(noun, len(keys))} {verb} ({', '.join(keys)})"
+            for noun, verb, keys in kinds
+            if keys
+        ]
+        found += [f"not done: {one.rstrip('.')}" for one in self.not_done]
+        if found:
+            raise GateError(
+                f"{'; '.join(found)}. The bundle {self.order.bundle} was written, since these are "
+                f"computed from real rows and decide nothing in public: read "
+                f"{self.order.internal}/internal.html before it goes out"
+            )
+
+
+def run_stages(
+    settings: Settings | Order,
+    *,
+    ledger: Ledger | None = None,
+    fit_again: bool = False,
+    override: Override | None = None,
+    progress: Progress | None = None,
+    tell: Callable[[State], None] | None = None,
+) -> Outcome:
+    """Make a bundle from a private table, or go on with one that was interrupted.
+
+    Args:
+        settings: what to do, or the order that was made of it.
+        ledger: to charge; default: the default ledger.
+        fit_again: fit again, and be charged again, where an earlier fit of the same work folder may
+            have read rows and left no run. Where there is a run, nothing is fitted.
+        override: who answers for public gates that stop the release, and why; public. It is no
+            setting: it is decided on what a gate said.
+        progress: called with a stage and its fraction done.
+        tell: called with what became of each stage.
+
+    Returns:
+        Where everything is, and what the internal stages found; `Outcome.require_quiet` judges it.
+
+    Raises:
+        InputError: a setting, a file or a folder is wrong, or not what earlier stages took.
+        BudgetError: the ledger or its policy refuses, or a fit would be charged a second time.
+        GateError: a public gate stops the release.
+        VerificationError: a bundle that is there does not verify.
+    """
+    order = settings if isinstance(settings, Order) else Order.of(settings)
+    _check(order)
+    folder, seed = order.settings.work_folder, order.settings.seed
+    assert seed is not None  # the settings are resolved
+    with WorkFolder.open(folder, seed) as work:
+        job = Job(order, work, ledger, fit_again, override, progress or _silent)
+        for path in (order.internal, order.bundle):
+            remove_leftovers(path.parent, path.name)
+        for stage in STAGES:  # before any of them is carried out
+            record = work.record(stage.name)
+            if record is not None and record.seconds is not None and _binds(stage, order):
+                work.require_same(stage.name, stage.facts(order), _remedy(stage, order))
+        states = []
+        for stage in STAGES:
+            state = _brought_about(stage, job)
+            states.append(state)
+            if tell is not None:
+                tell(state)
+        return Outcome(
+            order,
+            tuple(states),
+            failed_gates(order),
+            successful_attacks(order),
+            failed_controls(order),
+            not_done(order),
+            tuple(job.notes),
+        )
+
+
+def planned(order: Order) -> tuple[State, ...]:
+    """Say of each stage whether it is to do, from the log of the work folder alone."""
+    log = Log.read(order.settings.work_folder)
+    done = (
+        {} if log is None else {k for k, record in log.stages.items() if record.seconds is not None}
+    )
+    return tuple(
+        State(
+            stage.name,
+            SKIPPED if not stage.needed(order) else DONE if stage.name in done else WAITING,
+        )
+        for stage in STAGES
+    )
+
+
+def _brought_about(stage: Stage, job: Job) -> State:
+    """Find a stage done, or carry it out."""
+    order, work = job.order, job.work
+    if not stage.needed(order):
+        return State(stage.name, SKIPPED)
+    record, facts = work.record(stage.name), stage.facts(order)
+    known = record is not None and (record.seconds is not None or stage.result(order).exists())
+    if record is not None and known and _binds(stage, order):
+        work.require_same(stage.name, facts, _remedy(stage, order))
+        if stage.complete(job, record):
+            if record.seconds is None:  # it was interrupted between its result and its note
+                work.finish(stage.name, {}, 0.0)
+            return State(stage.name, KEPT)
+    started = time.monotonic()
+    work.start(stage.name, facts)
+    work.write(SETTINGS, order.settings.written(work.path))
+    job.progress(stage.name, 0.0)
+    try:
+        files = stage.carry_out(job)
+    except KeyboardInterrupt as stop:
+        if stage.name != Fit.name:  # which says itself what it cost
+            stop.add_note(
+                Note(
+                    f"interrupted in stage {stage.name}; what was made before it is kept, nothing "
+                    "is charged again, and the same command goes on"
+                )
+            )
+        raise
+    seconds = time.monotonic() - started
+    digests = {path.relative_to(work.path).as_posix(): file_digest(path) for path in files}
+    work.finish(stage.name, digests, seconds)
+    return State(stage.name, DONE, seconds)
+
+
+def _binds(stage: Stage, order: Order) -> bool:
+    """Whether what a stage took before still counts: of a release, while its bundle is there."""
+    gone = stage.name == Release.name and not os.path.lexists(order.bundle)
+    return stage.needed(order) and not gone
+
+
+def _remedy(stage: Stage, order: Order) -> str:
+    """Say what to do about other settings than a stage took."""
+    if stage.name in (Split.name, Fit.name):
+        return (
+            "Set them back, or name another output and work folder for a new run; a new fit is "
+            "charged"
+        )
+    if stage.name == Release.name:
+        return (
+            f"Set them back; or move {order.bundle} away, and the same command writes it anew with "
+            "them: nothing is charged"
+        )
+    return (
+        "Set them back; what follows a fit can be done otherwise at no charge, in single steps "
+        f"(dpsynth sample, evaluate, audit, release) on {order.run}"
+    )
+
+
+def _check(order: Order) -> None:
+    """Refuse what would stop a later stage, before anything is read or charged."""
+    told = order.settings
+    check_file(told.data)
+    if told.opt_out is not None:
+        check_file(told.opt_out)
+    check_canaries(told.canaries)
+    check_apart(order.internal, order.bundle, order.run)
+    check_apart(told.work_folder, order.bundle)
+    check_place(told.work_folder)
+    for path in (order.internal, order.bundle, order.run):
+        check_writable(path)
+    log = Log.read(told.work_folder)
+    known = set() if log is None else set(log.stages)
+    if "evaluate" not in known:
+        check_vacant(order.internal)
+    if "release" not in known and order.bundle.exists():
+        raise InputError(
+            f"{order.bundle} exists, and {told.work_folder} knows nothing of it; choose another "
+            "output, so that nothing is lost"
+        )
+    if "release" not in known:
+        check_vacant(order.bundle)
+
+
+def _plural(noun: str, count: int) -> str:
+    if count == 1:
+        return noun
+    first, space, rest = noun.partition(" of ")
+    return f"{first}s{space}{rest}"
+
+
+def _silent(stage: str, fraction: float) -> None:
+    """Show no progress."""

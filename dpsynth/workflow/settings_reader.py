@@ -1,0 +1,194 @@
+"""From a document to the values of `Settings`: every mistake is noted before any is reported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.field_reader import Findings, Part
+from dpsynth._util.messages import shown
+from dpsynth._util.written_files import read_plain, refusal
+from dpsynth.errors import InputError
+from dpsynth.models.registry import AUTO, NAMES
+from dpsynth.policy.limits import NAME
+from dpsynth.workflow.setting_paths import ENDINGS, PATHS, REQUIRED, VERSION, beside, joined
+
+LARGEST_SEED = 2**63
+
+_EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
+_SECRET = re.compile(r"pass(word|phrase)?|secret|^key$", re.IGNORECASE)
+_WANTED = {
+    "schema": "the path of a schema, or the name of a shipped one",
+    "data": "the path of the private table",
+    "dataset": "the name under which the ledger counts what these patients have spent",
+    "epsilon": "the privacy budget; it has no default",
+    "delta": "the probability that epsilon may miss; it has no default",
+    "output": "the folder of the bundle",
+}
+
+
+def read_document(path: str | Path) -> Any:
+    """Parse a settings file, at most 1 MiB of YAML or JSON, without running anything in it.
+
+    Raises:
+        InputError: it is missing, too large, or not plain YAML or JSON.
+    """
+    return read_plain(path, "settings", subject="settings are", title=_title(str(Path(path))))
+
+
+def read_settings(
+    names: Sequence[str],
+    document: object,
+    source: str | None,
+    folder: Path,
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Read a document, and settings that take the place of its own.
+
+    Args:
+        names: of all settings.
+        document: what YAML or JSON gave.
+        source: what error messages call it; None if there is no file.
+        folder: its relative paths are relative to it.
+        given: other settings, by name, which win.
+
+    Returns:
+        The arguments of `Settings`.
+
+    Raises:
+        InputError: with every mistake, one a line, the file's first.
+    """
+    keys = ("dpsynth_run", *names)
+    findings = Findings()
+    top = Part(document, "", findings)
+    _refuse_secrets(top)
+    top.refuse_unknown([*keys, *filter(_SECRET.search, top.values)])
+    if "dpsynth_run" not in top.values:
+        top.mistake("dpsynth_run", f"is missing; write dpsynth_run: {VERSION}")
+    elif type(version := top.values["dpsynth_run"]) is not int or version != VERSION:
+        top.mistake("dpsynth_run", f"this dpsynth reads version {VERSION}, not {shown(version)}")
+    values = joined(folder, _read(top, folder))
+    told = Part(given, "", findings)
+    told.refuse_unknown(keys)
+    given_values = joined(Path(), _read(told, Path()))
+    if "output" in given_values and "output" in values:
+        for name, ending in ENDINGS.items():  # folders that are named after the output follow it
+            if values.get(name) == beside(values["output"], ending):
+                del values[name]
+    if "about" in given_values:
+        values.pop("about_file", None)
+    values |= given_values
+    for name in REQUIRED:
+        if not (top.has(name) or told.has(name)):
+            what = f"is missing: {_WANTED[name]}"
+            findings.gap(
+                name, what + ("" if source is None else f"; write it, or give {_option(name)}")
+            )
+    if findings.everything:
+        raise refusal(_title(source), findings.everything)
+    return values
+
+
+def _read(part: Part, folder: Path) -> dict[str, Any]:
+    """Read what is there, each of its type and within its range."""
+    found: dict[str, Any] = {name: _path(part, name) for name in PATHS}
+    found["schema"] = _line(part, "schema")
+    found |= {name: _line(part, name) for name in ("purpose", "dataset", "tier")}
+    for name in ("dataset", "tier"):
+        if found[name] is not None and not NAME.fullmatch(found[name]):
+            part.mistake(
+                name,
+                "a name has 1 to 64 letters, digits, '.', '_' and '-', and starts with a letter or "
+                f"digit; {shown(found[name])} does not",
+            )
+    found["epsilon"] = _number(part, "epsilon", 0, None)
+    found["delta"] = _number(part, "delta", 0, 1)
+    found["publish_quality"] = _number(part, "publish_quality", 0, 1)
+    found["holdout"] = _number(part, "holdout", 0, 1, least_allowed=True)
+    found["model"] = part.choice("model", (*NAMES, AUTO), "") or None
+    found["rows"] = part.whole("rows", least=1)
+    found["canaries"] = part.whole("canaries", least=1)
+    for name in ("seed", "evaluate_seed", "audit_seed"):
+        found[name] = _seed(part, name)
+    found["attacks"] = part.flag("attacks", True) if part.has("attacks") else None
+    found |= _about(part, folder)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _refuse_secrets(top: Part) -> None:
+    for key in filter(_SECRET.search, top.values):
+        top.mistake(
+            key,
+            "no key and no passphrase belong to a run: sign the bundle once somebody has read the "
+            "internal page (dpsynth sign)",
+        )
+
+
+def _line(part: Part, key: str) -> str | None:
+    """Read a text that is one line, as terminals and pages show it."""
+    text = part.text(key)
+    if text is not None and not text.isprintable():
+        part.mistake(key, "the text has a line break or another character that cannot be shown")
+    return text
+
+
+def _path(part: Part, key: str) -> Path | None:
+    if isinstance(part.values.get(key), Path):
+        part.values[key] = str(part.values[key])
+    text = _line(part, key)
+    return None if text is None else Path(text)
+
+
+def _number(
+    part: Part, key: str, least: float, most: float | None, *, least_allowed: bool = False
+) -> float | None:
+    """Read a number within bounds; also one like 1e-5, which YAML takes for a text."""
+    value = part.values.get(key)
+    if isinstance(value, str) and _EXPONENT.fullmatch(value):
+        part.values[key] = float(value)
+    number = part.number(key)
+    if number is None:
+        return None
+    inside = number >= least if least_allowed else number > least
+    if not inside or (most is not None and number >= most):
+        low = f"at least {least:g}" if least_allowed else f"above {least:g}"
+        high = "" if most is None else f" and below {most:g}"
+        part.mistake(key, f"a number {low}{high} is expected, not {shown(value)}")
+    return float(number)
+
+
+def _seed(part: Part, key: str) -> int | None:
+    """Read a seed; one of 63 bits has more digits than other whole numbers may have."""
+    value = part.values.get(key)
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value < LARGEST_SEED:
+        part.mistake(key, f"a whole number from 0, below 2^63, is expected, not {shown(value)}")
+        return None
+    return value
+
+
+def _about(part: Part, folder: Path) -> dict[str, Any]:
+    """Read what is said about the release, or the file that says it."""
+    from dpsynth.bundle.format import About
+
+    value = part.values.get("about")
+    if not part.has("about") or isinstance(value, About):
+        return {"about": value}
+    try:
+        if isinstance(value, str | Path):
+            return {"about": About.load(folder / value), "about_file": folder / value}
+        return {"about": About.from_dict(value, "about")}
+    except InputError as error:
+        part.mistake("about", str(error).removeprefix("about").lstrip(".: "))
+        return {}
+
+
+def _option(name: str) -> str:
+    return name.upper() if name in ("schema", "data") else f"--{name}"
+
+
+def _title(source: str | None) -> str:
+    return "the settings have" if source is None else f"settings {source} have"

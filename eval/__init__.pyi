@@ -1,0 +1,7 @@
+from .evaluation import Progress as Progress
+from .evaluation import silent as silent
+from .gates import Gate as Gate
+from .gates import shipped as shipped
+from .overview import Score as Score
+from .quality_figures import figures as figures
+from .quality_queries import Questionnaire as Questionnaire

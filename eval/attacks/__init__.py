@@ -1,0 +1,23 @@
+"""Attacks on synthetic tables and on trainings, with their controls.
+
+- `attribute_inference`: does the table tell what somebody who knows a person does not know yet?
+- `audit`: all attacks on one set of tables and on one training, with their controls and powers
+- `canaries`: epsilon bounded from below, held against the claim
+- `controls`: leaks that an audit must find, and tables that leak nothing
+- `count_queries`: how many rows of a table match a record on some of its columns: the attacker's
+  counting queries
+- `linkability`: can two holders of parts of a record find each other through the synthetic table?
+- `membership`: was this patient among those it was made from?
+- `memorization`: are people in the data repeated, or approached, more than others?
+- `nearest_record`: is a synthetic row oftener nearer to somebody in the data than to anybody
+  else?
+- `outliers`: do synthetic rows lie nearer to unusual people in the data than to unusual others?
+- `shadow_models`: what tables of generators trained with and without somebody say about him
+- `shadow_targets`: a few of those people whom a release endangers first
+- `singling_out`: can the synthetic table tell how to isolate one person in the data?
+- `unique_records`: does the synthetic table repeat what is known of people who are easy to find?
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,259 @@
+"""What canaries showed about a fit: epsilon bounded from below, held against the claim.
+
+Each canary was in by a fair coin, and an attacker scored each. Two numbers come of it that must not
+be mixed up with the proof: the epsilon that the guesses refute (`eval.attack_stats.one_run`), and
+whether they refute the claim itself, that is, the trade-off curve of the plan, at `ALARM`.
+
+The power is measured: a twin of the fit, with the same canaries and so much less noise that it
+leaks a known epsilon, says how much of a leak the attack turns into separation of its scores. The
+least leak that would refute the claim follows, if the twin's separation reaches so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth._util.formatting import at_most
+from dpsynth.eval.attack_stats import (
+    Attack,
+    Finding,
+    GaussianCurve,
+    OneRun,
+    Power,
+    Roc,
+    audited,
+    chance_of,
+    curve_before,
+    gaussian_mu,
+    numbers_of_guesses,
+    possible,
+    right,
+)
+from dpsynth.eval.attack_stats.one_run import SHARES
+from dpsynth.eval.attack_stats.result import ALARM, SURE, SURELY
+from dpsynth.eval.core import Estimate, Measure, Part
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+TITLES = {
+    "black": "Canaries, from what the run keeps (black box)",
+    "white": "Canaries, from every noisy release of the fit (white box)",
+}
+REPEATS = 200  # simulated audits, for the power
+WIDEST = 12.0  # separation of scores, in standard deviations, beyond which all guesses are right
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a fit claims: (epsilon, delta), and the curve that its plan accounts for.
+
+    Attributes:
+        epsilon: of the certificate.
+        delta: of the certificate.
+        epsilons: points of the curve.
+        deltas: an upper bound of delta at each.
+    """
+
+    epsilon: float
+    delta: float
+    epsilons: Floats
+    deltas: Floats
+
+    def refuted(self, canaries: int, right_of: Mapping[int, int]) -> bool:
+        """Say whether right guesses, by their number, refute the claim at `ALARM`."""
+        fails = ALARM / (2 * len(SHARES))
+        before = curve_before(self.epsilons, self.deltas)
+        return any(
+            chance_of(canaries, r, v, self.epsilon, self.delta) < fails
+            or not possible(canaries, r, v, fails, before)
+            for r, v in right_of.items()
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The canaries of one fit, as one attacker scores them.
+
+    Attributes:
+        included: which of them were in, ``[m]``.
+        scores: higher where one seems to be in, ``[m]``.
+    """
+
+    included: Bools
+    scores: Floats
+
+    @property
+    def roc(self) -> Roc:
+        """Return the curve of the canaries that are in against those that are not."""
+        return Roc(self.scores[self.included], self.scores[~self.included])
+
+    @property
+    def separation(self) -> float:
+        """Return by how many standard deviations the two kinds are apart, as their area says."""
+        from scipy.special import ndtri
+
+        area = min(self.roc.auc.value, 1 - 1 / len(self.scores) ** 2)
+        return float(math.sqrt(2) * ndtri(max(area, 0.5)))
+
+    def right_of(self) -> dict[int, int]:
+        """Count right guesses for each number of guesses that is tried."""
+        tried = numbers_of_guesses(len(self.scores))
+        return {r: right(self.scores, self.included, r) for r in tried}
+
+
+def training(
+    claim: Claim,
+    views: Mapping[str, Scored],
+    twins: Mapping[str, Scored],
+    twin_epsilon: float,
+    about: Mapping[str, Any],
+) -> Attack:
+    """Judge the canaries of a fit.
+
+    Args:
+        claim: of the fit.
+        views: ``black`` and ``white``, or one of them.
+        twins: the same of the twin; empty where there was none.
+        twin_epsilon: what the twin leaks, at the claim's delta.
+        about: more for the details: background, model, seconds.
+    """
+    measures, findings, powers, shown = [], [], [], []
+    for view, scored in views.items():
+        found = audited(scored.scores, scored.included, claim.delta)
+        refuted = claim.refuted(found.canaries, scored.right_of())
+        measures.append(_measure(view, found, claim))
+        findings.append(_finding(view, found, claim, refuted))
+        powers.append(_power(view, claim, twins.get(view), twin_epsilon))
+        shown.append(
+            {
+                "view": view,
+                "title": TITLES[view],
+                **scored.roc.to_dict(),
+                "guesses": found.guesses,
+                "correct": found.correct,
+                "epsilon": found.epsilon,
+                "curve_guesses": found.curve_guesses,
+                "curve_correct": found.curve_correct,
+                "epsilon_fdp": found.curve_epsilon,
+                "twin": _twin(twins.get(view), twin_epsilon, claim.delta),
+            }
+        )
+    included = next(iter(views.values())).included
+    details = {
+        **about,
+        "claim": {"epsilon": claim.epsilon, "delta": claim.delta},
+        "canaries": len(included),
+        "included": int(included.sum()),
+        "views": shown,
+    }
+    return Attack(Part(tuple(measures), details), tuple(findings), tuple(powers))
+
+
+def _measure(view: str, found: OneRun, claim: Claim) -> Measure:
+    return Measure(
+        f"training_epsilon_{view}",
+        f"Epsilon that canaries prove at least, {view} box",
+        Estimate(found.epsilon, None, None, found.canaries, reference=claim.epsilon),
+        0.0,
+        "What guesses about planted patients prove the fit to leak at least, with 95 % confidence, "
+        "beside the claim. Above the claim, the code would not do what it says; far below, the "
+        "attack is weak or the claim cautious.",
+    )
+
+
+def _finding(view: str, found: OneRun, claim: Claim, refuted: bool) -> Finding:
+    """Say how many guesses were right, and what that proves; bounds are rounded down."""
+    plain, curved = (math.floor(100 * x) / 100 for x in (found.epsilon, found.curve_epsilon))
+    proof = f"proves epsilon at least {plain:.2f}" if plain > 0 else "proves nothing by itself"
+    if curved > 0:
+        proof += f" ({curved:.2f} if the trade-off curve is a Gaussian mechanism's)"
+    words = "refutes the claim" if refuted else "does not refute the claim"
+    sentence = (
+        f"{found.correct} of {found.guesses} guesses about {found.canaries} planted patients were "
+        f"right, which {proof}, and {words} of epsilon {claim.epsilon:g}"
+    )
+    if not refuted and not refutable(claim, found.canaries):
+        sentence += f"; {_hopeless(claim, found.canaries)}"
+    return Finding(f"training:{view}", TITLES[view], refuted, sentence)
+
+
+def refutable(claim: Claim, canaries: int) -> bool:
+    """Say whether so many canaries could refute a claim at all, if every guess were right."""
+    return claim.refuted(canaries, {r: r for r in numbers_of_guesses(canaries)})
+
+
+def _hopeless(claim: Claim, canaries: int) -> str:
+    return (
+        f"with {canaries} canaries in one run no attack, however good, could refute epsilon "
+        f"{claim.epsilon:g}"
+    )
+
+
+def _power(view: str, claim: Claim, twin: Scored | None, twin_epsilon: float) -> Power:
+    """Say which leak would have refuted the claim, as far as the twin shows it."""
+    key = f"training:{view}"
+    if twin is None:
+        return Power(key, None, "epsilon", "not measured: no twin with a known leak was made")
+    if not refutable(claim, len(twin.scores)):
+        return Power(key, None, "epsilon", _hopeless(claim, len(twin.scores)))
+    needed = separation_needed(claim, len(twin.scores))
+    seen, leaked = twin.separation, gaussian_mu(twin_epsilon, claim.delta)
+    if not twin.roc.found or seen < needed:
+        return Power(
+            key,
+            None,
+            "epsilon",
+            f"would not have seen a leak of epsilon {twin_epsilon:.3g} reliably, which a twin of "
+            f"the fit had; larger leaks were not tried",
+        )
+    least = GaussianCurve(leaked * needed / seen).epsilon(1.0, claim.delta)
+    return Power(
+        key,
+        least,
+        "epsilon",
+        f"would have refuted the claim {SURELY} if the fit leaked epsilon "
+        f"{at_most(least)} or more; a twin that leaks {twin_epsilon:.3g} shows how well the attack "
+        "sees",
+    )
+
+
+def separation_needed(claim: Claim, canaries: int) -> float:
+    """Return how far apart scores must be, in deviations, for the claim to fall with `SURE`.
+
+    From simulated audits whose scores are normal with equal deviations, as those of a Gaussian
+    mechanism are; of the right guesses, the count that is reached with probability `SURE`.
+    """
+    rng = np.random.default_rng(0)
+    included = rng.random((REPEATS, canaries)) < 0.5
+    noise = rng.standard_normal((REPEATS, canaries))
+    tried = numbers_of_guesses(canaries)
+
+    def falls(apart: float) -> bool:
+        scores = noise + apart * included
+        counts = {}
+        for r in tried:
+            each = [right(*pair, r) for pair in zip(scores, included, strict=True)]
+            counts[r] = int(np.quantile(each, 1 - SURE, method="lower"))
+        return claim.refuted(canaries, counts)
+
+    low, high = 0.0, WIDEST
+    if not falls(high):
+        return math.inf
+    while high - low > 0.02:
+        middle = (low + high) / 2
+        low, high = (low, middle) if falls(middle) else (middle, high)
+    return high
+
+
+def _twin(twin: Scored | None, epsilon: float, delta: float) -> dict[str, Any] | None:
+    if twin is None:
+        return None
+    found = audited(twin.scores, twin.included, delta)
+    return {"epsilon": epsilon, "auc": twin.roc.auc.to_dict(), "proved": found.epsilon}

@@ -1,0 +1,251 @@
+"""Controls on the tables at hand: leaks that an audit must find, and tables that leak nothing.
+
+An attack is believed only if, on the same people and at the same size, it finds what is there and
+nothing that is not:
+
+- ``copied``: one synthetic row in ten is a source row; memorisation must find it.
+- ``repeated``: every row is a source row, of a member first; linking and singling out must find
+  it, and so must guessing of sensitive columns, where there are any;
+- ``jittered``: every row is a source row, moved so far that it lies no nearer to the source than a
+  row of the holdout does; the usual test of distances passes it, the density ratio must not (Yao et
+  al., The DCR Delusion, arXiv 2505.01524).
+- ``fresh``: people who are in none of the sets that are attacked; nothing may be found.
+- ``stranger``: a generator that learned from such people alone; nothing may be found.
+
+Controls that need a fit are in `dpsynth.assessment.fitted_controls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.eval.attack_stats import Attack, People
+from dpsynth.eval.attacks.attribute_inference import attribute
+from dpsynth.eval.attacks.linkability import linkability
+from dpsynth.eval.attacks.membership import membership
+from dpsynth.eval.attacks.memorization import memorization
+from dpsynth.eval.attacks.singling_out import singling_out
+from dpsynth.eval.core import Tables, View
+from dpsynth.eval.distances import Metric
+from dpsynth.eval.distances.nearest import nearest
+
+Floats = npt.NDArray[np.float64]
+
+COPIED = 0.1  # of the rows
+ROWS = 20_000  # of a control's table, at most
+FURTHER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # than the usual test asks for, try by try
+LOW = 0.05  # the quantile of distances that usual tests compare
+
+
+@dataclass(frozen=True)
+class Control:
+    """What became of one control.
+
+    Attributes:
+        key: its name.
+        title: what it is, in a few words.
+        kind: ``positive``, if it must be found, or ``negative``.
+        attack: key of the finding that decides; for a negative control, of the attack that was
+            tried, such as ``membership``.
+        passed: whether what was expected happened.
+        sentence: what was seen.
+        cached: whether it was played earlier, with the same version.
+    """
+
+    key: str
+    title: str
+    kind: str
+    attack: str
+    passed: bool
+    sentence: str
+    cached: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it in JSON types."""
+        return asdict(self)
+
+
+def controls(tables: Tables, people: People, rng: np.random.Generator) -> list[Control]:
+    """Play all controls that need no fit.
+
+    Args:
+        tables: as attacked; the synthetic table says how many rows a control's has, and fills up
+            ``copied``.
+        people: as attacked.
+        rng: of all draws.
+    """
+    rows = min(ROWS, tables.synthetic.rows)
+
+    def against(view: View) -> Tables:
+        return replace(tables, synthetic=view)
+
+    metric = Metric.of(tables.codec)
+    copied = against(with_copies(tables, rows, rng))
+    moved, passes = jittered(tables, people, metric, rows, rng)
+    fresh = against(people.fresh.sample(rows, rng))
+    stranger = against(learned(people.fresh, tables, rows, rng))
+    density = caught(
+        "jittered",
+        "Every row a source row, moved",
+        "membership:density",
+        membership(against(moved), people, rng),
+    )
+    usual = "passes it" if passes else "does not pass it, so that this control shows nothing"
+    sentence = f"{density.sentence}; the usual test of distances {usual}"
+    return [
+        caught(
+            "copied",
+            "One row in ten copied",
+            "memorization:copies",
+            memorization(copied, people, rng),
+        ),
+        *repeated(against(members_first(tables, people, rows, rng)), people, rng),
+        replace(density, passed=density.passed and passes, sentence=sentence),
+        *quiet("fresh", "Other people's rows", fresh, people, rng),
+        *quiet("stranger", "A generator that saw other people only", stranger, people, rng),
+    ]
+
+
+def repeated(tables: Tables, people: People, rng: np.random.Generator) -> list[Control]:
+    """Say whether linking, singling out and guessing see a table that repeats its source."""
+    key, title = "repeated", "Every row a source row"
+    made = [
+        caught(key, title, "linkability", linkability(tables, people, rng)),
+        caught(key, title, "singling_out:many", singling_out(tables, people, rng)),
+    ]
+    guessed = attribute(tables, people, rng)
+    if guessed.findings:  # the column that is guessed most plainly
+        best = max(guessed.findings, key=lambda one: one.found)
+        if best.found or any(one.least is not None for one in guessed.powers):
+            made.append(caught(key, title, best.key, guessed))  # else anybody's can be guessed
+    return made
+
+
+def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
+    """Say whether an attack found what it must find."""
+    found = attack.finding(finding)
+    if found is None:
+        raise ValueError(f"the attack has no finding {finding}")
+    return Control(key, title, "positive", finding, found.found, found.sentence)
+
+
+def quiet(
+    key: str, title: str, tables: Tables, people: People, rng: np.random.Generator
+) -> list[Control]:
+    """Say whether attacks find nothing in a table that leaks nothing."""
+    attacks = {
+        "memorization": memorization,
+        "membership": membership,
+        "attribute": attribute,
+        "linkability": linkability,
+        "singling_out": singling_out,
+    }
+    played = {name: attack(tables, people, rng) for name, attack in attacks.items()}
+    return [silent(key, title, name, made) for name, made in played.items() if made.findings]
+
+
+def silent(key: str, title: str, name: str, attack: Attack) -> Control:
+    """Say whether an attack found nothing."""
+    found = [one for one in attack.findings if one.found]
+    seen = [one.sentence for one in found[:3]] + ["and more"] * (len(found) > 3)
+    sentence = "; ".join(seen) or "nothing was found, as it must be"
+    return Control(key, title, "negative", name, not found, sentence)
+
+
+def with_copies(tables: Tables, rows: int, rng: np.random.Generator) -> View:
+    """Return synthetic rows of which one in ten gives way to a source row."""
+    share = max(1, round(COPIED * rows))
+    return joined([tables.synthetic.sample(rows - share, rng), tables.source.sample(share, rng)])
+
+
+def members_first(tables: Tables, people: People, rows: int, rng: np.random.Generator) -> View:
+    """Return source rows: all of the members', and as many others as there is room for."""
+    inside = np.flatnonzero(np.isin(tables.source.units, people.members.units))
+    others = np.setdiff1d(np.arange(tables.source.rows), inside)
+    picked = np.concatenate([inside, rng.permutation(others)[: max(0, rows - len(inside))]])
+    return replace(tables.source.take(picked), units=np.arange(len(picked)))
+
+
+def jittered(
+    tables: Tables, people: People, metric: Metric, rows: int, rng: np.random.Generator
+) -> tuple[View, bool]:
+    """Return source rows, each moved by as little as the usual test of distances lets pass.
+
+    The usual test compares a low quantile of the distances to the source with that of the holdout.
+    A row takes cells of another row of the source, the most alike first, until it has moved as far
+    as that quantile; if it then lies nearer to some row, it tries another one, a little further.
+    All members are among the rows, as they are in a table that was made of all of the source.
+
+    Returns:
+        The rows, and whether the test passes them.
+    """
+    base = members_first(tables, people, rows, rng)
+    source = metric.points(tables.source)
+    strangers = nearest(metric, metric.points(people.others), source).squared[:, 0]
+    usual = float(np.quantile(strangers, LOW))
+    moved, near = base, np.arange(base.rows)
+    for further in FURTHER:
+        donor = base.take(rng.permutation(base.rows)[: len(near)])
+        apart = further**2 * max(usual, 1e-12)
+        tried = shifted(metric, base.take(near), donor, apart)
+        place = np.arange(base.rows)
+        place[near] = base.rows + np.arange(len(near))
+        moved = replace(joined([moved, tried]).take(place), units=np.arange(base.rows))
+        found = nearest(metric, metric.points(moved), source).squared[:, 0]
+        if np.quantile(found, LOW) >= usual:
+            return moved, True
+        near = np.flatnonzero(found < usual)
+    return moved, False
+
+
+def shifted(metric: Metric, base: View, donor: View, apart: float) -> View:
+    """Take a donor's cells, the most alike first, until rows lie ``apart`` (squared) or further."""
+    parts = by_cell(metric, base, donor)
+    order = np.argsort(parts, axis=1)
+    sorted_parts = np.take_along_axis(parts, order, axis=1)
+    before = np.cumsum(sorted_parts, axis=1) - sorted_parts
+    swapped = np.zeros(order.shape, dtype=bool)
+    np.put_along_axis(swapped, order, before < apart, axis=1)
+    return crossed(base, donor, swapped)
+
+
+def by_cell(metric: Metric, first: View, second: View) -> Floats:
+    """Return the parts of the squared distances of rows side by side, ``[rows, columns]``."""
+    a, b = metric.points(first), metric.points(second)
+    parts = np.zeros(first.codes.shape)
+    numbers = ((a.numbers - b.numbers) * metric.step) ** 2
+    unlike = np.isnan(numbers)
+    numbers[unlike] = (np.isnan(a.numbers) != np.isnan(b.numbers))[unlike]
+    parts[:, list(metric.numeric)] = numbers
+    parts[:, list(metric.categorical)] = a.codes != b.codes
+    return parts
+
+
+def learned(fresh: View, tables: Tables, rows: int, rng: np.random.Generator) -> View:
+    """Return rows of a generator that knows ``fresh`` people only: two of them, crossed."""
+    first, second = (fresh.take(rng.integers(0, fresh.rows, rows)) for _ in range(2))
+    return crossed(first, second, rng.random(first.codes.shape) < 0.5)
+
+
+def crossed(first: View, second: View, swapped: npt.NDArray[np.bool_]) -> View:
+    """Take cells from the second table where it says so, ``[rows, columns]``; units are rows."""
+    frame = first.frame.copy()
+    for place, name in enumerate(frame.columns):
+        here = swapped[:, place]
+        frame[name] = frame[name].where(~here, second.frame[name])
+    codes = np.where(swapped, second.codes, first.codes)
+    return View(frame, codes, np.arange(len(codes)))
+
+
+def joined(views: Sequence[View]) -> View:
+    """Put rows of several tables into one; units are rows."""
+    import pandas as pd
+
+    frame = pd.concat([view.frame for view in views], ignore_index=True)
+    codes = np.concatenate([view.codes for view in views])
+    return View(frame, codes, np.arange(len(codes)))

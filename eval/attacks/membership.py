@@ -1,0 +1,297 @@
+"""Membership inference from a synthetic table: was this patient among those it was made from?
+
+The attacker has the synthetic table and people whom he knows (a reference), and scores patients:
+
+- ``distance``: how near the nearest synthetic row is;
+- ``density``: how dense the synthetic table is around the patient, against the reference (DOMIAS);
+- ``queries``: how often the patient's values occur together, in a few hundred sets of columns,
+  against the reference, weighed by a classifier;
+- ``ensemble``: a classifier on all of these.
+
+The classifiers learn from one half of the people, with their membership told, and are judged on the
+other; a real attacker knows less, which errs on the side of finding. A patient's score is the mean
+over his rows. Members, strangers and reference share no unit (`people`), and scales
+come from the schema or from the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.eval.attack_stats import (
+    Attack,
+    Finding,
+    Group,
+    People,
+    Power,
+    Roc,
+    audited,
+    by_unit,
+    ceiling,
+    ceiling_auc,
+    groups_of,
+)
+from dpsynth.eval.attack_stats.result import ALARM, SURELY
+from dpsynth.eval.attack_stats.roc import ALARMS
+from dpsynth.eval.attacks.count_queries import log_ratios
+from dpsynth.eval.core import Estimate, Measure, Part, Tables, View
+from dpsynth.eval.distances import Metric, log_density, width_among, width_of
+from dpsynth.eval.distances.nearest import nearest
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+TITLES = {
+    "distance": "Distance to the closest synthetic row",
+    "density": "Density of the synthetic table around a patient, against the population",
+    "queries": "Counts of a patient's values, weighed by a classifier",
+    "ensemble": "All of these together",
+}
+ROWS = 100_000  # of the synthetic table, at most
+KNOWN = 20_000  # rows of the reference, at most
+DELTA = 1e-6  # at which the epsilon that an attack proves is stated where no claim names one
+SMOOTH = 0.1  # inverse strength of the classifiers' penalty
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """One attack's scores of the units that it is judged on."""
+
+    key: str
+    judged: Bools
+    values: Floats
+
+
+def membership(
+    tables: Tables,
+    people: People,
+    rng: np.random.Generator,
+    *,
+    claim: tuple[float, float] | None = None,
+) -> Attack:
+    """Attack the membership of members and strangers.
+
+    Args:
+        tables: the synthetic table and the schema are used.
+        people: who is attacked, and whom the attacker knows.
+        rng: of subsamples, columns and halves.
+        claim: (epsilon, delta) of the run, for what it allows at most.
+    """
+    synthetic = tables.synthetic.sample(ROWS, rng)
+    known = people.reference.sample(KNOWN, rng)
+    players = _together(people)
+    units = np.unique(players.units)
+    inside = np.isin(units, people.members.units)
+    metric = Metric.of(tables.codec)
+    scores = _scored(players, synthetic, known, tables, metric, inside, rng)
+    groups = groups_of(players, known, tables.codec, metric)
+    delta = DELTA if claim is None else claim[1]
+    order = rng.permutation(len(units))
+    found = [_judged(one, groups, inside, order, delta) for one in scores]
+    details: dict[str, Any] = {
+        "members": int(inside.sum()),
+        "strangers": int((~inside).sum()),
+        "reference": len(np.unique(known.units)),
+        "attacks": [attack for one in found for attack in one.shown],
+        "ceiling": None if claim is None else _ceiling(*claim, len(units)),
+    }
+    note = (
+        "the epsilon that a membership attack proves holds if the holdout was set aside by a coin "
+        "for each patient, as `dpsynth split` does"
+    )
+    return Attack(
+        Part(tuple(m for one in found for m in one.measures), details, (note,)),
+        tuple(one.finding for one in found),
+        tuple(one.power for one in found),
+    )
+
+
+def _together(people: People) -> View:
+    """Put members and strangers into one table: what is computed of them is the same for both."""
+    views = (people.members, people.strangers)
+    return View(
+        pd.concat([view.frame for view in views], ignore_index=True),
+        np.concatenate([view.codes for view in views]),
+        np.concatenate([view.units for view in views]),
+    )
+
+
+def _scored(
+    players: View,
+    synthetic: View,
+    known: View,
+    tables: Tables,
+    metric: Metric,
+    inside: Bools,
+    rng: np.random.Generator,
+) -> list[_Scores]:
+    """Score every unit by distance and density, and those of one half by the classifiers."""
+    points, table, others = (metric.points(view) for view in (players, synthetic, known))
+    apart = np.sqrt(nearest(metric, points, table).squared[:, 0])
+    dense = log_density(metric, points, table, width_of(metric, others, table))
+    dense -= log_density(metric, points, others, width_among(metric, others, known.units))
+    ratios = log_ratios(players, synthetic, known, tables.codec, rng)
+    whole = np.ones(len(inside), dtype=bool)
+    distance, density = by_unit(players, -apart)[1], by_unit(players, dense)[1]
+    features = np.stack([by_unit(players, column)[1] for column in ratios.T], axis=1)
+    taught = rng.random(len(inside)) < 0.5
+    every = np.column_stack([distance, density, features])
+    return [
+        _Scores("distance", whole, distance),
+        _Scores("density", whole, density),
+        _Scores("queries", ~taught, _learned(features, inside, taught)),
+        _Scores("ensemble", ~taught, _learned(every, inside, taught)),
+    ]
+
+
+def _learned(features: Floats, inside: Bools, taught: Bools) -> Floats:
+    """Teach a classifier on the units that are taught; return the log-odds of all, ``[units]``."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    if len(np.unique(inside[taught])) < 2:
+        return np.zeros(len(inside))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=SMOOTH, max_iter=200))
+    model.fit(features[taught], inside[taught])
+    return np.asarray(model.decision_function(features), dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    measures: tuple[Measure, ...]
+    shown: Sequence[Mapping[str, Any]]
+    finding: Finding
+    power: Power
+
+
+def _judged(
+    scores: _Scores, groups: list[Group], inside: Bools, order: Ints, delta: float
+) -> _Found:
+    """Judge one attack on everyone and on each exposed group.
+
+    Units are taken in a random order: guesses break ties by it, and numbers of units tell the
+    source from the holdout.
+    """
+    measures, shown, chances, worst = [], [], [], None
+    for group in groups:
+        here = order[(scores.judged & group.belongs)[order]]
+        told, values = inside[here], scores.values[here]
+        if not (told.any() and (~told).any()):
+            continue
+        roc = Roc(values[told], values[~told])
+        everyone = group.key == "everyone"
+        chances.append(roc.chance)
+        bound = audited(values, told, delta) if everyone else None
+        shown.append(
+            {
+                "key": scores.key,
+                "title": TITLES[scores.key],
+                "group": group.key,
+                "group_title": group.title,
+                "members": len(roc.members),
+                "strangers": len(roc.strangers),
+                **roc.to_dict(),
+                "epsilon": None
+                if bound is None
+                else {
+                    "value": bound.epsilon,
+                    "guesses": bound.guesses,
+                    "correct": bound.correct,
+                },
+            }
+        )
+        measures.append(_area(scores.key, group, roc))
+        if everyone and bound is not None:
+            worst = roc
+            measures += _rates(scores.key, roc, bound.epsilon)
+    if worst is None:
+        raise ValueError("an attack on nobody")
+    found = min(chances) * len(chances) < ALARM
+    return _Found(
+        tuple(measures),
+        shown,
+        _finding(scores.key, shown, found),
+        _power(scores.key, worst, len(chances)),
+    )
+
+
+def _area(key: str, group: Group, roc: Roc) -> Measure:
+    everyone = group.key == "everyone"
+    return Measure(
+        f"auc:{key}" if everyone else f"auc:{key}:{group.key}",
+        f"{TITLES[key]}: AUC, {group.title}",
+        roc.auc,
+        0.5,
+        "How well the attack tells people in the data from other people: at 0.5 it guesses, at 1 "
+        "it is never wrong.",
+    )
+
+
+def _rates(key: str, roc: Roc, epsilon: float) -> list[Measure]:
+    true, _ = roc.at(ALARMS[-1])
+    low, high = true.bounds(0.025)
+    people = len(roc.members) + len(roc.strangers)
+    return [
+        Measure(
+            f"tpr:{key}",
+            f"{TITLES[key]}: people found at 1 % false alarms",
+            Estimate(true.value, low, high, true.runs, reference=ALARMS[-1]),
+            0.0,
+            "Share of people in the data whom the attack names while it wrongly names one other "
+            "person in a hundred; a guess would name as many.",
+        ),
+        Measure(
+            f"epsilon:{key}",
+            f"{TITLES[key]}: epsilon that it proves at least",
+            Estimate(epsilon, None, None, people),
+            0.0,
+            "The release is not private for any smaller epsilon, with 95 % confidence.",
+        ),
+    ]
+
+
+def _finding(key: str, shown: Sequence[Mapping[str, Any]], found: bool) -> Finding:
+    top = max(shown, key=lambda one: float(one["auc"]["value"]))
+    everyone = shown[0]["auc"]["value"]
+    verdict = "more than chance allows" if found else "no more than chance allows"
+    sentence = (
+        f"AUC {everyone:.3f} for everyone, at most {top['auc']['value']:.3f} "
+        f"({top['group_title']}): {verdict}"
+    )
+    return Finding(f"membership:{key}", TITLES[key], found, sentence)
+
+
+def _power(key: str, roc: Roc, tests: int) -> Power:
+    least = roc.least(tests)
+    if least >= 1:
+        return Power(f"membership:{key}", None, "auc", "there are too few people to be sure of any")
+    sentence = (
+        f"would have been seen {SURELY} if it told people in the data from "
+        f"others with an AUC of {least:.3f} or more"
+    )
+    return Power(f"membership:{key}", least, "auc", sentence)
+
+
+def _ceiling(epsilon: float, delta: float, people: int) -> dict[str, Any]:
+    grid = np.geomspace(1 / people, 1.0, 60)
+    return {
+        "epsilon": epsilon,
+        "delta": delta,
+        "auc": ceiling_auc(epsilon, delta),
+        "rates": [
+            {"fpr": alarm, "tpr": float(ceiling(epsilon, delta, np.array([alarm]))[0])}
+            for alarm in ALARMS
+        ],
+        "roc": {
+            "fpr": [float(f"{x:.4g}") for x in grid],
+            "tpr": [float(f"{x:.4g}") for x in ceiling(epsilon, delta, grid)],
+        },
+    }

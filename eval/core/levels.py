@@ -1,0 +1,87 @@
+"""The levels of a group: categories, or bands of a number, by which figures are told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.encoding import Codec
+from dpsynth.eval.core.features import Floats, numbers
+from dpsynth.eval.core.tables import View
+from dpsynth.schema import Column, in_units
+from dpsynth.tables import typed_series
+
+Ints = npt.NDArray[np.int64]
+
+BANDS = 5  # of equal width between the declared bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """How a column divides rows: made from the schema alone.
+
+    Attributes:
+        column: the group.
+        place: where its codes stand.
+        names: what each level is called: a declared label, or a band such as ``18 to 34``.
+        cuts: where bands end, in the unit of `features.numbers`; empty for categories.
+    """
+
+    column: Column
+    place: int
+    names: tuple[str, ...]
+    cuts: Floats
+
+    @classmethod
+    def of(cls, column: Column, codec: Codec) -> Levels:
+        """Take categories, or cut what lies between the declared bounds into equal bands.
+
+        Bands of whole numbers and times are named by their first and last value, of others by
+        where they begin and what they end before.
+        """
+        place = codec.names.index(column.name)
+        if column.is_categorical:
+            labels = tuple(str(column.labels.get(level, level)) for level in column.levels)
+            return cls(column, place, labels, np.zeros(0))
+        assert column.minimum is not None and column.maximum is not None  # or no codec
+        low, high = float(in_units(column.minimum)), float(in_units(column.maximum))
+        if column.type == "number":
+            edges = np.linspace(low, high, BANDS + 1)
+            shown = [f"{edge:.6g}" for edge in edges]
+            names = [f"{a} to under {b}" for a, b in pairwise(shown[:-1])]
+            return cls(column, place, (*names, f"{shown[-2]} to {shown[-1]}"), edges[1:-1])
+        shares = np.arange(BANDS + 1) / BANDS
+        edges = np.unique(low + np.ceil(shares * (high - low + 1)))
+        first, last = _shown(edges[:-1], column), _shown(edges[1:] - 1, column)
+        names = [a if a == b else f"{a} to {b}" for a, b in zip(first, last, strict=True)]
+        return cls(column, place, tuple(names), edges[1:-1])
+
+    @property
+    def title(self) -> str:
+        """The group's name for people."""
+        return self.column.title or self.column.name
+
+    def of_rows(self, view: View) -> Ints:
+        """Return the level of each row, -1 where the column is missing."""
+        if self.column.is_categorical:
+            codes = view.codes[:, self.place].astype(np.int64)
+            return np.where(codes < len(self.names), codes, -1)
+        values = numbers(view, self.column)
+        return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values, side="right"))
+
+
+def levels_of(codec: Codec, *roles: str) -> list[Levels]:
+    """Return the levels of every modelled column that has one of the roles."""
+    columns = [column for column in codec.schema.modelled if column.roles & set(roles)]
+    return [Levels.of(column, codec) for column in columns]
+
+
+def _shown(edges: Floats, column: Column) -> list[str]:
+    """Write whole numbers and days as people read them."""
+    if column.type in ("date", "datetime"):
+        cells = typed_series(edges, np.zeros(len(edges), dtype=bool), column)
+        return [str(cell.date()) for cell in cells]
+    return [f"{edge:.0f}" for edge in edges]

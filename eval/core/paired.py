@@ -1,0 +1,151 @@
+"""The tables of a comparison at equal sizes, cut into the same bins, dealt into groups of units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.eval.core.bins import Bins
+from dpsynth.eval.core.jackknife import Variants
+from dpsynth.eval.core.tables import Tables, View, groups
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+GROUPS = 20  # of units, for the jackknife
+DENSE = 30_000  # cells; a joint distribution of more is counted by the cells that occur
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One table of a comparison.
+
+    Attributes:
+        view: its rows.
+        bins: their bins ``[columns, rows]``.
+        seats: the group of each row ``[rows]``; zeros where there are no groups.
+        groups: how many there are; 0 for a table that only serves as a reference.
+    """
+
+    view: View
+    bins: npt.NDArray[np.uint16]
+    seats: Ints
+    groups: int
+
+    def counts(self, keys: Ints, cells: int) -> Ints:
+        """Count rows by cell: ``[variants, cells]``, of the table, and without each group."""
+        rows = np.bincount(self.seats * cells + keys, minlength=max(1, self.groups) * cells)
+        by_group = rows.reshape(-1, cells)
+        total = by_group.sum(axis=0, keepdims=True)
+        return np.concatenate([total, total - by_group]) if self.groups else total
+
+    def shares(self, hits: Bools, among: Bools | None = None) -> Floats:
+        """Return the share of rows that are hit ``[variants]``, among some rows; NaN of none."""
+        if among is None:
+            among = np.ones(len(self.seats), dtype=bool)
+        hit, present = self.sizes(np.flatnonzero(hits & among)), self.sizes(np.flatnonzero(among))
+        return np.where(present > 0, hit / np.maximum(present, 1), np.nan)
+
+    def sizes(self, rows: Ints | None = None) -> Ints:
+        """Count some rows, or all: ``[variants]``, in the table, and without each group."""
+        seats = self.seats if rows is None else self.seats[rows]
+        total = np.array([len(seats)])
+        if not self.groups:
+            return total
+        return np.concatenate([total, total - np.bincount(seats, minlength=self.groups)])
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """What is compared: each of three tables of ``n`` rows with all rows of the source.
+
+    Attributes:
+        tables: where they are from.
+        bins: the cuts.
+        source: all real rows.
+        synthetic: a sample.
+        holdout: a sample of other people's rows; None if there are none.
+        chance: a bootstrap of the source, by unit.
+    """
+
+    tables: Tables
+    bins: Bins
+    source: Side
+    synthetic: Side
+    holdout: Side | None
+    chance: Side
+
+    @classmethod
+    def of(cls, tables: Tables, rng: np.random.Generator) -> Sides:
+        """Sample, cut and deal."""
+        n = tables.size
+        bins = Bins.of(tables.source.codes, tables.codec)
+
+        def side(view: View, dealt: bool) -> Side:
+            count = min(GROUPS, len(np.unique(view.units))) if dealt else 0
+            count = count if count > 1 else 0
+            zeros = np.zeros(view.rows, dtype=np.int64)
+            seats = groups(view.units, count, rng) if count else zeros
+            return Side(view, bins.cut(view.codes), seats, count)
+
+        held = tables.holdout
+        return cls(
+            tables,
+            bins,
+            side(tables.source, True),
+            side(tables.synthetic.sample(n, rng), True),
+            None if held is None else side(held.sample(n, rng), False),
+            side(tables.source.bootstrap(n, rng), False),
+        )
+
+    @property
+    def n(self) -> int:
+        """Rows of the tables that are compared with the source."""
+        return self.synthetic.view.rows
+
+    @property
+    def every(self) -> tuple[Side, ...]:
+        """All of them, but for a holdout that is not there."""
+        sides = (self.source, self.synthetic, self.holdout, self.chance)
+        return tuple(side for side in sides if side is not None)
+
+    def each(self, statistic: Callable[[Side], Floats]) -> Variants:
+        """Compute a statistic of each table."""
+        return self._variants([statistic(side) for side in self.every])
+
+    def joint(self, columns: Sequence[int]) -> Variants:
+        """Return the shares of the cells that some columns span ``[variants, cells]``."""
+        sizes = [self.bins.sizes[j] for j in columns]
+        keys = [_keys(side, columns, sizes) for side in self.every]
+        return self.histograms(keys, math.prod(sizes))
+
+    def histograms(self, keys: Sequence[Ints], cells: int) -> Variants:
+        """Return the shares of cells ``0 .. cells - 1``, from the cell of each row of each table.
+
+        Of many cells, only those that occur are kept.
+        """
+        if cells > DENSE:
+            codes, found = pd.factorize(np.concatenate(keys))
+            ends = np.cumsum([len(part) for part in keys])
+            keys, cells = np.split(codes.astype(np.int64), ends[:-1]), len(found)
+        counts = [side.counts(part, cells) for side, part in zip(self.every, keys, strict=True)]
+        return self._variants([part / part.sum(axis=1, keepdims=True) for part in counts])
+
+    def _variants(self, found: Sequence[Floats]) -> Variants:
+        held = None if self.holdout is None else found[2]
+        return Variants(found[0], found[1], held, found[-1])
+
+
+def _keys(side: Side, columns: Sequence[int], sizes: Sequence[int]) -> Ints:
+    """Number the cell of each row."""
+    keys: Ints = side.bins[columns[0]].astype(np.int64)
+    for j, size in zip(columns[1:], sizes[1:], strict=True):
+        keys *= size
+        keys += side.bins[j]
+    return keys

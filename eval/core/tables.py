@@ -1,0 +1,171 @@
+"""The tables of an evaluation, all read in the same way: source, synthetic, holdout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.encoding import Codec
+from dpsynth.errors import InputError, TableError
+from dpsynth.schema import Schema
+from dpsynth.tables import Keys, Table, open_synthetic, open_table
+from dpsynth.tables.unit_keys import NO_KEY
+
+Codes = npt.NDArray[np.uint16]
+Ints = npt.NDArray[np.int64]
+Source = str | Path | pd.DataFrame
+
+OWN = 2**40  # rows without a key that are units of their own are numbered from here
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One table as the schema sees it.
+
+    Attributes:
+        frame: the modelled columns in their declared types, bounded, with a fresh index.
+        codes: the same cells as codes ``[rows, columns]``; see `dpsynth.encoding.codec.Codec`.
+        units: the number of the privacy unit of each row ``[rows]``.
+    """
+
+    frame: pd.DataFrame
+    codes: Codes
+    units: Ints
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return len(self.codes)
+
+    def take(self, rows: Ints) -> View:
+        """Return some rows, in the given order; one may be taken several times."""
+        frame = self.frame.iloc[rows].reset_index(drop=True)
+        return View(frame, self.codes[rows], self.units[rows])
+
+    def sample(self, rows: int, rng: np.random.Generator) -> View:
+        """Return so many rows drawn without replacement, or all of them where there are fewer."""
+        if rows >= self.rows:
+            return self
+        return self.take(np.sort(rng.choice(self.rows, size=rows, replace=False)))
+
+    def bootstrap(self, rows: int, rng: np.random.Generator) -> View:
+        """Return about so many rows of whole units drawn with replacement: a table by chance.
+
+        The last unit is cut, so that there are exactly ``rows`` rows; of no rows there are none.
+        """
+        if rows == 0 or self.rows == 0:
+            return self.take(np.zeros(0, dtype=np.int64))
+        order = np.argsort(self.units, kind="stable")
+        _, starts, counts = np.unique(self.units[order], return_index=True, return_counts=True)
+        picked: list[Ints] = []
+        have = 0
+        while have < rows:
+            units = rng.integers(len(starts), size=max(1, rows * len(starts) // self.rows))
+            of_draw = np.repeat(starts[units], counts[units])
+            ends = np.cumsum(counts[units])
+            within = np.arange(ends[-1]) - np.repeat(ends - counts[units], counts[units])
+            picked.append(order[of_draw + within])
+            have += len(picked[-1])
+        return self.take(np.concatenate(picked)[:rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What an evaluation compares.
+
+    Attributes:
+        schema: the public facts.
+        codec: the schema's codes.
+        source: the real rows that the generator learned from.
+        synthetic: the rows that are to be judged.
+        holdout: real rows of other people; None if there are none.
+        departures: how the synthetic table's cells break the schema, before they were bounded.
+    """
+
+    schema: Schema
+    codec: Codec
+    source: View
+    synthetic: View
+    holdout: View | None
+    departures: tuple[str, ...] = ()
+
+    @classmethod
+    def read(
+        cls, schema: Schema, source: Source, synthetic: Source, holdout: Source | None = None
+    ) -> Tables:
+        """Read files (CSV, Parquet) or DataFrames.
+
+        Source and holdout have the columns of the schema, the privacy unit's included; the
+        synthetic table may be any tool's, with the modelled columns. Cells outside the schema are
+        bounded as a fit bounds them.
+
+        Raises:
+            TableError: a table is damaged, empty, or lacks columns.
+            InputError: a unit of the holdout is in the source.
+        """
+        codec, keys = Codec(schema), Keys(schema)
+        real = _view(open_table(source, schema), codec, keys)
+        held = None
+        if holdout is not None:
+            held = _view(open_table(holdout, schema), codec, keys, 2 * OWN)
+            if schema.unit.column is not None and np.isin(held.units, real.units).any():
+                raise shared_people()
+        cells = pd.concat(open_synthetic(synthetic, schema).chunks(), ignore_index=True)
+        drawn = _view(open_synthetic(cells, schema), codec, None)
+        broken = tuple(str(problem) for problem in codec.conforms(cells))
+        return cls(schema, codec, real, drawn, held, broken)
+
+    @property
+    def size(self) -> int:
+        """Rows of the comparisons that need equal tables: the fewest of synthetic and holdout."""
+        rows = self.synthetic.rows
+        return rows if self.holdout is None else min(rows, self.holdout.rows)
+
+
+def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -> View:
+    """Read a table; without keys each row is a unit of its own.
+
+    A row without a key is its own unit, with a number from ``first_own``, where the schema says so;
+    else it is left out, as a fit leaves it out.
+    """
+    frames, codes, units = [], [], []
+    for chunk in table.chunks():
+        read, typed = codec.read(chunk)
+        codes.append(read)
+        frames.append(typed)
+        if keys is not None:
+            units.append(keys.units(chunk))
+    rows = sum(map(len, codes))
+    numbers = np.arange(rows) if keys is None else np.concatenate(units)
+    if codec.schema.unit.missing_key == "own":
+        keyless = np.flatnonzero(numbers == NO_KEY)
+        numbers[keyless] = first_own + np.arange(len(keyless))
+    kept = np.flatnonzero(numbers != NO_KEY)
+    if not len(kept):
+        raise TableError("no row has a key; correct the table or the schema's unit")
+    view = View(pd.concat(frames, ignore_index=True), np.concatenate(codes), numbers)
+    return view if len(kept) == rows else view.take(kept)
+
+
+def shared_people() -> InputError:
+    """Say that source and holdout are not of different people."""
+    return InputError(
+        "source and holdout share units: people in the holdout must not be in the source; split "
+        "the table by `dpsynth split`"
+    )
+
+
+def described(view: View) -> dict[str, int]:
+    """Say how large a table is."""
+    return {"rows": view.rows, "units": len(np.unique(view.units))}
+
+
+def groups(units: Ints, count: int, rng: np.random.Generator) -> Ints:
+    """Deal units at random into ``count`` groups of equal size; return each row's group."""
+    _, unit_of_row = np.unique(units, return_inverse=True)
+    seats = rng.permutation(int(unit_of_row.max()) + 1) % count
+    return np.asarray(seats[unit_of_row], dtype=np.int64)

@@ -1,0 +1,59 @@
+"""How dense a table is around a record: Gaussian kernels on the schema's scale.
+
+log of the mean of exp(-d^2 / (2 h^2)) over the table's rows, d the distance of
+`eval.distances.metric`. An attack compares two of them, of the synthetic table and of people whom
+the attacker knows (van Breugel et al., Membership Inference Attacks against Synthetic Data through
+Overfitting Detection, arXiv 2302.12580, equation 2): where the first is high without the second, a
+generator may have overfitted. Each has a width that suits its own table: known people are often
+fewer than synthetic rows, and with too narrow a kernel their density would be noise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.eval.distances.matrix_product import Product
+from dpsynth.eval.distances.metric import Metric, Points
+from dpsynth.eval.distances.nearest import nearest
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+WIDTH = 0.5  # of the kernel, in median distances of known people to the table
+LEAST = 1e-2  # width where most of them are copied; below, single precision would show
+
+
+def width_of(metric: Metric, known: Points, table: Points) -> float:
+    """Return the kernel's width h, from people who are neither members nor strangers."""
+    found = np.sqrt(nearest(metric, known, table).squared[:, 0])
+    return max(LEAST, WIDTH * float(np.median(found)))
+
+
+def width_among(metric: Metric, known: Points, units: Ints) -> float:
+    """Return the width for known people themselves: each one's distance is to another unit."""
+    found = np.sqrt(nearest(metric, known, known, 2, units).squared[:, 1])
+    return max(LEAST, WIDTH * float(np.median(found)))
+
+
+def log_density(metric: Metric, queries: Points, table: Points, width: float) -> Floats:
+    """Return the log of the kernel density of a table around each query, up to a constant.
+
+    Args:
+        metric: the distance.
+        queries: records to look around.
+        table: its rows.
+        width: h.
+    """
+    product = Product.of(metric, queries, table)
+    scale = np.float32(0.5 / width**2)
+    most = np.full(queries.rows, -np.inf)
+    total = np.zeros(queries.rows)
+    for rows, _, block in product.blocks():
+        np.multiply(np.maximum(block, 0.0, out=block), -scale, out=block)
+        here = np.maximum(most[rows], block.max(axis=1).astype(float))
+        block -= here[:, None].astype(np.float32)
+        np.exp(block, out=block)
+        total[rows] = total[rows] * np.exp(most[rows] - here) + block.sum(axis=1, dtype=float)
+        most[rows] = here
+    return np.asarray(most + np.log(total) - np.log(table.rows))

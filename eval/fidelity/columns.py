@@ -1,0 +1,165 @@
+"""Each column on its own: its distribution in every table, and their distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.eval.core import Figure, Measure, Part, Sides, Tables, View, numbers, plain
+from dpsynth.eval.fidelity.missingness import gaps
+from dpsynth.eval.fidelity.total_variation import half_l1
+from dpsynth.schema import Column, Lattice, unit_of
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MOST_BINS = 30
+TAIL = 0.001  # share of all values at each side that may share an outer bin
+OTHERS = "all others"
+TVD1 = (
+    "Mean over columns of the total variation distance between the two tables' distributions: half "
+    "the sum of absolute differences of shares, 0 if equal, 1 if nothing is in common. Wide "
+    "numeric columns are cut at the source's deciles; missing is a value."
+)
+OF_COLUMN = "Total variation distance of this column alone; missing is a value."
+
+
+def margins(sides: Sides) -> Part:
+    """Compare columns one by one; intervals by jackknife over units."""
+    tables = sides.tables
+    figures = [Figure.of(half_l1, sides.joint([j])) for j in range(len(tables.codec.names))]
+    kept = [figure for figure in figures if figure is not None]
+    assert len(kept) == len(figures)  # every table has rows
+    estimate = Figure.mean(kept).estimate(sides.n)
+    measures = [Measure("tvd1", "Distance of single columns", estimate, 0.0, TVD1)]
+    columns = []
+    for j, (column, figure) in enumerate(zip(tables.schema.modelled, kept, strict=True)):
+        own = figure.estimate(sides.n)
+        title = f"Distance of column {column.name}"
+        measures.append(Measure(f"tvd1:{column.name}", title, own, 0.0, OF_COLUMN))
+        columns.append({**distribution(tables, j), "tvd": own.to_dict()})
+    return Part(tuple(measures), {"columns": columns})
+
+
+def distribution(tables: Tables, place: int) -> dict[str, Any]:
+    """Return the shares of at most 30 bins of a modelled column, by table, in JSON types.
+
+    Shares are of the rows that have a value, None where none has one. A numeric column has bins of
+    equal width that reach over all but a thousandth of the values at each side, and an outer bin
+    for the others; of more than 30 categories, the 29 commonest of the source are shown.
+    """
+    column = tables.schema.modelled[place]
+    lattice = tables.codec.lattice(column.name)
+    views = {"source": tables.source, "synthetic": tables.synthetic, "holdout": tables.holdout}
+    missing = {k: None if v is None else gaps(v, tables, place) for k, v in views.items()}
+    cells = {
+        name: None if view is None or gap is None else _cells(view, column, lattice, place)[~gap]
+        for (name, view), gap in zip(views.items(), missing.values(), strict=True)
+    }
+    known = [part for part in cells.values() if part is not None]
+    if lattice is None:
+        assert cells["source"] is not None
+        order, labels = _categories(cells["source"], column)
+        binned = [None if part is None else order[part] for part in cells.values()]
+    else:
+        edges, labels = _spans(np.concatenate(known), lattice, column)
+        binned = [
+            None if part is None else np.searchsorted(edges, part, side="right")
+            for part in cells.values()
+        ]
+    shares = {
+        name: None if part is None else _shares(part, len(labels))
+        for name, part in zip(views, binned, strict=True)
+    }
+    return {
+        "name": column.name,
+        "title": column.title,
+        "type": column.type,
+        "unit": unit_of(column) or None,
+        "kind": "category" if lattice is None else "numeric",
+        "bins": labels,
+        **shares,
+        "missing": {k: None if gap is None else plain(gap.mean()) for k, gap in missing.items()},
+    }
+
+
+def _cells(view: View, column: Column, lattice: Lattice | None, place: int) -> Ints:
+    """Return categories by code, numbers by position on their lattice (of what is missing, 0)."""
+    if lattice is None:
+        return view.codes[:, place].astype(np.int64)
+    return lattice.positions(np.nan_to_num(numbers(view, column)))
+
+
+def _shares(bins: Ints, count: int) -> list[float] | None:
+    if not len(bins):
+        return None
+    shares: list[float] = plain(np.bincount(bins, minlength=count) / len(bins))
+    return shares
+
+
+def _categories(source: Ints, column: Column) -> tuple[Ints, list[str]]:
+    """Return the bin of each category, and the bins' labels: declared order, or the commonest."""
+    labels = [str(column.labels.get(level, level)) for level in column.levels]
+    count = len(labels)
+    if count <= MOST_BINS:
+        return np.arange(count), labels
+    kept = np.argsort(-np.bincount(source, minlength=count), kind="stable")[: MOST_BINS - 1]
+    order = np.full(count, MOST_BINS - 1)
+    order[kept] = np.arange(MOST_BINS - 1)
+    return order, [*(labels[k] for k in kept), OTHERS]
+
+
+def _spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, list[str]]:
+    """Cut positions into bins of a round width; return the inner edges and the bins' labels."""
+    if not len(positions):
+        return np.zeros(0, dtype=np.int64), [_text(lattice, column, 0, lattice.points - 1)]
+    ends = np.quantile(positions, (TAIL, 1 - TAIL), method="inverted_cdf")
+    low, high = (int(end) for end in ends)
+    first, last = int(positions.min()), int(positions.max())
+    width, start = _width(low, high, lattice, MOST_BINS - int(first < low) - int(last > high))
+    starts = list(range(start, high + 1, width))
+    end = starts[-1] + width
+    below, above = first < start, last >= end
+    cuts = [*starts[0 if below else 1 :], *([end] if above else [])]
+    begins = [*([0] if below else []), *starts, *([end] if above else [])]
+    lasts = [*(cut - 1 for cut in cuts), min(end, lattice.points) - 1]
+    labels = [
+        _text(lattice, column, max(begin, 0), final)
+        for begin, final in zip(begins, lasts, strict=True)
+    ]
+    if below:
+        labels[0] = f"up to {_point(lattice, column, cuts[0] - 1)}"
+    if above:
+        labels[-1] = f"from {_point(lattice, column, end)}"
+    return np.array(cuts, dtype=np.int64), labels
+
+
+def _width(low: int, high: int, lattice: Lattice, most: int) -> tuple[int, int]:
+    """Return the least round width, in positions, of at most so many bins, and where they start."""
+    scale = 1
+    while True:
+        for factor in (1, 2, 5):
+            width = factor * scale
+            ticks = width * lattice.stride
+            start = (lattice.first + low * lattice.stride) // ticks * ticks
+            place = -(-(start - lattice.first) // lattice.stride)
+            if (high - place) // width + 1 <= most:
+                return width, place
+        scale *= 10
+
+
+def _text(lattice: Lattice, column: Column, first: int, last: int) -> str:
+    """Name the lattice points from one position to another."""
+    ends = [_point(lattice, column, position) for position in sorted({first, last})]
+    return " to ".join(ends)
+
+
+def _point(lattice: Lattice, column: Column, position: int) -> str:
+    tick = lattice.first + position * lattice.stride
+    if column.type == "date":
+        return str(np.datetime64(tick, "D"))
+    if column.type == "datetime":
+        return str(np.datetime64(tick, "s")).replace("T", " ")
+    return f"{tick / 10**lattice.decimals:.{lattice.decimals}f}"

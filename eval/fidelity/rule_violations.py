@@ -1,0 +1,73 @@
+"""Impossible records: rows that break a rule that the schema declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.eval.core import Estimate, Measure, Part, Rate, Tables, View, plain
+from dpsynth.eval.core.estimate import LEVEL
+from dpsynth.eval.fidelity.rule_formatting import broken
+from dpsynth.schema import Rule
+
+Bools = npt.NDArray[np.bool_]
+
+MEANING = (
+    "Share of rows that break at least one rule of the schema: impossible records. The reference "
+    "shows how many real rows do."
+)
+
+
+def rules(tables: Tables, rng: np.random.Generator) -> Part:
+    """Count broken rules in all rows of each table.
+
+    A row whose missing values leave a rule undecided does not break it. The interval is the exact
+    one of Clopper and Pearson for rows of the synthetic table; `chance` is the share of a bootstrap
+    of the source's rows. Each entry of the details has the rule's ``text`` (also as ``rule``), in
+    ``plain`` words what is true of a row that breaks it, and the share of such rows by table.
+    """
+    declared = tables.schema.rules
+    if not declared:
+        return Part((), {"rules": []}, ("the schema declares no rules",))
+    details = [_detail(rule, tables) for rule in declared]
+    drawn = breaks(tables.synthetic, declared)
+    hits, rows = int(drawn.sum()), len(drawn)
+    low, high = Rate(hits, rows).bounds((1 - LEVEL) / 2)
+    real = breaks(tables.source, declared)
+    estimate = Estimate(
+        hits / rows,
+        low,
+        high,
+        rows,
+        reference=None if tables.holdout is None else _share(tables.holdout, declared),
+        chance=float(rng.choice(real, size=min(rows, len(real))).mean()),
+    )
+    measure = Measure("rules", "Impossible records", estimate, 0.0, MEANING)
+    return Part((measure,), {"rules": details})
+
+
+def breaks(view: View, declared: tuple[Rule, ...]) -> Bools:
+    """Tell which rows break at least one of the rules."""
+    found = np.zeros(view.rows, dtype=bool)
+    for rule in declared:
+        found |= ~rule.holds(view.frame)
+    return found
+
+
+def _share(view: View, declared: tuple[Rule, ...]) -> float:
+    return float(breaks(view, declared).mean())
+
+
+def _detail(rule: Rule, tables: Tables) -> dict[str, Any]:
+    held = tables.holdout
+    return {
+        "rule": rule.text,
+        "text": rule.text,
+        "plain": broken(rule, tables.schema),
+        "source": plain(_share(tables.source, (rule,))),
+        "synthetic": plain(_share(tables.synthetic, (rule,))),
+        "holdout": None if held is None else plain(_share(held, (rule,))),
+        "n": tables.synthetic.rows,
+    }

@@ -1,0 +1,175 @@
+"""Is the synthetic table like the source: all of it put together, and sdmetrics' own reports.
+
+A number computed from real rows is internal: it never enters a run or a bundle.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsynth.eval.core import (
+    Estimate,
+    Measure,
+    Part,
+    Sides,
+    Tables,
+    View,
+    coarse,
+    decile_edges,
+    numbers,
+    plain,
+)
+from dpsynth.eval.fidelity.classifier_test import c2st
+from dpsynth.eval.fidelity.columns import margins
+from dpsynth.eval.fidelity.correlation import correlation
+from dpsynth.eval.fidelity.counting_queries import queries
+from dpsynth.eval.fidelity.embedding import embedding
+from dpsynth.eval.fidelity.heaping import heaping
+from dpsynth.eval.fidelity.joints import joints
+from dpsynth.eval.fidelity.missingness import gaps, missingness
+from dpsynth.eval.fidelity.tails import tails
+from dpsynth.eval.fidelity.total_variation import mean_tvd, tvd
+
+__all__ = ["coarse", "decile_edges", "fidelity", "mean_tvd", "sdmetrics_reports", "tvd"]
+
+SDMETRICS_ROWS = 10_000
+TITLES = {
+    "quality": "sdmetrics: quality report",
+    "shapes": "sdmetrics: column shapes",
+    "pairs": "sdmetrics: column pair trends",
+    "diagnostic": "sdmetrics: diagnostic report",
+}
+MEANINGS = {
+    "quality": (
+        "Overall score of sdmetrics' quality report, the mean of column shapes and pair trends; 1 "
+        "is best. Read it with care: a table with broken correlations can score above real data, "
+        "because half of the score looks at single columns only and weak relations count little. "
+        "Hold it against the holdout's score, and against the distances of pairs."
+    ),
+    "shapes": (
+        "sdmetrics' similarity of single columns, 1 minus the Kolmogorov-Smirnov or total "
+        "variation distance; missing cells are left out."
+    ),
+    "pairs": (
+        "sdmetrics' similarity of pairs of columns: correlations and contingency tables. It looks "
+        "at the relations that stand out in the source, where it has thresholds for that."
+    ),
+    "diagnostic": (
+        "Overall score of sdmetrics' diagnostic report: values within the source's ranges and "
+        "categories, and the same columns. Anything below 1 means values that the source has not; "
+        "it says nothing about likeness."
+    ),
+}
+
+
+def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True) -> Part:
+    """Compare distributions, relations, gaps, habits and rows of a synthetic table and the source.
+
+    Args:
+        tables: what is compared.
+        rng: of samples, groups and folds.
+        sdmetrics: whether that library's reports are made, too.
+
+    Returns:
+        Measures, the details of the part "fidelity" of evaluation.json, and notes. Intervals are
+        by delete-a-group jackknife over units, that of c2st is DeLong's; sdmetrics has none.
+    """
+    sides = Sides.of(tables, rng)
+    parts = [
+        margins(sides),
+        joints(sides),
+        correlation(sides, rng),
+        missingness(sides),
+        heaping(sides),
+        tails(sides),
+        queries(sides),
+    ]
+    del sides
+    parts += [c2st(tables, rng), embedding(tables, rng)]
+    if sdmetrics:
+        parts.append(sdmetrics_reports(tables, rng))
+    details: dict[str, Any] = {}
+    for part in parts:
+        for name, found in part.details.items():
+            together = isinstance(found, dict) and name in details  # pairs come from two parts
+            details[name] = {**details[name], **found} if together else found
+    measures = tuple(measure for part in parts for measure in part.measures)
+    return Part(measures, details, tuple(note for part in parts for note in part.notes))
+
+
+def sdmetrics_reports(tables: Tables, rng: np.random.Generator) -> Part:
+    """Make sdmetrics' quality and diagnostic reports on at most 10 000 rows of each table.
+
+    Categories are given as codes, numbers and times as numbers. There is no interval: the library
+    has none. Chance, a bootstrap of the source, is computed where there is no holdout.
+    """
+    rows = min(SDMETRICS_ROWS, tables.size, tables.source.rows)
+    real = _frame(tables.source.sample(rows, rng), tables)
+    drawn = _scores(real, _frame(tables.synthetic.sample(rows, rng), tables), tables)
+    held: dict[str, float] = {}
+    chance: dict[str, float] = {}
+    if tables.holdout is not None:
+        held = _scores(real, _frame(tables.holdout.sample(rows, rng), tables), tables)
+    else:
+        chance = _scores(real, _frame(tables.source.bootstrap(rows, rng), tables), tables)
+    details: dict[str, Any] = {"rows": rows, **{name: plain(drawn.get(name)) for name in TITLES}}
+    details["holdout"] = {name: plain(held.get(name)) for name in TITLES} if held else None
+    measures = tuple(
+        Measure(
+            f"sdmetrics_{name}",
+            title,
+            Estimate(drawn[name], None, None, rows, held.get(name), chance.get(name)),
+            1.0,
+            MEANINGS[name],
+        )
+        for name, title in TITLES.items()
+        if name in drawn
+    )
+    left = [name for name in TITLES if name not in drawn]
+    notes = [f"sdmetrics: {rows} rows of each table"]
+    notes += [f"sdmetrics gave no score for: {', '.join(left)}"] if left else []
+    return Part(measures, {"sdmetrics": details}, tuple(notes))
+
+
+def _scores(real: pd.DataFrame, drawn: pd.DataFrame, tables: Tables) -> dict[str, float]:
+    """Return the library's scores; those that it cannot compute are left out."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        from sdmetrics.reports.single_table import DiagnosticReport, QualityReport
+
+        columns = {
+            column.name: {"sdtype": "categorical" if column.is_categorical else "numerical"}
+            for column in tables.schema.modelled
+        }
+        quality, diagnostic = QualityReport(), DiagnosticReport()
+        quality.generate(real, drawn, {"columns": columns}, verbose=False)
+        diagnostic.generate(real, drawn, {"columns": columns}, verbose=False)
+        of_property = dict(quality.get_properties().itertuples(index=False, name=None))
+        scores = {
+            "quality": quality.get_score(),
+            "shapes": of_property.get("Column Shapes"),
+            "pairs": of_property.get("Column Pair Trends"),
+            "diagnostic": diagnostic.get_score(),
+        }
+    return {
+        name: float(score)
+        for name, score in scores.items()
+        if score is not None and math.isfinite(score)
+    }
+
+
+def _frame(view: View, tables: Tables) -> pd.DataFrame:
+    """Return a table for the library, as floats; NaN is missing."""
+    columns: dict[str, Any] = {}
+    for place, column in enumerate(tables.schema.modelled):
+        if column.is_categorical:
+            codes = view.codes[:, place].astype(float)
+            columns[column.name] = np.where(gaps(view, tables, place), np.nan, codes)
+        else:
+            columns[column.name] = numbers(view, column)
+    return pd.DataFrame(columns)

@@ -1,0 +1,25 @@
+"""The internal report: key figures, charts and sections, as one page.
+
+- `attack_charts`: pictures of an audit as specs: curves of attackers, leaks on one axis,
+  distances, rates
+- `audit_formatting`: rates, findings, and what an attack could have seen
+- `blocks`: what a section of a report is made of: sentences, tables and pictures, in reading
+  order
+- `comparison`: several evaluations side by side: what is best in each row, and where that cannot
+  be told
+- `fidelity_charts`: pictures of fidelity as specs of plotly: plain data, drawn by the page when
+  it comes into view
+- `formatting`: figures of an evaluation in words: how many digits, which references, which signs
+- `key_figures`: the first look at an evaluation: which measures lead, and what the internal gates
+  say
+- `page`: the internal report of an evaluation and its audit, and several evaluations side by side
+- `sections/`: the sections of the internal report, one in each file
+- `sparklines`: small pictures within a line of text or a table: marks on a scale, drawn without a
+  script
+- `utility_charts`: pictures of what models and analysts find, and of several tables side by side,
+  as specs
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

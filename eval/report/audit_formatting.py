@@ -1,0 +1,201 @@
+"""Words and tables of an audit: rates, findings, and what an attack could have seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from markupsafe import Markup
+
+from dpsynth._util.formatting import at_most
+from dpsynth.eval.report import formatting
+from dpsynth.eval.report.blocks import Table
+from dpsynth.eval.report.formatting import counted, percent
+
+Details = Mapping[str, Any]
+
+FAMILIES = {
+    "memorization": "Copies and near copies",
+    "membership": "Membership",
+    "attribute": "Attribute inference",
+    "linkability": "Linkability",
+    "singling_out": "Singling out",
+    "training": "Canaries",
+    "shadows": "Shadow models",
+}
+
+
+class Lines(Table):
+    """A table whose lines become paragraphs on a narrow screen, each cell under its name."""
+
+
+def sentence(text: object, *, capital: bool = True) -> str:
+    """Make a finding's words a sentence of their own; without ``capital`` a name may begin it.
+
+    >>> sentence("nothing was found"), sentence("hiv was guessed", capital=False)
+    ('Nothing was found.', 'hiv was guessed.')
+    """
+    whole = formatting.shown(text).strip()
+    if not whole:
+        return ""
+    first = whole[0].upper() if capital else whole[0]
+    return first + whole[1:] + ("" if whole[-1] in ".!?" else ".")
+
+
+def rate(one: Details | None, note: str = "") -> Markup | str:
+    """Write a rate with its interval of 95 %, and below it the counts."""
+    if one is None:
+        return "–"
+    counts = f"{one['hits']:,} of {one['runs']:,}{note}"
+    return Markup('<span class="whole">{}</span> <span class="references">{}</span>').format(
+        share(one), counts
+    )
+
+
+def share(one: Details) -> str:
+    """Write a rate with its interval.
+
+    >>> share({"value": 0.012, "low": 0.006, "high": 0.021})
+    '1.2 % (0.60–2.1 %)'
+    """
+    low = percent(one["low"]).removesuffix(" %")
+    return f"{percent(one['value'])} ({low}–{percent(one['high'])})"
+
+
+def excess(one: Details | None) -> str:
+    """Write a success beyond control, in hundredths, with its interval.
+
+    >>> excess({"value": 0.003, "low": -0.002, "high": 0.008})
+    '0.30 % (−0.20 % to 0.80 %)'
+    """
+    if one is None or one.get("value") is None:
+        return "–"
+    if one.get("low") is None or one.get("high") is None:
+        return _signed(one["value"])
+    return f"{_signed(one['value'])} ({_signed(one['low'])} to {_signed(one['high'])})"
+
+
+def _signed(number: float) -> str:
+    if number < -1:
+        return "below −100 %"
+    return f"−{percent(-number)}" if number < 0 else percent(number)
+
+
+def level(share: float) -> str:
+    """Write a share that was set beforehand, without digits that say nothing.
+
+    >>> level(0.001), level(0.05)
+    ('0.1 %', '5 %')
+    """
+    return f"{100 * share:.6g} %"
+
+
+def auc(one: Details | None) -> str:
+    """Write an area under the curve with its interval."""
+    return formatting.estimate(one, 3)
+
+
+def epsilon(value: float | None) -> str:
+    """Write an epsilon with at most two digits after the point, none that says nothing.
+
+    >>> epsilon(0.4249), epsilon(3.0), epsilon(12.34), epsilon(0.0), epsilon(None)
+    ('0.42', '3', '12.34', '0', '–')
+    """
+    if value is None:
+        return "–"
+    text = f"{value:,.2f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def at_least(value: float) -> str:
+    """Write a lower bound of epsilon, never rounded upwards.
+
+    >>> at_least(0.4279), at_least(3.0), at_least(0.004)
+    ('0.42', '3', '0')
+    """
+    return epsilon(math.floor(100 * Fraction(repr(float(value)))) / 100)
+
+
+def findings(audit: Details, family: str) -> list[Details]:
+    """Return the findings of one kind of attack."""
+    return [
+        one for one in audit.get("findings") or [] if str(one["key"]).partition(":")[0] == family
+    ]
+
+
+def found(audit: Details, key: str) -> bool:
+    """Whether the finding of a key says that the attack succeeded."""
+    return any(one["key"] == key and one["found"] for one in audit.get("findings") or [])
+
+
+def outcome(audit: Details, family: str) -> str:
+    """Say in a line how one kind of attack fared."""
+    them = findings(audit, family)
+    if not them:
+        return "no test could be made"
+    if hits := [one["title"] for one in them if one["found"]]:
+        return f"succeeded: {joined(hits, 3)}"
+    return f"{counted(len(them), 'test')}, none of which succeeded"
+
+
+def named(audit: Details, key: str) -> str:
+    """Name the attack of a key: of a finding, or of a kind of attack."""
+    for one in audit.get("findings") or []:
+        if one["key"] == key:
+            return str(one["title"])
+    family, _, rest = str(key).partition(":")
+    name = FAMILIES.get(family, family)
+    return f"{name}: {rest}" if rest else name
+
+
+def seen(audit: Details) -> list[str]:
+    """Say what an audit could have seen: the least leak in each unit, and who would have."""
+    said = []
+    for unit, words in _LEAKS.items():
+        powers = [one for one in audit.get("powers") or [] if one["unit"] == unit]
+        if them := [one for one in powers if one.get("least") is not None]:
+            best = min(them, key=lambda one: float(one["least"]))
+            said.append(f"{words.format(_least(unit, best))} (by: {named(audit, best['key'])}).")
+    return said
+
+
+def blind(audit: Details) -> list[str]:
+    """Name the attacks of which it is not known that they would have seen any leak."""
+    able = {one["key"] for one in audit.get("powers") or [] if one.get("least") is not None}
+    return [str(one["title"]) for one in audit.get("findings") or [] if one["key"] not in able]
+
+
+_LEAKS = {
+    "epsilon": "A training that leaks epsilon {} or more",
+    "auc": "People in the data told from other people with an AUC of {} or more, where 0.5 is "
+    "guessing and 1 is never wrong",
+    "share": "An attack that succeeds for {} or more of the people in the data beyond what it does "
+    "for other people",
+}
+
+
+def _least(unit: str, power: Details) -> str:
+    least = float(power["least"])
+    if unit == "share":
+        return percent(least)
+    return at_most(least) if unit == "epsilon" else f"{math.ceil(1000 * least - 1e-9) / 1000:.3f}"
+
+
+def joined(names: Sequence[object], most: int) -> str:
+    """Join names that may hold commas.
+
+    >>> joined(["rows, equal", "people", "links"], 2)
+    'rows, equal; people; and 1 more'
+    """
+    them = [formatting.shown(name) for name in names]
+    rest = [f"and {len(them) - most} more"] if len(them) > most else []
+    return "; ".join([*them[:most], *rest])
+
+
+def below(first: str, second: str) -> Markup:
+    """Set a quieter line below a cell's text."""
+    return Markup('<bdi>{}</bdi> <span class="references"><bdi>{}</bdi></span>').format(
+        formatting.shown(first), formatting.shown(second)
+    )

@@ -1,0 +1,142 @@
+"""Figures of an evaluation in words: how many digits, which references, which signs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dpsynth._util import formatting
+
+# What `reference` is of a measure whose key begins so; of all others it is the holdout.
+_TRAINED = ("tstr", "calibration", "subgroup_worst_tstr")
+SOURCE, SYNTHETIC, HOLDOUT = "source", "synthetic", "holdout"
+
+
+def shown(text: object) -> str:
+    """Name each invisible character, and make one line of several.
+
+    >>> shown("age" + chr(0x202E) + " at" + chr(10) + "entry")
+    'age[U+202E] at entry'
+    """
+    return formatting.shown(str(text))
+
+
+def cut(text: object, most: int = 22) -> str:
+    """Shorten a text for an axis; its end stays, as numbered names differ there.
+
+    >>> cut("answer_to_question_17", 14)
+    'answer_to…n_17'
+    """
+    whole = shown(text)
+    tail = most // 3
+    return whole if len(whole) <= most else whole[: most - tail - 1] + "…" + whole[-tail:]
+
+
+def decimals(numbers: Iterable[float | None]) -> int:
+    """Decimals for figures that are read together: two digits of the largest, at least three.
+
+    >>> decimals([0.021, 0.018]), decimals([0.0041]), decimals([12.5]), decimals([5120.0])
+    (3, 4, 1, 0)
+    """
+    top = max((abs(one) for one in numbers if one is not None), default=0.0)
+    if top >= 10:
+        return max(0, 2 - int(math.log10(top)))
+    return 3 if top == 0 else min(6, max(3, 1 - math.floor(math.log10(top))))
+
+
+def figure(number: float | None, places: int | None = None) -> str:
+    """Write a number; a dash where there is none.
+
+    >>> figure(0.02134), figure(48210), figure(None), figure(-0.5, 2)
+    ('0.021', '48,210', '–', '−0.50')
+    """
+    if number is None:
+        return "–"
+    if isinstance(number, int):
+        return f"{number:,}".replace("-", "−")
+    places = decimals([number]) if places is None else places
+    text = f"{number:,.{places}f}"
+    if float(text.replace(",", "")) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", "−")
+
+
+def percent(share: float | None) -> str:
+    """Write a share as a percentage; what is tiny and not nothing says so.
+
+    >>> percent(0.1234), percent(0.0021), percent(0.0), percent(0.00001), percent(None)
+    ('12.3 %', '0.21 %', '0 %', '<0.01 %', '–')
+    """
+    if share is None:
+        return "–"
+    if 0 < share < 0.00005:
+        return "<0.01 %"
+    return "0 %" if share == 0 else f"{100 * share:.{1 if share >= 0.00995 else 2}f} %"
+
+
+def estimate(one: Mapping[str, Any] | None, places: int | None = None) -> str:
+    """Write an estimate with its interval.
+
+    >>> estimate({"value": 0.021, "low": 0.018, "high": 0.024})
+    '0.021 (0.018–0.024)'
+    """
+    if one is None or one.get("value") is None:
+        return "–"
+    value, low, high = one["value"], one.get("low"), one.get("high")
+    places = decimals([value, low, high]) if places is None else places
+    if low is None or high is None:
+        return figure(float(value), places)
+    dash = " to " if low < 0 else "–"
+    ends = figure(float(low), places) + dash + figure(float(high), places)
+    return f"{figure(float(value), places)} ({ends})"
+
+
+def measure(key: str, one: Mapping[str, Any]) -> tuple[str, str]:
+    """Write a measure: the figure with its interval, and its references in brackets.
+
+    >>> measure("tvd2", {"value": 0.021, "low": None, "high": None, "reference": 0.015,
+    ...                  "chance": 0.013})
+    ('0.021', '[holdout 0.015, by chance 0.013]')
+    """
+    reference, chance = one.get("reference"), one.get("chance")
+    places = decimals([one.get("value"), one.get("low"), one.get("high"), reference, chance])
+    held = []
+    if reference is not None:
+        held.append(f"{reference_name(key)} {figure(float(reference), places)}")
+    if chance is not None:
+        held.append(f"by chance {figure(float(chance), places)}")
+    if not held:
+        held.append(f"best {figure(float(one['best']))}" if "best" in one else "no reference")
+    return estimate(one, places), f"[{', '.join(held)}]"
+
+
+def reference_name(key: str) -> str:
+    """Name what the reference of a measure is."""
+    return "trained on source" if key.startswith(_TRAINED) else HOLDOUT
+
+
+def family(key: str) -> str:
+    """Give the key of a measure without the column or target that it is of."""
+    return key.partition(":")[0]
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    >>> counted(1, "row"), counted(2400, "row")
+    ('1 row', '2,400 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Iterable[object], most: int = 3) -> str:
+    """List some names, and say how many more there are.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    them = [shown(name) for name in names]
+    if len(them) <= most:
+        return ", ".join(them)
+    return f"{', '.join(them[:most])} and {len(them) - most} more"

@@ -1,0 +1,168 @@
+"""The first look at an evaluation: which measures lead, and what the internal gates say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from dpsynth.eval.report import formatting, sparklines
+
+# Families of measures in the order of reading; those in the first look come first.
+LEADING = {
+    "Fidelity": (
+        "tvd1",
+        "tvd2",
+        "tvd3",
+        "correlation",
+        "information",
+        "missing",
+        "queries",
+        "c2st",
+    ),
+    "Usefulness": ("tstr", "tstr_linear", "odds", "importance", "group_means", "survival"),
+    "Subgroups and rules": ("subgroup_worst_tvd2", "subgroup_worst_tstr", "rules", "copies"),
+}
+_REST = {
+    "Fidelity": (
+        "patterns",
+        "heaping",
+        "tails",
+        "queries_worst",
+        "sdmetrics_quality",
+        "sdmetrics_shapes",
+        "sdmetrics_pairs",
+        "sdmetrics_diagnostic",
+    ),
+    "Usefulness": ("tstr_gap", "tstr_linear_gap", "calibration", "cox"),
+}
+_SAME = 0.1  # a distance that differs less from the holdout's is called the same
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A measure as the page shows it.
+
+    Attributes:
+        key: by which scripts know it.
+        title: a few words.
+        value: the figure with its interval.
+        references: what it is held against, in brackets.
+        verdict: how far it is from best, beside the holdout; empty where that says nothing.
+        strip: the same as a small picture.
+        n: rows or units that it was computed from.
+        meaning: one plain sentence.
+    """
+
+    key: str
+    title: str
+    value: str
+    references: str
+    verdict: str
+    strip: Markup
+    n: int | None
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one internal gate says: a word, a sign, a figure and its limit."""
+
+    word: str
+    sign: str
+    title: str
+    figures: str
+    reason: str
+
+
+def show(key: str, one: Mapping[str, Any]) -> Shown:
+    """Prepare a measure for the page."""
+    value, references = formatting.measure(key, one)
+    parts = (value, references, _verdict(key, one), sparklines.score(one))
+    return Shown(key, one["title"], *parts, one.get("n"), one.get("meaning", ""))
+
+
+def leading(measures: Mapping[str, Any]) -> list[tuple[str, list[Shown]]]:
+    """Return the measures of the first look, in groups; a group without any is left out."""
+    groups = [(title, _of(measures, families)) for title, families in LEADING.items()]
+    return [(title, them) for title, them in groups if them]
+
+
+def every(measures: Mapping[str, Any]) -> list[tuple[str, list[Shown]]]:
+    """Return all measures in groups: those of the page's order first, single columns last."""
+    groups, seen = [], set()
+    for title, families in LEADING.items():
+        them = _of(measures, families + _REST.get(title, ()))
+        groups.append((title, them))
+        seen |= {one.key for one in them}
+    columns = [show(key, one) for key, one in measures.items() if key.startswith("tvd1:")]
+    seen |= {one.key for one in columns}
+    other = [show(key, one) for key, one in measures.items() if key not in seen]
+    groups += [("Others", other), ("Column by column", columns)]
+    return [(title, them) for title, them in groups if them]
+
+
+def _of(measures: Mapping[str, Any], families: tuple[str, ...]) -> list[Shown]:
+    return [
+        show(key, one)
+        for name in families
+        for key, one in measures.items()
+        if key == name or (name != "tvd1" and key.startswith(f"{name}:"))
+    ]
+
+
+def _verdict(key: str, one: Mapping[str, Any]) -> str:
+    """Say how the distance from best compares with the holdout's."""
+    reference = one.get("reference")
+    if reference is None or formatting.reference_name(key) != formatting.HOLDOUT:
+        return ""
+    best = float(one["best"])
+    away, held = abs(one["value"] - best), abs(reference - best)
+    if away <= held * (1 + _SAME):
+        return "as near as a holdout"
+    low, high = one.get("low"), one.get("high")
+    if low is not None and high is not None and low <= reference <= high:
+        return "no clear difference"
+    if held <= 0.01 * away:
+        return ""
+    return f"{away / held:.{1 if away < 10 * held else 0}f} times as far"
+
+
+def verdicts(gates: list[Mapping[str, Any]]) -> list[Verdict]:
+    """Return what the internal gates say: those that failed first, then those not judged."""
+    order = sorted(gates, key=lambda gate: {False: 0, None: 1, True: 2}[gate["passed"]])
+    return [_gate(gate) for gate in order]
+
+
+def _gate(gate: Mapping[str, Any]) -> Verdict:
+    word, sign = {True: ("passed", "✓"), False: ("failed", "✗"), None: ("not judged", "?")}[
+        gate["passed"]
+    ]
+    value, limit = gate.get("value"), gate.get("limit")
+    places = formatting.decimals(x for x in (value, limit) if isinstance(x, int | float))
+    words = limit if isinstance(limit, str) else f"limit {_number(limit, places)}"
+    figures = f"{_number(value, places)}; {words}"
+    return Verdict(word, sign, gate["title"], figures, gate.get("reason") or "")
+
+
+def _number(value: Any, places: int) -> str:
+    if value is None:
+        return "no figure"
+    return formatting.figure(float(value), places)
+
+
+def summary(gates: list[Mapping[str, Any]]) -> str:
+    """Say in one sentence what the gates say together."""
+    judged = [gate for gate in gates if gate["passed"] is not None]
+    failed = [gate["title"] for gate in judged if not gate["passed"]]
+    open_ = len(gates) - len(judged)
+    left = f" {open_} could not be judged." if open_ else ""
+    if not judged:
+        return "No internal gate was judged." + (left if gates else "")
+    if not failed:
+        number = "The internal gate" if len(judged) == 1 else f"All {len(judged)} internal gates"
+        return f"{number} passed.{left}"
+    named = formatting.listed(failed, 4)
+    return f"{len(failed)} of {len(judged)} internal gates failed: {named}.{left}"

@@ -1,0 +1,294 @@
+"""The internal report of an evaluation and its audit, and several evaluations side by side.
+
+Each is one file. Both pages hold statistics of real patients and say so on every screen and every
+sheet. They ask no network for anything: styles, scripts and figures are in the file, and a policy
+in it forbids the browser to fetch. Every text of a document is escaped, wherever it comes from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from markupsafe import Markup
+
+from dpsynth.eval.report import comparison, key_figures
+from dpsynth.eval.report.blocks import Section
+from dpsynth.eval.report.formatting import counted, listed, shown
+from dpsynth.eval.report.sections import audit as sections_audit
+from dpsynth.eval.report.sections import audit_settings, rows, utility
+from dpsynth.eval.report.sections import fidelity as sections_fidelity
+from dpsynth.eval.report.sections.subgroups import subgroups
+
+Document = Mapping[str, Any]
+FORMAT, VERSION = "dpsynth-evaluation", 1
+
+
+def internal_page(document: Document | None, audit: Document | None = None) -> str:
+    """Return the page of an evaluation, of an evaluation with its audit, or of an audit, as HTML.
+
+    Args:
+        document: an evaluation as `evaluation.json` holds it; None if there was none.
+        audit: an audit as `audit.json` holds it; None if there was none.
+
+    Raises:
+        ValueError: there is neither, or one is no such document, or one of a later version.
+    """
+    if document is not None:
+        _check(document)
+    if audit is not None:
+        sections_audit.check(audit)
+    either = document if document is not None else audit
+    if either is None:
+        raise ValueError("a page needs an evaluation or an audit")
+    judged = _evaluation(document)
+    attacked = _audit(document, audit)
+    notes = [*judged["notes"], *attacked["notes"]]
+    facts = _facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
+    last = [("notes", "Notes")] * bool(notes)
+    return _render(
+        "internal.html",
+        **{**judged, **attacked, "notes": notes, "facts": facts},
+        title=_title(either),
+        kind=_kind(document, audit),
+        version=either.get("dpsynth") or "",
+        list=[("Attacks", attacked["attacks"]), ("Quality", judged["quality"] + last)]
+        if document is not None and audit is not None
+        else [("", attacked["attacks"] + judged["quality"] + last)],
+    )
+
+
+def _kind(document: Document | None, audit: Document | None) -> str:
+    if audit is None:
+        return "Evaluation of a synthetic table"
+    of = "a training" if audit.get("tables") is None else "a synthetic table"
+    return f"Audit of {of}" if document is None else "Evaluation and audit of a synthetic table"
+
+
+def _evaluation(document: Document | None) -> dict[str, Any]:
+    """Return what the template shows of an evaluation."""
+    if document is None:
+        return {"evaluated": False, "sections": [], "every": [], "notes": [], "quality": []}
+    measures = document.get("measures") or {}
+    gates = list(document.get("gates") or [])
+    made = sections(document)
+    groups = key_figures.every(measures)
+    places = [("overview", "Overview"), *((one.id, one.title) for one in made)]
+    return {
+        "evaluated": True,
+        "summary": key_figures.summary(gates),
+        "failed": any(gate["passed"] is False for gate in gates),
+        "verdicts": key_figures.verdicts(gates),
+        "leading": key_figures.leading(measures),
+        "sections": made,
+        "every": groups,
+        "counts": counted(len(measures), "measure"),
+        "notes": [str(note) for note in document.get("notes") or []] + _absent(document, made),
+        "quality": places + [("measures", "All measures")] * bool(groups),
+    }
+
+
+def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
+    """Return what the template shows of an audit."""
+    if audit is None:
+        return {"audit": None, "notes": [], "attacks": [], "facts": []}
+    made = sections_audit.sections(audit)
+    every = audit_settings.measures(audit)
+    places = [("audit", "Attacks at a glance"), *((one.id, one.title) for one in made)]
+    return {
+        "audit": sections_audit.top(audit),
+        "audit_warning": "" if document is None else sections_audit.other_table(audit, document),
+        "facts": [] if document is None else [("Seed of the audit", _number(audit["seed"]), False)],
+        "audit_sections": made,
+        "audit_every": every,
+        "audit_counts": counted(len(audit.get("measures") or {}), "measure"),
+        "notes": audit_settings.notes(audit),
+        "attacks": places + [("audit-measures", "All measures of the audit")] * bool(every),
+    }
+
+
+def comparison_page(documents: Sequence[Document], names: Sequence[str]) -> str:
+    """Return a page that puts several evaluations side by side.
+
+    Args:
+        documents: evaluations of the same source, holdout and seed; a page of others warns.
+        names: of the candidates, in the same order.
+
+    Raises:
+        ValueError: there is nothing to compare, a name is missing, or a document is no evaluation.
+    """
+    if not documents or len(documents) != len(names):
+        raise ValueError("a comparison needs at least one evaluation, and a name for each")
+    for document in documents:
+        _check(document)
+    made = comparison.sections(documents, names)
+    return _render(
+        "comparison.html",
+        title=f"{counted(len(names), 'table')}: {comparison.title(documents)}",
+        version=documents[0].get("dpsynth") or "",
+        warnings=comparison.warnings(documents, names),
+        summary=comparison.summary(documents, names),
+        overview=comparison.overview(documents, names),
+        sections=made,
+        list=[("", [("overview", "Overview"), *((one.id, one.title) for one in made)])],
+    )
+
+
+def sections(document: Document) -> list[Section]:
+    """Return the sections of an evaluation; a part that was not computed has none."""
+    parts = document.get("parts") or {}
+    fidelity = parts.get("fidelity") or {}
+    made = sections_fidelity.sections(fidelity) + rows.sections(fidelity)
+    made += utility.sections(parts.get("usefulness") or {})
+    last = (
+        subgroups(_list(parts, "subgroups")),
+        rows.rules(_list(parts, "rules")),
+    )
+    return made + [section for section in last if section is not None]
+
+
+def _list(parts: Mapping[str, Any], name: str) -> list[Any]:
+    """Return a part that is one list, or a list under its own name."""
+    part = parts.get(name) or []
+    return list(part.get(name) or []) if isinstance(part, Mapping) else list(part)
+
+
+def _check(document: Document) -> None:
+    if document.get("format") != FORMAT:
+        raise ValueError(f"the document is no evaluation: its format is not {FORMAT}")
+    if document.get("version") != VERSION:
+        raise ValueError(f"the evaluation is not of version {VERSION}; use the dpsynth it is from")
+
+
+def _title(document: Document) -> str:
+    schema = document.get("schema") or {}
+    return str(schema.get("title") or schema.get("name") or "A synthetic table")
+
+
+def _facts(document: Document, what: str) -> list[tuple[str, str, bool]]:
+    """Say which tables and which run were judged: (name, value, whether it is a code)."""
+    tables, run = document.get("tables") or {}, document.get("run")
+    names = {"source": "Source (real)", "synthetic": "Synthetic table", "holdout": "Holdout (real)"}
+    facts = [(title, _table(tables.get(name)), False) for name, title in names.items()]
+    if what == "evaluation" and document.get("not_done"):
+        facts = [("Tables", "not compared; the notes say why", False)]
+    if what == "audit" and not tables:
+        facts = [("Tables", "none: the training alone was attacked", False)]
+    if run is not None:
+        privacy = f"epsilon {_number(run.get('epsilon'))}, delta {_number(run.get('delta'))}"
+        facts.append(("Run", f"{run.get('model')}, {privacy}", False))
+        if stamps := run.get("stamps"):
+            facts.append(("Stamps of the run", listed(stamps, 9), False))
+    else:
+        facts.append(("Run", "none: a table of another tool, or of no known run", False))
+    facts.append((f"Seed of this {what}", _number(document.get("seed")), False))
+    if sha := (tables.get("synthetic") or {}).get("sha256"):
+        facts.append(("SHA-256 of the synthetic table", str(sha), True))
+    if sha := (document.get("schema") or {}).get("sha256"):
+        facts.append(("SHA-256 of the schema", str(sha), True))
+    return facts
+
+
+def _table(one: Mapping[str, Any] | None) -> str:
+    if one is None:
+        return "none: figures stand without one"
+    units = one.get("units")
+    of = f" of {counted(units, 'unit')}" if units is not None and units != one["rows"] else ""
+    return f"{one.get('name') or 'no name'}: {counted(one['rows'], 'row')}{of}"
+
+
+def _number(value: Any) -> str:
+    return (
+        f"{value:g}" if isinstance(value, float) else "not known" if value is None else str(value)
+    )
+
+
+_PARTS = {
+    "fidelity": ("columns", "how close the table is to the source"),
+    "usefulness": ("models", "what models and analyses find in it"),
+    "subgroups": ("subgroups", "measures by declared group"),
+    "rules": ("rules", "declared rules"),
+}
+
+
+def _absent(document: Document, made: Sequence[Section]) -> list[str]:
+    """Say in a line each what the page has not, and why, as far as the document says it."""
+    if document.get("not_done"):
+        return []  # its one note says it
+    there = {section.id for section in made}
+    parts = document.get("parts") or {}
+    notes = []
+    for name, (section, words) in _PARTS.items():
+        if parts.get(name) is None:
+            notes.append(f"Not evaluated: {words}.")
+        elif section not in there and not there & _ALSO.get(name, set()):
+            notes.append(f"Nothing to show: {words}; the schema declares none of it.")
+    if (document.get("tables") or {}).get("holdout") is None:
+        notes.append(
+            "No holdout was given, so that no figure is held against real people whom the "
+            "generator has not seen; what chance makes is the only reference."
+        )
+    return notes
+
+
+_ALSO = {
+    "fidelity": {"pairs", "missing", "ends", "queries", "c2st", "sdmetrics", "embedding"},
+    "usefulness": {"odds", "means", "survival"},
+}
+
+
+@dataclass
+class _Drawings:
+    """The pictures of a page, in the order in which the templates place them."""
+
+    specs: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, spec: dict[str, Any]) -> int:
+        self.specs.append(spec)
+        return len(self.specs) - 1
+
+    def json(self) -> Markup:
+        """Return the specs as JSON that no text can end early."""
+        text = json.dumps(self.specs, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        for mark in "<>&\u2028\u2029":
+            text = text.replace(mark, f"\\u{ord(mark):04x}")
+        return Markup(text)
+
+
+def _render(template: str, **values: Any) -> str:
+    return str(_environment().get_template(template).render(drawings=_Drawings(), **values))
+
+
+@cache
+def _environment() -> Any:
+    from dpsynth._util.html import environment, said
+
+    made = environment(__package__)
+    made.filters |= {
+        "said_plain": shown,
+        "shown": shown,
+        "cell": lambda cell: cell if isinstance(cell, Markup) else said(cell),
+        "kind": lambda block: type(block).__name__,
+        "anchor": _anchor,
+    }
+    made.globals |= {"plotly": _plotly}
+    return made
+
+
+def _anchor(key: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"-{ord(found[0]):x}-", key)
+
+
+@cache
+def _plotly() -> Markup:
+    """Return the text of plotly's script; it holds nothing that ends a script early."""
+    from plotly.offline import get_plotlyjs
+
+    text = get_plotlyjs()
+    if re.search(r"</script|<!--", text, re.IGNORECASE):
+        raise ValueError("this version of plotly cannot be put into a page; install another")
+    return Markup(text)

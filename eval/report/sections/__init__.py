@@ -1,0 +1,18 @@
+"""The sections of the internal report, one in each file.
+
+- `audit`: its verdict first, then each attack, the controls, settings
+- `audit_settings`: all its measures, its settings and run times, and what it left out
+- `epsilon`: as claimed, as attacks prove it, and as they would have seen it
+- `fidelity`: sections of the internal report on fidelity: columns, pairs, what is missing, ends
+- `inference`: guesses about people in the internal report: attributes, links, and singling out
+- `membership`: attacks on a synthetic table in the internal report: copies, and who was in the
+  data
+- `queries`: the section of the internal report on counting queries
+- `rows`: sections of the internal report that judge rows as a whole: told apart, scored, mapped,
+  ruled
+- `subgroups`: the section of the internal report on subgroups: who is served worst
+- `training`: attacks on the training in the internal report: canaries in one run, and shadow
+  models
+- `utility`: sections of the internal report on usefulness: models, odds, means, survival,
+  subgroups
+"""

@@ -1,0 +1,228 @@
+"""The audit in the internal report: its verdict first, then each attack, the controls, settings.
+
+A pure function of the document `audit.json`. Accounting is the proof and an audit is an attack: the
+page never makes one number of both, and says beside each attack that failed what it could have
+seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from dpsynth.eval.report import (
+    Block,
+    Lines,
+    Row,
+    Say,
+    Section,
+    audit_formatting,
+    counted,
+    joined,
+    sentence,
+)
+from dpsynth.eval.report.sections import audit_settings, epsilon, inference, membership, training
+
+Audit = Mapping[str, Any]
+FORMAT, VERSION = "dpsynth-audit", 1
+VERDICTS = ("quiet", "found", "failed")
+
+ATTACK_NOT_PROOF = (
+    "Accounting is the proof of privacy, and stands in the certificate; an audit is an attack. An "
+    "attack that succeeds shows that at least so much leaks. One that does not succeed proves "
+    "nothing, but says which leaks it would have seen. The two never make one number."
+)
+
+
+@dataclass(frozen=True)
+class Top:
+    """What is read first of an audit.
+
+    Attributes:
+        tone: "failed", "found" or "quiet".
+        verdict: one plain sentence.
+        warning: what follows from it; a warning unless the tone is "quiet".
+        seen: what the audit could have seen, a sentence each; only if it is quiet.
+        blind: which attacks may have seen nothing; only if it is quiet.
+        proof: that an audit is an attack, and no proof.
+        blocks: attacks at a glance, and epsilon on one axis.
+    """
+
+    tone: str
+    verdict: str
+    warning: str
+    seen: tuple[str, ...]
+    blind: str
+    proof: str
+    blocks: tuple[Block, ...]
+
+
+def check(audit: Audit) -> None:
+    """Refuse what is no audit.
+
+    Raises:
+        ValueError: the document is no audit, or one of a later version.
+    """
+    if audit.get("format") != FORMAT:
+        raise ValueError(f"the document is no audit: its format is not {FORMAT}")
+    if audit.get("version") != VERSION or audit.get("verdict") not in VERDICTS:
+        raise ValueError(f"the audit is not of version {VERSION}; use the dpsynth it is from")
+
+
+def other_table(audit: Audit, evaluation: Mapping[str, Any]) -> str:
+    """Warn if an audit and an evaluation are known to be of different tables or schemas."""
+    for words, *path in (
+        ("synthetic tables", "tables", "synthetic", "sha256"),
+        ("schemas", "schema", "sha256"),
+    ):
+        known = [_at(one, path) for one in (audit, evaluation)]
+        if all(known) and known[0] != known[1]:
+            return (
+                f"The audit and the evaluation are of different {words}: their SHA-256 differ. "
+                "What is said of one does not hold for the other."
+            )
+    return ""
+
+
+def _at(document: Mapping[str, Any], path: list[str]) -> Any:
+    found: Any = document
+    for name in path:
+        found = (found or {}).get(name)
+    return found
+
+
+def top(audit: Audit) -> Top:
+    """Return the verdict, attacks at a glance, and the picture of epsilon."""
+    maker = {"failed": _failed, "found": _succeeded, "quiet": _quiet}[audit["verdict"]]
+    verdict, warning = maker(audit)
+    quiet = audit["verdict"] == "quiet"
+    blind = audit_formatting.blind(audit) if quiet else []
+    return Top(
+        audit["verdict"],
+        verdict,
+        warning,
+        tuple(audit_formatting.seen(audit)) if quiet else (),
+        f"Not known to see any leak: {audit_formatting.joined(blind, 12)}." if blind else "",
+        ATTACK_NOT_PROOF,
+        (*glance(audit), *epsilon.leak(audit)),
+    )
+
+
+def _failed(audit: Audit) -> tuple[str, str]:
+    them = [one for one in audit.get("controls") or [] if not one["passed"]]
+    names = f": {joined([one['title'] for one in them], 3)}" if them else ""
+    blind = any(one["kind"] == "positive" for one in them)
+    rash = any(one["kind"] == "negative" for one in them)
+    why = [
+        *(["an attack did not find a leak that had been made on purpose"] if blind else []),
+        *(["an attack accused a table that leaks nothing"] if rash else []),
+    ]
+    count = f"{len(them)} of its {counted(len(audit['controls']), 'control')}" if them else "one"
+    return (
+        f"This audit failed and proves nothing: {count} did not pass{names}.",
+        f"{sentence(', and '.join(why) or 'a control did not pass')} So nothing on this page may "
+        "be relied on, neither an attack that succeeded nor one that did not. Repair or "
+        "repeat the audit first; the section on controls says what went wrong.",
+    )
+
+
+def _succeeded(audit: Audit) -> tuple[str, str]:
+    hits = [one for one in audit.get("findings") or [] if one["found"]]
+    many = len(audit.get("findings") or [])
+    verdict = f"{len(hits)} of {counted(many, 'attack')} succeeded: "
+    verdict += f"{joined([one['title'] for one in hits], 4)}."
+    warning = (
+        "What succeeded tells people in the data from other people better than chance explains. "
+        "A guarantee limits such success and does not exclude it: compare with what the claim "
+        "allows, and do not release the table before the success is understood."
+    )
+    if any(str(one["key"]).startswith("training:") for one in hits):
+        warning = (
+            "Canaries refute the claim itself: the training leaks more than the certificate says. "
+            "Release nothing of this run, nor of others of the same version, until it is "
+            f"explained. {warning if len(hits) > 1 else ''}"
+        ).strip()
+    return verdict, warning
+
+
+def _quiet(audit: Audit) -> tuple[str, str]:
+    many = len(audit.get("findings") or [])
+    if not many:
+        return (
+            "No attack was made.",
+            "So this audit says nothing about the table; the notes say why.",
+        )
+    verdict = f"No attack succeeded: {counted(many, 'attack')} found no leak."
+    if many == 1:
+        verdict = "The one attack that was made did not succeed."
+    return verdict, _excluded(audit)
+
+
+def _excluded(audit: Audit) -> str:
+    if not audit_formatting.seen(audit):
+        return "It is not known that the audit would have seen any leak, so that this says little."
+    return "This excludes no more than the audit would have seen, with a probability of 90 %:"
+
+
+def glance(audit: Audit) -> list[Block]:
+    """Return a table of all attacks: whether each succeeded, and what it could have seen."""
+    powers = {one["key"]: one for one in audit.get("powers") or []}
+    them = sorted(audit.get("findings") or [], key=lambda one: not one["found"])
+    if not them:
+        return []
+    rows = []
+    for one in them:
+        power = powers.get(one["key"])
+        could = sentence(power["sentence"]) if power else "Not known."
+        word = _word("▲ succeeded", "bad") if one["found"] else "no success"
+        named = str(one["key"]).startswith("attribute:")  # begins with the column's name
+        saw = sentence(one["sentence"], capital=not named)
+        rows.append(Row((one["title"], word, saw, could), bool(one["found"])))
+    caption = "Each attack, with what it saw and what it could have seen"
+    if audit["verdict"] == "failed":
+        caption += "; not to be relied on, as a control failed"
+    head = ("Attack", "Result", "What was seen", "Power of the attack")
+    return [Lines(caption, head, tuple(rows))]
+
+
+def _word(text: str, kind: str) -> Markup:
+    return Markup('<strong class="word {}">{}</strong>').format(kind, text)
+
+
+def sections(audit: Audit) -> list[Section]:
+    """Return the sections of an audit; a part that was not played has none."""
+    made = membership.sections(audit) + training.sections(audit)
+    made += inference.sections(audit)
+    return made + [one for one in (controls(audit), audit_settings.settings(audit)) if one]
+
+
+def controls(audit: Audit) -> Section | None:
+    """Return the controls: tables whose answer is known, and whether the attacks gave it."""
+    them = sorted(audit.get("controls") or [], key=lambda one: bool(one["passed"]))
+    if not them:
+        return None
+    rows = []
+    for one in them:
+        must = "must be found" if one["kind"] == "positive" else "nothing may be found"
+        word = "passed" if one["passed"] else _word("✗ FAILED", "bad")
+        when = "kept from an earlier run of this version" if one.get("cached") else "run now"
+        attack = f"{audit_formatting.named(audit, one['attack'])}: {must}"
+        cells = (one["title"], word, attack, sentence(one["sentence"]), when)
+        rows.append(Row(cells, not one["passed"]))
+    said = (
+        "The audit is given tables and trainings whose answer is known: some leak on purpose, and "
+        "the attack that is named must find it; some leak nothing, and nothing may be found. An "
+        "audit with a control that failed proves nothing."
+    )
+    failed = sum(not one["passed"] for one in them)
+    finding = f"{failed} of {counted(len(them), 'control')} FAILED" if failed else (
+        f"{counted(len(them), 'control')}, all of which passed"
+    )  # fmt: skip
+    head = ("Control", "Result", "Attack, and what is expected", "What was seen", "When")
+    table = Lines("Controls; those that failed come first", head, tuple(rows))
+    return Section(
+        "controls", "Controls: would the attacks see a leak?", finding, (Say(said), table)
+    )

@@ -1,0 +1,276 @@
+"""Sections of the internal report on fidelity: columns, pairs, what is missing, ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpsynth.eval.report import (
+    Block,
+    Figure,
+    Heading,
+    More,
+    Pictures,
+    Row,
+    Say,
+    Section,
+    Table,
+    counted,
+    estimate,
+    fidelity_charts,
+    figure,
+    formatting,
+    listed,
+    percent,
+    sparklines,
+)
+from dpsynth.eval.report.sections.queries import queries
+
+FIRST = 12  # columns that are shown at once; the others are to be opened
+WORST = 10  # pairs in the table
+Details = Mapping[str, Any]
+
+
+def sections(details: Details) -> list[Section]:
+    """Return the sections that the details allow; what is not there is left out."""
+    made = [maker(details) for maker in (columns, pairs, missing, ends, queries)]
+    return [section for section in made if section is not None]
+
+
+def columns(details: Details) -> Section | None:
+    """Return distributions side by side, the farthest column first."""
+    if not (them := details.get("columns")):
+        return None
+    order = sorted(them, key=lambda column: -((column.get("tvd") or {}).get("value") or 0.0))
+    empty = [c for c in order if c.get("source") is None and c.get("synthetic") is None]
+    figures = [_column(column) for column in order if column not in empty]
+    blocks: list[Block] = [
+        Say(
+            "One picture for each column, the farthest from the source first. Shares are of rows "
+            "that are not missing; the figure over each picture is the total variation distance "
+            "(0 is the same, 1 has nothing in common), with its references in brackets."
+        ),
+    ]
+    if figures:
+        blocks.append(Pictures(tuple(figures[:FIRST]), key="columns"))
+    if rest := figures[FIRST:]:
+        title = f"{counted(len(rest), 'column')} more, closer to the source"
+        blocks.append(More(title, (Pictures(tuple(rest), key="columns"),)))
+    if empty:
+        names = listed((_title(column) for column in empty), len(empty))
+        blocks.append(Say(f"Without a value in source and synthetic table, and not drawn: {names}"))
+    worst = order[0]
+    far = f"farthest: {formatting.shown(_title(worst))}, distance {estimate(worst.get('tvd'))}"
+    finding = f"{counted(len(them), 'column')}; {far}"
+    return Section("columns", "Columns, one by one", finding, tuple(blocks))
+
+
+def _title(column: Details) -> str:
+    return str(column.get("title") or column["name"])
+
+
+def _column(column: Details) -> Figure:
+    title, unit = _title(column), column.get("unit")
+    tables = [n for n in ("source", "synthetic", "holdout") if column.get(n) is not None]
+    top = {n: column["bins"][max(range(len(column[n])), key=column[n].__getitem__)] for n in tables}
+    label = f"{title}: shares of {counted(len(column['bins']), 'bin')}; most common: " + ", ".join(
+        f"{name} {top[name]}" for name in tables
+    )
+    rows = [
+        Row((str(name), *(percent(column[table][place]) for table in tables)))
+        for place, name in enumerate(column["bins"])
+    ]
+    lost = column.get("missing") or {}
+    if any(lost.get(name) for name in tables):
+        rows.append(Row(("missing (of all rows)", *(percent(lost.get(name)) for name in tables))))
+    caption = f"{title}: share of rows"
+    tvd = column.get("tvd") or {}
+    figures = " ".join(formatting.measure("tvd1", tvd)) if tvd.get("value") is not None else ""
+    height = 170
+    if column["kind"] != "numeric":
+        height = 58 + (19 if len(column["bins"]) <= 10 else 14) * len(column["bins"])
+    return Figure(
+        f"{title} ({unit})" if unit else title,
+        label,
+        fidelity_charts.distribution(column),
+        height,
+        figures=figures,
+        table=Table.of(caption, ("Value", *tables), rows),
+    )
+
+
+def pairs(details: Details) -> Section | None:
+    """Return heat maps of distance, correlation and information over pairs of columns."""
+    them = details.get("pairs") or {}
+    names = them.get("names") or []
+    if len(names) < 2:
+        return None
+    blocks: list[Block] = []
+    finding = counted(len(names) * (len(names) - 1) // 2, "pair")
+    if them.get("tvd"):
+        worst = _worst(names, them["tvd"])
+        finding += f"; farthest: {_pair(worst[0])}, distance {figure(worst[0][2])}" if worst else ""
+        table = _pairs("Pairs farthest from the source", "Distance", worst)
+        spec = fidelity_charts.matrix(
+            names, them["tvd"], scale="$sequential", low=0, high=fidelity_charts.reach(them["tvd"])
+        )
+        label = f"Distance of {counted(len(names), 'column')} in pairs; the table lists the worst"
+        picture = Figure("By pair", label, spec, *_size(names))
+        blocks += [
+            Heading("Distance of pairs"),
+            Say(
+                "Total variation distance of two columns together, numbers cut at the source's "
+                "deciles. A row that stands out is a column that is far in all its pairs."
+            ),
+            Pictures((picture,), "wide"),
+            table,
+        ]
+    if (found := them.get("correlation")) and len(found.get("names") or []) > 1:
+        blocks += _compared("Correlation", found["names"], found, diverging=True)
+    if found := them.get("information"):
+        blocks += _compared("Shared information", names, found, diverging=False)
+    return Section("pairs", "Pairs of columns", finding, tuple(blocks))
+
+
+def _compared(title: str, names: Sequence[str], found: Details, *, diverging: bool) -> list[Block]:
+    """Return a matrix of the source, of the synthetic table, and their difference."""
+    change = fidelity_charts.difference(found["source"], found["synthetic"])
+    spread = fidelity_charts.reach(change)
+    scale, low = ("$diverging", -1.0) if diverging else ("$sequential", 0.0)
+    top = (
+        1.0 if diverging else max(fidelity_charts.reach(found[n]) for n in ("source", "synthetic"))
+    )
+    made = []
+    for name, values in (("source", found["source"]), ("synthetic", found["synthetic"])):
+        spec = fidelity_charts.matrix(names, values, scale=scale, low=low, high=top)
+        label = f"{title} of {counted(len(names), 'column')} in pairs, {name} table"
+        made.append(Figure(name.capitalize(), label, spec, *_size(names, 0.6)))
+    spec = fidelity_charts.matrix(names, change, scale="$diverging", low=-spread, high=spread)
+    worst = _worst(names, change)
+    label = f"{title}, synthetic minus source; the largest differences are in the table below"
+    made.append(Figure("Synthetic minus source", label, spec, *_size(names, 0.6)))
+    meaning = {
+        True: "Pearson's correlation of numeric columns, from −1 to 1.",
+        False: "Mutual information over the larger entropy of the two: 0 is independent, 1 is the "
+        "same. It sees relations between categories too.",
+    }[diverging]
+    caption = f"{title}: the largest differences"
+    return [
+        Heading(title),
+        Say(meaning + " The third picture has a scale of its own."),
+        Pictures(tuple(made), "small" if len(names) <= 14 else "half"),
+        _pairs(caption, "Synthetic minus source", worst),
+    ]
+
+
+def _worst(
+    names: Sequence[str], values: Sequence[Sequence[float | None]]
+) -> list[tuple[str, str, float]]:
+    found = [
+        (names[i], names[j], value)
+        for i in range(len(names))
+        for j in range(i)
+        if (value := values[i][j]) is not None
+    ]
+    return sorted(found, key=lambda one: -abs(one[2]))[:WORST]
+
+
+def _pair(one: tuple[str, str, float]) -> str:
+    return f"{formatting.shown(one[1])} with {formatting.shown(one[0])}"
+
+
+def _pairs(caption: str, head: str, worst: Sequence[tuple[str, str, float]]) -> Table:
+    rows = [Row((_pair(one), figure(one[2], 3))) for one in worst]
+    return Table.of(caption, ("Pair", head), rows)
+
+
+def _size(names: Sequence[str], share: float = 1.0) -> tuple[int, int, int]:
+    """Return height, least and largest width of a matrix, in pixels; so wide as it is high."""
+    side = int(max(190, min(640, len(names) * 34)) * (share if len(names) > 9 else 1))
+    least = int(260 + (len(names) - 12) * 11 * share) if len(names) > 12 else 0
+    return side + 100, least, side + 210
+
+
+def missing(details: Details) -> Section | None:
+    """Return shares of missing cells by column, and which columns are missing together."""
+    holes = [c for c in details.get("columns") or [] if any((c.get("missing") or {}).values())]
+    patterns = details.get("missing_patterns") or []
+    if not holes and not patterns:
+        return None
+    blocks: list[Block] = []
+    finding = "no column has missing values"
+    if holes:
+        holes = sorted(holes, key=lambda c: -_apart(c["missing"]))
+        finding = f"{counted(len(holes), 'column')} with missing values; largest difference: "
+        finding += f"{formatting.shown(_title(holes[0]))}, {percent(_apart(holes[0]['missing']))}"
+        ones = [(_title(c), c["missing"]) for c in holes]
+        blocks.append(compared("Missing cells, share of rows", "Column", ones))
+    if patterns:
+        ones = [(listed(p["columns"], 6) or "nothing is missing", p) for p in patterns]
+        caption = "Columns that are missing together, share of rows"
+        blocks.append(compared(caption, "Missing together", ones))
+    return Section("missing", "Missing values", finding, tuple(blocks))
+
+
+def _apart(one: Details) -> float:
+    return abs(float(one.get("synthetic") or 0.0) - float(one.get("source") or 0.0))
+
+
+def compared(caption: str, head: str, ones: Sequence[tuple[str, Details]]) -> Table:
+    """Return shares of source, synthetic table and holdout with a picture each."""
+    tables = ("source", "synthetic", "holdout")
+    there = [n for n in tables if any(one.get(n) is not None for _, one in ones)]
+    most = max((one[n] for _, one in ones for n in there if one.get(n) is not None), default=1.0)
+    rows = [
+        Row(
+            (
+                name,
+                *(percent(one.get(table)) for table in there),
+                sparklines.shares(*(one.get(table) for table in tables), most=most),
+            )
+        )
+        for name, one in ones
+    ]
+    return Table.of(caption, (head, *there, "Picture"), rows, key="marks")
+
+
+def ends(details: Details) -> Section | None:
+    """Return round numbers and the ends of distributions."""
+    heaps, tails = details.get("heaping") or [], details.get("tails") or []
+    blocks: list[Block] = []
+    found = []
+    if heaps:
+        ones = [(f"{one['column']}: {_base(one['base'])}", one) for one in heaps]
+        far = max(ones, key=lambda one: _apart(one[1]))
+        found.append(f"round numbers farthest at {far[0]}, by {percent(_apart(far[1]))}")
+        blocks += [
+            Heading("Round numbers"),
+            Say("People round what they read off: the share of values on a round number."),
+            compared("Values on round numbers, share of values", "Column", ones),
+        ]
+    if tails:
+        ones = [(_tail(one), one) for one in tails]
+        far = max(ones, key=lambda one: _apart(one[1]))
+        found.append(f"ends farthest at {far[0]}, by {percent(_apart(far[1]))}")
+        blocks += [
+            Heading("Ends of distributions"),
+            Say(
+                "Share of rows beyond the source's own 1st or 99th percentile. The source can be "
+                "off 1 % where many rows share a value."
+            ),
+            compared("Rows in the tails, share of rows", "Column and end", ones),
+        ]
+    if not blocks:
+        return None
+    return Section("ends", "Round numbers and tails", "; ".join(found), tuple(blocks))
+
+
+def _base(base: Any) -> str:
+    return f"multiples of {base:g}" if isinstance(base, int | float) else str(base)
+
+
+def _tail(one: Details) -> str:
+    side = "below" if one["tail"] == "low" else "above"
+    return f"{one['column']}: {side} the {100 * one['quantile']:g}th percentile".replace(
+        "1th", "1st"
+    )

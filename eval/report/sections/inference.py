@@ -1,0 +1,143 @@
+"""Guesses about people in the internal report: attributes, links, and singling out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpsynth.eval.report import (
+    Block,
+    Figure,
+    Lines,
+    Pictures,
+    Row,
+    Say,
+    Section,
+    attack_charts,
+    audit_formatting,
+    counted,
+    listed,
+    percent,
+)
+from dpsynth.eval.report.sections.membership import BEYOND, SIDES, success
+
+Details = Mapping[str, Any]
+
+POPULATION = (
+    "What succeeds as often for other people, who are not in the data, is an inference about the "
+    "population, and no leak: it would be known without them too. Only what succeeds oftener for "
+    "people in the data comes from their records."
+)
+_KINDS = {"one": "By one column", "many": "By several columns"}
+
+
+def sections(audit: Details) -> list[Section]:
+    """Return the sections of the guesses that were made."""
+    made = [maker(audit) for maker in (attribute, linkability, singling_out)]
+    return [section for section in made if section is not None]
+
+
+def attribute(audit: Details) -> Section | None:
+    """Return how often sensitive columns are guessed."""
+    them = _part(audit, "attribute", "columns")
+    if not them:
+        return None
+    said = (
+        "The attacker has the synthetic table, knows some columns of somebody, and tries to guess "
+        "a sensitive one."
+    )
+    lines = [
+        (
+            f"{one['column']}: {one['attack']}, {len(one['known'])} known",
+            f"by {one['title']}; known: {listed(one['known'], 9)}{_baseline(one)}",
+            f"attribute:{one['column']}",
+            one["success"],
+        )
+        for one in them
+    ]
+    title = "Guessing sensitive columns (attribute inference)"
+    return _section(audit, "attribute", title, said, lines)
+
+
+def _baseline(one: Details) -> str:
+    """Say how often the commonest value is right, which needs no attack."""
+    rate = one.get("baseline")
+    return f"; the commonest value is right for {percent(rate['value'])}" if rate else ""
+
+
+def linkability(audit: Details) -> Section | None:
+    """Return how often two halves of a record are brought together."""
+    them = _part(audit, "linkability", "splits")
+    if not them:
+        return None
+    said = (
+        "The attacker has the synthetic table and two registers of the same people with different "
+        "columns, and tries to tell which two records are of one person."
+    )
+    halves = [f"{listed(one['first'], 9)} with {listed(one['second'], 9)}" for one in them]
+    splits = list(dict.fromkeys(halves))
+    lines = [
+        (
+            f"Split {splits.index(both) + 1}, {counted(one['neighbours'], 'neighbour')}",
+            both,
+            "linkability",
+            one["success"],
+        )
+        for one, both in zip(them, halves, strict=True)
+    ]
+    return _section(audit, "linkability", "Linking records of two registers", said, lines)
+
+
+def singling_out(audit: Details) -> Section | None:
+    """Return how often descriptions fit one person."""
+    them = _part(audit, "singling_out", "kinds")
+    if not them:
+        return None
+    said = (
+        "The attacker has the synthetic table alone, and tries to write descriptions that fit "
+        "exactly one person."
+    )
+    lines = [
+        (
+            _KINDS.get(str(one["kind"]), str(one["title"])),
+            f"{counted(one['predicates'], 'description')} tried",
+            f"singling_out:{one['kind']}",
+            one["success"],
+        )
+        for one in them
+    ]
+    return _section(audit, "singling_out", "Singling out", said, lines)
+
+
+def _part(audit: Details, name: str, inner: str) -> list[Details]:
+    details = (audit.get("parts") or {}).get(name) or {}
+    return list(details.get(inner) or [])
+
+
+def _section(
+    audit: Details,
+    family: str,
+    title: str,
+    said: str,
+    lines: Sequence[tuple[str, str, str, Details]],
+) -> Section:
+    """Make a section of one kind of guess: a picture, a table, and how to read them."""
+    rows = []
+    for name, how, key, one in lines:
+        hit = audit_formatting.found(audit, key) and (one["excess"].get("low") or 0) > 0
+        first = audit_formatting.below(f"{name} (beyond chance)" if hit else name, how)
+        rows.append(Row((first, *success(one)), hit))
+    names = [name for name, *_ in lines]
+    rates = [one for *_, one in lines]
+    label = f"{title}: rates of success for people in the data and for others, as in the table"
+    height = 84 + 42 * len(lines)
+    picture = Figure("How often it succeeds", label, attack_charts.successes(names, rates), height)
+    table = Lines.of("Success, with intervals of 95 %", ("Attack", *SIDES, BEYOND), rows)
+    blocks: tuple[Block, ...] = (
+        Say(said),
+        Say(POPULATION),
+        Pictures((picture,), "wide", key="people"),
+        table,
+    )
+    finding = audit_formatting.outcome(audit, family)
+    return Section(family.replace("_", "-"), title, finding, blocks)

@@ -1,0 +1,88 @@
+"""The section of the internal report on subgroups: who is served worst."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from dpsynth.eval.report import (
+    Block,
+    Cell,
+    Row,
+    Say,
+    Section,
+    Table,
+    counted,
+    figure,
+    formatting,
+    percent,
+    sparklines,
+)
+
+Details = Mapping[str, Any]
+
+
+def subgroups(them: Sequence[Details]) -> Section | None:
+    """Return every declared group with its size and its measures, the worst marked."""
+    if not them:
+        return None
+    names = list(dict.fromkeys(name for one in them for name in one.get("tstr") or {}))
+    most = max((one.get(k) or 0.0 for one in them for k in ("tvd2", "chance_tvd2")), default=1.0)
+    head = ["Group", "Rows: source / synthetic / holdout", "Share: source / synthetic"]
+    head += ["Distance, one-way", "Distance, two-way [by chance]", "Picture"]
+    head += [f"Model for {formatting.shown(name)} [trained on source]" for name in names]
+    rows = [_row(one, names, most) for one in them]
+    worst = [one for one in them if one.get("worst")]
+    small = sum(one.get("tvd2") is None for one in them)
+    finding = counted(len(them), "group")
+    if worst:
+        finding += "; worst: " + ", ".join(_name(one) for one in worst)
+        if worst[0].get("tvd2") is not None:
+            finding += f", two-way distance {_bracketed(worst[0])}"
+    said = (
+        "The same measures within each declared group, in the same order everywhere. A small group "
+        "is far from itself by chance alone: hold each distance against the one in brackets."
+    )
+    blocks: list[Block] = [Say(said), Table.of("Measures by group", head, rows)]
+    if small:
+        text = f"{counted(small, 'group')} with too few rows: counted, and not measured."
+        blocks.append(Say(text, "quiet"))
+    return Section("subgroups", "Subgroups", finding, tuple(blocks))
+
+
+def _name(one: Details) -> str:
+    return formatting.shown(one.get("title") or f"{one['column']} = {one['level']}")
+
+
+def _row(one: Details, names: Sequence[str], most: float) -> Row:
+    counts = [one.get(key) for key in ("n_source", "n_synthetic", "n_holdout")]
+    shares = [one.get(key) for key in ("share_source", "share_synthetic")]
+    marked = bool(one.get("worst"))
+    title: Cell = _name(one)
+    if marked:
+        title = Markup('{} <strong class="worst">▲ worst</strong>').format(title)
+    picture: Cell = "–"
+    if one.get("tvd2") is not None:
+        distance = {"value": one["tvd2"], "chance": one.get("chance_tvd2"), "best": 0.0}
+        picture = sparklines.score(distance, most)
+    cells: list[Cell] = [title, " / ".join(figure(n) for n in counts if n is not None)]
+    cells += [" / ".join(percent(share) for share in shares), figure(one.get("tvd1"), 3)]
+    cells += [_bracketed(one), picture]
+    cells += [_model((one.get("tstr") or {}).get(name)) for name in names]
+    return Row(tuple(cells), marked)
+
+
+def _bracketed(one: Details) -> str:
+    if one.get("tvd2") is None:
+        return "–"
+    chance = one.get("chance_tvd2")
+    return figure(one["tvd2"], 3) + (f" [{figure(chance, 3)}]" if chance is not None else "")
+
+
+def _model(one: Details | None) -> str:
+    if not one or one.get("value") is None:
+        return "–"
+    real = f" [{figure(float(one['trtr']), 3)}]" if one.get("trtr") is not None else ""
+    return figure(float(one["value"]), 3) + real

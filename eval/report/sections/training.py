@@ -1,0 +1,180 @@
+"""Attacks on the training in the internal report: canaries in one run, and shadow models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpsynth.eval.report import (
+    Block,
+    Lines,
+    Row,
+    Say,
+    Section,
+    Table,
+    attack_charts,
+    auc,
+    audit_formatting,
+    counted,
+    formatting,
+    level,
+)
+from dpsynth.eval.report.sections.membership import named_at, rates_at, roc
+
+Details = Mapping[str, Any]
+
+_POINTS = 60  # of the curve that a claim allows
+_LARGEST = 500.0  # epsilon, above which a claim allows everything that can be drawn
+_BACKGROUND = {
+    "run": "rows sampled from the run, so that no real person was read",
+    "simulator": "rows of a simulator, so that no real person was read",
+    "real": "real rows, in a training of its own that was charged to the ledger",
+}
+
+
+def sections(audit: Details) -> list[Section]:
+    """Return the sections of the attacks on the training."""
+    made = [maker(audit) for maker in (training, shadows)]
+    return [section for section in made if section is not None]
+
+
+def training(audit: Details) -> Section | None:
+    """Return what canaries show about the training."""
+    details = (audit.get("parts") or {}).get("training") or {}
+    views = details.get("views") or []
+    if not views:
+        return None
+    blocks: list[Block] = [
+        Say(
+            "The attacker has planted invented patients (canaries), each put into the training or "
+            "left out by the toss of a coin, and guesses from what the training gives away which "
+            "of them were in: from what a run keeps (black box), or from every noisy step of the "
+            "training (white box), which no real attacker sees."
+        ),
+        Say(_about(details)),
+        _bounds(audit, views),
+        Say(
+            "Both epsilons are lower bounds, with a confidence of 95 %: the first holds for any "
+            "training that keeps to (epsilon, delta); the second is sharper and also uses how the "
+            "noise is spread (its trade-off curve). A twin is the same training with less noise, "
+            "made to leak on purpose, so that it is seen how well the attack sees."
+        ),
+    ]
+    out = max(1, int(details.get("canaries") or 0) - int(details.get("included") or 0))
+    ones = [
+        attack_charts.Curve(_name(one), one["roc"]["fpr"], one["roc"]["tpr"], 1 / out)
+        for one in views
+        if (one.get("roc") or {}).get("fpr")
+    ]
+    if ones:
+        blocks.append(roc("Canaries", ones, _allowed(details.get("claim"), 1 / out), _rates(views)))
+    finding = audit_formatting.outcome(audit, "training")
+    return Section("training", "Attacks on the training: canaries", finding, tuple(blocks))
+
+
+def _about(details: Details) -> str:
+    """Say how many canaries there were, and among whom."""
+    among = _BACKGROUND.get(str(details.get("background")), str(details.get("background")))
+    said = f"{details['canaries']:,} canaries, {details['included']:,} of them in, among {among}."
+    if details.get("model"):
+        said += f" The generator is {formatting.shown(details['model'])}."
+    if claim := details.get("claim"):
+        said += f" It claims epsilon {audit_formatting.epsilon(claim['epsilon'])}."
+    return said
+
+
+def _name(view: Details) -> str:
+    return {"black": "Black box", "white": "White box"}.get(str(view["view"]), str(view["title"]))
+
+
+def _bounds(audit: Details, views: list[Details]) -> Table:
+    rows = []
+    for one in views:
+        hit = audit_formatting.found(audit, f"training:{one['view']}")
+        name = _name(one) + (" (the claim is refuted)" if hit else "")
+        curve = _proved(one.get("epsilon_fdp"), one.get("curve_correct"), one.get("curve_guesses"))
+        first = _proved(one.get("epsilon"), one.get("correct"), one.get("guesses"))
+        rows.append(Row((name, first, curve, auc(one.get("auc")), _twin(one.get("twin"))), hit))
+    head = (
+        "Attacker",
+        "Epsilon proved by (epsilon, delta)",
+        "Epsilon proved by the trade-off curve",
+        "AUC (interval)",
+        "Twin that leaks on purpose",
+    )
+    return Lines.of("What right guesses about canaries prove", head, rows)
+
+
+def _proved(value: float | None, correct: int | None, guesses: int | None) -> Any:
+    if value is None:
+        return "–"
+    if correct is None or guesses is None:
+        return f"≥ {audit_formatting.at_least(value)}"
+    return audit_formatting.below(
+        f"≥ {audit_formatting.at_least(value)}", f"{correct:,} of {guesses:,} guesses right"
+    )
+
+
+def _twin(one: Details | None) -> Any:
+    if not one:
+        return "none was made"
+    leaked, proved = (
+        audit_formatting.epsilon(one["epsilon"]),
+        audit_formatting.at_least(one["proved"]),
+    )
+    return audit_formatting.below(
+        f"leaks epsilon {leaked}: proved ≥ {proved}", f"AUC {auc(one.get('auc'))}"
+    )
+
+
+def _rates(them: list[Details]) -> Table | None:
+    alarms = rates_at(them)
+    if not alarms:
+        return None
+    rows = [Row((_name(one), *(named_at(one, alarm) for alarm in alarms))) for one in them]
+    head = ("Attacker", *(f"Named at {level(alarm)} false alarms" for alarm in alarms))
+    return Lines.of("Canaries named, with intervals of 95 %", head, rows)
+
+
+def _allowed(claim: Details | None, least: float) -> Details | None:
+    """Return the highest curve that a claim allows."""
+    if not claim or claim.get("epsilon") is None or claim["epsilon"] > _LARGEST:
+        return None
+    import numpy as np
+
+    from dpsynth.eval.attack_stats import ceiling
+
+    grid = np.geomspace(min(0.5, least), 1.0, _POINTS)
+    most = ceiling(float(claim["epsilon"]), float(claim.get("delta") or 0.0), grid)
+    return {"fpr": grid.tolist(), "tpr": most.tolist()}
+
+
+def shadows(audit: Details) -> Section | None:
+    """Return what attackers learn who train the generator themselves, many times."""
+    details = (audit.get("parts") or {}).get("shadows") or {}
+    if not details.get("auc"):
+        return None
+    proved = details.get("epsilon")
+    blocks: list[Block] = [
+        Say(
+            "The attacker has the generator and rows of other people, trains it many times with "
+            "and without somebody, learns from the tables what that somebody's presence looks "
+            "like, and tells by it which further tables somebody was in."
+        ),
+        Say(
+            f"{counted(details['targets'], 'person').replace('persons', 'people')} and "
+            f"{counted(details['models'], 'trained generator')}, in {details['minutes']:,.0f} "
+            f"minutes: AUC {auc(details['auc'])}, where 0.5 is guessing and 1 never wrong."
+            + (
+                ""
+                if proved is None
+                else f" Epsilon proved: at least {audit_formatting.at_least(proved)}."
+            )
+        ),
+    ]
+    if (curve := details.get("roc") or {}).get("fpr"):
+        least = min((rate for rate in curve["fpr"] if rate > 0), default=1.0)
+        one = attack_charts.Curve("Shadow models", curve["fpr"], curve["tpr"], least)
+        blocks.append(roc("Shadow models", [one], None))
+    finding = audit_formatting.outcome(audit, "shadows")
+    return Section("shadows", "Attacks by shadow models", finding, tuple(blocks))

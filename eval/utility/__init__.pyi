@@ -1,0 +1,2 @@
+from .summary import usefulness as usefulness
+from .tstr import trials as trials

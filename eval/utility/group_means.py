@@ -1,0 +1,201 @@
+"""Means of numbers by group: the first table that an analyst makes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.eval.core import (
+    Levels,
+    Measure,
+    Tables,
+    View,
+    about,
+    groups,
+    jackknife_error,
+    levels_of,
+    numbers,
+)
+from dpsynth.eval.core.estimate import Z
+from dpsynth.eval.utility.task import NUMERIC
+from dpsynth.schema import Column
+
+Floats = npt.NDArray[np.float64]
+
+FOLDS = 20
+LEAST_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Sums of one table, by cell (a level and a column) and by group of units.
+
+    Attributes:
+        sums: of the numbers, ``[cells, groups]``.
+        rows: how many numbers they are.
+    """
+
+    sums: Floats
+    rows: Floats
+
+    def means(self, without: int | None = None) -> Floats:
+        """Return the mean of each cell, NaN where it has no row; perhaps without a group."""
+        sums, rows = self.sums.sum(axis=1), self.rows.sum(axis=1)
+        if without is not None:
+            sums, rows = sums - self.sums[:, without], rows - self.rows[:, without]
+        return np.asarray(np.where(rows > 0.5, sums / np.maximum(rows, 1), np.nan))
+
+    def interval(self, cell: int) -> dict[str, float | int | None]:
+        """Return a mean with its interval, by the jackknife, and its rows."""
+        rows = int(self.rows[cell].sum())
+        if rows == 0:
+            return {"value": None, "low": None, "high": None, "n": 0}
+        one = Cells(self.sums[cell : cell + 1], self.rows[cell : cell + 1])
+        value = float(one.means()[0])
+        spared = np.array([one.means(fold)[0] for fold in range(self.rows.shape[1])])
+        half = Z * jackknife_error(spared) if np.isfinite(spared).all() else None
+        return {
+            "value": _rounded(value),
+            "low": None if half is None else _rounded(value - half),
+            "high": None if half is None else _rounded(value + half),
+            "n": rows,
+        }
+
+
+def group_means(
+    tables: Tables, rng: np.random.Generator
+) -> tuple[Measure | None, list[dict[str, Any]], list[str]]:
+    """Compare the mean of every numeric column in every level of the groups and targets.
+
+    A difference is in standard deviations of the column in the source. Intervals are by a
+    delete-a-group jackknife over units. Cells with fewer than ten rows of the source are left out.
+
+    Returns:
+        The measure, the entries of ``group_means`` in the details, and notes.
+    """
+    columns = [c for c in tables.schema.modelled if not c.is_categorical and c.type in NUMERIC]
+    by = levels_of(tables.codec, "group", "target")
+    names = [
+        (levels, level, column)
+        for levels in by
+        for level in range(len(levels.names))
+        for column in columns
+        if column.name != levels.column.name
+    ]
+    if not names:
+        return None, [], ["group means need a numeric column, and a column of role group or target"]
+    source = _cells(tables.source, by, columns, rng)
+    scale = _scales(tables.source, by, columns)
+    kept = np.flatnonzero((source.rows.sum(axis=1) >= LEAST_ROWS) & (scale > 0))
+    drawn = _cells(tables.synthetic.sample(tables.size, rng), by, columns, rng)
+    both = kept[drawn.rows[kept].sum(axis=1) >= LEAST_ROWS]
+    if not len(both):
+        return None, [], ["no group has rows enough for means; left out"]
+
+    def apart(other: Cells, fold: int | None = None) -> float:
+        off = np.abs(source.means(fold) - other.means(fold))[both] / scale[both]
+        told = off[np.isfinite(off)]
+        return float(told.mean()) if len(told) else float("nan")
+
+    chance = _cells(tables.source.bootstrap(tables.size, rng), by, columns, rng)
+    reference = None
+    if tables.holdout is not None:
+        held = _cells(tables.holdout.sample(tables.size, rng), by, columns, rng)
+        reference = apart(held) if held.rows[both].any() else None
+    spared = [value for fold in range(FOLDS) if math.isfinite(value := apart(drawn, fold))]
+    estimate = about(
+        apart(drawn), jackknife_error(spared) if spared else 0.0,
+        min(tables.size, tables.source.rows),
+        reference=reference, chance=apart(chance), least=0.0,
+    )  # fmt: skip
+    measure = Measure(
+        "group_means",
+        "Difference of group means",
+        estimate,
+        0.0,
+        "Mean difference, in standard deviations, of numeric columns between source and synthetic "
+        "rows of the same group; 0.1 is small, 0.5 would change what a table of groups says.",
+    )
+    return measure, _details(names, kept, source, drawn), _notes(len(names), kept, both)
+
+
+def _cells(view: View, by: list[Levels], columns: list[Column], rng: np.random.Generator) -> Cells:
+    """Add up every number by level and group of units; a column is no cell of its own bands."""
+    dealt = groups(view.units, FOLDS, rng)
+    values = {column.name: numbers(view, column) for column in columns}
+    sums, rows = [], []
+    for levels in by:
+        level = levels.of_rows(view)
+        blocks = []
+        for column in columns:
+            if column.name == levels.column.name:
+                continue
+            there = (level >= 0) & ~np.isnan(values[column.name])
+            key = level[there] * FOLDS + dealt[there]
+            size = len(levels.names) * FOLDS
+            shape = (len(levels.names), 1, FOLDS)
+            added = np.bincount(key, weights=values[column.name][there], minlength=size)
+            blocks.append((added.reshape(shape), np.bincount(key, minlength=size).reshape(shape)))
+        if blocks:
+            sums.append(np.concatenate([b[0] for b in blocks], axis=1).reshape(-1, FOLDS))
+            rows.append(np.concatenate([b[1] for b in blocks], axis=1).reshape(-1, FOLDS))
+    return Cells(np.concatenate(sums), np.concatenate(rows).astype(float))
+
+
+def _scales(view: View, by: list[Levels], columns: list[Column]) -> Floats:
+    """Return the source's standard deviation of the column of each cell; 0 where constant."""
+    deviation = {}
+    for column in columns:
+        values = numbers(view, column)
+        values = values[~np.isnan(values)]
+        deviation[column.name] = float(values.std()) if len(values) else 0.0
+    return np.array(
+        [
+            deviation[column.name]
+            for levels in by
+            for _ in levels.names
+            for column in columns
+            if column.name != levels.column.name
+        ]
+    )
+
+
+def _details(
+    names: list[tuple[Levels, int, Column]],
+    kept: npt.NDArray[np.int64],
+    source: Cells,
+    synthetic: Cells,
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "group": names[cell][0].column.name,
+            "level": names[cell][0].names[names[cell][1]],
+            "column": names[cell][2].name,
+            "source": source.interval(int(cell)),
+            "synthetic": synthetic.interval(int(cell)),
+        }
+        for cell in kept
+    ]
+
+
+def _notes(count: int, kept: npt.NDArray[np.int64], both: npt.NDArray[np.int64]) -> list[str]:
+    notes = []
+    if len(kept) < count:
+        notes.append(
+            f"{count - len(kept)} of {count} group means are left out: fewer than {LEAST_ROWS} "
+            "rows of the source, or a constant column"
+        )
+    if len(both) < len(kept):
+        notes.append(
+            f"{len(kept) - len(both)} group means have fewer than {LEAST_ROWS} synthetic rows; "
+            "left out of the mean difference"
+        )
+    return notes
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.6g}")

@@ -1,0 +1,94 @@
+"""How well scores foretell what is true, with weights for rows, and how far that may vary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.eval.core import Ints
+
+Floats = npt.NDArray[np.float64]
+
+DRAWS = 200  # bootstrap samples of units
+POINTS = 101  # of a curve
+
+
+def ranks(scores: Floats) -> Ints:
+    """Return the place of each score among the different scores, from 0; equal ones share it."""
+    return np.unique(scores, return_inverse=True)[1].astype(np.int64)
+
+
+def auc(places: Ints, positive: Floats, weights: Floats | None = None) -> float:
+    """Return the area under the ROC curve: the chance that a positive row has the higher score.
+
+    A tie counts half (Hanley and McNeil, Radiology 143, 1982). NaN where all the weight lies on one
+    class.
+
+    Args:
+        places: `ranks` of the scores, or other small whole numbers in their order.
+        positive: 1 for rows of the class, 0 for others.
+        weights: of each row; 1 where None.
+    """
+    weight = np.ones(len(places)) if weights is None else weights
+    above = np.bincount(places, weights=weight * positive)
+    below = np.bincount(places, weights=weight * (1 - positive))
+    area = above.sum() * below.sum()
+    if area == 0:
+        return float("nan")
+    return float((above * (np.cumsum(below) - below / 2)).sum() / area)
+
+
+def r2(predicted: Floats, truth: Floats, weights: Floats | None = None) -> float:
+    """Return the share of the variance that is foretold; below 0 is worse than the mean.
+
+    NaN where the truth does not vary.
+    """
+    weight = np.ones(len(truth)) if weights is None else weights
+    total = weight.sum()
+    if total == 0:
+        return float("nan")
+    spread = (weight * (truth - (weight * truth).sum() / total) ** 2).sum()
+    if spread <= 1e-12 * total:
+        return float("nan")
+    return float(1 - (weight * (truth - predicted) ** 2).sum() / spread)
+
+
+def roc(scores: Floats, positive: Floats) -> dict[str, list[float]]:
+    """Return the ROC curve at 101 false positive rates from 0 to 1, lines between its corners."""
+    places = ranks(scores)
+    above = np.bincount(places, weights=positive)[::-1]
+    below = np.bincount(places, weights=1 - positive)[::-1]
+    true = np.concatenate([[0.0], np.cumsum(above) / above.sum()])
+    false = np.concatenate([[0.0], np.cumsum(below) / below.sum()])
+    grid = np.linspace(0, 1, POINTS)
+    at = np.interp(grid, false, true)  # on a vertical stretch: its upper end
+    return {"fpr": grid.round(6).tolist(), "tpr": at.round(6).tolist()}
+
+
+def bootstrap(
+    figures: Callable[[Floats], list[float]], units: Ints, rng: np.random.Generator
+) -> Floats:
+    """Return figures of bootstrap samples of whole units ``[draws, figures]``.
+
+    All figures of a draw see the same weights, so that differences between them are paired.
+
+    Args:
+        figures: takes the weight of each row.
+        units: the unit of each row.
+        rng: draws units.
+    """
+    _, unit = np.unique(units, return_inverse=True)
+    count = int(unit.max()) + 1
+    found = []
+    for _ in range(DRAWS):
+        drawn = np.bincount(rng.integers(count, size=count), minlength=count)
+        found.append(figures(drawn[unit].astype(float)))
+    return np.array(found)
+
+
+def spread(draws: Floats) -> float:
+    """Return the standard deviation of the draws that gave a number; 0 where fewer than two did."""
+    given = draws[np.isfinite(draws)]
+    return float(given.std(ddof=1)) if len(given) > 1 else 0.0

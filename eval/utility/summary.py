@@ -1,0 +1,94 @@
+"""Usefulness: would someone who has only the synthetic table learn what the source teaches?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpsynth.eval.core import Measure, Part, Tables
+from dpsynth.eval.utility.calibration import calibration
+from dpsynth.eval.utility.group_means import group_means
+from dpsynth.eval.utility.importance import importance
+from dpsynth.eval.utility.odds_ratios import odds_ratios
+from dpsynth.eval.utility.survival import survival
+from dpsynth.eval.utility.task import Task, tasks
+from dpsynth.eval.utility.trial import Trial
+from dpsynth.eval.utility.tstr import measures, trials
+
+
+def usefulness(
+    tables: Tables, rng: np.random.Generator, *, tried: Sequence[Trial] | None = None
+) -> Part:
+    """Measure models, odds ratios, group means and survival against the source.
+
+    Args:
+        tables: what is compared.
+        rng: draws samples, and seeds models.
+        tried: the trials of all targets, if `trials` has made them already (its notes are the
+            caller's then).
+    """
+    asked, _ = tasks(tables)
+    notes: list[str] = []
+    if tried is None:
+        tried, said = trials(tables, rng)
+        notes += said
+    found: list[Measure] = []
+    targets: list[dict[str, Any]] = []
+    ratios: list[dict[str, Any]] = []
+    for task in asked:
+        measured, target, said_of = _models(task, [t for t in tried if t.task == task], rng)
+        found += measured
+        notes += said_of
+        targets += [] if target is None else [target]
+        if task.level is None:
+            notes.append(f"{task.name}: a number has no odds ratios")
+            continue
+        odds, entry, said_of = odds_ratios(tables, task, rng)
+        notes += said_of
+        found += [] if odds is None else [odds]
+        ratios += [] if entry is None else [entry]
+    means, cells, said_of = group_means(tables, rng)
+    notes += said_of
+    found += [] if means is None else [means]
+    curves, followed, said_of = survival(tables, rng)
+    notes += said_of
+    found += curves
+    details = {
+        "targets": targets,
+        "odds_ratios": ratios,
+        "group_means": cells,
+        "survival": followed,
+    }
+    return Part(tuple(found), details, tuple(notes))
+
+
+def _models(
+    task: Task, tried: Sequence[Trial], rng: np.random.Generator
+) -> tuple[list[Measure], dict[str, Any] | None, list[str]]:
+    """Measure both models of one target."""
+    if not tried:
+        return [], None, []
+    found: list[Measure] = []
+    models, notes = [], []
+    table: list[dict[str, Any]] = []
+    for trial in tried:
+        measured, entry = measures(trial, rng)
+        found += measured
+        models.append(entry)
+        if trial.model != "boosting":
+            continue
+        found += [calibration(trial, rng)] if task.level is not None else []
+        agreement, table, note = importance(trial, rng)
+        found += [] if agreement is None else [agreement]
+        notes += [] if note is None else [note]
+    target = {
+        "name": task.name,
+        "title": task.title,
+        "kind": task.kind,
+        "class": task.label,
+        "models": models,
+        "importance": table,
+    }
+    return found, target, notes

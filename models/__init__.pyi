@@ -1,0 +1,13 @@
+from .base import Codes as Codes
+from .base import Domain as Domain
+from .base import Feature as Feature
+from .base import Generator as Generator
+from .base import Progress as Progress
+from .base import silent as silent
+from .presets import Preset as Preset
+from .presets import choose as choose
+from .presets import runs_again as runs_again
+from .presets import shares_of as shares_of
+from .registry import check_model as check_model
+from .registry import generator_class as generator_class
+from .run_size import most_bytes as most_bytes

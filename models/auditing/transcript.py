@@ -1,0 +1,228 @@
+"""A witness of a fit: all that the plan lets out, held against canaries, for audits.
+
+The attacker of the accountant: he sees every noisy count and the noisy sum of every private step,
+knows all other units and which of them a step drew, knows the canaries, and does not know which of
+them are in. Each release is then a sum of what the canaries in the data add, plus noise of known
+size: y = C x + n, with x the canaries' coins. What all releases say about x adds up,
+
+    b = sum C^T y / s^2,    G = sum C^T C / s^2,
+
+and the best linear guess of x, for coins of mean 1/2 and variance 1/4, is
+1/2 + (G + 4 I)^-1 (b - G 1/2): canaries that share a cell are told apart by the others. In a
+private step a canary takes part with the sampling rate q, which scales its row of C.
+
+If a limit is not kept, canaries add more than they may, s C x: then s is seen in their sum, and the
+guess is that of s C. Counts and steps have a scale each.
+
+For rows that are nobody's: the background of an audit, synthetic or of an audit's own fit. A
+witness is no part of a fit that is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dpsynth.encoding import Cohort
+from dpsynth.models.dpsgd import DpSgd, Loss, UnitGradients, packs, rows_at_once
+from dpsynth.models.marginals import Binning
+from dpsynth.privacy import ChosenHistograms, JointHistograms
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Watch = Callable[[Cohort], tuple[Any, Tensor]]
+Counts = JointHistograms | ChosenHistograms
+
+EVERY = 10  # steps of which the canaries' inner products are computed; they change slowly
+PRIOR = 4.0  # one over the variance of a fair coin
+PLAIN = 4.0  # deviations of the noise and the coins, beyond which a scale is not chance
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What releases of one kind say about the coins.
+
+    Attributes:
+        linear: b, ``[m]``; added to in place.
+        gram: G, ``[m, m]``; added to in place.
+    """
+
+    linear: Floats
+    gram: Floats
+
+    @classmethod
+    def of(cls, canaries: int) -> Evidence:
+        """Start without any."""
+        return cls(np.zeros(canaries), np.zeros((canaries, canaries)))
+
+    @property
+    def scale(self) -> float:
+        """Return by how much canaries add more than they may; 1 where that is not plain to see.
+
+        The least squares of b on G 1/2 with the noise's covariance G: half of them are in.
+        """
+        half, whole = self.linear.sum() / 2, self.gram.sum() / 4
+        if whole <= 0:
+            return 1.0
+        coins = np.sqrt((self.gram.sum(axis=1) ** 2).sum()) / (4 * whole)
+        found = half / whole
+        return float(found) if found > 1 + PLAIN * (whole**-0.5 + coins) else 1.0
+
+
+class WatchedSgd(DpSgd):
+    """The trainer of a plan, behind which a witness stands."""
+
+    witness: Witness
+    watch: Watch
+    _theirs: Tensor
+
+    def sample_batch(self, units: int) -> Ints:
+        """Draw the units of a step, and note which of them are the background's."""
+        chosen = super().sample_batch(units)
+        self._theirs = torch.from_numpy(chosen < len(self.witness.others.mask))
+        return chosen
+
+    def noisy_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
+        """Return the noisy sum, and tell the witness what the background does not explain of it."""
+        released = super().noisy_sum(loss, batch, mask)
+        known = _some(batch, self._theirs)
+        left = released - self.clipped_sum(loss, known, mask[self._theirs])
+        self._tell(loss, left)
+        return released
+
+    def _tell(self, loss: Loss, left: Tensor) -> None:
+        witness, rate = self.witness, self.event.sampling_rate
+        batch, weights = self.watch(witness.directions)
+        scale = (self.event.noise_multiplier * self.clipping_norm) ** 2
+        heard = self.steps_taken % EVERY == 1
+        most = rows_at_once(self.flat.layers.values()) if not heard else len(weights)
+        for pack in packs(batch, weights, most):
+            found = UnitGradients.of(loss, pack)
+            factors = found.factors(self.clipping_norm)
+            along = _along(self, found, left) * factors
+            canaries = pack.order.numpy()
+            witness.steps.linear[canaries] += rate * along.double().numpy() / scale
+            if heard:
+                inner = _inner(found) * factors[:, None] * factors[None, :]
+                steps = min(EVERY, self.event.steps - self.steps_taken + 1)
+                weight = steps * rate**2 / scale
+                witness.steps.gram[np.ix_(canaries, canaries)] += weight * inner.double().numpy()
+
+
+class Witness:
+    """What a fit's releases say about each canary's coin.
+
+    The fit reads the background's units first, and after them the canaries that are in.
+    """
+
+    trains: ClassVar[type[WatchedSgd]] = WatchedSgd
+
+    def __init__(self, canaries: Cohort, others: Cohort) -> None:
+        """Know all canaries, in or not, and the background, as the fit's events see them.
+
+        Args:
+            canaries: ``[m, rows, columns]``; all rows of a canary are equal.
+            others: the background's units.
+        """
+        self.canaries, self.others = canaries, others
+        self.counts, self.steps = Evidence.of(len(canaries.mask)), Evidence.of(len(canaries.mask))
+
+    @property
+    def directions(self) -> Cohort:
+        """The canaries with one row each: a unit of equal rows pulls as one of them does."""
+        return Cohort(self.canaries.codes[:, :1], self.canaries.mask[:, :1])
+
+    def counted(
+        self,
+        noisy: Sequence[npt.NDArray[np.int64]],
+        sigmas: Sequence[float],
+        event: Counts,
+        encode: Callable[[Cohort], Cohort],
+    ) -> None:
+        """Hear noisy histograms; ``encode`` gives each row's cell in each of them as a column."""
+        from scipy.sparse import csr_matrix
+
+        own, known = encode(self.canaries), encode(self.others)
+        rows, weights = np.nonzero(own.mask)[0], _weights(own, event)
+        mine, theirs, beside = own.codes[own.mask], known.codes[known.mask], _weights(known, event)
+        for place, (table, sigma) in enumerate(zip(noisy, sigmas, strict=True)):
+            cells = mine[:, place].astype(np.int64)
+            shape = (len(own.mask), table.size)
+            moved = csr_matrix((weights.astype(float), (rows, cells)), shape=shape)
+            counts = np.bincount(theirs[:, place].astype(np.int64), beside, minlength=table.size)
+            linear, gram = self.counts.linear, self.counts.gram
+            linear += moved @ ((table.ravel() - counts) / sigma**2)
+            gram += (moved @ moved.T).toarray() / sigma**2
+
+    def paired(
+        self,
+        noisy: Sequence[npt.NDArray[np.int64]],
+        places: Sequence[tuple[int, int]],
+        sigmas: Sequence[float],
+        event: ChosenHistograms,
+        binning: Binning,
+    ) -> None:
+        """Hear noisy counts of pairs of binned columns."""
+        sizes = binning.sizes
+        for start in range(0, len(places), 64):  # a column for each pair would not fit in memory
+            some = slice(start, start + 64)
+
+            def encode(cohort: Cohort, some: slice = some) -> Cohort:
+                bins = binning.coarsen(cohort).astype(np.uint32)
+                cells = [bins[..., i] * np.uint32(sizes[j]) + bins[..., j] for i, j in places[some]]
+                return Cohort(np.stack(cells, axis=-1), cohort.mask)
+
+            self.counted(noisy[some], sigmas[some], event, encode)
+
+    def trainer(self, watch: Watch) -> type[DpSgd]:
+        """Return a trainer whose steps this witness hears."""
+        return type("Heard", (self.trains,), {"witness": self, "watch": staticmethod(watch)})
+
+    def scores(self) -> Floats:
+        """Return the best linear guess of each canary's coin, ``[m]``."""
+        system, centred = PRIOR * np.eye(len(self.canaries.mask)), np.zeros(())
+        for heard in (self.counts, self.steps):
+            scale = heard.scale
+            system = system + scale**2 * heard.gram
+            centred = centred + scale * heard.linear - scale**2 * heard.gram.sum(axis=1) / 2
+        return np.asarray(0.5 + np.linalg.solve(system, centred))
+
+
+def _weights(cohort: Cohort, event: Counts) -> Ints:
+    """Return what each real row counts in an event's histograms."""
+    own = np.maximum(cohort.mask.sum(axis=1, dtype=np.int64), 1)
+    share = np.ones_like(own) if event.unit_mass is None else event.unit_mass // own
+    return np.asarray(np.broadcast_to(share[:, None], cohort.mask.shape)[cohort.mask])
+
+
+def _some(batch: Any, which: Tensor) -> Any:
+    return tuple(part[which] for part in batch) if isinstance(batch, tuple) else batch[which]
+
+
+def _along(trainer: DpSgd, found: UnitGradients, direction: Tensor) -> Tensor:
+    """Return the inner product of each unit's gradient with a direction, ``[units]``.
+
+    A layer is linear in its parameters, so that with the direction in their place its outputs,
+    times the gradients at its outputs, are that product.
+    """
+    values = trainer.flat.values.clone()
+    trainer.flat.values.copy_(direction)
+    try:
+        total = torch.zeros(found.pack.rows)
+        for layer, inputs, grads in zip(found.layers, found.inputs, found.grads, strict=True):
+            total += (layer(inputs).flatten(1) * grads).sum(dim=1)
+    finally:
+        trainer.flat.values.copy_(values)
+    return total
+
+
+def _inner(found: UnitGradients) -> Tensor:
+    """Return the inner products of the gradients of units of one row, ``[units, units]``."""
+    parts = zip(found.layers, found.inputs, found.grads, strict=True)
+    return torch.stack([layer.gram(a[None], b[None])[0] for layer, a, b in parts]).sum(dim=0)

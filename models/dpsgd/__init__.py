@@ -1,0 +1,17 @@
+"""DP-SGD with exact clipping by unit: the only way in which private rows change a network.
+
+- `activations`: book-keeping of a forward pass: which layer was used on what, and what a layer
+  must tell of it
+- `clipping_norm`: from rows that cost no privacy, within single precision
+- `layers`: affine, masked affine, and embedding; see `activations`
+- `optimizer`: DP-SGD with exact clipping by unit: the only way in which private rows change a
+  network
+- `parameter_buffer`: a network's parameters as one flat buffer, and the optimizer that moves it
+- `trainer`: training of a network on private units: the trainer of a plan, and the units as its
+  batches
+- `unit_gradients`: their exact norms and their weighted sum, without forming any of them
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

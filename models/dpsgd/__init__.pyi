@@ -1,0 +1,13 @@
+from .clipping_norm import rows_at_once as rows_at_once
+from .layers import Linear as Linear
+from .layers import MaskedLinear as MaskedLinear
+from .layers import Tape as Tape
+from .optimizer import DpSgd as DpSgd
+from .optimizer import Loss as Loss
+from .optimizer import PlainSgd as PlainSgd
+from .optimizer import clipping_norm_from as clipping_norm_from
+from .trainer import Units as Units
+from .trainer import in_turn as in_turn
+from .trainer import trainer_of as trainer_of
+from .unit_gradients import UnitGradients as UnitGradients
+from .unit_gradients import packs as packs

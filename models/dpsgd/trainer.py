@@ -1,0 +1,178 @@
+"""Training of a network on private units: the trainer of a plan, and the units as its batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from dpsynth.encoding import Cohort
+from dpsynth.models.dpsgd.optimizer import DpSgd, Loss, PlainSgd
+from dpsynth.models.marginals import Binning
+from dpsynth.models.presets import STEPS
+from dpsynth.privacy import NotPrivate, PoissonSgd, Terms, Watched
+
+if TYPE_CHECKING:
+    from dpsynth.privacy import Entropy
+
+Ints = npt.NDArray[np.int64]
+
+
+class Trainer(Protocol):
+    """Draws units, and takes steps with them: private ones, or those of a reference."""
+
+    event: PoissonSgd
+
+    def sample_batch(self, units: int) -> Ints:
+        """Draw the units of the next step by Poisson sampling."""
+        ...
+
+    def step(self, loss: Loss, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
+        """Take one step with the units that were drawn."""
+        ...
+
+
+def trainer_of(
+    network: nn.Module,
+    plan: Terms,
+    *,
+    clipping_norm: float,
+    population: int,
+    learning_rate: float,
+    anchor_weight: float,
+    entropy: Entropy,
+    watch: Callable[[Cohort], tuple[Any, Tensor]] | None = None,
+    anchored_always: bool = False,
+) -> Trainer:
+    """Return the trainer that the plan pays for; without privacy, one that takes plain steps.
+
+    Args:
+        network: layers of `dpsynth.models.dpsgd.layers`.
+        plan: has the event of the steps.
+        clipping_norm: bound on the norm of one unit's gradient; public or post-processing.
+        population: public number of units.
+        learning_rate: of the first step; the schedule is a cosine over the event's steps.
+        anchor_weight: weight of the gradient on rows that cost nothing.
+        entropy: source of sampling and noise.
+        watch: turns a cohort, the hidden column included, into a batch and the weights of its rows;
+            needed where the plan is watched, for the witness of the steps.
+        anchored_always: the anchor is a part of the loss, such as the generated rows of a critic,
+            and not only a hold against noise: without privacy, too, it is kept.
+    """
+    event = plan.event(STEPS)
+    assert isinstance(event, PoissonSgd)
+    if isinstance(plan, NotPrivate):
+        kept = anchor_weight if anchored_always else 0.0
+        return ReferenceSgd(network, event, population, learning_rate, entropy, kept)
+    trainer = DpSgd
+    if isinstance(plan, Watched):
+        assert watch is not None
+        trainer = plan.witness.trainer(watch)
+    return trainer(
+        network,
+        event=event,
+        clipping_norm=clipping_norm,
+        population=population,
+        learning_rate=learning_rate,
+        entropy=entropy,
+        schedule="cosine",
+        optimizer="adam",
+        anchor_weight=anchor_weight,
+    )
+
+
+class ReferenceSgd:
+    """The steps of an event without clipping or noise. Never private.
+
+    The anchor is for private steps and left out, unless it has a weight here.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        event: PoissonSgd,
+        population: int,
+        learning_rate: float,
+        entropy: Entropy,
+        anchor_weight: float = 0.0,
+    ) -> None:
+        """Take the network over."""
+        self.event, self.entropy, self.anchor_weight = event, entropy, anchor_weight
+        self.expected_units = event.sampling_rate * population
+        self._plain = PlainSgd(
+            network,
+            learning_rate=learning_rate,
+            steps=event.steps,
+            schedule="cosine",
+            optimizer="adam",
+        )
+
+    def sample_batch(self, units: int) -> Ints:
+        """Draw the units of the next step by Poisson sampling."""
+        return np.flatnonzero(self.entropy.uniform(units) < self.event.sampling_rate)
+
+    def step(self, loss: Loss, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
+        """Take one plain step along (units + weight * anchor) / (1 + weight), as a private one."""
+        weight, divisor = self.anchor_weight, self.expected_units
+        if weight:
+            first = anchor[0] if isinstance(anchor, tuple) else anchor
+            share = weight * divisor / max(1, len(first))
+            batch, mask = _beside(batch, anchor), _padded(mask, first.shape[:2], share)
+        self._plain.step(loss, batch, mask, divisor=(1.0 + weight) * divisor)
+
+
+def _beside(batch: Any, anchor: Any) -> Any:
+    """Put the rows of an anchor ``[m, 1, ...]`` below those of a batch ``[units, k, ...]``."""
+    if isinstance(batch, tuple):
+        return tuple(_beside(*parts) for parts in zip(batch, anchor, strict=True))
+    return torch.cat([batch, anchor.expand(-1, batch.shape[1], *anchor.shape[2:])])
+
+
+def _padded(mask: Tensor, shape: Sequence[int], share: float) -> Tensor:
+    """Add weights of anchor rows ``[m, 1]`` to a mask ``[units, k]``; the rest is padding."""
+    below = torch.zeros(shape[0], mask.shape[1])
+    below[:, 0] = share
+    return torch.cat([mask, below])
+
+
+@dataclass(frozen=True)
+class Units:
+    """Binned rows of private units, weighed as the histograms weigh them: a unit counts 1.
+
+    Attributes:
+        bins: ``[units, rows, columns]``.
+        weights: of each row in the loss, ``[units, rows]``: one over the unit's rows; 0 is padding.
+    """
+
+    bins: npt.NDArray[np.uint16]
+    weights: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cohort: Cohort, binning: Binning) -> Units:
+        """Bin a cohort."""
+        own = np.maximum(cohort.mask.sum(axis=1, keepdims=True), 1)
+        return cls(binning.coarsen(cohort), cohort.mask / own)
+
+    def __len__(self) -> int:
+        """Count the units: private."""
+        return len(self.bins)
+
+    def batch(self, chosen: Ints) -> tuple[Tensor, Tensor]:
+        """Return the rows ``[units, rows, columns]`` int64 and weights of chosen units."""
+        rows = torch.from_numpy(self.bins[chosen].astype(np.int64))
+        return rows, torch.from_numpy(self.weights[chosen].astype(np.float32))
+
+    def whole(self) -> tuple[Tensor, Tensor]:
+        """Return the rows and weights of all units."""
+        return self.batch(np.arange(len(self)))
+
+
+def in_turn(rows: Tensor, step: int, size: int) -> Tensor:
+    """Take the next rows in turn, ``[size, 1, columns]``; rows are in random order."""
+    start = step * size
+    return rows[torch.arange(start, start + size) % len(rows), None]

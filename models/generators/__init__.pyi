@@ -1,0 +1,4 @@
+from .ctgan import Ctgan as Ctgan
+from .independent import Independent as Independent
+from .mixture import Mixture as Mixture
+from .tvae import Tvae as Tvae

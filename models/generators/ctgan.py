@@ -1,0 +1,212 @@
+"""`ctgan`: a conditional generative adversarial network, whose critic is trained by DP-SGD.
+
+Three events of the plan touch private rows: noisy one-way histograms, noisy pairs, and the steps of
+DP-SGD. A mixture fitted to the histograms (as in the model `mixture`) is where the generator
+starts: see `dpsynth.models.generators.ctgan_network`. Then critic and generator take turns.
+
+Only the critic meets private rows, and only as the units of a private step: drawn by Poisson
+sampling and never by value (the log-frequency sampler of Xu et al. 2019, arXiv 1907.00503, section
+4.3, would draw a unit the oftener the rarer it is, which no accountant knows of), one person to a
+row (no packs), each unit's gradient clipped and the sum noised. The gradient on generated rows is
+added to that on purpose, unclipped and without noise: it costs nothing. The generator sees the
+critic alone, so it is post-processing, and so are its many free rows. Several steps of the critic
+to a turn of the generator make up for noise (Bie, Kamath and Zhang 2023, arXiv 2302.02936).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dpsynth.errors import InputError
+from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
+from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, trainer_of
+from dpsynth.models.generators.ctgan_critic import FAKE, REAL, Critic, crossed, joined
+from dpsynth.models.generators.ctgan_network import Residual
+from dpsynth.models.generators.ctgan_trainer import Pupil
+from dpsynth.models.marginals import Start, cohort_with_visits
+
+if TYPE_CHECKING:
+    from dpsynth.encoding import Cohort
+    from dpsynth.privacy import Entropy, PrivacyBudget, Share, Terms
+
+Ints = npt.NDArray[np.int64]
+
+WARM_BATCH = 2_000  # rows of the mixture, and as many crossed ones
+WARM_RATE = 0.01
+FAKES = 4_000  # generated rows beside each private batch
+REHEARSAL = 4_000  # units of mixture rows on which the clipping norm is read off
+QUANTILE = 0.99
+
+
+class Ctgan:
+    """Conditional generator over binned columns, and its critic."""
+
+    name: ClassVar[str] = "ctgan"
+    neural: ClassVar[bool] = True
+
+    def __init__(self, domain: Domain, *, pac: int = 1) -> None:
+        """Build an unfitted generator from public facts.
+
+        Args:
+            domain: columns, codes and units.
+            pac: rows that the critic judges at once (Lin et al. 2018, arXiv 1712.04086); 1 only.
+
+        Raises:
+            InputError: ``pac`` is not 1. A pack of several people's rows has one gradient, so
+                clipping it bounds no person's part, and sampling packs is not sampling units.
+        """
+        if pac != 1:
+            raise InputError(
+                f"pac is {pac}; it must be 1: a pack would tie the rows of several units together, "
+                "and clipping bounds one unit's part only if its rows are judged alone"
+            )
+        self.domain = domain.with_visits()
+
+    def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
+        """Split the budget between histograms, pairs and training steps."""
+        return shares_of(self.name, self.domain, budget)
+
+    def fit(
+        self, cohort: Cohort, plan: Terms, entropy: Entropy, progress: Progress = silent
+    ) -> Self:
+        """Release the histograms, fit the mixture, then let critic and generator take turns."""
+        self.preset_ = Preset.of(self.name, self.domain, plan.budget)
+        cohort = cohort_with_visits(cohort)
+        self.start_ = Start.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
+        rng = entropy.generator()
+        self.residual_ = self._residual(int(rng.integers(2**62)))
+        seed = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        critic = Critic(self.start_.binning.sizes, self.preset_.hidden, generator=seed)
+        rows = torch.from_numpy(self.start_.rows(rng))
+        self._warm_up(critic, rows, rng, progress)
+        self._train(cohort, critic, rows, plan, entropy, rng, progress)
+        return self
+
+    def _residual(self, seed: int) -> Residual:
+        return Residual(
+            self.start_.products,
+            hidden=self.preset_.hidden,
+            latent=self.preset_.latent,
+            fixed=self.start_.binning.hidden,
+            generator=torch.Generator().manual_seed(seed),
+        )
+
+    def _warm_up(
+        self, critic: Critic, rows: Tensor, rng: np.random.Generator, progress: Progress
+    ) -> None:
+        """Let the critic tell rows of the mixture from crossed ones: post-processing."""
+        steps = self.preset_.warm_steps
+        trainer = PlainSgd(
+            critic, learning_rate=WARM_RATE, steps=steps, schedule="cosine", optimizer="adam"
+        )
+        ones = torch.ones(2 * WARM_BATCH, 1)
+        for step in range(steps):
+            whole, first, second = rows[torch.from_numpy(_some(rng, len(rows)))]
+            mixed = crossed(first, second, rng)
+            good, bad = (
+                critic.batch(part[:, None], label, rng)
+                for part, label in ((whole, REAL), (mixed, FAKE))
+            )
+            trainer.step(critic.loss, joined(good, bad), ones)
+            progress("warming up", (step + 1) / steps)
+        critic.start_at_zero()
+
+    def _train(
+        self,
+        cohort: Cohort,
+        critic: Critic,
+        rows: Tensor,
+        plan: Terms,
+        entropy: Entropy,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> None:
+        """Run every step of the plan; their number and turns are fixed beforehand."""
+
+        def watch(others: Cohort) -> tuple[Any, Tensor]:
+            found, weights = Units.of(others, self.start_.binning).whole()
+            return critic.batch(found, REAL, rng), weights
+
+        rehearsal = critic.batch(rows[:REHEARSAL, None], REAL, rng)
+        self.clipping_norm_ = clipping_norm_from(
+            critic, critic.loss, rehearsal, torch.ones(rehearsal[1].shape), QUANTILE
+        )
+        trainer = trainer_of(
+            critic,
+            plan,
+            clipping_norm=self.clipping_norm_,
+            population=self.domain.population,
+            learning_rate=self.preset_.learning_rate,
+            anchor_weight=self.preset_.anchor,
+            entropy=entropy,
+            watch=watch,
+            anchored_always=True,
+        )
+        units, steps = Units.of(cohort, self.start_.binning), trainer.event.steps
+        # how far this one is used depends on how many units are drawn: it serves nothing else
+        asking = entropy.generator()
+        pupil = Pupil(self.start_, self.residual_, critic, steps // self.preset_.rounds, rng)
+        for step in range(steps):
+            batch, weights = units.batch(trainer.sample_batch(len(units)))
+            real = critic.batch(batch, REAL, asking)
+            trainer.step(critic.loss, real, weights, anchor=pupil.fakes(FAKES))
+            pupil.remember()
+            if (step + 1) % self.preset_.rounds == 0:
+                pupil.turn()
+            progress("training", (step + 1) / steps)
+
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
+        """Draw ``[rows, columns]`` codes; the hidden column weighs the rows and is left out.
+
+        The network leaves the hidden column as the mixture has it, so a mixture that is tilted by
+        it gives the tilted law of the whole generator, exactly.
+        """
+        binning, products = self.start_.binning, self.start_.products
+        factors = binning.row_factors()
+        products = products if factors is None else products.tilted(0, factors)
+        drawn = self.residual_.draw(products, rows, rng, even=even)
+        return binning.refine(drawn, rng, even=even)
+
+    def config(self) -> dict[str, Any]:
+        """Give the preset and the clipping norm: public or post-processing."""
+        return {"preset": asdict(self.preset_), "clipping_norm": self.clipping_norm_}
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give the generator's weights, the mixture and the bins; the critic is not kept."""
+        weights = {
+            f"residual.{name}": tensor.detach().numpy().copy()
+            for name, tensor in self.residual_.state_dict().items()
+        }
+        return weights | self.start_.arrays()
+
+    @classmethod
+    def restore(
+        cls, domain: Domain, config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Self:
+        """Rebuild mixture, bins and generator."""
+        fitted = cls(domain)
+        fitted.preset_ = Preset(**config["preset"])
+        fitted.clipping_norm_ = float(config["clipping_norm"])
+        fitted.start_ = Start.restore(fitted.domain, arrays)
+        fitted.residual_ = fitted._residual(seed=0)
+        prefix = "residual."
+        fitted.residual_.load_state_dict(
+            {
+                name.removeprefix(prefix): torch.from_numpy(array.copy())
+                for name, array in arrays.items()
+                if name.startswith(prefix)
+            }
+        )
+        return fitted
+
+
+def _some(rng: np.random.Generator, rows: int) -> Ints:
+    """Choose three sets of rows, ``[3, WARM_BATCH]``."""
+    return rng.integers(0, rows, (3, WARM_BATCH))

@@ -1,0 +1,76 @@
+"""The generator of `ctgan` in training: it sees a critic and released counts, never a real row."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dpsynth.models.generators.ctgan_critic import FAKE, Critic
+from dpsynth.models.generators.ctgan_distance import Distance
+from dpsynth.models.generators.ctgan_network import Residual
+from dpsynth.models.marginals import Start
+
+TURNS = 4  # steps of the generator after each round of the critic: free
+BATCH = 2_000  # generated rows of a generator's step
+RATE = 0.01  # of the generator, down to zero along a line
+TRUST = 0.3  # weight of the divergence from the mixture in the generator's loss
+HOLD = 0.1  # weight of the distance to the noisy pairs in the generator's loss
+MEMORY = 0.95  # of the running mean of critics that the generator learns from
+
+
+class Pupil:
+    """The generator in training: it learns from a running mean of critics, and from the pairs."""
+
+    def __init__(
+        self,
+        start: Start,
+        residual: Residual,
+        critic: Critic,
+        turns: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Take the generator and the critic; ``turns`` are what the schedule spans."""
+        assert start.target is not None
+        self.products, self.residual, self.critic, self.rng = start.products, residual, critic, rng
+        self.distance = Distance(start.target, start.products)
+        self.memory = Critic(start.binning.sizes, critic.hidden, generator=torch.Generator())
+        self.memory.load_state_dict(critic.state_dict())
+        self.optimizer = torch.optim.Adam(residual.parameters(), lr=RATE, betas=(0.5, 0.99))
+        self.schedule = torch.optim.lr_scheduler.LinearLR(
+            self.optimizer, 1.0, 0.0, total_iters=max(1, turns * TURNS)
+        )
+
+    @torch.no_grad()
+    def fakes(self, rows: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Generate a batch for the critic, each row with the column of its condition."""
+        ask = self.residual.ask(self.products, rows, self.rng)
+        drawn = self.residual.hard(self.residual.laws(ask, self.products), self.rng)
+        return drawn[:, None], ask.column[:, None], torch.full((rows, 1), FAKE)
+
+    def remember(self) -> None:
+        """Move the mean of critics towards the critic as it is: less noise than any one has."""
+        pairs = zip(self.memory.parameters(), self.critic.parameters(), strict=True)
+        for mean, now in pairs:
+            mean.data.lerp_(now.data, 1.0 - MEMORY)
+
+    def turn(self) -> None:
+        """Take the steps that follow a round of the critic."""
+        for _ in range(TURNS):
+            self.step()
+
+    def step(self) -> None:
+        """Take one step: the critic's gradient at drawn rows is passed straight to their laws.
+
+        A critic tells soft rows from drawn ones at once, so it is shown drawn ones.
+        """
+        ask = self.residual.ask(self.products, BATCH, self.rng)
+        laws = self.residual.laws(ask, self.products)
+        drawn = self.critic.one_hot(self.residual.hard(laws.detach(), self.rng))
+        scores = self.memory.score(drawn + laws - laws.detach(), ask.column)
+        loss = TRUST * self.distance.moved(laws, ask, self.residual) - scores.mean()
+        loss = loss + HOLD * self.distance.of(laws, ask, self.residual)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.schedule.step()

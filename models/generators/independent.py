@@ -1,0 +1,95 @@
+"""`independent`: every column on its own, from joint noisy one-way histograms.
+
+The baseline that any other generator must beat: it keeps each column's distribution, heaping and
+missingness, and no relation between columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models import Codes, Domain, Progress, shares_of, silent
+from dpsynth.models.marginals import even_points, leaves_of, levelled, noisy_total, sizes_of
+from dpsynth.models.presets import ONE_WAY
+from dpsynth.privacy import (
+    JointHistograms,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+    Watched,
+    joint_histograms,
+)
+
+if TYPE_CHECKING:
+    from dpsynth.encoding import Cohort
+    from dpsynth.privacy import Entropy
+
+
+class Independent:
+    """Product of the columns' noisy distributions."""
+
+    name: ClassVar[str] = "independent"
+    neural: ClassVar[bool] = False
+
+    def __init__(self, domain: Domain) -> None:
+        """Build an unfitted generator from public facts."""
+        self.domain = domain
+        self.shares_: tuple[npt.NDArray[np.float64], ...] = ()
+
+    def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
+        """Spend the whole budget on one event: the joint one-way histograms."""
+        return shares_of(self.name, self.domain, budget)
+
+    def fit(
+        self,
+        cohort: Cohort,
+        plan: PrivacyPlan | Watched,
+        entropy: Entropy,
+        progress: Progress = silent,
+    ) -> Self:
+        """Release the histograms and keep their projections onto the simplex."""
+        event = plan.event(ONE_WAY)
+        assert isinstance(event, JointHistograms)
+        progress("histograms", 0.0)
+        cohort = levelled(cohort, self.domain)
+        noisy = joint_histograms(cohort, sizes_of(self.domain), event, entropy)
+        if isinstance(plan, Watched):
+            sigmas = [event.sigma] * len(noisy)
+            plan.witness.counted(noisy, sigmas, event, lambda some: levelled(some, self.domain))
+        total = noisy_total(noisy)
+        leaves = leaves_of(self.domain, noisy, total=total, sigma=event.sigma)
+        self.shares_ = tuple(column.code_shares(total) for column in leaves)
+        progress("histograms", 1.0)
+        return self
+
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
+        """Draw ``[rows, columns]`` codes, each column on its own."""
+        columns = []
+        for shares in self.shares_:
+            ends = np.cumsum(shares)
+            points = even_points([np.zeros(rows, np.int64)], rng) if even else rng.random(rows)
+            drawn = np.searchsorted(ends, points * ends[-1], side="right")
+            columns.append(np.minimum(drawn, len(shares) - 1).astype(np.uint16))
+        return np.column_stack(columns)
+
+    def config(self) -> dict[str, Any]:
+        """Nothing but the arrays is learned."""
+        return {}
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Shares of all columns' codes, end to end: ``[sum of sizes]``."""
+        return {"shares": np.concatenate(self.shares_)}
+
+    @classmethod
+    def restore(
+        cls, domain: Domain, config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Self:
+        """Cut the shares back into columns."""
+        fitted = cls(domain)
+        ends = np.cumsum(domain.sizes)[:-1]
+        fitted.shares_ = tuple(np.split(arrays["shares"].astype(np.float64), ends))
+        return fitted

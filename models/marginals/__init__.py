@@ -1,0 +1,20 @@
+"""Noisy counts, and the distributions that are fitted to them.
+
+- `adaptive_cells`: one-way distributions on the finest cells that the noise lets one tell apart
+- `binning`: the binned columns of a fit: from a cohort's codes to bins, and from drawn bins back
+  to codes
+- `exact_counts`: counts and gradient steps without privacy, for `NotPrivate` fits only
+- `histograms`: noisy one-way histograms, and what follows from them for free: distributions and
+  bins
+- `initial_model`: what the histograms alone give: bins, and a mixture of products that was fitted
+  to them
+- `measurement`: what is measured before anything is fitted: noisy one-way histograms, then noisy
+  pairs of bins
+- `pair_selection`: which are measured, with what noise each, and which turn out to be related
+- `product_mixture`: fitted to noisy marginals, and sampled evenly
+- `projection`: noisy counts made a histogram: nothing below zero, and a given total
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,11 @@
+from .adaptive_cells import leaves_of as leaves_of
+from .adaptive_cells import levelled as levelled
+from .adaptive_cells import sizes_of as sizes_of
+from .binning import Binning as Binning
+from .histograms import even_points as even_points
+from .histograms import noisy_total as noisy_total
+from .initial_model import Start as Start
+from .measurement import cohort_with_visits as cohort_with_visits
+from .product_mixture import Products as Products
+from .product_mixture import Target as Target
+from .product_mixture import inverse as inverse

@@ -1,0 +1,97 @@
+"""What the histograms alone give: bins, and a mixture of products that was fitted to them.
+
+It is the whole of the generator `mixture`, and where the networks begin: rows drawn from it cost
+nothing more, so a network may be trained on them as long as one likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models import Codes, Domain, Progress, silent
+from dpsynth.models.marginals.binning import Binning
+from dpsynth.models.marginals.measurement import measure
+from dpsynth.models.marginals.product_mixture import Products, Target, fit_products
+
+if TYPE_CHECKING:
+    from dpsynth.encoding import Cohort
+    from dpsynth.models import Preset
+    from dpsynth.privacy import Entropy, Terms
+
+Ints = npt.NDArray[np.int64]
+MOST_ROWS = 60_000  # times 5: rows of the mixture that a network sees
+
+
+@dataclass(frozen=True)
+class Start:
+    """Bins and mixture of a fit.
+
+    Attributes:
+        binning: the bins of each column, the hidden one included.
+        products: the mixture over them.
+        target: what the mixture was fitted to; not kept with a run.
+    """
+
+    binning: Binning
+    products: Products
+    target: Target | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        cohort: Cohort,
+        domain: Domain,
+        plan: Terms,
+        entropy: Entropy,
+        preset: Preset,
+        progress: Progress = silent,
+    ) -> Start:
+        """Release both sets of histograms, then fit the mixture to them.
+
+        Args:
+            cohort: codes of the domain's columns, the hidden one included.
+            domain: its public facts.
+            plan: has the events of the histograms.
+            entropy: source of noise.
+            preset: settings, public.
+            progress: of the stages ``histograms`` and ``mixture``.
+        """
+        progress("histograms", 0.0)
+        measured = measure(cohort, domain, plan, entropy, most_bins=preset.bins)
+        progress("histograms", 1.0)
+        products = fit_products(
+            measured.target,
+            components=preset.components,
+            steps=preset.mixture_steps,
+            tie=preset.tie,
+            rng=entropy.generator(),
+            progress=progress,
+        )
+        return cls(measured.binning, products, measured.target)
+
+    def rows(self, rng: np.random.Generator) -> Ints:
+        """Draw binned rows of the mixture for a network to start from, ``[rows, columns]``."""
+        return self.products.draw(5 * min(self.binning.domain.population, MOST_ROWS), rng)
+
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
+        """Draw ``[rows, columns]`` codes; the hidden column weighs the rows and is left out."""
+        factors = self.binning.row_factors()
+        products = self.products if factors is None else self.products.tilted(0, factors)
+        return self.binning.refine(products.draw(rows, rng, even=even), rng, even=even)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give the mixture and the columns' bins."""
+        mixture: dict[str, npt.NDArray[Any]]
+        mixture = {"weights": self.products.weights, "tables": self.products.tables}
+        return mixture | self.binning.arrays()
+
+    @classmethod
+    def restore(cls, domain: Domain, arrays: Mapping[str, npt.NDArray[Any]]) -> Start:
+        """Rebuild bins and mixture."""
+        binning = Binning.restore(domain, arrays)
+        return cls(binning, Products(binning.sizes, arrays["weights"], arrays["tables"]))

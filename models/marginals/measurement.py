@@ -1,0 +1,159 @@
+"""What is measured before anything is fitted: noisy one-way histograms, then noisy pairs of bins.
+
+Two events of the plan, or three where columns are many. The first gives every column's distribution
+on its fine public grid, from which bins are merged; the others give joint histograms of pairs of
+binned columns (`pairs`). Which pairs are measured, and with what noise each, follows from earlier
+releases and from public facts; each event bounds all its pairs together, whatever is chosen.
+
+**Units of several rows.** Each of a unit's r rows counts 1/r, so a unit moves every histogram by at
+most 1 and not by max_rows: the histograms estimate the distribution of a random row of a random
+unit. A hidden column, the number of rows (1 .. max_rows), comes first, and its pairs are the first
+to be measured; weighing rows by it at sampling (a unit of r rows counts r times) gives back the
+distribution of rows without further noise, but for the codes within a bin, which keep the shares
+that they have among units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, runs_again
+from dpsynth.models.base import VISITS
+from dpsynth.models.marginals.adaptive_cells import Leaves, leaves_of, levelled, sizes_of
+from dpsynth.models.marginals.binning import Binning
+from dpsynth.models.marginals.exact_counts import exact_chosen_histograms, exact_joint_histograms
+from dpsynth.models.marginals.histograms import Bins, merge, noisy_total
+from dpsynth.models.marginals.pair_selection import Pair, Pairs, choose_pairs, pair_noise
+from dpsynth.models.marginals.product_mixture import Target
+from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
+from dpsynth.privacy import (
+    ChosenHistograms,
+    Event,
+    JointHistograms,
+    NotPrivate,
+    Terms,
+    Watched,
+    chosen_histograms,
+    joint_histograms,
+)
+
+if TYPE_CHECKING:
+    from dpsynth.privacy import Entropy
+
+Floats = npt.NDArray[np.float64]
+
+
+def cohort_with_visits(cohort: Cohort) -> Cohort:
+    """Add each unit's number of rows to its rows, as a code from 0."""
+    if cohort.mask.shape[1] == 1:
+        return cohort
+    visits = np.maximum(cohort.mask.sum(axis=1) - 1, 0).astype(np.uint16)
+    column = np.broadcast_to(visits[:, None, None], (*cohort.mask.shape, 1))
+    return Cohort(np.concatenate([column, cohort.codes], axis=2), cohort.mask)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that the events released, ready to be fitted to.
+
+    Attributes:
+        binning: the bins of each column of the domain, the hidden one included.
+        target: shares and standard errors of columns and pairs.
+        total: the noisy mass of the cohort, in units.
+    """
+
+    binning: Binning
+    target: Target
+    total: float
+
+
+def measure(
+    cohort: Cohort,
+    domain: Domain,
+    plan: Terms,
+    entropy: Entropy,
+    *,
+    most_bins: int,
+) -> Measured:
+    """Run the events of the plan on a cohort and gather what they released.
+
+    Args:
+        cohort: codes ``[units, rows, columns]`` of the domain's columns, the hidden one included.
+        domain: its public facts.
+        plan: calibrated; has the events of the one-way histograms and of the pairs. Without
+            privacy, all are run without noise; watched, all are told to the witness.
+        entropy: source of noise.
+        most_bins: bins that a smooth numeric column is cut into, about.
+    """
+    one_way = plan.event(ONE_WAY)
+    assert isinstance(one_way, JointHistograms)
+    exact = isinstance(plan, NotPrivate)
+    release_joint = exact_joint_histograms if exact else joint_histograms
+    release_chosen = exact_chosen_histograms if exact else chosen_histograms
+    mass = float(one_way.mass)
+    noisy = release_joint(levelled(cohort, domain), sizes_of(domain), one_way, entropy)
+    if isinstance(plan, Watched):
+        plan.witness.counted(
+            noisy, [one_way.sigma] * len(noisy), one_way, lambda others: levelled(others, domain)
+        )
+    total = noisy_total(noisy)
+    leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
+    bins = tuple(
+        merge(column, total=total, sigma=one_way.sigma, most=most_bins) for column in leaves
+    )
+    binning = Binning(domain, bins)
+    binned = Cohort(binning.coarsen(cohort), cohort.mask)
+
+    def released(event: Event, places: Sequence[Pair]) -> Pairs:
+        assert isinstance(event, ChosenHistograms)
+        sigmas = pair_noise(binning.sizes, places, event)
+        tables = release_chosen(binned, binning.sizes, places, sigmas, event, entropy)
+        if isinstance(plan, Watched):
+            plan.witness.paired(tables, places, sigmas, event, binning)
+        counts = tuple(table.astype(np.float64) for table in tables)
+        return Pairs(tuple(places), counts, tuple(sigmas))
+
+    first = plan.event(PAIRS)
+    assert isinstance(first, ChosenHistograms)
+    hidden = domain.features[0].name == VISITS
+    pairs = released(first, choose_pairs(bins, total / mass, first, hidden=hidden))
+    if runs_again(domain):
+        related = pairs.related(bins, total, hidden=hidden)
+        finer = released(plan.event(AGAIN), [pairs.places[place] for place in related])
+        pairs = pairs.sharpened(related, finer).others_independent(related, bins, total)
+    target = _target(bins, leaves, pairs, one_way.sigma, total)
+    return Measured(binning, target, total / mass)
+
+
+def _target(
+    bins: tuple[Bins, ...],
+    leaves: tuple[Leaves, ...],
+    pairs: Pairs,
+    one_sigma: float,
+    total: float,
+) -> Target:
+    """Turn counts into shares of the total, with standard errors."""
+    sizes = tuple(column.count for column in bins)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    joint = np.zeros((offsets[-1], offsets[-1]))
+    sd = np.full_like(joint, np.inf)
+    for (i, j), table, sigma in zip(pairs.places, pairs.tables, pairs.sigmas, strict=True):
+        block = np.s_[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
+        joint[block] = table / total
+        sd[block] = sigma / total
+    one = np.concatenate([column.bin_shares for column in bins])
+    counted = np.concatenate([_leaves_in(*pair) for pair in zip(bins, leaves, strict=True)])
+    one_sd = np.sqrt(counted) * one_sigma / total
+    return Target(sizes, one, one_sd, joint, sd)
+
+
+def _leaves_in(bins: Bins, leaves: Leaves) -> npt.NDArray[np.int64]:
+    """Return how many leaves make up each bin: so many counts' noise is in its share."""
+    first = np.unique(leaves.leaf_of, return_index=True)[1]
+    return np.bincount(bins.bin_of[first], minlength=bins.count)

@@ -1,0 +1,116 @@
+"""Pairs of columns: which are measured, with what noise each, and which turn out to be related.
+
+A table of few columns has all its pairs measured once. In one of many columns most pairs have no
+relation to speak of, and an even split of the budget would leave little for those that have. So
+half of it measures all pairs, and the other half those again that stand out of the noise. The rest
+is taken to be independent, which is closer to the truth than their noise: at 100 columns and 20 000
+rows that matters more than anything else (docs/benchmarks.md). Which pairs stand out follows from
+released counts; nothing is chosen by looking at rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models.marginals.histograms import Bins
+from dpsynth.privacy import ChosenHistograms
+
+Floats = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+STANDS_OUT = 2.0  # standard deviations of the chi-square distance between noise and no relation
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Noisy joint counts of pairs of binned columns.
+
+    Attributes:
+        places: the columns of each.
+        tables: their counts, ``[bins, bins]``.
+        sigmas: standard deviation of the noise of one count in each.
+    """
+
+    places: tuple[Pair, ...]
+    tables: tuple[Floats, ...]
+    sigmas: tuple[float, ...]
+
+    def related(self, bins: Sequence[Bins], total: float, *, hidden: bool) -> list[int]:
+        """Say which pairs depart from the product of their columns by more than noise does.
+
+        The squared departure over sigma^2 is chi-square with as many degrees of freedom as the
+        pair has cells where columns are independent. At least one pair is named, and all those of
+        the hidden column, by which rows are weighed.
+        """
+        scores = []
+        for (i, j), table, sigma in zip(self.places, self.tables, self.sigmas, strict=True):
+            apart = float(((table - _product(bins, i, j, total)) ** 2).sum()) / sigma**2
+            score = (apart - table.size) / math.sqrt(2 * table.size)
+            scores.append(math.inf if hidden and i == 0 else score)
+        named = [place for place, score in enumerate(scores) if score > STANDS_OUT]
+        return named or [int(np.argmax(scores))] if scores else []
+
+    def sharpened(self, again: Sequence[int], finer: Pairs) -> Pairs:
+        """Average pairs that were measured again, each count weighed by its precision."""
+        tables, sigmas = list(self.tables), list(self.sigmas)
+        for place, table, sigma in zip(again, finer.tables, finer.sigmas, strict=True):
+            old, new = sigmas[place] ** -2, sigma**-2
+            tables[place] = (old * tables[place] + new * table) / (old + new)
+            sigmas[place] = (old + new) ** -0.5
+        return Pairs(self.places, tuple(tables), tuple(sigmas))
+
+    def others_independent(
+        self, related: Sequence[int], bins: Sequence[Bins], total: float
+    ) -> Pairs:
+        """Put the product of their columns in the place of all pairs but those named."""
+        kept = set(related)
+        tables = tuple(
+            table if place in kept else _product(bins, *self.places[place], total)
+            for place, table in enumerate(self.tables)
+        )
+        return Pairs(self.places, tables, self.sigmas)
+
+
+def _product(bins: Sequence[Bins], i: int, j: int, total: float) -> Floats:
+    return np.outer(bins[i].bin_shares, bins[j].bin_shares) * total
+
+
+def choose_pairs(
+    bins: tuple[Bins, ...], units: float, event: ChosenHistograms, *, hidden: bool
+) -> list[Pair]:
+    """Choose which pairs to measure, from what is known already: at most ``event.most`` of them.
+
+    No cell of a pair can differ from the product of its columns by more than the mass outside the
+    commonest bin of either (a constant column has no relation to find). Pairs are taken by that
+    bound; those for which it lies below the noise of one cell are left out. With a hidden column,
+    its pairs come first.
+    """
+    spare = [1.0 - float(column.bin_shares.max()) for column in bins]
+    candidates = [
+        (min(spare[i], spare[j]), i, j)
+        for i, j in combinations(range(len(bins)), 2)
+        if bins[i].count > 1 and bins[j].count > 1
+    ]
+    floor = math.sqrt(max(1, len(candidates))) / event.mu() / units
+    worth = [pair for pair in candidates if pair[0] > floor]
+    worth.sort(key=lambda pair: (not hidden or pair[1] != 0, -pair[0]))
+    return sorted((i, j) for _, i, j in worth[: event.most])
+
+
+def pair_noise(
+    sizes: tuple[int, ...], pairs: Sequence[Pair], event: ChosenHistograms
+) -> list[float]:
+    """Split the event's precision among the pairs: weights as the cube root of their cells.
+
+    A pair of c cells that is measured with standard deviation s is off by about c s in L1; the
+    weights w = 1 / s that minimise the sum of c / w under a bound on the sum of w^2 are c^(1/3).
+    """
+    weights = np.array([(sizes[i] * sizes[j]) ** (1 / 3) for i, j in pairs])
+    parts = weights / math.sqrt(float((weights**2).sum()) or 1.0)
+    return [event.sigma_for(float(part)) for part in parts]

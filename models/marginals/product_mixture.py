@@ -1,0 +1,222 @@
+"""A mixture of product distributions: fitted to noisy marginals, and sampled evenly.
+
+The model is P(x) = sum_k w_k prod_j P_k(x_j) over K components. It has no order of columns, every
+one- and two-way marginal is a matrix product, and it is fitted by gradient descent on the squared
+distance to the released counts, each in units of its own noise: post-processing throughout (the
+relaxed projection of Aydore et al. 2021, arXiv 2103.06641, section 3, and RAP++, here with mixture
+components in the place of relaxed rows).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models import Progress, silent
+from dpsynth.models.marginals.histograms import even_points
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+FITTED = 0.8  # of the standardised loss: rounds end below it
+MOST_ROUNDS = 4
+LEADERS = 2  # columns by which rows are ordered before a column is drawn
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the mixture is fitted to: shares of cells, and how precisely each is known.
+
+    Attributes:
+        sizes: bins of each column; together D.
+        one: shares of the columns' bins, end to end, ``[D]``.
+        one_sd: their standard errors, ``[D]``.
+        pairs: joint shares, ``[D, D]``; upper blocks only, zero where nothing was measured.
+        pair_sd: standard error of each measured cell, ``[D, D]``; infinite where none is.
+    """
+
+    sizes: tuple[int, ...]
+    one: Floats
+    one_sd: Floats
+    pairs: Floats
+    pair_sd: Floats
+
+
+@dataclass(frozen=True)
+class Products:
+    """K product distributions with weights.
+
+    Attributes:
+        sizes: bins of each column.
+        weights: of the components, ``[K]``; sums to 1.
+        tables: the components' distributions of all columns, end to end, ``[K, D]``.
+    """
+
+    sizes: tuple[int, ...]
+    weights: Floats
+    tables: npt.NDArray[np.float32]
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """First place of each column in ``tables``, and D: ``[columns + 1]``."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def column(self, j: int) -> npt.NDArray[np.float32]:
+        """Return the components' distributions of column j, ``[K, bins]``."""
+        return self.tables[:, self.offsets[j] : self.offsets[j + 1]]
+
+    def leaders(self, most: int) -> tuple[tuple[int, ...], ...]:
+        """Give, for each column, the earlier ones it depends on most, strongest first."""
+        weighted = self.tables * self.weights[:, None].astype(np.float32)
+        joint = weighted.T @ self.tables
+        one = weighted.sum(axis=0)
+        gaps = np.abs(joint - np.outer(one, one))
+        by_column = np.add.reduceat(
+            np.add.reduceat(gaps, self.offsets[:-1], 0), self.offsets[:-1], 1
+        )
+        return tuple(
+            tuple(sorted(range(j), key=lambda i: -by_column[i, j])[:most])
+            for j in range(len(self.sizes))
+        )
+
+    def tilted(self, column: int, factors: npt.ArrayLike) -> Products:
+        """Reweigh rows by a factor of one column's bin; normalised."""
+        scaled = self.column(column) * np.asarray(factors, dtype=np.float32)
+        mass = scaled.sum(axis=1)
+        tables = self.tables.copy()
+        tables[:, self.offsets[column] : self.offsets[column + 1]] = scaled / mass[:, None]
+        weights = self.weights * mass
+        return Products(self.sizes, weights / weights.sum(), tables)
+
+    def draw(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
+        """Draw binned rows ``[rows, columns]``, in random order.
+
+        With ``even``, the sample is spread more evenly than chance: components get their expected
+        numbers of rows, and each column is drawn by inverse distribution functions at the points of
+        a golden-ratio sequence, along an order in which rows that are alike in the leading columns
+        lie side by side. Every row still has the law of the mixture, but rows are not independent.
+        """
+        component = self._components(rows, rng, even)
+        leaders = self.leaders(LEADERS) if even else ()
+        drawn = np.empty((rows, len(self.sizes)), dtype=np.int64)
+        for j, size in enumerate(self.sizes):
+            tables = self.column(j)
+            ends = np.cumsum(tables, axis=1, dtype=np.float64)
+            if even:
+                mean = (tables @ np.arange(size, dtype=np.float32))[component]
+                keys = [mean, *(drawn[:, i] for i in reversed(leaders[j]))]
+                points = even_points(keys, rng)
+            else:
+                points = rng.random(rows)
+            drawn[:, j] = inverse(ends, component, points)
+        return rng.permutation(drawn) if even else drawn
+
+    def _components(self, rows: int, rng: np.random.Generator, even: bool) -> Ints:
+        if not even:
+            return rng.choice(len(self.weights), size=rows, p=self.weights)
+        ends = np.cumsum(self.weights)
+        points = (rng.random() + np.arange(rows)) / rows * ends[-1]
+        found: Ints = np.minimum(np.searchsorted(ends, points, side="right"), len(ends) - 1)
+        return found
+
+
+def inverse(ends: Floats, component: Ints, points: Floats) -> Ints:
+    """Invert distribution functions: ``ends`` are cumulative shares ``[K, bins]``.
+
+    One search serves all rows: component k's table is laid out on [k, k + 1).
+    """
+    shares = ends / ends[:, -1:]
+    size = shares.shape[1]
+    flat = (shares + np.arange(len(shares))[:, None]).ravel()
+    place = np.searchsorted(flat, component + points, side="right") - component * size
+    found: Ints = np.clip(place, 0, size - 1)
+    return found
+
+
+def fit_products(
+    target: Target,
+    *,
+    components: int,
+    steps: int,
+    rng: np.random.Generator,
+    rate: float = 0.1,
+    spread: float = 0.3,
+    tie: float = 0.0,
+    progress: Progress = silent,
+) -> Products:
+    """Fit a mixture with equal weights to a target by Adam, in rounds with a cosine schedule each.
+
+    The loss is the mean squared distance to the released counts, each in units of its own noise: 1
+    for the truth, less for a fit that has begun to follow the noise. Rounds go on until it is below
+    `FITTED`; a table of many columns takes more of them. It is a function of released counts, so
+    the number of rounds costs nothing.
+
+    Args:
+        target: noisy shares with their standard errors.
+        components: how many, K.
+        steps: of Adam, in a round.
+        rng: of the starting point.
+        rate: first learning rate, of logits.
+        spread: standard deviation of the starting logits around the one-way distribution.
+        tie: weight of the mutual information between component and column, in nats, mean over the
+            columns: it keeps apart what the counts do not ask to be related.
+        progress: called with the share of steps done, at most `MOST_ROUNDS` rounds of them.
+    """
+    import torch
+
+    width = len(target.one)
+    start = np.log(target.one + 1e-6) + spread * rng.standard_normal((components, width))
+    logits = torch.tensor(start, dtype=torch.float32, requires_grad=True)
+    measured = np.isfinite(target.pair_sd)
+    cells = measured.sum() + width
+    weight = torch.tensor(np.where(measured, target.pair_sd, np.inf) ** -2.0 / cells).float()
+    pairs = torch.tensor(target.pairs).float()
+    one_weight = torch.tensor(target.one_sd**-2.0 / cells).float()
+    one = torch.tensor(target.one).float()
+
+    def distance(tables: Tensor) -> Tensor:
+        joint = tables.T @ tables / components
+        apart = (weight * (joint - pairs) ** 2).sum()
+        return apart + (one_weight * (tables.mean(dim=0) - one) ** 2).sum()
+
+    for part in range(MOST_ROUNDS):
+        optimizer = torch.optim.Adam([logits], lr=rate)
+        for step in range(steps):
+            bend = 0.05 + 0.475 * (1 + np.cos(np.pi * step / steps))
+            optimizer.param_groups[0]["lr"] = rate * bend
+            tables = _softmax(logits, target.sizes)
+            apart = distance(tables)
+            loss = apart + tie * _information(tables) / len(target.sizes) if tie else apart
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            progress("mixture", (part * steps + step + 1) / (MOST_ROUNDS * steps))
+        if apart.item() <= FITTED:
+            break
+    progress("mixture", 1.0)
+    weights = np.full(components, 1.0 / components)
+    return Products(target.sizes, weights, _softmax(logits.detach(), target.sizes).numpy())
+
+
+def _information(tables: Tensor) -> Tensor:
+    """Return the mutual information between component and column, in nats, summed over columns."""
+    least = 1e-9
+    mean = tables.mean(dim=0, keepdim=True)
+    ratios = (tables + least).log() - (mean + least).log()
+    return (tables * ratios).sum() / len(tables)
+
+
+def _softmax(logits: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Normalise each column's part of the logits ``[K, D]``."""
+    import torch
+
+    return torch.cat(
+        [torch.softmax(block, dim=1) for block in torch.split(logits, list(sizes), 1)], 1
+    )

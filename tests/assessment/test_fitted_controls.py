@@ -1,0 +1,97 @@
+"""Controls that need a fit: they do what they must, and are kept for the code they are about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpsynth.models
+from dpsynth.assessment import fitted_controls as module
+from dpsynth.eval.attacks.controls import Control
+
+
+def silent(stage: str, part: float) -> None:
+    """Show nothing."""
+
+
+GOOD = [Control(key, "A title", kind, attack, True, "seen") for key, kind, attack in module.EVERY]
+
+
+@pytest.fixture
+def plays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[Control]]:
+    """Put results in the place of playing; what is left to play is what was not asked for."""
+    results = [GOOD, GOOD]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(module, "play", lambda *_: results.pop(0))
+    return results
+
+
+def asked() -> list[Control]:
+    return module.fitted_controls(np.random.default_rng(1), silent)
+
+
+def test_what_did_what_it_must_is_kept_and_marked(plays: list[list[Control]]) -> None:
+    assert asked() == GOOD
+    assert asked() == [replace(one, cached=True) for one in GOOD]
+    assert len(plays) == 1
+
+
+def test_a_control_that_failed_is_played_again(plays: list[list[Control]]) -> None:
+    plays.insert(0, [replace(GOOD[0], passed=False), *GOOD[1:]])
+    assert not asked()[0].passed
+    assert asked() == GOOD
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: {"controls": []},
+        lambda told: {"controls": told["controls"][1:]},
+        lambda told: {"controls": [one | {"passed": False} for one in told["controls"]]},
+        lambda told: {"controls": [one | {"passed": "yes"} for one in told["controls"]]},
+        lambda told: {"controls": [one | {"sentence": 3} for one in told["controls"]]},
+        lambda told: {"controls": [one | {"more": 1} for one in told["controls"]]},
+        lambda _: ["nothing"],
+    ],
+    ids=["none", "one-less", "failed", "no-truth", "no-text", "more", "a-list"],
+)
+def test_an_entry_without_every_control_counts_as_none(plays: list[list[Control]], damage) -> None:  # type: ignore[no-untyped-def]
+    asked()
+    place = module._place()
+    place.write_text(json.dumps(damage(json.loads(place.read_text()))))
+    assert asked() == GOOD and not plays
+
+
+def test_other_code_plays_its_controls_anew(
+    plays: list[list[Control]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The digest reads the rooms of the generators and of the attacks too."""
+    asked()
+    before = module._place()
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "dpsgd.py").write_text("# no clipping any more\n")
+    module._digest.cache_clear()
+    monkeypatch.setattr(dpsynth.models, "__path__", [str(tmp_path / "models")])
+    try:
+        assert module._place() != before
+    finally:
+        module._digest.cache_clear()
+
+
+def test_without_a_place_to_keep_them_they_are_played(
+    plays: list[list[Control]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert asked() == GOOD and asked() == GOOD
+
+
+@pytest.mark.slow
+def test_every_control_does_what_it_must() -> None:
+    made = module.play(np.random.default_rng(11), silent)
+    assert tuple((one.key, one.kind, one.attack) for one in made) == module.EVERY
+    assert [one.sentence for one in made if not one.passed] == []

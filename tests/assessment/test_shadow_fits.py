@@ -1,0 +1,430 @@
+"""Shadow fits: fair coins, kept time, kept results, and processes that end."""
+
+from __future__ import annotations
+
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsynth.assessment.shadow_design import Design, Fitted, fit_and_draw
+from dpsynth.assessment.shadow_models import shadows
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.errors import InputError
+from dpsynth.eval.attack_stats.result import Attack
+from dpsynth.eval.core.tables import Tables, View
+from dpsynth.schema.schema import Schema
+from dpsynth.tables.simulated import simulate
+
+PATIENTS = 400
+TARGETS = 4
+
+
+@pytest.fixture(scope="module")
+def given() -> Tables:
+    everyone = simulate(PATIENTS, seed=7)
+    keys = everyone["patient_id"].unique()
+    inside = everyone["patient_id"].isin(keys[: PATIENTS // 2])
+    schema = Schema.load("demo")
+    synthetic = everyone[inside].drop(columns="patient_id")
+    return Tables.read(schema, everyone[inside], synthetic, everyone[~inside])
+
+
+def view(design: Design, codes: Any) -> View:
+    frame = design.prepared.codec.decode(codes, np.random.default_rng(1))
+    return View(frame, codes, np.arange(len(codes)))
+
+
+def leaking(design: Design, cohort: Cohort) -> View:
+    return view(design, cohort.codes[cohort.mask])
+
+
+def blind(design: Design, cohort: Cohort) -> View:
+    del cohort
+    rng = np.random.default_rng()
+    return view(design, design.codes[rng.choice(len(design.codes), 300)])
+
+
+class Clock:
+    """Time that passes when somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Team:
+    """Works in this process; each fit takes as many seconds as it is told."""
+
+    def __init__(self, work: Any, clock: Clock, seconds: Callable[[int], float]) -> None:
+        self.work, self.clock, self.seconds = work, clock, seconds
+        self.hired = 0
+        self.at_work: list[tuple[float, int]] = []
+        self.began: list[float] = []
+        self.began_with: list[int] = []
+
+    @property
+    def idle(self) -> int:
+        return self.hired - len(self.at_work)
+
+    def hire(self, count: int) -> None:
+        self.hired += count
+
+    def start(self, number: int) -> None:
+        assert self.idle > 0
+        self.began.append(self.clock.now)
+        self.began_with.append(number)
+        self.at_work.append((self.clock.now + self.seconds(number), number))
+
+    def next(self, seconds: float | None = None) -> Fitted | None:
+        self.at_work.sort()
+        end, number = self.at_work[0]
+        if seconds is not None and end > self.clock.now + seconds:
+            self.clock.now += seconds
+            return None
+        self.clock.now = end
+        self.at_work.pop(0)
+        result: Fitted = self.work(number)
+        return replace(result, seconds=self.seconds(number))
+
+
+class Bench:
+    """Plays shadow models with a fake clock; keeps what was made."""
+
+    def __init__(self, given: Tables, folder: Path) -> None:
+        self.given, self.folder = given, folder
+        self.clock = Clock()
+        self.made: list[int] = []
+        self.said: list[str] = []
+        self.teams: list[Team] = []
+
+    def play(
+        self,
+        minutes: float,
+        *,
+        seconds: Callable[[int], float] = lambda _: 60.0,
+        fit: Any = blind,
+        workers: int = 2,
+        epsilon: float = 5.0,
+        stop: int | None = None,
+        seed: int = 3,
+    ) -> Attack:
+        def counted(design: Design, cohort: Cohort) -> View:
+            if len(self.made) == stop:
+                raise KeyboardInterrupt
+            self.made.append(1)
+            table: View = fit(design, cohort)
+            return table
+
+        def hire(work: Any) -> AbstractContextManager[Team]:
+            self.teams.append(Team(work, self.clock, seconds))
+            return nullcontext(self.teams[-1])
+
+        return shadows(
+            self.given.schema,
+            "independent",
+            epsilon,
+            1e-6,
+            self.given,
+            folder=self.folder,
+            budget_minutes=minutes,
+            workers=workers,
+            seed=seed,
+            targets=TARGETS,
+            announce=self.said.append,
+            progress=lambda *_: None,
+            fit=counted,
+            hire=hire,
+            clock=self.clock,
+        )
+
+
+@pytest.fixture
+def bench(given: Tables, tmp_path: Path) -> Bench:
+    return Bench(given, tmp_path / "shadows")
+
+
+def design(given: Tables, **more: Any) -> Design:
+    told = {"seed": 1, "targets": TARGETS, "not_private": False} | more
+    return Design.of(given.schema, "independent", 5.0, 1e-6, given, **told)
+
+
+def test_coins_are_fair_and_their_own(given: Tables) -> None:
+    made = design(given)
+    coins = np.stack([made.dealt(i)[0] for i in range(2000)])
+    assert np.abs(coins.mean(axis=0) - 0.5).max() < 5 * 0.5 / np.sqrt(2000)
+    assert np.abs(np.corrcoef(coins.T) - np.eye(TARGETS)).max() < 5 / np.sqrt(2000)
+    fits, others = zip(*(made.dealt(i) for i in range(5)), strict=True)
+    again = [made.dealt(i) for i in range(5)]
+    assert all((a == b[0]).all() for a, b in zip(fits, again, strict=True))
+    assert all((a == b[1]).all() for a, b in zip(others, again, strict=True))
+    assert len({tuple(sorted(some)) for some in others}) == 5
+
+
+def test_a_cohort_is_the_drawn_people_and_the_targets_whose_coins_say_so(given: Tables) -> None:
+    made = design(given)
+    included, others = made.dealt(0)
+    assert len(set(others.tolist())) == made.size == len(made.pool) // 2
+    assert not np.isin(made.exposed.units, others).any()
+    cohort = made.cohort(included, others)
+    chosen = np.concatenate([others, made.exposed.units[included]])
+    assert len(cohort.mask) == len(chosen) == made.size + included.sum()
+    rows = sum(min(made.schema.unit.max_rows, int((made.owners == one).sum())) for one in chosen)
+    assert cohort.mask.sum() == rows
+    assert not cohort.codes[~cohort.mask].any()
+    real = {row.tobytes() for row in made.codes[np.isin(made.owners, chosen)]}
+    assert {row.tobytes() for row in cohort.codes[cohort.mask]} <= real
+
+
+def test_what_is_declared_does_not_depend_on_coins(given: Tables) -> None:
+    made = design(given)
+    assert made.schema.population.value == made.size + TARGETS // 2
+    assert made.prepared.domain.population == made.schema.population.value
+    included, others = made.dealt(0)
+    for coins in (included, ~included):
+        assert len(fit_and_draw(made, made.cohort(coins, others)).codes) == made.rows
+
+
+def test_targets_and_settings_are_functions_of_the_input(given: Tables) -> None:
+    first, again, other = design(given), design(given), design(given, seed=2)
+    assert first.name == again.name != other.name
+    assert (first.exposed.units == again.exposed.units).all()
+    fewer = replace(given, holdout=given.holdout.take(np.arange(200)))  # type: ignore[union-attr]
+    assert design(fewer).name != first.name
+
+
+def test_a_table_that_was_given_back_is_found(bench: Bench) -> None:
+    attack = bench.play(60, fit=leaking)
+    assert attack.findings[0].found and attack.part.details["auc"]["value"] > 0.9
+    assert attack.part.details["models"] == len(bench.made)
+
+
+def test_a_fit_that_ignores_its_input_is_not_found(given: Tables, tmp_path: Path) -> None:
+    attacks = [Bench(given, tmp_path).play(12, seed=seed) for seed in range(10)]
+    assert not any(attack.findings[0].found for attack in attacks)
+    assert all(attack.part.details["models"] >= 16 for attack in attacks)
+
+
+def test_the_budget_is_kept(bench: Bench) -> None:
+    started = bench.clock.now
+    bench.play(20.5, seconds=lambda number: 60.0 + number % 3)
+    assert bench.clock.now - started <= 20.5 * 60
+    assert len(bench.made) == 1 + 2 * 19  # the first alone, then two at a time
+    assert max(bench.teams[0].began) + 62 <= started + 20.5 * 60
+    assert "38 more" in bench.said[0] and "in about 19.0 minutes" in bench.said[0]
+
+
+def test_a_fit_is_not_started_if_one_as_slow_as_the_slowest_would_end_too_late(
+    bench: Bench,
+) -> None:
+    started = bench.clock.now
+    bench.play(40, seconds=lambda number: 300.0 if number == 5 else 60.0)
+    assert max(bench.teams[0].began) + 300 <= started + 40 * 60
+
+
+def test_there_are_at_most_200(bench: Bench) -> None:
+    bench.play(1e6)
+    assert len(bench.made) == 200
+    bench.play(1e6)
+    assert len(bench.made) == 200
+
+
+def test_too_little_time_is_refused_before_more_is_spent(bench: Bench) -> None:
+    with pytest.raises(InputError, match=r"16 shadow models are needed") as caught:
+        bench.play(5)
+    assert len(bench.made) == 1 and not bench.said
+    minutes = re.search(r"about (\d+) minutes", str(caught.value))
+    assert minutes is not None
+    bench.play(int(minutes[1]))
+    assert len(bench.made) >= 16
+
+
+def test_a_first_fit_longer_than_the_budget_is_left(bench: Bench) -> None:
+    started = bench.clock.now
+    with pytest.raises(InputError, match="not one shadow model"):
+        bench.play(1, seconds=lambda _: 1e6)
+    assert bench.clock.now - started == pytest.approx(60)
+    assert not bench.made
+
+
+@pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
+def test_a_budget_that_is_none_is_refused(bench: Bench, minutes: float) -> None:
+    with pytest.raises(InputError, match="more than 0 minutes"):
+        bench.play(minutes)
+
+
+def test_an_interrupted_attack_goes_on_where_it_was(bench: Bench) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        bench.play(30, stop=10)
+    assert len(list(bench.folder.glob("*/fit-*.json"))) == 10
+    first = {path: path.read_bytes() for path in bench.folder.glob("*/fit-*.json")}
+    attack = bench.play(30)
+    assert all(path.read_bytes() == content for path, content in first.items())
+    assert attack.part.details["models"] == len(bench.made) == 10 + 1 + 2 * 29
+    assert "10 are kept" in bench.said[-1]
+
+
+def test_another_setting_has_a_place_of_its_own(bench: Bench) -> None:
+    bench.play(10, workers=4)
+    before = len(bench.made)
+    bench.play(10, workers=4, epsilon=6.0)
+    assert len(bench.made) == 2 * before
+    assert len(list(bench.folder.iterdir())) == 2
+
+
+def test_a_damaged_or_foreign_file_is_made_anew(bench: Bench) -> None:
+    bench.play(10, workers=4)
+    before, files = len(bench.made), sorted(bench.folder.glob("*/fit-*.json"))
+    files[0].write_text("{")
+    files[1].write_text(files[1].read_text().replace('"number": 1', '"number": 2'))
+    files[2].write_text(re.sub(r'"settings": "\w', '"settings": "z', files[2].read_text()))
+    bench.play(2, workers=4)
+    assert len(bench.made) == before + 1 + 4
+    assert bench.teams[1].began_with == [0, 1, 2, before, before + 1]
+
+
+def test_what_is_kept_is_for_the_owner_only(bench: Bench) -> None:
+    bench.play(10, workers=4)
+    folders = [bench.folder, *bench.folder.iterdir()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
+    files = list(bench.folder.glob("*/*"))
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert all(b'"internal": true' in path.read_bytes() for path in files)
+
+
+def test_nothing_is_kept_in_a_run(bench: Bench) -> None:
+    bench.folder.mkdir()
+    (bench.folder / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="run or a bundle"):
+        bench.play(10)
+
+
+def test_a_model_of_counts_has_no_fit_without_privacy(given: Tables) -> None:
+    with pytest.raises(InputError, match="without privacy"):
+        design(given, not_private=True)
+
+
+def test_processes_carry_real_fits_out(
+    given: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsynth.assessment.shadow_models.MOST", 18)
+    said: list[str] = []
+    parts: list[float] = []
+    attack = shadows(
+        *(given.schema, "independent", 5.0, 1e-6, given),
+        folder=tmp_path,
+        budget_minutes=5,
+        workers=2,
+        seed=1,
+        targets=TARGETS,
+        announce=said.append,
+        progress=lambda stage, part: parts.append(part),
+    )
+    assert attack.part.details["models"] == 18 and len(said) == 1
+    assert parts == sorted(parts) and parts[-1] == 1
+    assert not attack.findings[0].found
+
+
+CREW = """
+import multiprocessing, sys, time
+from dpsynth._util.workers import Crew
+from dpsynth.errors import DpsynthError, InputError
+
+class Work:
+    def warm(self): pass
+    def __call__(self, number):
+        if number == 1: raise ValueError("a secret cell")
+        if number == 2: raise InputError("say this")
+        if number == 3: sys.exit(9)
+        if number == 4: return number
+        time.sleep(600)
+
+def play(number):
+    with Crew(Work()) as crew:
+        crew.hire(2)
+        while crew.idle < 2: crew.next()
+        crew.start(number)
+        crew.start(number)
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+        try: print(crew.next(), flush=True)
+        except DpsynthError as error: print(type(error).__name__, error, flush=True)
+
+if __name__ == "__main__":
+    import signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+    play(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> Callable[[int], subprocess.Popen[str]]:
+    script = tmp_path / "crew.py"
+    script.write_text(CREW)
+
+    def start(number: int) -> subprocess.Popen[str]:
+        command = [sys.executable, str(script), str(number)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(processes: list[int], seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while any(map(alive, processes)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(map(alive, processes))
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (1, "DpsynthError a piece of work failed with ValueError"),
+        (2, "InputError say this"),
+        (
+            3,
+            "DpsynthError a process of the crew died at work; "
+            "if memory ran out, take fewer workers",
+        ),
+        (4, "4"),
+    ],
+)
+def test_a_crew_answers_or_says_what_went_wrong(
+    crew: Callable[[int], subprocess.Popen[str]], number: int, words: str
+) -> None:
+    out, errors = crew(number).communicate(timeout=120)
+    workers, said = out.strip().split("\n")
+    assert said == words and "secret" not in errors
+    assert len(workers.split()) == 2 and gone([int(one) for one in workers.split()])
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are seen in /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_crew_ends_with_who_hired_it(
+    crew: Callable[[int], subprocess.Popen[str]], how: signal.Signals
+) -> None:
+    begun = crew(5)
+    assert begun.stdout is not None
+    workers = [int(one) for one in begun.stdout.readline().split()]
+    assert len(workers) == 2 and all(map(alive, workers))
+    begun.send_signal(how)
+    begun.communicate(timeout=120)
+    assert gone(workers)

@@ -1,0 +1,349 @@
+"""A bundle: complete, described, verified before it has a name, and the same bytes twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from dpsynth.bundle.format.audits import Audits, PublicAudit, append_audit
+from dpsynth.bundle.verifier import verify
+from dpsynth.bundle.writer import release
+from dpsynth.encoding.codec import Codec
+from dpsynth.errors import BudgetError, GateError, InputError, TableError
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.sample_log import record_sample
+from dpsynth.synthesis.sampler import sample_frames
+from dpsynth.tables.table import write_table
+
+from ..support.public_audit_example import CONTROLS, public_audit, seen
+
+FILES = [
+    *("CARD.md", "croissant.json", "data/synthetic.csv", "data/synthetic.parquet"),
+    *("privacy.json", "report.html", "schema.json"),
+]
+Files = Callable[[Path], dict[str, bytes]]
+
+
+def manifest_of(bundle: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((bundle / "datapackage.json").read_text())
+    return document
+
+
+def test_a_bundle_has_its_files_and_a_true_list_of_them(bundle: Path, files_of: Files) -> None:
+    files = files_of(bundle)
+    assert sorted(files) == sorted([*FILES, "datapackage.json"])
+    listed = {item["path"]: item for item in manifest_of(bundle)["resources"]}
+    assert sorted(listed) == FILES
+    for path, item in listed.items():
+        counted = "dpsynth:bytes" if path.endswith(".parquet") else "bytes"
+        assert item[counted] == len(files[path])
+        assert item["hash"] == "sha256:" + hashlib.sha256(files[path]).hexdigest()
+
+
+def test_schema_and_certificate_are_those_of_the_run(bundle: Path, made_run: Run) -> None:
+    assert json.loads((bundle / "privacy.json").read_text()) == made_run.certificate
+    assert Schema.from_dict(json.loads((bundle / "schema.json").read_text())) == made_run.schema
+    drawing = manifest_of(bundle)["dpsynth"]["drawing"]
+    assert (drawing["rows"], drawing["seed"], drawing["model"]) == (300, 7, "independent")
+
+
+def test_tables_have_the_declared_types_and_only_modelled_columns(bundle: Path) -> None:
+    types = {
+        field.name: str(field.type) for field in pq.read_schema(bundle / "data/synthetic.parquet")
+    }
+    assert types == {
+        "age": "int64",
+        "weight": "double",
+        "grade": "int64",
+        "sex": "string",
+        "smoker": "bool",
+        "admitted": "date32[day]",
+        "discharged": "date32[day]",
+        "measured": "timestamp[us]",
+        "born": "int64",
+    }
+    text = pd.read_csv(bundle / "data/synthetic.csv", dtype=str, keep_default_na=False)
+    assert list(text.columns) == list(types)
+    assert len(text) == 300 == pq.read_metadata(bundle / "data/synthetic.parquet").num_rows
+    assert set(text["sex"]) == {"F", "M, or other", ""}
+
+
+def test_the_same_run_and_seed_give_the_same_bytes(
+    run_folder: Path, tmp_path: Path, files_of: Files
+) -> None:
+    for name in ("one", "two", "other"):
+        release(run_folder, tmp_path / name, rows=200, seed=3 if name == "other" else 2)
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+    assert files_of(tmp_path / "one") != files_of(tmp_path / "other")
+
+
+def test_rows_and_seed_have_public_defaults(
+    run_folder: Path, tmp_path: Path, files_of: Files
+) -> None:
+    first = manifest_of(release(run_folder, tmp_path / "one"))["dpsynth"]["drawing"]
+    second = manifest_of(release(run_folder, tmp_path / "two"))["dpsynth"]["drawing"]
+    assert first["rows"] == second["rows"] == 700  # the schema's, never the table's
+    assert first["seed"] != second["seed"]  # equal with a chance of 2^-63
+    release(run_folder, tmp_path / "again", seed=first["seed"])
+    assert files_of(tmp_path / "again") == files_of(tmp_path / "one")
+
+
+def test_a_bundle_does_not_depend_on_user_machine_path_or_time(
+    bundle: Path,
+    run_folder: Path,
+    tmp_path: Path,
+    files_of: Files,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, host = time.time(), "host-of-curie"
+    monkeypatch.setattr(time, "time", lambda: now + 1e7)
+    monkeypatch.setattr(platform, "node", lambda: host)
+    monkeypatch.setattr(socket, "gethostname", lambda: host)
+    for name in ("USER", "LOGNAME", "DPSYNTH_USER", "HOSTNAME"):
+        monkeypatch.setenv(name, "curie")
+    monkeypatch.chdir(tmp_path)
+    elsewhere = shutil.copytree(run_folder, tmp_path / "home-of-curie" / "run")
+    release(elsewhere, tmp_path / "home-of-curie" / "bundle", rows=300, seed=7)
+    assert files_of(tmp_path / "home-of-curie" / "bundle") == files_of(bundle)
+    assert not any(b"curie" in content for content in files_of(bundle).values())
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz"])
+def test_a_table_that_was_drawn_earlier_is_released_as_it_is(
+    run_folder: Path, made_run: Run, tmp_path: Path, suffix: str, files_of: Files
+) -> None:
+    table = tmp_path / f"synthetic{suffix}"
+    write_table(sample_frames(made_run, 150, 11), table, made_run.schema)
+    record_sample(run_folder, table, rows=150, seed=11)
+    made = release(run_folder, tmp_path / "bundle", table=table)
+    drawing = manifest_of(made)["dpsynth"]["drawing"]
+    assert (drawing["rows"], drawing["seed"]) == (150, 11)
+    fresh = release(run_folder, tmp_path / "fresh", rows=150, seed=11)
+    assert files_of(made) == files_of(fresh)
+    if suffix != ".csv.gz":
+        assert (made / f"data/synthetic{suffix}").read_bytes() == table.read_bytes()
+
+
+def test_a_table_of_unknown_origin_is_refused(
+    run_folder: Path, made_run: Run, tmp_path: Path
+) -> None:
+    table = tmp_path / "synthetic.csv"
+    write_table(sample_frames(made_run, 50, 11), table, made_run.schema)
+    with pytest.raises(GateError, match=r"is not recorded in .*run/samples\.json"):
+        release(run_folder, tmp_path / "bundle", table=table)
+    record_sample(run_folder, table, rows=50, seed=11)
+    table.write_text(table.read_text().replace("F", "M, or other"))
+    with pytest.raises(GateError, match="was changed since"):
+        release(run_folder, tmp_path / "bundle", table=table)
+    with pytest.raises(TableError, match="no such file"):
+        release(run_folder, tmp_path / "bundle", table=tmp_path / "nowhere.csv")
+    with pytest.raises(InputError, match="either a table, or rows and seed"):
+        release(run_folder, tmp_path / "bundle", table=table, seed=1)
+    assert sorted(os.listdir(tmp_path)) == ["run", "synthetic.csv"]
+
+
+@pytest.mark.parametrize("wish", [{"rows": 0}, {"rows": -5}, {"seed": -1}, {"seed": 2**63}])
+def test_impossible_wishes_are_refused(
+    run_folder: Path, tmp_path: Path, wish: dict[str, int]
+) -> None:
+    with pytest.raises(InputError, match="must"):
+        release(run_folder, tmp_path / "bundle", **wish)
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_bundle_never_takes_the_place_of_anything(run_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    with pytest.raises(InputError, match="exists; choose another name"):
+        release(run_folder, tmp_path / "bundle")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_an_interrupted_release_leaves_nothing(
+    run_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+) -> None:
+    def interrupted(bundle: Path) -> None:
+        assert (bundle / "datapackage.json").exists()
+        raise error
+
+    monkeypatch.setattr("dpsynth.bundle.writer.verify", interrupted)
+    with pytest.raises(error):
+        release(run_folder, tmp_path / "bundle", rows=10, seed=1)
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_long_table_is_parquet_alone(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of: Files
+) -> None:
+    for module in ("writer", "checks.tables"):
+        monkeypatch.setattr(f"dpsynth.bundle.{module}.MOST_CSV_ROWS", 100)
+    made = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
+    assert "data/synthetic.csv" not in files_of(made)
+    verify(made)
+
+
+def test_a_table_of_several_blocks_is_released(run_folder: Path, tmp_path: Path) -> None:
+    made = release(run_folder, tmp_path / "bundle", rows=70_000, seed=1)
+    assert pq.read_metadata(made / "data/synthetic.parquet").num_rows == 70_000
+
+
+@pytest.mark.parametrize("file", ["data/synthetic.csv", "datapackage.json"])
+def test_frictionless_finds_the_bundle_valid(bundle: Path, file: str) -> None:
+    frictionless = pytest.importorskip("frictionless")
+    package = frictionless.Package(str(bundle / "datapackage.json"))
+    if file == "datapackage.json":
+        report = frictionless.Package.metadata_validate(manifest_of(bundle))
+        assert list(report) == []
+        return
+    report = package.get_resource("synthetic-csv").validate()
+    assert report.valid, report.flatten(["rowNumber", "fieldName", "type", "note"])[:5]
+
+
+def test_frictionless_would_notice_a_cell_out_of_bounds(bundle: Path) -> None:
+    """The broken twin of the test above."""
+    frictionless = pytest.importorskip("frictionless")
+    path = bundle / "data/synthetic.csv"
+    lines = path.read_text().splitlines()
+    lines[1] = "17" + lines[1][lines[1].index(",") :]
+    path.write_text("\n".join(lines) + "\n")
+    package = frictionless.Package(str(bundle / "datapackage.json"))
+    report = package.get_resource("synthetic-csv").validate()
+    assert "constraint-error" in {row[0] for row in report.flatten(["type"])}
+
+
+def test_declared_spellings_of_missing_and_true_stay_valid(
+    made_run: Run, every_type: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source may write ``?`` and ``yes``; whatever the bundle writes, its schema must say."""
+    frictionless = pytest.importorskip("frictionless")
+    document = every_type.to_dict()
+    document["missingValues"] = ["?"]
+    for field in document["fields"]:
+        if field["name"] == "smoker":
+            field |= {"trueValues": ["yes"], "falseValues": ["no"]}
+    schema = Schema.from_dict(document)
+    assert Codec(schema).sizes == Codec(every_type).sizes
+    certificate = made_run.certificate | {"schema_sha256": schema.hash()}
+    replace(made_run, schema=schema, certificate=certificate).save(tmp_path / "run")
+    with pytest.raises(BudgetError, match="has another schema"):
+        release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    # as a ledger would that charged such a run
+    granted = SimpleNamespace(enter=lambda manifest: None, gates=())
+    monkeypatch.setattr("dpsynth.bundle.writer.Permission.of", lambda run, book: granted)
+    made = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    package = frictionless.Package(str(made / "datapackage.json"))
+    report = package.get_resource("synthetic-csv").validate()
+    assert report.valid, report.flatten(["rowNumber", "fieldName", "type", "note"])[:5]
+
+
+# Audits on synthetic rows travel along; nothing else of an audit does.
+
+
+def test_all_audits_of_the_run_travel_along(
+    run_folder: Path, tmp_path: Path, files_of: Files
+) -> None:
+    for seed in (7, 8):
+        append_audit(run_folder, public_audit(seed))
+    for name in ("one", "two"):
+        release(run_folder, tmp_path / name, rows=200, seed=2)
+    files = files_of(tmp_path / "one")
+    assert files == files_of(tmp_path / "two")
+    assert sorted(files) == sorted([*FILES, "audit.json", "datapackage.json"])
+    assert files["audit.json"] == (run_folder / "audit.json").read_bytes()
+    [item] = [r for r in manifest_of(tmp_path / "one")["resources"] if r["path"] == "audit.json"]
+    sha256 = hashlib.sha256(files["audit.json"]).hexdigest()
+    assert item["hash"] == f"sha256:{sha256}"
+    page = files["report.html"].decode()
+    assert "Audit 2 of 2" in page and sha256 in page
+
+
+def written_anew(run_folder: Path, document: Any) -> None:
+    (run_folder / "audit.json").write_text(json.dumps(document))
+
+
+def refused(run_folder: Path, tmp_path: Path, match: str) -> None:
+    """Expect no bundle, and words that name the file and what to do."""
+    with pytest.raises(GateError, match=match) as caught:
+        release(run_folder, tmp_path / "bundle", rows=200, seed=2)
+    assert "run/audit.json" in str(caught.value) and "take the file away" in str(caught.value)
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_audits_of_another_run_are_refused(run_folder: Path, tmp_path: Path) -> None:
+    written_anew(run_folder, Audits("c" * 64, (public_audit(),)).to_dict())
+    refused(run_folder, tmp_path, "holds the audits of another run")
+
+
+@pytest.mark.parametrize(
+    ("audit", "words"),
+    [
+        (public_audit(model="tvae"), "audit 2: it is about another model"),
+        (seen(public_audit(), 1, epsilon=0.5), "audit 2: view white: its bound on epsilon"),
+    ],
+)
+def test_audits_that_do_not_fit_are_refused(
+    run_folder: Path, made_run: Run, tmp_path: Path, audit: PublicAudit, words: str
+) -> None:
+    written_anew(run_folder, Audits(made_run.digest, (public_audit(), audit)).to_dict())
+    refused(run_folder, tmp_path, words)
+
+
+def test_damaged_audits_are_refused(run_folder: Path, made_run: Run, tmp_path: Path) -> None:
+    document = Audits(made_run.digest, (public_audit(),)).to_dict()
+    written_anew(run_folder, document | {"made": "today"})
+    refused(run_folder, tmp_path, "'made' is unknown")
+    (run_folder / "audit.json").write_text("{")
+    refused(run_folder, tmp_path, "not strict JSON")
+
+
+def test_an_internal_audit_in_the_place_of_a_public_one_is_refused(
+    run_folder: Path, tmp_path: Path
+) -> None:
+    internal = {"format": "dpsynth-audit", "version": 1, "internal": True, "measures": {}}
+    written_anew(run_folder, internal)
+    refused(run_folder, tmp_path, "is an internal audit: it was computed from private rows")
+
+
+def test_internal_audits_that_lie_around_change_nothing(
+    run_folder: Path, tmp_path: Path, files_of: Files
+) -> None:
+    release(run_folder, tmp_path / "before", rows=200, seed=2)
+    for folder in (run_folder / "internal", tmp_path / "internal"):
+        folder.mkdir()
+        (folder / "audit.json").write_text('{"format": "dpsynth-audit", "measures": {"auc": 0.9}}')
+    release(run_folder, tmp_path / "after", rows=200, seed=2)
+    assert files_of(tmp_path / "before") == files_of(tmp_path / "after")
+
+
+@pytest.mark.parametrize(
+    ("audit", "words"),
+    [
+        (seen(public_audit(), refuted=True), r"the claim is refuted"),
+        (public_audit(controls=(replace(CONTROLS[2], passed=False),)), "control '.*' failed"),
+    ],
+)
+def test_a_run_that_an_audit_speaks_against_is_not_released(
+    run_folder: Path, tmp_path: Path, audit: PublicAudit, words: str
+) -> None:
+    append_audit(run_folder, audit)
+    append_audit(run_folder, public_audit(8))
+    with pytest.raises(GateError, match=f"the release stops at what does not hold: .*{words}"):
+        release(run_folder, tmp_path / "bundle", rows=200, seed=2)
+    assert os.listdir(tmp_path) == ["run"]

@@ -1,0 +1,107 @@
+"""``release``, ``verify`` and ``dpia`` as they are typed: words, overrides, keys, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpsynth._util.strict_json import read_document
+from dpsynth.bundle.format.audits import append_audit
+from dpsynth.ledger.actions import adopt
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.policy.policy import Policy
+
+from ..support.public_audit_example import public_audit, seen
+
+ABOUT = "publisher: General Hospital\nlicence: CC-BY-4.0\nintended_use: Teaching\n"
+
+
+def dpsynth(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dpsynth", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.fixture
+def refuted(run_folder: Path) -> Path:
+    append_audit(run_folder, seen(public_audit(), 1, refuted=True))
+    return run_folder
+
+
+def test_what_the_office_says_is_in_the_bundle(run_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "about.yaml").write_text(ABOUT)
+    bundle = tmp_path / "bundle"
+    done = dpsynth(
+        "release", run_folder, "-o", bundle, "--about", tmp_path / "about.yaml", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"CARD.md", "croissant.json"} <= set(json.loads(done.stdout)["files"])
+    manifest = read_document(bundle / "datapackage.json")
+    assert manifest["contributors"] == [{"title": "General Hospital", "roles": ["publisher"]}]
+    for file in ("CARD.md", "report.html", "croissant.json"):
+        assert "General Hospital" in (bundle / file).read_text()
+    checked = dpsynth("verify", bundle, "--ledger")
+    assert (
+        checked.returncode == 0 and "the ledger holds what the certificate says" in checked.stdout
+    )
+
+
+def test_a_mistake_in_the_words_is_named_and_nothing_is_written(
+    run_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "about.yaml").write_text("license: MIT\n")
+    done = dpsynth("release", run_folder, "-o", tmp_path / "b", "--about", tmp_path / "about.yaml")
+    assert done.returncode == 2 and "did you mean 'licence'?" in done.stderr
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_gate_stops_and_a_named_person_lets_pass(refuted: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    done = dpsynth("release", refuted, "-o", bundle)
+    assert done.returncode == 3 and "--override REASON --by NAME" in done.stderr
+    excuse = ("--override", "a false alarm", "--by", "A. Smith")
+    done = dpsynth("release", refuted, "-o", bundle, *excuse)
+    assert done.returncode == 0, done.stderr
+    assert read_document(bundle / "privacy.json")["overrides"][0]["by"] == "A. Smith"
+    assert dpsynth("verify", bundle).returncode == 0
+
+
+def test_an_override_needs_both_and_a_gate(run_folder: Path, tmp_path: Path) -> None:
+    for more, words in (
+        (("--override", "why"), "go together"),
+        (("--by", "A. Smith"), "go together"),
+        (("--override", "why", "--by", "A. Smith"), "nothing to override"),
+    ):
+        done = dpsynth("release", run_folder, "-o", tmp_path / "b", *more)
+        assert done.returncode == 2 and words in done.stderr
+        assert not (tmp_path / "b").exists()
+
+
+def test_a_gate_that_the_policy_requires_stops(run_folder: Path, tmp_path: Path) -> None:
+    document = {
+        "dpsynth_policy": 1,
+        "name": "office",
+        "delta": 1e-3,
+        "caps": {"total": {"epsilon": 100, "basis": "a test"}},
+        "gates": ["audit"],
+    }
+    adopt(Ledger.present(), Policy.from_dict(document, "policy.yaml"))
+    done = dpsynth("release", run_folder, "-o", tmp_path / "bundle")
+    assert done.returncode == 3 and "not audited" in done.stderr
+
+
+def test_the_schema_of_the_certificate_is_printed(bundle: Path) -> None:
+    done = dpsynth("verify", "--show-schema")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["$id"] == "urn:dpsynth:certificate:7"
+
+
+def test_the_paragraph_is_printed(run_folder: Path, tmp_path: Path) -> None:
+    done = dpsynth("dpia", run_folder)
+    assert done.returncode == 0 and done.stdout.startswith("Processing. From the table")
+    done = dpsynth("dpia", tmp_path)
+    assert done.returncode == 2 and "neither a run nor a bundle" in done.stderr

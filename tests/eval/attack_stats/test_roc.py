@@ -1,0 +1,320 @@
+"""Curves and areas: against pairs, labellings and integrals that are counted one by one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import warnings
+from bisect import bisect_left
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import ndtri
+from scipy.stats import hypergeom, mannwhitneyu, multivariate_hypergeom
+
+from dpsynth.eval.attack_stats.result import ALARM, SURE
+from dpsynth.eval.attack_stats.roc import ALARMS, Roc, ceiling, ceiling_auc
+
+SCORES = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12)
+
+
+def roc(members: list[float], strangers: list[float]) -> Roc:
+    return Roc(np.array(members, dtype=float), np.array(strangers, dtype=float))
+
+
+def tied(members: tuple[int, ...], strangers: tuple[int, ...]) -> Roc:
+    """Scores 0, 1, ... with so many people at each."""
+    levels = np.arange(len(members), dtype=float)
+    return Roc(np.repeat(levels, members), np.repeat(levels, strangers))
+
+
+@given(SCORES, SCORES)
+def test_the_area_counts_pairs_and_ties_half(members: list[float], strangers: list[float]) -> None:
+    pairs = [(a > b) + 0.5 * (a == b) for a, b in itertools.product(members, strangers)]
+    found = roc(members, strangers).auc
+    assert found.value == pytest.approx(np.mean(pairs), abs=1e-12)
+    assert found.low is not None and found.high is not None
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.low < found.high and found.n == len(members) + len(strangers)
+
+
+def test_the_interval_is_delongs() -> None:
+    """By the definition: variances of each person's mean comparison with the other side."""
+    members, strangers = [3.0, 1.0, 2.0, 5.0], [1.0, 0.0, 4.0]
+    wins = np.array([[(a > b) + 0.5 * (a == b) for b in strangers] for a in members])
+    error = math.sqrt(wins.mean(1).var(ddof=1) / 4 + wins.mean(0).var(ddof=1) / 3)
+    found = roc(members, strangers).auc
+    assert found.low == pytest.approx(max(0, wins.mean() - 1.959964 * error), abs=1e-6)
+    assert found.high == pytest.approx(min(1, wins.mean() + 1.959964 * error), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("area", "levels"),
+    [(0.5, 0), (0.8, 0), (0.95, 0), (0.8, 4)],
+    ids=["half", "0.8", "0.95", "ties"],
+)
+def test_the_interval_covers_the_true_area(area: float, levels: int) -> None:
+    rng = np.random.default_rng(1)
+    shift = math.sqrt(2) * float(ndtri(area))
+
+    def drawn(by: float, count: int) -> np.ndarray:
+        values = rng.normal(by, 1, count)
+        return np.floor(values * levels / 4) if levels else values
+
+    if levels:  # the area of the rounded scores, of many of them
+        area = Roc(drawn(shift, 200_000), drawn(0, 200_000)).auc.value
+    covered = 0
+    for _ in range(1000):
+        found = Roc(drawn(shift, 120), drawn(0, 80)).auc
+        assert found.low is not None and found.high is not None
+        covered += found.low <= area <= found.high
+    assert 920 <= covered <= 985
+
+
+@given(SCORES, SCORES)
+def test_a_monotone_change_of_scores_changes_nothing(
+    members: list[float], strangers: list[float]
+) -> None:
+    plain = roc(members, strangers)
+    bent = roc([math.exp(a) for a in members], [math.exp(b) for b in strangers])
+    assert plain.to_dict() == bent.to_dict() and plain.chance == bent.chance
+
+
+def test_the_rank_test_is_that_of_scipy_where_no_two_scores_are_equal() -> None:
+    rng = np.random.default_rng(2)
+    for n, m in ((30, 40), (25, 25), (300, 150)):
+        members, strangers = rng.normal(0.3, 1, n), rng.normal(0, 1, m)
+        known = mannwhitneyu(members, strangers, alternative="greater", method="asymptotic").pvalue
+        assert Roc(members, strangers).chance == pytest.approx(known, rel=1e-3 if n == m else 0.1)
+
+
+def false_alarms_of_two_levels(n: int, m: int, high: int, alarm: float) -> float:
+    """The exact chance of a false alarm if so many of all have the higher of two scores."""
+    counts = range(max(0, high - m), min(high, n) + 1)
+    first = bisect_left(
+        counts, True, key=lambda k: tied((n - k, k), (m - high + k, high - k)).chance < alarm
+    )
+    return float(hypergeom.sf(counts[0] + first - 1, n + m, high, n))
+
+
+@pytest.mark.parametrize(
+    "sizes", [(12, 13), (25, 25), (60, 40), (80, 20), (20, 80), (200, 220)], ids=str
+)
+def test_the_rank_test_keeps_its_level_where_scores_take_two_values(sizes: tuple[int, int]) -> None:
+    n, m = sizes
+    some = range(1, n + m, max(1, (n + m) // 50))
+    worst = max(false_alarms_of_two_levels(n, m, high, ALARM) for high in some)
+    assert ALARM / 4 < worst <= ALARM
+
+
+def test_a_rank_test_without_corrections_accuses_too_often() -> None:
+    """Broken twin: the normal approximation of scipy, with its correction for ties alone."""
+    n, m, high = 60, 40, 91
+    accused = []
+    for k in range(high - m, n + 1):
+        one = tied((n - k, k), (m - high + k, high - k))
+        usual = mannwhitneyu(one.members, one.strangers, alternative="greater")
+        accused += [k] if usual.pvalue < ALARM else []
+    assert hypergeom.pmf(accused, n + m, high, n).sum() > 2 * ALARM
+    assert false_alarms_of_two_levels(n, m, high, ALARM) <= ALARM
+
+
+@pytest.mark.parametrize("levels", [(30, 25, 5), (10, 40, 10), (5, 9, 46), (50, 6, 4)], ids=str)
+def test_the_rank_test_keeps_its_level_where_scores_take_three_values(
+    levels: tuple[int, int, int],
+) -> None:
+    n, alarms = 28, 0.0
+    for two, three in itertools.product(range(levels[1] + 1), range(levels[2] + 1)):
+        members = (n - two - three, two, three)
+        if not 0 <= members[0] <= levels[0]:
+            continue
+        strangers = tuple(all_ - mine for all_, mine in zip(levels, members, strict=True))
+        if tied(members, strangers).chance < ALARM:
+            alarms += float(multivariate_hypergeom.pmf(members, levels, n))
+    assert 0 < alarms <= ALARM
+
+
+@pytest.mark.parametrize("size", [12, 25, 60])
+def test_the_rank_test_keeps_its_level_without_ties(size: int) -> None:
+    """Of the exact law: the sum of members' ranks that is just accused is rare enough."""
+    order = np.arange(2.0 * size)
+    for wins in range(size * size):  # the first pairs that are accused, from all down
+        start, rest = divmod(wins, size)
+        members = np.arange(size, 2 * size)
+        members[:start] -= size
+        if rest:
+            members[start] -= rest
+        one = Roc(order[np.sort(members)], np.setdiff1d(order, members))
+        assert one.auc.value == pytest.approx(1 - wins / size**2)
+        if one.chance >= ALARM:
+            break
+        last = one
+    exact = mannwhitneyu(last.members, last.strangers, alternative="greater", method="exact")
+    assert ALARM / 3 < exact.pvalue <= ALARM
+
+
+@pytest.mark.parametrize("alarm", [0.1, 0.01])
+def test_members_that_score_as_others_are_accused_as_rarely_as_stated(alarm: float) -> None:
+    rng = np.random.default_rng(3)
+    chances = [
+        Roc(rng.poisson(1.0, 60).astype(float), rng.poisson(1.0, 50).astype(float)).chance
+        for _ in range(2000)
+    ]
+    assert 0.4 * alarm < np.mean([chance < alarm for chance in chances]) < 1.2 * alarm
+
+
+@pytest.mark.parametrize("tests", [1, 4])
+def test_the_least_area_is_seen_as_surely_as_stated(tests: int) -> None:
+    rng = np.random.default_rng(4)
+    n, m = 150, 180
+    least = roc([0.0] * n, [0.0] * m).least(tests)
+    shift = math.sqrt(2) * float(ndtri(least))
+    seen = [
+        Roc(rng.normal(shift, 1, n), rng.normal(0, 1, m)).chance < ALARM / tests for _ in range(600)
+    ]
+    assert SURE - 0.04 < np.mean(seen) < SURE + 0.07
+    shift = math.sqrt(2) * float(ndtri(0.5 + 0.7 * (least - 0.5)))
+    seen = [
+        Roc(rng.normal(shift, 1, n), rng.normal(0, 1, m)).chance < ALARM / tests for _ in range(100)
+    ]
+    assert np.mean(seen) < 0.75
+
+
+def test_a_handful_of_people_is_never_sure_to_be_seen() -> None:
+    few = roc([1.0] * 4, [0.0] * 4)
+    assert not few.found and few.least() == 1.0
+    assert roc([1.0] * 60, [0.0] * 60).found and roc([1.0] * 60, [0.0] * 60).least() < 0.85
+    assert roc([1.0] * 60, [0.0] * 60).least(4) > roc([1.0] * 60, [0.0] * 60).least()
+
+
+@given(SCORES, SCORES, st.floats(0, 1) | st.sampled_from(ALARMS))
+def test_false_alarms_stay_within_what_is_allowed_and_the_cut_is_the_lowest(
+    members: list[float], strangers: list[float], alarm: float
+) -> None:
+    true, false = roc(members, strangers).at(alarm)
+    assert Fraction(false.hits, false.runs) <= Fraction(alarm) + Fraction(1, 10**12)
+    cuts = [-math.inf, *strangers]
+    fine = [cut for cut in cuts if sum(b > cut for b in strangers) <= alarm * len(strangers)]
+    assert true.hits == sum(a > min(fine) for a in members) if fine else true.hits == 0
+    assert (true.runs, false.runs) == (len(members), len(strangers))
+
+
+@given(SCORES, SCORES, SCORES)
+def test_the_cut_does_not_look_at_members(
+    members: list[float], others: list[float], strangers: list[float]
+) -> None:
+    for alarm in (0.0, 0.1, 0.5):
+        assert roc(members, strangers).at(alarm)[1] == roc(others, strangers).at(alarm)[1]
+
+
+def test_rates_by_hand() -> None:
+    one = roc([9, 7, 5, 3], [8, 6, 4, 2, 1])
+    assert [(t.hits, f.hits) for t, f in map(one.at, (0.0, 0.19, 0.2, 0.4, 1.0))] == [
+        *[(1, 0), (1, 0), (2, 1), (3, 2), (4, 5)],
+    ]
+    same = roc([1, 1, 1], [1, 1])
+    assert [(t.hits, f.hits) for t, f in map(same.at, (0.0, 0.5, 1.0))] == [(0, 0), (0, 0), (3, 2)]
+
+
+def test_constant_and_single_scores_say_nothing() -> None:
+    for one in (roc([2.0] * 30, [2.0] * 40), roc([1.0], [1.0])):
+        assert one.auc.value == 0.5 and one.chance == 1.0 and not one.found
+    single = roc([1.0], [0.0])
+    assert single.auc.value == 1.0 and single.auc.low == 0.0 and not single.found
+    for one in (roc([1.0], [0.0]), roc([1.0], [0.0] * 7), roc([0.5] * 9, [0.5])):
+        assert 0 <= one.chance <= 1 and one.chance > ALARM
+        json.dumps(one.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_scores_that_are_no_numbers_are_refused(bad: float) -> None:
+    for members, strangers in (([bad, 1.0], [0.0]), ([0.0], [1.0, bad])):
+        with pytest.raises(ValueError, match="finite"):
+            roc(members, strangers)
+
+
+def test_an_empty_side_is_refused() -> None:
+    for members, strangers in (([], [0.0]), ([0.0], [])):
+        with pytest.raises(ValueError, match="members and of strangers"):
+            roc(members, strangers)
+
+
+def test_what_is_written_is_what_was_measured() -> None:
+    rng = np.random.default_rng(5)
+    one = Roc(rng.normal(1, 1, 500), rng.normal(0, 1, 400))
+    shown = json.loads(json.dumps(one.to_dict(), allow_nan=False))
+    assert shown["auc"] == one.auc.to_dict()
+    assert [rate["fpr"] for rate in shown["rates"]] == list(ALARMS)
+    assert shown["rates"][1]["tpr"]["hits"] == one.at(0.01)[0].hits
+    assert shown["rates"][1]["false"]["hits"] == one.at(0.01)[1].hits <= 4
+    fpr, tpr = shown["roc"]["fpr"], shown["roc"]["tpr"]
+    assert fpr == sorted(fpr) and tpr == sorted(tpr) and (fpr[-1], tpr[-1]) == (1.0, 1.0)
+    assert np.trapezoid([0, *tpr], [0, *fpr]) == pytest.approx(one.auc.value, abs=0.03)
+
+
+def allowed(epsilon: float, delta: float, false: float) -> float:
+    """The most of P(S) with Q(S) = false over two-point tests: by search, not by formula."""
+    grown = math.exp(epsilon)
+    grid = np.linspace(0, 1, 40_001)
+    fine = (grid <= grown * false + delta + 1e-12) & (
+        1 - false <= grown * (1 - grid) + delta + 1e-12
+    )
+    return float(grid[fine].max())
+
+
+@pytest.mark.parametrize("claim", [(0.0, 0.0), (1.0, 1e-5), (0.5, 0.1), (3.0, 0.0)], ids=str)
+def test_the_ceiling_is_the_most_that_both_inequalities_allow(claim: tuple[float, float]) -> None:
+    grid = np.linspace(0, 1, 21)
+    by_search = [allowed(*claim, float(false)) for false in grid]
+    assert ceiling(*claim, grid) == pytest.approx(by_search, abs=3e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_randomised_response_is_on_the_ceiling_and_under_no_lower_one(epsilon: float) -> None:
+    """Told truly with chance t: tests answer as told, always, never, or mix these."""
+    t = math.exp(epsilon) / (1 + math.exp(epsilon))
+    for mix in np.linspace(0, 1, 11):
+        for false, true in (
+            (mix * (1 - t), mix * t),
+            ((1 - mix) * (1 - t) + mix, mix + (1 - mix) * t),
+        ):
+            assert ceiling(epsilon, 0.0, np.array([false]))[0] == pytest.approx(true)
+    assert ceiling(0.9 * epsilon, 0.0, np.array([1 - t]))[0] < t - 1e-3
+
+
+def test_a_release_that_fails_with_delta_is_on_the_ceiling() -> None:
+    """With chance delta it says who is in, else randomised response answers."""
+    epsilon, delta = 1.0, 0.05
+    t = math.exp(epsilon) / (1 + math.exp(epsilon))
+    false, true = (1 - delta) * (1 - t), delta + (1 - delta) * t
+    assert ceiling(epsilon, delta, np.array([false]))[0] == pytest.approx(true)
+    assert ceiling(epsilon, delta, np.array([0.0]))[0] == pytest.approx(delta)
+    assert ceiling(epsilon, delta, np.array([1 - delta]))[0] == pytest.approx(1.0)
+
+
+@given(st.floats(0, 8), st.floats(0, 0.9))
+@settings(max_examples=40, deadline=None)
+def test_the_ceiling_of_the_area_is_the_integral(epsilon: float, delta: float) -> None:
+    corner = (1 - delta) / (1 + math.exp(epsilon))
+    integral = quad(
+        lambda x: float(ceiling(epsilon, delta, np.array([x]))[0]),
+        *(0, 1),
+        points=sorted({corner, 1 - delta}),
+        limit=200,
+    )[0]
+    assert ceiling_auc(epsilon, delta) == pytest.approx(integral, abs=1e-7)
+    assert 0.5 <= ceiling_auc(epsilon, delta) <= 1
+
+
+def test_a_claim_that_allows_everything_has_a_ceiling_of_one() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for epsilon in (600.0, 1e6, math.inf):
+            assert ceiling_auc(epsilon, 1e-6) == pytest.approx(1.0)
+            found = ceiling(epsilon, 1e-6, np.array([0.0, 0.01, 1.0]))
+            assert found == pytest.approx([1e-6, 1.0, 1.0])

@@ -1,0 +1,205 @@
+"""Audit of the mechanisms: what `make audit` plays, with few runs and seeds that are fixed.
+
+Each sound mechanism is played beside a broken twin of it, with as many runs and bounds that fail as
+rarely: what the twin cannot hide, the mechanism could not have hidden either. False alarms: an
+honest mechanism is accused with probability 1e-6 a game at most, 2e-4 where FAILS is named and 2e-3
+where 1e-3 is; that is 10, 5 and 3 games, 7.1e-3 for all together. The seeds are fixed, so that what
+passes once passes always.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsynth.eval.attack_stats.distinguishing_game import Finding, Game
+from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, refuted
+from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy.gaussian import gaussian_mu
+
+BENCH = Path(__file__).parents[2] / "bench"
+MANY, FEW = 2000, 700
+FAILS = 1e-4  # of one bound
+
+
+@pytest.fixture(autouse=True)
+def bench_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+
+
+def one(games: Iterable[Game], name: str) -> Game:
+    (found,) = [game for game in games if game.name == name]
+    return found
+
+
+def blocks(source: SeededEntropy, *, halved: bool) -> Any:
+    from audit_counts import Blocks as Drawn
+
+    return Drawn(source, halved=halved)
+
+
+def names(*listed: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("name", listed)
+
+
+COUNTS = (
+    "noisy count",
+    "histogram",
+    "all columns",
+    "all columns, five rows",
+    "all pairs",
+    "all pairs, five rows",
+)
+
+
+@names(*COUNTS)
+def test_counts_keep_their_claim_and_show_most_of_it(name: str) -> None:
+    import audit_counts
+
+    found = audit_counts.game(name, audit_counts.OFFICES[name](), SeededEntropy(10)).play(MANY)
+    assert not found.broken
+    assert found.share > 0.4
+
+
+@names(*COUNTS)
+def test_counts_with_half_the_noise_are_caught(name: str) -> None:
+    import audit_counts
+
+    office = audit_counts.OFFICES[name]()
+    assert audit_counts.game(name, office, SeededEntropy(20), halved=True).play(FEW).broken
+
+
+@names(*(name for name in COUNTS if "five" in name))
+def test_a_mass_off_by_the_row_cap_is_caught(name: str) -> None:
+    import audit_counts
+
+    office = audit_counts.rows_as_units(audit_counts.OFFICES[name]())
+    found = audit_counts.game(name, office, SeededEntropy(30)).play(FEW)
+    assert found.share > 3
+
+
+def test_every_office_is_named_here() -> None:
+    import audit_counts
+
+    assert tuple(audit_counts.OFFICES) == COUNTS
+
+
+def test_no_number_of_runs_accuses_honest_counts() -> None:
+    """Exact rates of the best attack, as endless runs would show them, stay below the claim.
+
+    The broken ruler holds discrete noise against the Gaussian curve, and accuses it.
+    """
+    import audit_counts
+
+    for name in ("noisy count", "histogram", "all columns"):
+        office = audit_counts.OFFICES[name]()
+        sigma, tables = office.sigmas[0], len(office.sigmas)
+        cells = np.arange(-200, 201)
+        law = np.exp(-(cells**2) / (2 * sigma**2))
+        noise = functools.reduce(np.convolve, [law / law.sum()] * tables)
+        total = np.arange(len(noise)) - len(noise) // 2
+        fpr, tpr = noise[total > tables / 2].sum(), noise[total > -tables / 2].sum()
+        assert 2.98 < refuted(office.curve, tpr, fpr, 1e-5) <= audit_counts.CLAIM.epsilon
+        if name == "noisy count":
+            assert refuted(GaussianCurve(gaussian_mu(3.0, 1e-5)), tpr, fpr, 1e-5) > 3.1
+
+
+def test_the_ruler_measures_no_more_than_the_accountant_claims() -> None:
+    import audit_counts
+    import audit_fit
+    import audit_selection
+    import audit_sgd
+
+    for module in (audit_counts, audit_sgd, audit_selection, audit_fit):
+        for game in module.sound(SeededEntropy(0)):
+            assert game.curve.epsilon(1.0, game.delta) <= game.epsilon * (1 + 1e-6), game.name
+            with pytest.raises(ValueError, match="could refute nothing"):
+                game.play(5)
+
+
+@names("one step", "one step, four rows")
+def test_a_step_keeps_its_claim_and_shows_most_of_it(name: str) -> None:
+    import audit_sgd
+
+    found = one(audit_sgd.sound(SeededEntropy(40)), name).play(MANY)
+    assert not found.broken
+    assert found.share > 0.4
+
+
+STEPS = {
+    "one step: half the noise": "one step",
+    "one step: three times the clipping norm": "one step",
+    "one step, four rows: clipped row by row": "one step, four rows",
+    "one sampled step: the unit is always drawn": "one sampled step",
+    "ten steps: half the noise": "ten steps",
+    "ten steps: the unit is always drawn": "ten steps",
+    "one step: divided by the real batch": "one step, by its spread",
+    "one sampled step: no noise where the batch is empty": "one sampled step, nobody else",
+}
+
+
+@functools.cache
+def sound_step(name: str, runs: int) -> Finding:
+    import audit_sgd
+
+    return one(audit_sgd.sound(SeededEntropy(50)), name).play(runs, FAILS)
+
+
+@names(*STEPS)
+def test_a_broken_step_is_caught_where_a_sound_one_stands(name: str) -> None:
+    import audit_sgd
+
+    runs = FEW // 2 if "ten" in name else FEW
+    assert one(audit_sgd.mutants(SeededEntropy(60)), name).play(runs, FAILS).broken
+    assert not sound_step(STEPS[name], runs).broken
+
+
+def test_no_broken_step_is_left_out() -> None:
+    import audit_sgd
+
+    assert {game.name for game in audit_sgd.mutants(SeededEntropy(0))} == set(STEPS)
+
+
+CHOICES = {
+    "exponential mechanism as if scores moved one way": "exponential mechanism, one choice",
+    "60 choices as if scores moved one way": "exponential mechanism, 60 choices",
+}
+
+
+@names(*CHOICES)
+def test_a_choice_paid_at_a_quarter_of_its_renyi_cost_is_caught(name: str) -> None:
+    import audit_selection
+
+    assert one(audit_selection.mutants(SeededEntropy(80)), name).play(20_000).broken
+    found = one(audit_selection.sound(SeededEntropy(70)), CHOICES[name]).play(20_000)
+    assert not found.broken
+    assert found.share > 0.4
+
+
+def test_pairs_chosen_by_noisy_scores_keep_their_claim_and_with_half_the_noise_do_not() -> None:
+    import audit_selection
+
+    sound, halved = SeededEntropy(90), blocks(SeededEntropy(91), halved=True)
+    assert audit_selection.again("pairs", halved).play(300, 1e-3).broken
+    assert not audit_selection.again("pairs", sound).play(300, 1e-3).broken
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_whole_fit_of_the_mixture(broken: bool) -> None:
+    import audit_fit
+
+    source = blocks(SeededEntropy(100), halved=broken)
+    assert audit_fit.game("mixture", "mixture", source).play(300, 1e-3).broken == broken
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_whole_fit_of_the_network(broken: bool) -> None:
+    import audit_fit
+
+    game = audit_fit.game("tvae", "tvae", SeededEntropy(110), unclipped=broken)
+    assert game.play(60, 1e-3).broken == broken

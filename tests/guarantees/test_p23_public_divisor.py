@@ -1,0 +1,160 @@
+"""P23: the sum is divided by a public number, and a unit that is no number counts as zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from torch import Tensor
+
+from dpsynth.models.dpsgd.layers import Embedding, Layer, Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from
+from dpsynth.models.dpsgd.unit_gradients import UnitGradients
+from dpsynth.privacy.entropy import SeededEntropy, Size
+from dpsynth.privacy.events import PoissonSgd
+
+RATE, POPULATION, C = 0.25, 80, 1.0
+EXPECTED = RATE * POPULATION
+Update = Callable[[Tensor], Tensor]
+
+
+class Everybody(SeededEntropy):
+    """Draws every unit, and no noise: what is left of a step can be computed by hand."""
+
+    def uniform(self, size: Size) -> npt.NDArray[np.float64]:
+        return np.zeros(size)
+
+    def normal(self, size: Size, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[np.float64]:
+        return np.zeros(size, dtype)
+
+
+def engine(layer: torch.nn.Module) -> DpSgd:
+    return DpSgd(
+        layer,
+        event=PoissonSgd("steps", RATE, 10, 1.0),
+        clipping_norm=C,
+        population=POPULATION,
+        learning_rate=1.0,
+        entropy=Everybody(0),
+        schedule="constant",
+        optimizer="sgd",
+    )
+
+
+def pull(signs: Tensor, tape: Tape, layer: Linear) -> Tensor:
+    """A loss whose gradient is the unit's sign times (1, 1) for the weight and the bias."""
+    return layer(torch.ones_like(signs), tape)[..., 0] * signs[..., 0]
+
+
+def by_engine(signs: Tensor) -> Tensor:
+    """The step that the engine takes on units of these signs, times the expected batch."""
+    layer = Linear(1, 1, generator=torch.Generator().manual_seed(0))
+    trainer = engine(layer)
+    before = trainer.flat.values.clone()
+    trainer.sample_batch(len(signs))
+    trainer.step(lambda x, tape: pull(x, tape, layer), signs, torch.ones(signs.shape[:2]))
+    return EXPECTED * (before - trainer.flat.values)
+
+
+def by_mean(signs: Tensor) -> Tensor:
+    """The broken twin: the clipped sum is divided by the batch that was drawn."""
+    return by_engine(signs) / max(1, len(signs)) * EXPECTED
+
+
+def shift(update: Update, signs: Tensor) -> float:
+    """How far the update moves when the last unit leaves."""
+    return float((update(signs) - update(signs[:-1])).norm())
+
+
+def test_the_divisor_is_public() -> None:
+    """All units pull one way but the last: without it, a mean moves by two units' worth."""
+    signs = torch.ones(int(EXPECTED), 1, 1)
+    signs[-1] = -1.0
+    assert shift(by_engine, signs) == pytest.approx(C, rel=1e-4)
+    assert shift(by_mean, signs) > 1.9 * C
+
+
+@pytest.mark.parametrize("units", [0, 1, 7, 40])
+def test_the_step_by_hand(units: int) -> None:
+    """Gradient (1, 1), clipped to norm 1, from each of the units drawn."""
+    expected = units * torch.tensor([0.5, 0.5]).sqrt()
+    torch.testing.assert_close(by_engine(torch.ones(units, 1, 1)), expected, rtol=1e-4, atol=1e-6)
+
+
+def multiplied_by_zero(
+    self: UnitGradients, into: Mapping[Layer, Sequence[Tensor]], factors: Tensor
+) -> None:
+    """The broken twin of `UnitGradients.add_to`: what is lost gets factor 0, and 0 * nan is nan."""
+    rows = self.pack.per_row(factors)
+    for layer, a, b in zip(self.layers, self.inputs, self.grads, strict=True):
+        layer.accumulate(a, b * rows, into[layer])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 3e38])
+@pytest.mark.parametrize("at", ["input", "loss"])
+def test_a_unit_that_is_no_number_counts_as_zero(
+    value: float, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It neither poisons the sum nor makes the others' step go away."""
+    generator = torch.Generator().manual_seed(0)
+    net = torch.nn.ModuleList(
+        [Linear(3, 4, generator=generator), Linear(4, 2, generator=generator)]
+    )
+    trainer = engine(net)
+    x = torch.randn(9, 2, 3, generator=generator)
+    weight = torch.ones(9, 2)
+    (x if at == "input" else weight)[4, 1] = value
+
+    def loss(batch: tuple[Tensor, Tensor], tape: Tape) -> Tensor:
+        x, weight = batch
+        return net[1](torch.relu(net[0](x, tape)), tape).square().sum(-1) * weight
+
+    mask = torch.ones(9, 2)
+    rest = torch.arange(9) != 4
+    without = trainer.clipped_sum(loss, (x[rest], weight[rest]), mask[rest])
+    found = trainer.clipped_sum(loss, (x, weight), mask)
+    torch.testing.assert_close(found, without, rtol=1e-5, atol=1e-6)
+    assert float(without.norm()) > C  # a trainer that drops the step would lose all of this
+    monkeypatch.setattr(UnitGradients, "add_to", multiplied_by_zero)
+    twin = trainer.clipped_sum(loss, (x, weight), mask)
+    assert bool(torch.isfinite(twin).all()) == math.isfinite(value)  # a huge one only overflows
+
+
+def test_a_code_with_a_spoiled_gradient_counts_as_zero() -> None:
+    """Codes are integers: only their gradient can be no number."""
+    table = Embedding(4, 3, generator=torch.Generator().manual_seed(0))
+    trainer = engine(table)
+    codes = torch.tensor([[[0], [1]], [[2], [2]], [[3], [3]]])
+    weight = torch.tensor([[1.0, 1.0], [torch.inf, 1.0], [1.0, 1.0]])
+
+    def loss(batch: tuple[Tensor, Tensor], tape: Tape) -> Tensor:
+        codes, weight = batch
+        flat = table(codes.flatten(), tape).square().sum(-1)
+        return flat.reshape(weight.shape) * weight
+
+    found = trainer.clipped_sum(loss, (codes, weight), torch.ones(3, 2)).reshape(4, 3)
+    assert bool((found[2] == 0).all())
+    assert found[3].norm() == pytest.approx(C, rel=1e-4)
+    assert found[:2].norm() == pytest.approx(C, rel=1e-4)
+
+
+def test_an_unseen_input_that_is_no_number() -> None:
+    """The last column of an autoregressive layer is seen by nobody; its nan must not spread."""
+    layer = MaskedLinear([0, 1], [0, 1], generator=torch.Generator().manual_seed(0))
+    x = torch.tensor([[[1.0, torch.nan], [1.0, 0.0]], [[2.0, 1.0], [1.0, 1.0]]])
+    into = (torch.zeros(2, 2), torch.zeros(2))
+    layer.accumulate(x.reshape(4, 2), torch.ones(4, 2), into)
+    assert into[0].tolist() == [[0.0, 0.0], [5.0, 0.0]]
+
+
+def test_the_clipping_norm_ignores_what_is_no_number() -> None:
+    layer = Linear(1, 1, generator=torch.Generator().manual_seed(0))
+    signs = torch.tensor([1.0, 2.0, 3.0, torch.nan]).reshape(4, 1, 1)
+    found = clipping_norm_from(
+        layer, lambda x, tape: pull(x, tape, layer), signs, torch.ones(4, 1), quantile=0.5
+    )
+    assert found == pytest.approx(2.0 * 2**0.5)

@@ -1,0 +1,84 @@
+"""Log-likelihoods of fitted generators: they sum to one, and rise where a row was learned."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.models.auditing.leaky import Overfitted
+from dpsynth.models.auditing.likelihood import log_likelihood
+from dpsynth.models.base import Domain, Feature, Generator
+from dpsynth.models.generators.ctgan import Ctgan
+from dpsynth.models.generators.independent import Independent
+from dpsynth.models.generators.mixture import Mixture
+from dpsynth.models.generators.tvae import Tvae
+from dpsynth.privacy.entropy import OsEntropy
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.privacy.plan_variants import NotPrivate
+
+DOMAIN = Domain((Feature("a", 3, 0), Feature("b", 2, 0), Feature("c", 12, 12, (1,) * 12)), 2000, 1)
+BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
+
+
+def every_row() -> Cohort:
+    codes = np.array(list(product(*map(range, DOMAIN.sizes))), dtype=np.uint16)
+    return Cohort(codes[:, None], np.ones((len(codes), 1), dtype=bool))
+
+
+def learned(kind: type[Generator]) -> Generator:
+    rng = np.random.default_rng(1)
+    codes = np.stack([rng.integers(0, size, 2000) for size in DOMAIN.sizes], axis=-1)
+    codes[:1200, 0] = 0
+    cohort = Cohort(codes[:, None].astype(np.uint16), np.ones((2000, 1), dtype=bool))
+    generator = kind(DOMAIN)
+    plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
+    return generator.fit(cohort, plan, OsEntropy())
+
+
+@pytest.mark.parametrize("kind", [Independent, Mixture, Tvae])
+def test_the_likelihoods_of_all_rows_sum_to_one_and_are_those_of_draws(
+    kind: type[Generator],
+) -> None:
+    generator = learned(kind)
+    rows = every_row()
+    chances = np.exp(log_likelihood(generator, rows))
+    assert chances.sum() == pytest.approx(1.0, abs=1e-4)
+    drawn = generator.sample(40_000, np.random.default_rng(2))
+    sizes = np.array(DOMAIN.sizes)
+    cells = (drawn[:, 0].astype(int) * sizes[1] + drawn[:, 1]) * sizes[2] + drawn[:, 2]
+    shares = np.bincount(cells, minlength=len(chances)) / len(drawn)
+    assert np.abs(shares - chances).sum() / 2 < 0.03
+
+
+def test_a_units_likelihood_is_the_mean_over_its_rows() -> None:
+    generator = learned(Independent)
+    codes = np.array([[[0, 0, 1], [2, 1, 5]]], dtype=np.uint16)
+    both = log_likelihood(generator, Cohort(codes, np.ones((1, 2), dtype=bool)))
+    rows = [Cohort(codes[:, [i]], np.ones((1, 1), dtype=bool)) for i in range(2)]
+    assert both[0] == pytest.approx(np.mean([log_likelihood(generator, row)[0] for row in rows]))
+
+
+def test_of_ctgan_it_is_that_of_its_mixture() -> None:
+    generator: Any = learned(Ctgan)
+    mixture = Mixture(DOMAIN)
+    mixture.start_ = generator.start_
+    found = log_likelihood(generator, every_row())
+    np.testing.assert_allclose(found, log_likelihood(mixture, every_row()))
+
+
+def test_an_overfitted_network_knows_its_rows_and_keeps_no_budget() -> None:
+    rng = np.random.default_rng(3)
+    domain = Domain(tuple(Feature(name, 6, 0) for name in "abcdefgh"), 2000, 1)
+    codes = np.stack([rng.integers(0, 6, (1000, 1)) for _ in range(8)], axis=-1).astype(np.uint16)
+    mask = np.ones((500, 1), dtype=bool)
+    plan = PrivacyPlan.calibrate(BUDGET, Tvae(domain).shares(BUDGET))
+    with pytest.raises(TypeError, match="budget"):
+        Overfitted(domain).fit(Cohort(codes[:500], mask), plan, OsEntropy())
+    generator = Overfitted(domain).fit(Cohort(codes[:500], mask), NotPrivate(plan), OsEntropy())
+    seen = log_likelihood(generator, Cohort(codes[:500], mask))
+    unseen = log_likelihood(generator, Cohort(codes[500:], mask))
+    assert np.quantile(seen, 0.05) > np.quantile(unseen, 0.95) + 1

@@ -1,0 +1,127 @@
+"""Which pairs are measured, and again: by hand, and on tables of many columns."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.models.base import Domain, Feature
+from dpsynth.models.generators.mixture import Mixture
+from dpsynth.models.marginals import measurement as room
+from dpsynth.models.marginals.histograms import Bins
+from dpsynth.models.marginals.measurement import measure
+from dpsynth.models.marginals.pair_selection import Pairs
+from dpsynth.models.presets import AGAIN, FEW_PAIRS, ONE_WAY, PAIRS, runs_again, shares_of
+from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+
+BUDGET = PrivacyBudget(3.0, 1e-6)
+HALVES = tuple(Bins(np.array([0, 1], np.uint16), np.array([0.5, 0.5])) for _ in range(3))
+LIKE = np.array([[40.0, 10.0], [10.0, 40.0]])
+EVEN = np.full((2, 2), 25.0)
+
+
+def pairs(*tables: np.ndarray, sigma: float = 5.0) -> Pairs:
+    places = ((0, 1), (0, 2), (1, 2))[: len(tables)]
+    return Pairs(places, tables, (sigma,) * len(tables))
+
+
+def domain(columns: int) -> Domain:
+    features = tuple(Feature(f"c{j}", 2, 0) for j in range(columns))
+    return Domain(features, population=4000, max_rows=1)
+
+
+def cohort(columns: int) -> Cohort:
+    """Columns are coins; the second is a copy of the first."""
+    codes = np.random.default_rng(1).integers(0, 2, (4000, columns)).astype(np.uint16)
+    codes[:, 1] = codes[:, 0]
+    return Cohort(codes[:, None], np.ones((4000, 1), dtype=bool))
+
+
+def test_a_pair_stands_out_by_its_chi_square() -> None:
+    """Departures of 15 in four cells, sigma 5: chi-square 36 on 4, (36 - 4) / sqrt(8) = 11.3."""
+    assert pairs(LIKE, EVEN, EVEN).related(HALVES, 100.0, hidden=False) == [0]
+    # sigma 12.5: (5.76 - 4) / sqrt(8) = 0.6 does not stand out; then the largest score does
+    assert pairs(EVEN, LIKE, EVEN, sigma=12.5).related(HALVES, 100.0, hidden=False) == [1]
+
+
+def test_pairs_of_the_hidden_column_are_always_named() -> None:
+    assert pairs(EVEN, EVEN, LIKE).related(HALVES, 100.0, hidden=True) == [0, 1, 2]
+
+
+def test_nothing_is_named_where_nothing_was_measured() -> None:
+    assert Pairs((), (), ()).related(HALVES, 100.0, hidden=False) == []
+
+
+def test_counts_are_averaged_by_precision() -> None:
+    """sigma 5 and 2.5: weights 1 and 4."""
+    finer = Pairs(((1, 2),), (np.full((2, 2), 35.0),), (2.5,))
+    found = pairs(LIKE, EVEN, EVEN).sharpened([2], finer)
+    np.testing.assert_allclose(found.tables[2], (25 + 4 * 35) / 5)
+    assert found.sigmas == pytest.approx((5.0, 5.0, (1 / 25 + 4 / 25) ** -0.5))
+    np.testing.assert_array_equal(found.tables[0], LIKE)
+
+
+def test_other_pairs_become_the_product_of_their_columns() -> None:
+    found = pairs(LIKE, LIKE, LIKE).others_independent([1], HALVES, 100.0)
+    np.testing.assert_allclose(found.tables[0], EVEN)
+    np.testing.assert_array_equal(found.tables[1], LIKE)
+    assert found.sigmas == (5.0, 5.0, 5.0)
+
+
+def test_choices_see_released_values_only() -> None:
+    assert list(inspect.signature(Pairs.related).parameters) == ["self", "bins", "total", "hidden"]
+
+
+@pytest.mark.parametrize(("columns", "again"), [(17, False), (18, True), (100, True)])
+def test_rounds_are_a_function_of_the_number_of_columns(columns: int, again: bool) -> None:
+    """17 columns have 136 pairs, 18 have 153."""
+    assert FEW_PAIRS == 150
+    names = [share.event.name for share in shares_of("mixture", domain(columns), BUDGET)]
+    assert names == ([ONE_WAY, PAIRS, AGAIN] if again else [ONE_WAY, PAIRS])
+    assert runs_again(domain(columns)) is again
+
+
+def test_two_rounds_share_the_budget_and_run_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = domain(20)
+    shares = shares_of("mixture", facts, BUDGET)
+    assert shares[1].fraction == shares[2].fraction == pytest.approx((1 - shares[0].fraction) / 2)
+    plan, ran = PrivacyPlan.calibrate(BUDGET, shares), []
+    real = room.chosen_histograms
+
+    def noted(*words: Any) -> Any:
+        ran.append((words[4].name, tuple(words[2])))
+        return real(*words)
+
+    monkeypatch.setattr(room, "chosen_histograms", noted)
+    measured = measure(cohort(20), facts, plan, SeededEntropy(2), most_bins=8)
+    assert [name for name, _ in ran] == [PAIRS, AGAIN]
+    first, second = (set(places) for _, places in ran)
+    assert len(first) == 190 and (0, 1) in second and second < first
+    assert len(second) < 30  # about one in forty by chance
+    block = measured.target.pairs[:2, 2:4]
+    np.testing.assert_allclose(block, [[0.5, 0], [0, 0.5]], atol=0.05)
+    alone = next(pair for pair in first - second)
+    kept = measured.target.pairs[2 * alone[0] : 2 * alone[0] + 2, 2 * alone[1] : 2 * alone[1] + 2]
+    one = measured.target.one
+    np.testing.assert_allclose(
+        kept, np.outer(one[2 * alone[0] :][:2], one[2 * alone[1] :][:2]), atol=1e-9
+    )
+
+
+def test_a_relation_is_learned_among_many_columns() -> None:
+    facts = replace(domain(20))
+    plan = PrivacyPlan.calibrate(BUDGET, Mixture(facts).shares(BUDGET))
+    drawn = (
+        Mixture(facts)
+        .fit(cohort(20), plan, SeededEntropy(3))
+        .sample(4000, np.random.default_rng(4))
+    )
+    assert (drawn[:, 0] == drawn[:, 1]).mean() > 0.93
+    others = [(drawn[:, 2] == drawn[:, j]).mean() for j in range(3, 20)]
+    assert np.abs(np.array(others) - 0.5).max() < 0.06

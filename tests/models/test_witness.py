@@ -1,0 +1,216 @@
+"""A witness hears every release, changes none, and turns them into what they say of canaries."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dpsynth.assessment.training_audit import canaries, seen_by, trial
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.models.auditing.leaky import Tight, UnclippedWitness
+from dpsynth.models.auditing.transcript import Evidence, Witness, _along, _inner
+from dpsynth.models.base import Domain, Feature, Generator
+from dpsynth.models.dpsgd.layers import Embedding, Linear, MaskedLinear
+from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
+from dpsynth.models.generators.independent import Independent
+from dpsynth.models.generators.mixture import Mixture
+from dpsynth.models.generators.tvae import Tvae
+from dpsynth.models.presets import Preset
+from dpsynth.privacy.entropy import Entropy, SeededEntropy
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.privacy.plan_variants import Watched
+
+ROOT = Path(__file__).parents[2]
+DOMAIN = Domain((Feature("a", 3, 0), Feature("b", 4, 0), Feature("c", 5, 5, (1,) * 5)), 300, 2)
+BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-5)
+FEW: dict[str, Any] = {"warm_steps": 2, "steps": 12, "mixture_steps": 5, "components": 8}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a dozen steps."""
+    chosen = Preset.of
+
+    def few(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
+        settings = vars(chosen(model, domain, budget)) | FEW
+        return Preset(**settings)
+
+    monkeypatch.setattr(Preset, "of", few)
+
+
+def plan_of(generator: Generator) -> PrivacyPlan:
+    return PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
+
+
+def background(units: int = 300, seed: int = 1) -> Cohort:
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, size, (units, 2)) for size in DOMAIN.sizes], axis=-1)
+    mask = np.ones((units, 2), dtype=bool)
+    mask[::2, 1] = False
+    return Cohort(np.where(mask[:, :, None], codes, 0).astype(np.uint16), mask)
+
+
+def beside(first: Cohort, second: Cohort) -> Cohort:
+    return Cohort(
+        np.concatenate([first.codes, second.codes]), np.concatenate([first.mask, second.mask])
+    )
+
+
+@pytest.mark.parametrize("kind", [Independent, Mixture, Tvae])
+def test_a_watched_fit_is_the_same_fit(kind: type[Generator]) -> None:
+    cohort, generator = background(), kind(DOMAIN)
+    plan = plan_of(generator)
+    plain = kind(DOMAIN).fit(cohort, plan, SeededEntropy(7)).arrays()
+    strangers = canaries(DOMAIN, 20, np.random.default_rng(0))
+    heard = Witness(seen_by(generator, strangers), seen_by(generator, cohort))
+    watched = generator.fit(cohort, Watched(plan, heard), SeededEntropy(7)).arrays()  # type: ignore[arg-type]
+    assert plain.keys() == watched.keys()
+    assert all(np.array_equal(plain[name], watched[name]) for name in plain)
+    assert heard.counts.gram.any() and heard.steps.gram.any() == (kind is Tvae)
+
+
+@pytest.mark.parametrize("kind", [Witness, UnclippedWitness])
+def test_steps_with_and_without_clipping_can_be_watched(kind: type[Witness]) -> None:
+    """The controls of every audit do this: an error here would end each of them."""
+    generator, rng = Tight(DOMAIN), np.random.default_rng(3)
+    strangers = canaries(DOMAIN, 20, rng)
+    trial(generator, plan_of(generator), background(), strangers, rng=rng, witness=kind)
+
+
+class Silence(SeededEntropy):
+    """No noise; sampling as ever."""
+
+    def discrete_gaussian(self, sigma: float, size: int) -> Any:
+        return np.zeros(size, dtype=np.int64)
+
+    def normal(self, size: Any, dtype: Any = np.float64) -> Any:
+        return np.zeros(size, dtype=dtype)
+
+
+@pytest.mark.parametrize("kind", [Independent, Mixture])
+def test_without_noise_counts_are_what_the_canaries_in_the_data_add(kind: type[Generator]) -> None:
+    """b = G x, whatever the background is."""
+    rng = np.random.default_rng(2)
+    strangers = canaries(DOMAIN, 30, rng)
+    included = rng.random(30) < 0.5
+    within = Cohort(strangers.codes[included], strangers.mask[included])
+    generator = kind(DOMAIN)
+    heard = Witness(*(seen_by(generator, one) for one in (strangers, background())))
+    terms: Any = Watched(plan_of(generator), heard)
+    generator.fit(beside(background(), within), terms, Silence(1))
+    np.testing.assert_allclose(heard.counts.linear, heard.counts.gram @ included, rtol=1e-9)
+
+
+def test_the_product_with_a_direction_is_that_of_the_gradient() -> None:
+    """Against one backward pass for each row, through every kind of layer."""
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            seed = torch.Generator().manual_seed(1)
+            self.table = Embedding(5, 3, generator=seed)
+            self.first = Linear(3, 4, generator=seed)
+            self.second = MaskedLinear([0, 0, 1, 2], [0, 1, 2], generator=seed)
+
+        def loss(self, rows: torch.Tensor, tape: Any) -> torch.Tensor:
+            hidden = torch.tanh(self.first(self.table(rows[:, 0], tape), tape))
+            return (self.second(hidden, tape) ** 2).sum(dim=1, keepdim=True)
+
+    from dpsynth.models.dpsgd.parameter_buffer import Flat
+
+    net = Net()
+    flat = Flat(net)
+    rows = torch.tensor([[0], [4], [2], [4]])
+    [pack] = packs(rows, torch.ones(4, 1), 100)
+    found = UnitGradients.of(net.loss, pack)
+    direction = torch.randn(len(flat.values), generator=torch.Generator().manual_seed(2))
+    gradients = []
+    for row in rows:
+        [one] = packs(row[None], torch.ones(1, 1), 100)
+        total = torch.zeros_like(flat.values)
+        UnitGradients.of(net.loss, one).add_to(flat.views(total))
+        gradients.append(total)
+    each = torch.stack(gradients)
+    direction = direction * (each.abs().sum(0) > 0)  # a mask keeps the others at zero
+    before = flat.values.clone()
+
+    class Trainer:
+        pass
+
+    trainer: Any = Trainer()
+    trainer.flat = flat
+    torch.testing.assert_close(_along(trainer, found, direction), each @ direction)
+    torch.testing.assert_close(_inner(found), each @ each.T)
+    assert torch.equal(before, flat.values)
+
+
+def test_a_scale_is_seen_only_where_it_is_plain() -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((40, 60)) + 1.0
+    gram = rows @ rows.T
+    for scale, plain in ((1.0, False), (5.0, True)):
+        included = rng.random(40) < 0.5
+        noise = rows @ rng.standard_normal(60)
+        found = Evidence(scale * gram @ included + noise, gram).scale
+        assert found == pytest.approx(scale, rel=0.5) if plain else found == 1.0
+    assert Evidence.of(5).scale == 1.0
+
+
+def test_scores_tell_canaries_apart_that_share_cells() -> None:
+    """Without noise all coins are known, although the canaries lie in a few dozen cells."""
+    rng = np.random.default_rng(4)
+    strangers = canaries(DOMAIN, 12, rng)
+    included = np.arange(12) % 3 == 0
+    within = Cohort(strangers.codes[included], strangers.mask[included])
+    generator = Mixture(DOMAIN)
+    heard = Witness(*(seen_by(generator, one) for one in (strangers, background())))
+    terms: Any = Watched(plan_of(generator), heard)
+    generator.fit(beside(background(), within), terms, Silence(1))
+    big = Evidence(heard.counts.linear * 1e6, heard.counts.gram * 1e6)
+    heard.counts = big
+    scores = heard.scores()
+    sure = np.abs(scores - 0.5) > 0.01  # two canaries in the same bins cannot be told apart
+    assert sure.sum() >= 9 and (included[sure] == (scores[sure] > 0.5)).all()
+
+
+def test_a_trial_plants_the_canaries_whose_coins_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Cohort] = []
+    fit = Mixture.fit
+
+    def spying(self: Mixture, cohort: Cohort, *rest: Any) -> Mixture:
+        seen.append(cohort)
+        return fit(self, cohort, *rest)
+
+    monkeypatch.setattr(Mixture, "fit", spying)
+    rng = np.random.default_rng(5)
+    strangers = canaries(DOMAIN, 40, rng)
+    source: Entropy = SeededEntropy(1)
+    made = trial(
+        Mixture(DOMAIN), plan_of(Mixture(DOMAIN)), background(), strangers, rng=rng, entropy=source
+    )
+    [cohort] = seen
+    assert 5 < made.included.sum() < 35
+    assert np.array_equal(cohort.codes[300:], strangers.codes[made.included])
+    assert made.black.shape == made.white.shape == (40,)
+
+
+def test_every_second_canary_has_all_its_rows_and_equal_ones() -> None:
+    made = canaries(DOMAIN, 50, np.random.default_rng(1))
+    assert made.mask[:, 0].all() and made.mask[1::2].all() and not made.mask[::2, 1].any()
+    assert (made.codes[1::2, 0] == made.codes[1::2, 1]).all()
+    assert (made.codes.max(axis=(0, 1)) < np.array(DOMAIN.sizes)).all()
+
+
+def test_only_audits_watch() -> None:
+    """A fit that is charged and kept is never told to anybody."""
+    users = [
+        path.name
+        for path in [*(ROOT / "dpsynth").rglob("*.py"), *(ROOT / "models").rglob("*.py")]
+        if re.search(r"\bWatched\(", path.read_text())
+    ]
+    assert users == ["training_audit.py"]
