@@ -14,7 +14,7 @@ from typing import Any
 
 from dpsynth._util.strict_json import text, whole
 from dpsynth.errors import ArtifactError
-from dpsynth.schema import Schema
+from dpsynth.schema import Column, Schema
 
 FORMAT, VERSION = "dpsynth-bundle", 2
 MANIFEST, SIGNATURE = "datapackage.json", "datapackage.json.sig"
@@ -83,20 +83,21 @@ def described(path: str, schema: Schema) -> dict[str, Any]:
         return KINDS[path] | {"path": path}
     table = schema.to_table_schema()
     if path == PARQUET:
-        table["fields"] = [_in_parquet(field) for field in table["fields"]]
+        table["fields"] = [
+            _in_parquet(field, column)
+            for field, column in zip(table["fields"], schema.modelled, strict=True)
+        ]
     return KINDS[path] | {"path": path, "schema": table}
 
 
-def _in_parquet(field: dict[str, Any]) -> dict[str, Any]:
+def _in_parquet(field: dict[str, Any], column: Column) -> dict[str, Any]:
     """Describe a column as Parquet holds it: a year is an integer there.
 
     frictionless turns a null into not-a-number; that is named as missing, and nothing else is: a
     number is never written as ``nan``.
     """
-    if field["type"] not in ("integer", "number", "year"):
-        return field
-    kind = "integer" if field["type"] == "year" else field["type"]
-    return field | {"type": kind, "missingValues": ["", "nan"]}
+    described = field | {"type": column.kind.parquet_schema}
+    return described | ({"missingValues": ["", "nan"]} if column.kind.is_number else {})
 
 
 def size_key(path: str) -> str:
