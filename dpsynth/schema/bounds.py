@@ -6,6 +6,7 @@ of an unquoted date). They are written back in the column's format, as Table Sch
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
@@ -29,7 +30,8 @@ def category_text(type_: str, value: object) -> str:
     Raises:
         ValueError: with the remedy, if the type cannot hold the value.
     """
-    if type_of(type_).is_text:
+    kind = type_of(type_)
+    if kind.is_text:
         if not isinstance(value, str):
             raise ValueError(f"write it in quotes; without them it is read as {shown(value)}")
         if value != value.strip() or not value or not value.isprintable():
@@ -41,16 +43,30 @@ def category_text(type_: str, value: object) -> str:
     number = value
     if isinstance(value, str):
         try:
-            number = float(value)
+            number = _parsed_number(kind, value)
         except ValueError:
             raise ValueError(f"{shown(value)} is not of type {type_}") from None
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ValueError(f"{shown(value)} is not of type {type_}")
     if not abs(number) <= LARGEST_WHOLE:
         raise ValueError(f"{shown(value)} is not finite or is larger than 2^53")
-    if type_of(type_).whole and number != int(number):
+    if kind.whole and number != int(number):
         raise ValueError(f"{shown(value)} is not whole, but the type is {type_}")
     return canonical_number(number)
+
+
+def _parsed_number(kind: ColumnType, text: str, pattern: str | None = None) -> float:
+    """Read a number by the parser of its type.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if kind.read is None:
+        return float(text)
+    number = kind.read(text.strip(), pattern)
+    if number != number:
+        raise ValueError
+    return number
 
 
 def read_bound(type_: str, value: object, pattern: str | None) -> int | float | date | datetime:
@@ -63,8 +79,8 @@ def read_bound(type_: str, value: object, pattern: str | None) -> int | float | 
     if kind.is_time:
         return _moment(kind, value, pattern)
     if isinstance(value, str) and kind.read is not None:
-        number = kind.read(value.strip(), pattern)
-        value = value if number != number else number
+        with suppress(ValueError):
+            value = _parsed_number(kind, value, pattern)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"a number is expected, not {shown(value)}")
     if not is_finite(value):

@@ -119,12 +119,13 @@ def test_its_text_is_read_by_its_own_parser(schema: Schema) -> None:
 
 def test_categories_are_read_by_its_parser_too() -> None:
     schema = schema_of()
-    column = {"name": "dose", "type": "percent", "constraints": {"enum": [25, 50]}}
+    column = {"name": "dose", "type": "percent", "constraints": {"enum": ["25 %", 50]}}
     column["dpsynth"] = {"bounds_basis": "the doses that are sold"}
     document = schema.to_dict()
     document["fields"].append(column)
     doses = Schema.from_dict(document)
     frame = pd.DataFrame({"saturation": ["97 %"], "fever": ["true"], "dose": ["50 %"]})
+    assert doses.column("dose").categories == ("25", "50")
     assert Codec(doses).read(frame)[1]["dose"].tolist() == [50]
 
 
