@@ -8,6 +8,8 @@ from the run and from public facts.
   document
 - `dpia`: the paragraph for a data protection impact assessment, of a run or a bundle in a folder
 - `evidence`: what a run or a bundle in a folder says of the ledger that charged it
+- `files`: the public files of a bundle, each in one entry: release, verify and the manifest loop
+  over them
 - `format/`: the files of a bundle and their documents: names, manifest, figures, audits,
   signature
 - `gates/`: public gates: what a synthetic table must pass before its release, judged without

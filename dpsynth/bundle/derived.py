@@ -8,16 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsynth._util.strict_json import file_digest, written
+from dpsynth._util.strict_json import file_digest
+from dpsynth.bundle.files import FILES, Material
 from dpsynth.bundle.format import Contents
-from dpsynth.bundle.format.layout import CARD, CROISSANT, CSV, PARQUET, REPORT
+from dpsynth.bundle.format.layout import PARQUET
 from dpsynth.bundle.gates import Profile, Verdict, judge
-from dpsynth.bundle.pages.card import card
-from dpsynth.bundle.pages.croissant import croissant
 from dpsynth.encoding import typed_frames
 from dpsynth.schema import Schema
-
-DERIVED = (REPORT, CARD, CROISSANT)
 
 
 def profile_of(folder: Path, schema: Schema) -> Profile:
@@ -39,20 +36,15 @@ class Derived:
     @classmethod
     def of(cls, folder: Path, contents: Contents, profile: Profile) -> Derived:
         """Write them from the documents of a bundle and a profile of its table."""
-        from dpsynth.bundle.pages import public_page
-
         certificate = contents.certificate
         verdicts = judge(
             certificate, profile, contents.audits, measured=contents.quality is not None
         )
         tables = {
-            path: file_digest(folder / path) for path in (PARQUET, CSV) if (folder / path).exists()
+            path: file_digest(folder / path)
+            for path, file in FILES.items()
+            if file.is_table and (folder / path).exists()
         }
-        page = public_page(contents, profile, verdicts, table_sha256=tables[PARQUET])
-        document = croissant(contents.heading, certificate, tables)
-        made = {
-            REPORT: page.encode(),
-            CARD: card(contents, verdicts, tables).encode(),
-            CROISSANT: written(document),
-        }
-        return cls(made, verdicts)
+        material = Material(contents, profile, verdicts, tables)
+        derived = {path: file.derive(material) for path, file in FILES.items() if file.derive}
+        return cls(derived, verdicts)

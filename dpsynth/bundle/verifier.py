@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsynth._util.strict_json import file_digest, read_document, read_plain_bytes, written
+from dpsynth._util.strict_json import read_document, read_plain_bytes, written
 from dpsynth._version import __version__
 from dpsynth.bundle.checks import (
     Findings,
@@ -37,9 +37,10 @@ from dpsynth.bundle.checks import (
     found_files,
     read_manifest,
 )
-from dpsynth.bundle.derived import DERIVED, Derived, profile_of
-from dpsynth.bundle.format import Audits, Contents, Heading, Quality, read_audits
-from dpsynth.bundle.format.layout import AUDIT, CSV, MANIFEST, PARQUET, PRIVACY, QUALITY, SCHEMA
+from dpsynth.bundle.derived import Derived, profile_of
+from dpsynth.bundle.files import FILES, documents_of
+from dpsynth.bundle.format import Contents, Heading
+from dpsynth.bundle.format.layout import MANIFEST, PRIVACY, SCHEMA
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import disputes
 from dpsynth.certificate import Certificate
@@ -151,14 +152,14 @@ class _Reader:
     def contents(self) -> Contents | None:
         """Read all documents, tables too; None if a difference was found."""
         folder, found, findings = self.folder, self.found, self.findings
-        document = read_manifest(folder, self.content, found, findings)
+        document = read_manifest(folder, self.content, found, FILES, findings)
         schema, certificate, heading = self._schema(), self._certificate(), None
         if schema is not None:
             if document is not None:
                 with findings.step(MANIFEST):
                     heading = Heading.of(document, schema)
             if document is not None and heading is not None:
-                check_description(document, schema, heading, findings)
+                check_description(document, schema, heading, FILES, findings)
             if certificate is not None:
                 passed = (
                     f"the certificate's events compose to at most epsilon {certificate.epsilon:g} "
@@ -171,8 +172,10 @@ class _Reader:
         if findings.problems or certificate is None or heading is None:
             return None
         contents = Contents(heading, certificate)
-        quality, audits = self._quality(contents), self._audits(contents)
-        return Contents(heading, certificate, quality, audits)
+        for path, file in FILES.items():
+            if file.check is not None and path in found:
+                contents = file.check(folder, found, contents, findings)
+        return contents
 
     def _schema(self) -> Schema | None:
         schema: Schema | None = None
@@ -189,40 +192,6 @@ class _Reader:
                 certificate = Certificate.from_dict(read_document(self.folder / PRIVACY))
         return certificate
 
-    def _quality(self, contents: Contents) -> Quality | None:
-        """Check the quality figures, if any: paid for, and about columns of the table."""
-        if QUALITY not in self.found:
-            return None
-        folder, findings, quality = self.folder, self.findings, None
-        with findings.step(QUALITY, "an event of the certificate paid for the quality figures"):
-            quality = Quality.from_dict(read_document(folder / QUALITY))
-            heading = contents.heading
-            for problem in quality.problems(
-                heading.schema, contents.certificate, heading.drawing.rows
-            ):
-                findings.add(QUALITY, problem)
-            tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in self.found}
-            if quality.table_sha256 in tables:
-                findings.checks.append("the quality figures are about a table of this bundle")
-            elif CSV in self.found:  # else the table may have been drawn as text that is not kept
-                findings.add(QUALITY, "is about a table that is not in the bundle")
-        return quality
-
-    def _audits(self, contents: Contents) -> Audits | None:
-        """Check the audits, if any: of this run and claim, and what their guesses prove."""
-        if AUDIT not in self.found:
-            return None
-        findings, drawing, audits = self.findings, contents.heading.drawing, None
-        passed = "what the audits prove follows from their guesses, about this run"
-        with findings.step(AUDIT, passed):
-            audits = read_audits(self.folder)
-            if audits is not None:
-                for problem in audits.problems(contents.certificate, drawing.model):
-                    findings.add(AUDIT, problem)
-                if audits.run_sha256 != drawing.run_sha256:
-                    findings.add(AUDIT, "holds the audits of another run")
-        return audits
-
 
 def _canonical(
     folder: Path, content: bytes, contents: Contents, findings: Findings, *, other_version: bool
@@ -237,20 +206,16 @@ def _canonical(
                 "page, card and documents: use that version, or accept it (--other-version)",
             )
         return
-    documents = {
-        MANIFEST: manifest(folder, contents.heading),
-        SCHEMA: contents.heading.schema.to_dict(),
-        PRIVACY: contents.certificate.to_dict(),
-    }
-    if contents.quality is not None:
-        documents[QUALITY] = contents.quality.to_dict()
-    if contents.audits is not None:
-        documents[AUDIT] = contents.audits.to_dict()
+    documents = {MANIFEST: written(manifest(folder, contents.heading, FILES))}
+    documents |= documents_of(contents)
     before = len(findings.problems)
+    for path, file in FILES.items():
+        if file.document is not None and path not in documents and (folder / path).exists():
+            findings.add(path, "is a document that nothing else in the bundle gives")
     for path, document in documents.items():
         with findings.step(path):
             held = content if path == MANIFEST else read_plain_bytes(folder / path)
-            if held != written(document):
+            if held != document:
                 findings.add(
                     path, "is not written as a release writes it: something may hide in it"
                 )
@@ -265,8 +230,11 @@ def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
         made = Derived.of(folder, contents, profile_of(folder, contents.heading.schema))
         for message in disputes(made.verdicts, contents.certificate.overrides):
             findings.add(PRIVACY, message)
-        for path in DERIVED:
-            if writer != __version__:
+        for path in made.files:
+            if not (folder / path).exists():
+                if writer == __version__:
+                    findings.add(path, "is missing")
+            elif writer != __version__:
                 findings.checks.append(
                     f"{path} has its listed SHA-256; dpsynth {writer} can compare it"
                 )

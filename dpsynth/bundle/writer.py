@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dpsynth._util.strict_json import file_digest, written
 from dpsynth.bundle.derived import Derived, profile_of
+from dpsynth.bundle.files import FILES, documents_of
 from dpsynth.bundle.format import (
     About,
     Audits,
@@ -31,9 +32,7 @@ from dpsynth.bundle.format.layout import (
     MANIFEST,
     MOST_CSV_ROWS,
     PARQUET,
-    PRIVACY,
     QUALITY,
-    SCHEMA,
 )
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import decide, judge
@@ -144,15 +143,10 @@ def _write(
     )
     overrides = decide(verdicts, gates, override)
     contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
-    (folder / SCHEMA).write_bytes(written(contents.heading.schema.to_dict()))
-    (folder / PRIVACY).write_bytes(written(contents.certificate.to_dict()))
-    if contents.quality is not None:
-        (folder / QUALITY).write_bytes(written(contents.quality.to_dict()))
-    if contents.audits is not None:
-        (folder / AUDIT).write_bytes(written(contents.audits.to_dict()))
-    for path, content in Derived.of(folder, contents, profile).files.items():
+    files = documents_of(contents) | Derived.of(folder, contents, profile).files
+    for path, content in files.items():
         (folder / path).write_bytes(content)
-    (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading)))
+    (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading, FILES)))
 
 
 def _releasable(run: Run) -> Certificate:

@@ -151,7 +151,7 @@ def _assemble(
 
 def _order(cells: pd.Series[Any], column: Column, decimal: str) -> Order:
     """Return what rows are ordered by: numbers and times by value, other cells by text."""
-    if column.type in ("string", "boolean"):
+    if not column.kind.is_numeric:
         of_text, texts = distinct(texts_of(cells))
         return np.array([*texts, ""], dtype=object)[of_text]
     values = read_cells(cells, column, decimal)[0]

@@ -26,6 +26,7 @@ from dpsynth.tables import (
     nearest,
     numbers,
     read_cells,
+    read_texts,
     texts_of,
     trimmed,
     typed_series,
@@ -90,7 +91,7 @@ class NumericCoder:
     @cached_property
     def grid(self) -> Grid:
         """Which points of the lattice share a code."""
-        return Grid.of(self.lattice, number=self.column.type in ("integer", "number", "year"))
+        return Grid.of(self.lattice, number=self.column.kind.is_number)
 
     @property
     def size(self) -> int:
@@ -184,18 +185,18 @@ class CategoryCoder:
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.Series[Any]:
         """Return the category of each code; strings are objects, None where missing."""
         missing = codes >= len(self.column.levels)
-        if self.column.type == "string":
+        if self.column.kind.is_text:
             levels = np.array([*self.column.levels, None], dtype=object)
             return pd.Series(levels[codes])
         values = np.append(self._levels, 0.0)[codes]
-        if self.column.type != "boolean":
+        if not self.column.kind.is_truth:
             return typed_series(values, missing, self.column)
         truth = values != 0
         return pd.Series(truth if self.column.required else pd.arrays.BooleanArray(truth, missing))
 
     def _distinct(self, cells: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
         """Factorise a column into its distinct trimmed texts; -1 is a missing cell."""
-        boolean = self.column.type == "boolean"
+        boolean = self.column.kind.is_truth
         return distinct(trimmed(texts_of(cells, decimal=self.decimal, boolean=boolean)))
 
     def _read(self, text: str) -> tuple[int, Kind]:
@@ -212,10 +213,10 @@ class CategoryCoder:
         if self.column.codes is not None:
             category = code_list(self.column.codes.system, self.column.codes.rollup).roll_up(text)
             return unknown if category is None else (self._words[category], Kind.VALID)
-        if self.column.type == "string":
+        if self.column.kind.is_text:
             return unknown
-        value = numbers(array_of([text]), decimal=self.decimal)[0]
-        whole = self.column.type == "number" or is_close(value, np.rint(value))
+        value = read_texts(array_of([text]), self.column, self.decimal)[0]
+        whole = self.column.kind.has_decimals or is_close(value, np.rint(value))
         if not (np.isfinite(value) and whole):
             return bad
         if nearest(value, self._token_values) is not None:
@@ -223,7 +224,7 @@ class CategoryCoder:
         number = nearest(value, self._numbers)
         if number is not None:
             return self._values[number], Kind.VALID
-        return bad if self.column.type == "boolean" else unknown
+        return bad if self.column.kind.is_truth else unknown
 
     def _target(self, policy: str) -> int:
         """Return the code that a policy sends a cell to."""
@@ -252,23 +253,23 @@ class CategoryCoder:
     @cached_property
     def _token_values(self) -> Floats:
         """Tokens by value, so that 9.0 is missing where "9" is declared to be."""
-        values = numbers(array_of(sorted(self._tokens)), decimal=self.decimal)
+        values = read_texts(array_of(sorted(self._tokens)), self.column, self.decimal)
         return values[np.isfinite(values)]
 
     @cached_property
     def _usual_words(self) -> bool:
         """Whether true and false are words for a boolean column, in the usual spellings."""
         words = {*self.column.true_values, *self.column.false_values}
-        return self.column.type == "boolean" and {"True", "False"} <= words
+        return self.column.kind.is_truth and {"True", "False"} <= words
 
     @cached_property
     def _words(self) -> dict[str, int]:
         """Texts that name a category as they stand."""
         levels = self.column.levels
-        if self.column.type not in ("string", "boolean"):  # 1 may be written 01, 1.0 or 1,0
+        if self.column.kind.is_numeric:  # 1 may be written 01, 1.0 or 1,0
             return {}
         words = {level: code for code, level in enumerate(levels)}
-        if self.column.type == "boolean":
+        if self.column.kind.is_truth:
             words |= dict.fromkeys(self.column.false_values, words["false"])
             words |= dict.fromkeys(self.column.true_values, words["true"])
         return words
@@ -281,7 +282,7 @@ class CategoryCoder:
     @cached_property
     def _values(self) -> dict[float, int]:
         """Code by number, so that 1.0 is the category "1"; for a boolean, if 0 and 1 are words."""
-        if self.column.type == "boolean":
+        if self.column.kind.is_truth:
             words = self.column.true_values + self.column.false_values
             return {float(word): self._words[word] for word in words if word in ("0", "1")}
         return {value: code for code, value in enumerate(self._levels.tolist())}
@@ -294,6 +295,6 @@ class CategoryCoder:
 def level_values(column: Column) -> Floats:
     """Return the categories of a column that is not of type string as numbers; true is 1."""
     texts: Sequence[str] = column.levels
-    if column.type == "boolean":
+    if column.kind.is_truth:
         texts = [{"true": "1", "false": "0"}[text] for text in texts]
     return numbers(array_of(texts))

@@ -20,19 +20,13 @@ import pandas as pd
 from dpsynth.encoding.column_codecs import level_values
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Lattice, in_units
+from dpsynth.schema.types import DAY, TYPES
 from dpsynth.tables import array_of, distinct, is_typed, read_texts, texts_of, typed_values
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_SPELLING = {
-    "integer": re.compile(r"[+-]?[0-9]+"),
-    "year": re.compile(r"[0-9]{4}"),
-    "number": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
-    "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    "datetime": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"),
-}
 _PLAIN = Column("", "boolean")  # holds the truth words of Table Schema
 
 
@@ -78,7 +72,7 @@ def _faults(
     yield f"not of type {column.type}", int(counts[bad].sum())
     values, counts = values[~(bad | missing)], counts[~(bad | missing)]
     if lattice is None:
-        levels = np.arange(len(column.levels)) if column.type == "string" else level_values(column)
+        levels = np.arange(len(column.levels)) if column.kind.is_text else level_values(column)
         strange = ~np.isin(values, levels)
         yield f"none of the {len(column.levels)} categories", int(counts[strange].sum())
         return
@@ -116,29 +110,30 @@ def _read(cells: pd.Series[Any], column: Column) -> tuple[Floats, Bools, Ints]:
 def _typed(cells: pd.Series[Any], column: Column, kind: str) -> Floats:
     """Read typed cells; a dtype that is not the column's has bad cells only."""
     nothing = np.full(len(cells), np.nan)
-    if column.type == "string" or (column.type == "boolean") != (kind == "boolean"):
+    if column.kind.is_text or column.kind.is_truth != (kind == "boolean"):
         return nothing
-    if column.type == "boolean":
+    if column.kind.is_truth:
         truth = cells.astype("boolean").to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(truth, dtype=np.float64)
-    values = typed_values(cells, column.type)
+    values = typed_values(cells, column.kind)
     if cells.dtype.kind == "M":
-        if column.type == "date":  # a time that is not midnight is no date
-            values = np.where(values == typed_values(cells, "datetime") / 86_400, values, np.nan)
-    if column.type in ("integer", "year"):
+        if column.kind.in_days:  # a time that is not midnight is no date
+            seconds = typed_values(cells, TYPES["datetime"])
+            values = np.where(values == seconds / DAY, values, np.nan)
+    if column.kind.whole:
         values = np.where(values == np.rint(values), values, np.nan)
     return np.where(np.isfinite(values), values, np.nan)
 
 
 def _strict(texts: Sequence[str], column: Column) -> Floats:
     """Read texts in the spelling that dpsynth writes; NaN for any other."""
-    if column.type == "string":
+    if column.kind.is_text:
         place = {text: float(index) for index, text in enumerate(column.levels)}
         return np.array([place.get(text, len(place)) for text in texts], dtype=np.float64)
-    if column.type == "boolean":
+    if column.kind.is_truth:
         truth = dict.fromkeys(_PLAIN.false_values, 0.0) | dict.fromkeys(_PLAIN.true_values, 1.0)
         return np.array([truth.get(text, np.nan) for text in texts], dtype=np.float64)
-    spelling = _SPELLING[column.type]
+    spelling = re.compile(column.kind.spelling)
     spelled = [text if spelling.fullmatch(text) else "x" for text in texts]
     values = read_texts(array_of(spelled), replace(column, format=None), ".")
     return np.where(np.isfinite(values), values, np.nan)

@@ -22,21 +22,12 @@ import pyarrow as pa
 
 from dpsynth.encoding.codec import Codec
 from dpsynth.errors import DpsynthError, Problem, TableError
-from dpsynth.schema import Column, Schema
+from dpsynth.schema import Column, Family, Schema
 from dpsynth.tables import open_synthetic
 from dpsynth.tables.csv import LONGEST_LINE
 
 Floats = npt.NDArray[np.float64]
 
-_ARROW_TYPES = {
-    "integer": "int64",
-    "year": "int64",
-    "number": "double",
-    "boolean": "bool",
-    "string": "string",
-    "date": "date32[day]",
-    "datetime": "timestamp[us]",
-}
 _EPOCH = datetime(1970, 1, 1)
 _MOST_PROBLEMS = 20  # of one table; a reader needs no more to see that it is another one
 
@@ -92,7 +83,7 @@ def cell_values(cells: pd.Series[Any], column: Column) -> Floats:
     days since year 1, dates and times in microseconds since 1970.
     """
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        days = column.type == "date"
+        days = column.kind.in_days
         times = cells.to_numpy().astype("datetime64[D]" if days else "datetime64[us]")
         elapsed = times.astype(np.int64) + (_EPOCH.toordinal() if days else 0)
         return np.where(np.isnat(times), np.nan, elapsed.astype(np.float64))
@@ -109,14 +100,14 @@ def _value(text: str, column: Column, levels: Mapping[str, float]) -> float:
     if text == "" or text in column.missing_values:
         return math.nan
     try:
-        match column.type:
-            case "string":
+        match column.kind.family:
+            case Family.TEXT:
                 return levels.get(text, math.nan)
-            case "boolean":
+            case Family.TRUTH:
                 return float(text in column.true_values or text == "true")
-            case "date":
+            case Family.TIME if column.kind.in_days:
                 return float(date.fromisoformat(text).toordinal())
-            case "datetime":
+            case Family.TIME:
                 return float((datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1))
         return float(text)
     except ValueError:
@@ -128,17 +119,18 @@ def _typed(cells: pd.Series[Any], column: Column) -> pd.Series[Any]:
     values = cell_values(cells, column)
     missing = np.isnan(values)
     whole = np.where(missing, 0.0, values).astype(np.int64)
-    match column.type:
-        case "string":
+    kind = column.kind
+    match kind.family:
+        case Family.TEXT:
             levels = np.array([*column.levels, None], dtype=object)
             return pd.Series(levels[np.where(missing, len(column.levels), whole)])
-        case "boolean":
+        case Family.TRUTH:
             return pd.Series(pd.arrays.BooleanArray(whole != 0, missing))
-        case "integer" | "year":
+        case Family.NUMBER if kind.whole:
             return pd.Series(pd.arrays.IntegerArray(whole, missing))
-        case "date":
+        case Family.TIME if kind.in_days:
             times = (whole - _EPOCH.toordinal()).astype("datetime64[D]").astype("datetime64[s]")
-        case "datetime":
+        case Family.TIME:
             times = whole.astype("datetime64[us]")
         case _:
             return pd.Series(values)
@@ -175,7 +167,7 @@ def _parquet_problems(path: Path, schema: Schema) -> list[Problem]:
     problems = []
     if [name for name, _ in found] != [column.name for column in schema.modelled]:
         problems.append(_other_columns())
-    elif found != [(column.name, _ARROW_TYPES[column.type]) for column in schema.modelled]:
+    elif found != [(column.name, column.kind.arrow) for column in schema.modelled]:
         problems.append(Problem("table", "a column has another type than the schema gives it"))
     if notes - {b"ARROW:schema", b"PARQUET:field_id"}:
         problems.append(Problem("table", "the file holds notes beside its columns"))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
+from functools import partial
 from pathlib import Path
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.files import atomic_file, check_apart
 from dpsynth.ledger.book import Book
-from dpsynth.ledger.storage import sqlite_path
 
 _NO_COPY = "the backup of {} is no copy of it; nothing was written"
 
 
 def back_up(book: Book, target: str | Path) -> Path:
-    """Copy a SQLite ledger, its key included, into a new file of mode 0600; check the copy.
+    """Copy a ledger in a file, its key included, into a new file of mode 0600; check the copy.
 
     A backup is put back by copying it to the ledger's place while nothing is fitted.
 
@@ -23,26 +21,7 @@ def back_up(book: Book, target: str | Path) -> Path:
         BudgetError: the copy cannot be made or read.
     """
     target = Path(target)
-    if book.store.shared:
-        raise InputError("a ledger on PostgreSQL is backed up by the server's tools: pg_dump")
-    check_apart(target)
-    if target.exists():
-        raise InputError(f"{target} exists; a backup is a new file")
-    try:
-        with atomic_file(target, private=True) as temporary:
-            place = sqlite_path(book.location).absolute().as_uri()  # quotes what a URI forbids
-            source = sqlite3.connect(f"{place}?mode=ro", uri=True)
-            copy = sqlite3.connect(temporary)
-            try:
-                source.backup(copy)
-            finally:
-                copy.close()
-                source.close()
-            _check(book, temporary)
-    except (OSError, sqlite3.Error) as error:
-        raise BudgetError(
-            f"the backup {target} cannot be written ({type(error).__name__}); choose another place"
-        ) from error
+    book.store.database.backup(target, partial(_check, book))
     return target
 
 

@@ -8,6 +8,7 @@ it, and checks it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -169,7 +170,7 @@ class Book:
             BudgetError: the ledger cannot be reached, or is not as this user last saw it.
         """
         place = default_path()
-        if backends.default_location() == str(place) and not backends.exists(place):
+        if backends.default_location() == str(place) and not os.path.lexists(place):
             return None
         book = cls()
         with book.looking() as view:

@@ -23,6 +23,7 @@ from private rows.
 - `rules`: what must hold within one row, such as ``admitted <= discharged``
 - `schema`: every public fact that dpsynth may use about a table, checked, and never learned
 - `share`: the schema of a part of a table: the same columns, and public sizes of the part
+- `types`: everything that dpsynth knows about each column type, in one table
 - `writer`: from a `Schema` back to documents: its own form, and plain Table Schema for the
   synthetic
 """

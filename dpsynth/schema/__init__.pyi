@@ -20,4 +20,6 @@ from .rules import Rule as Rule
 from .schema import Schema as Schema
 from .schema import shipped_schemas as shipped_schemas
 from .share import without_share as without_share
+from .types import ColumnType as ColumnType
+from .types import Family as Family
 from .writer import category_value as category_value

@@ -6,11 +6,13 @@ of an unquoted date). They are written back in the column's format, as Table Sch
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
 from dpsynth._util.field_reader import LARGEST_WHOLE, is_finite
 from dpsynth._util.messages import shown
+from dpsynth.schema.types import ColumnType, type_of
 
 
 def canonical_number(value: float | int) -> str:
@@ -28,7 +30,8 @@ def category_text(type_: str, value: object) -> str:
     Raises:
         ValueError: with the remedy, if the type cannot hold the value.
     """
-    if type_ == "string":
+    kind = type_of(type_)
+    if kind.is_text:
         if not isinstance(value, str):
             raise ValueError(f"write it in quotes; without them it is read as {shown(value)}")
         if value != value.strip() or not value or not value.isprintable():
@@ -40,16 +43,30 @@ def category_text(type_: str, value: object) -> str:
     number = value
     if isinstance(value, str):
         try:
-            number = float(value)
+            number = _parsed_number(kind, value)
         except ValueError:
             raise ValueError(f"{shown(value)} is not of type {type_}") from None
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ValueError(f"{shown(value)} is not of type {type_}")
     if not abs(number) <= LARGEST_WHOLE:
         raise ValueError(f"{shown(value)} is not finite or is larger than 2^53")
-    if type_ != "number" and number != int(number):
+    if kind.whole and number != int(number):
         raise ValueError(f"{shown(value)} is not whole, but the type is {type_}")
     return canonical_number(number)
+
+
+def _parsed_number(kind: ColumnType, text: str, pattern: str | None = None) -> float:
+    """Read a number by the parser of its type.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if kind.read is None:
+        return float(text)
+    number = kind.read(text.strip(), pattern)
+    if number != number:
+        raise ValueError
+    return number
 
 
 def read_bound(type_: str, value: object, pattern: str | None) -> int | float | date | datetime:
@@ -58,31 +75,35 @@ def read_bound(type_: str, value: object, pattern: str | None) -> int | float | 
     Raises:
         ValueError: with the remedy, if it is none.
     """
-    if type_ in ("date", "datetime"):
-        return _moment(type_, value, pattern)
+    kind = type_of(type_)
+    if kind.is_time:
+        return _moment(kind, value, pattern)
+    if isinstance(value, str) and kind.read is not None:
+        with suppress(ValueError):
+            value = _parsed_number(kind, value, pattern)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"a number is expected, not {shown(value)}")
     if not is_finite(value):
         raise ValueError("a bound is finite; declare one that no true value passes")
-    if type_ == "number":
+    if not kind.whole:
         return float(value)
     if abs(value) > LARGEST_WHOLE or value != int(value):
         raise ValueError(f"a whole number is expected for type {type_}, not {shown(value)}")
-    if type_ == "year" and not 1 <= value <= 9999:
-        raise ValueError("a year lies between 1 and 9999")
+    if kind.bounds is not None and not kind.bounds[0] <= value <= kind.bounds[1]:
+        raise ValueError(f"a {type_} lies between {kind.bounds[0]} and {kind.bounds[1]}")
     return int(value)
 
 
-def _moment(type_: str, value: object, pattern: str | None) -> date | datetime:
+def _moment(kind: ColumnType, value: object, pattern: str | None) -> date | datetime:
     if isinstance(value, str):
         value = _parsed(value.strip(), pattern)
     if not isinstance(value, date):
-        example = "2015-12-31" if type_ == "date" else "2015-12-31T08:30:00"
-        wanted = f"a {type_} like {example!r}" + (f" or in the format {pattern!r}" * bool(pattern))
+        wanted = f"a {kind.name} like {kind.example!r}"
+        wanted += f" or in the format {pattern!r}" * bool(pattern)
         raise ValueError(f"{wanted} is expected, not {shown(value)}")
     if isinstance(value, datetime) and value.tzinfo is not None:
         raise ValueError("times have no zone here; write the local time without one")
-    if type_ == "date":
+    if kind.in_days:
         if isinstance(value, datetime):
             if value != datetime(value.year, value.month, value.day):
                 raise ValueError("a date has no time of day; declare type datetime or drop it")

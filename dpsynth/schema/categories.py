@@ -17,7 +17,7 @@ MOST_CODES = 4096
 
 def read_categories(field: Part, constraints: Part, own: Part, column: Column) -> Column:
     """Read the categories from enum or from a code list, and the labels."""
-    if column.type == "boolean":
+    if column.kind.is_truth:
         values = constraints.values.get("enum")
         if values is not None and values not in ([True, False], [False, True]):
             constraints.mistake("enum", "a boolean has both values; remove enum, or declare text")
@@ -25,12 +25,12 @@ def read_categories(field: Part, constraints: Part, own: Part, column: Column) -
     if own.has("codes"):
         return _read_codes(constraints, own.part("codes"), column)
     if not constraints.has("enum"):
-        if column.type == "string" and not ({"minimum", "maximum"} & set(constraints.values)):
+        if column.kind.is_text and not ({"minimum", "maximum"} & set(constraints.values)):
             constraints.gap("enum", "is missing; list the categories, or name dpsynth.codes")
         if field.has("categories"):
             field.mistake("categories", "repeat the values in constraints.enum: that is enforced")
         return column
-    if column.type in ("date", "datetime"):
+    if column.kind.is_time:
         constraints.mistake("enum", f"type {column.type} has bounds; or declare type string")
         return column
     categories = _read_enum(constraints, column)
@@ -109,7 +109,7 @@ def _read_codes(constraints: Part, codes: Part, column: Column) -> Column:
     """Take categories and labels from a published code list and its declared roll-up."""
     from dpsynth.schema.code_lists import code_list
 
-    if column.type != "string":
+    if not column.kind.is_text:
         codes.mistake(None, f"codes are text: declare type string, not {column.type}")
     if constraints.has("enum"):
         constraints.mistake("enum", "the categories come from dpsynth.codes; remove one of the two")

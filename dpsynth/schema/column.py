@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-TYPES = ("integer", "number", "boolean", "string", "date", "datetime", "year")
+from dpsynth.schema.types import ColumnType, type_of
+
 ROLES = (
     *("unit", "order", "target", "sensitive", "quasi_identifier"),
     *("group", "time", "event", "drop"),
@@ -102,6 +103,11 @@ class Column:
     title: str | None = None
     description: str | None = None
     format: str | None = None
+
+    @property
+    def kind(self) -> ColumnType:
+        """What dpsynth knows about the column's type."""
+        return type_of(self.type)
 
     @property
     def modelled(self) -> bool:

@@ -11,8 +11,9 @@ from dpsynth._util.field_reader import LARGEST_WHOLE, NO_BASIS, Part
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.schema.bounds import read_bound
 from dpsynth.schema.categories import read_categories
-from dpsynth.schema.column import ROLES, TYPES, UNMODELLED, Column
+from dpsynth.schema.column import ROLES, UNMODELLED, Column
 from dpsynth.schema.invalid_cells import read_policies
+from dpsynth.schema.types import TYPES, type_of
 
 FIELD_KEYS = (
     *("name", "type", "title", "description", "format", "constraints", "missingValues"),
@@ -22,7 +23,6 @@ FIELD_KEYS = (
 OWN_KEYS = ("role", "bounds_basis", "ucum", "step", "on_bad", "on_unknown", "codes")
 CONSTRAINT_KEYS = ("required", "minimum", "maximum", "enum")
 OTHER_TYPES = ("any", "array", "duration", "geojson", "geopoint", "list", "object", "time")
-NUMERIC = ("integer", "number", "date", "datetime", "year")
 _UNSUPPORTED = (
     *("pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum"),
     "jsonSchema",
@@ -118,9 +118,9 @@ def _check_type(field: Part, type_: str | None, roles: frozenset[str]) -> bool:
         if not field.has("type"):
             field.mistake("type", f"the type is missing; types: {listed(TYPES)}")
         return False
-    if "unit" in roles and type_ in TYPES and type_ not in ("string", "integer"):
+    if "unit" in roles and type_ in TYPES and not TYPES[type_].is_key:
         field.mistake("type", f"the key of a unit is of type string or integer, not {type_}")
-    if "order" in roles and type_ == "boolean":
+    if "order" in roles and type_of(type_).is_truth:
         field.mistake("type", "true and false order nothing; declare a date, a number or text")
     if type_ in TYPES or (type_ in OTHER_TYPES and "drop" in roles):
         return True
@@ -132,7 +132,7 @@ def _check_type(field: Part, type_: str | None, roles: frozenset[str]) -> bool:
 def _read_format(field: Part, type_: str) -> str | None:
     """Read the format; for dates it is ``default`` (ISO 8601) or a strptime pattern."""
     pattern = field.text("format")
-    if pattern in (None, "default") or type_ not in ("date", "datetime"):
+    if pattern in (None, "default") or not type_of(type_).is_time:
         return None if pattern == "default" else pattern
     assert pattern is not None
     moment = datetime(2001, 2, 3)
@@ -153,7 +153,7 @@ def _read_format(field: Part, type_: str) -> str | None:
 def _read_booleans(field: Part, column: Column) -> Column:
     """Read trueValues and falseValues."""
     words = {key: field.texts(key) for key in ("trueValues", "falseValues")}
-    if column.type != "boolean":
+    if not column.kind.is_truth:
         for key in words:
             if field.has(key):
                 field.mistake(key, f"only a boolean column has it, and the type is {column.type}")
@@ -179,7 +179,7 @@ def _read_booleans(field: Part, column: Column) -> Column:
 def _check_writing(field: Part, constraints: Part, column: Column, table: TableFacts) -> None:
     """Note ways of writing numbers that are not read, and constraints that are not kept."""
     decimal = field.text("decimalChar")
-    if column.type == "number" and decimal is not None and decimal != table.decimal:
+    if column.kind.has_decimals and decimal is not None and decimal != table.decimal:
         field.mistake(
             "decimalChar",
             f"{shown(decimal)} is not the {table.decimal!r} of dpsynth.dialect.decimal; "
@@ -201,7 +201,7 @@ def _check_writing(field: Part, constraints: Part, column: Column, table: TableF
 
 def _read_bounds(constraints: Part, own: Part, column: Column) -> Column:
     """Read minimum, maximum and step."""
-    if column.type not in NUMERIC or column.is_categorical:
+    if not column.kind.is_numeric or column.is_categorical:
         why = "has categories" if column.is_categorical else f"is of type {column.type}"
         for part, key in ((constraints, "minimum"), (constraints, "maximum"), (own, "step")):
             if part.has(key):
@@ -225,7 +225,7 @@ def _read_bounds(constraints: Part, own: Part, column: Column) -> Column:
 
 
 def _read_step(own: Part, column: Column, low: Any, high: Any) -> float | int | None:
-    if column.type != "number":
+    if column.kind.step is not None:
         return own.whole("step", least=1)
     step = own.number("step")
     if step is None:

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from dpsynth.schema.column import Column
 
-_KINDS = {
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "true or false",
-    "string": "category",
-    "date": "date",
-    "datetime": "date and time",
-    "year": "year",
-}
 _UNITS = {  # of the Unified Code for Units of Measure, as people write them
     "a": "years",
     "mo": "months",
@@ -32,9 +23,9 @@ _MOST_LABELS = 8  # in one line
 
 def kind_of(column: Column) -> str:
     """Name the type of a column; categories of whole numbers are called so."""
-    kind = _KINDS[column.type]
-    of_numbers = column.is_categorical and column.type not in ("string", "boolean")
-    return f"category ({kind})" if of_numbers else kind
+    kind = column.kind
+    of_numbers = column.is_categorical and kind.is_numeric
+    return f"category ({kind.noun})" if of_numbers else kind.noun
 
 
 def unit_of(column: Column) -> str:
@@ -44,7 +35,7 @@ def unit_of(column: Column) -> str:
 
 def labels_of(column: Column) -> str:
     """Say what the codes of a column mean, as far as that is declared; empty if it is not."""
-    colon = ":" if column.type == "string" else ""
+    colon = ":" if column.kind.is_text else ""
     said = [
         f"{value}{colon} {label}"
         for value in column.levels

@@ -19,9 +19,9 @@ def default_on_unknown(column: Column) -> str:
     """
     if column.nullable or not column.modelled:
         return MISSING
-    if column.categories is None and column.type != "string":
+    if column.categories is None and not column.kind.is_text:
         return "minimum"
-    if column.type != "string":
+    if not column.kind.is_text:
         assert column.categories is not None
         return column.categories[0]
     return _other_of(column) or OTHER
@@ -36,7 +36,7 @@ def default_on_bad(column: Column, on_unknown: str) -> str:
 
 def read_policies(own: Part, column: Column) -> Column:
     """Read and resolve both policies of a modelled column."""
-    numeric = column.categories is None and column.type != "string"
+    numeric = column.categories is None and not column.kind.is_text
     unknown = _read(own, "on_unknown", column)
     if numeric and own.has("on_unknown"):
         own.mistake("on_unknown", "the column has no categories; use on_bad")
@@ -57,22 +57,22 @@ def _read(own: Part, key: str, column: Column) -> str | None:
         return MISSING
     if word == REFUSE:
         return REFUSE
-    if column.categories is None and column.type == "string":
+    if column.categories is None and column.kind.is_text:
         return str(word)  # a draft: whether it is a category shows when the list is written
     if column.categories is None:
-        if word in ("minimum", "maximum") and column.type != "string":
+        if word in ("minimum", "maximum") and not column.kind.is_text:
             return str(word)
         own.mistake(key, f"{shown(word)} is none of missing, minimum, maximum, refuse")
         return None
-    if word == OTHER and column.type == "string":
+    if word == OTHER and column.kind.is_text:
         return _other_of(column) or OTHER
     try:
-        text = category_text(column.type, word) if column.type != "boolean" else _boolean(word)
+        text = _boolean(word) if column.kind.is_truth else category_text(column.type, word)
     except ValueError:
         text = str(word) if isinstance(word, str) else ""
     if text in column.categories:
         return text
-    options = [MISSING, *([OTHER] if column.type == "string" else []), REFUSE, *column.categories]
+    options = [MISSING, *([OTHER] if column.kind.is_text else []), REFUSE, *column.categories]
     meant = did_you_mean(text, options)
     own.mistake(key, f"{shown(word)} is no policy and no category{meant}; known: {listed(options)}")
     return None

@@ -33,7 +33,6 @@ Ints = npt.NDArray[np.int64]
 LEAST_POINTS = 1_000  # a number without a declared step gets at least so many points
 LARGEST_WHOLE = 2**53  # a float64 holds every integer up to here
 LARGEST_TICK = 2**50  # decimals up to here come back exactly from a float64 and two roundings
-MINUTE = 60  # seconds
 EPOCH = datetime(1970, 1, 1)
 ULPS = 8 * float(np.finfo(np.float64).eps)  # relative; the last bits in which readers differ
 MOST_SLACK = 1 / 16  # of a step, where a step is hardly more than the last bit
@@ -102,9 +101,9 @@ def lattice_of(column: Column) -> Lattice:
         if column.minimum is None or column.maximum is None:
             raise ValueError("minimum or maximum is missing; declare both")
         low, high = in_units(column.minimum), in_units(column.maximum)
-        if column.type == "number":
+        step = column.kind.step
+        if step is None:
             return lattice_of_bounds(low, high, step=column.step)
-        step = MINUTE if column.type == "datetime" else 1
         if column.step is not None:
             step = int(column.step)
             if step != column.step:

@@ -38,15 +38,6 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_KINDS = {
-    "integer": "number",
-    "number": "number",
-    "year": "number",
-    "boolean": "boolean",
-    "date": "date",
-    "datetime": "date",
-    "string": "text",
-}
 
 
 @dataclass(frozen=True)
@@ -221,7 +212,7 @@ def _problems(link: Comparison, known: dict[str, Column]) -> list[str]:
             roles = listed(sorted(known[side.text].roles))
             return [f"column {side.text!r} has role {roles} and is not in the synthetic table"]
         else:
-            kinds.append(_KINDS.get(known[side.text].type, "text"))
+            kinds.append(known[side.text].kind.family)
     wrong = _mismatch(link, kinds[0], kinds[1])
     if wrong:
         return [f"it {wrong}"]

@@ -52,9 +52,9 @@ def synthetic_table_schema(schema: Facts) -> dict[str, Any]:
         for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
             if bound is not None:
                 constraints[key] = write_bound(bound)
-        if column.is_categorical and column.type != "boolean":
+        if column.is_categorical and not column.kind.is_truth:
             constraints["enum"] = [category_value(column, text) for text in column.levels]
-        field: dict[str, Any] = {"name": column.name, "type": column.type}
+        field: dict[str, Any] = {"name": column.name, "type": column.kind.table_schema}
         field |= _filled(title=column.title, description=column.description)
         if constraints:
             field["constraints"] = constraints
@@ -74,13 +74,13 @@ def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str
         field["trueValues"] = list(column.true_values)
     if column.false_values != _SPECIMEN.false_values:
         field["falseValues"] = list(column.false_values)
-    if column.type == "number" and dialect.decimal != Dialect().decimal:
+    if column.kind.has_decimals and dialect.decimal != Dialect().decimal:
         field["decimalChar"] = dialect.decimal
     constraints: dict[str, Any] = _filled(required=column.required or None)
     for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
         if bound is not None:
             constraints[key] = write_bound(bound, column.format)
-    if column.codes is None and column.categories is not None and column.type != "boolean":
+    if column.codes is None and column.categories is not None and not column.kind.is_truth:
         constraints["enum"] = [category_value(column, text) for text in column.categories]
         field |= _labelled(column, column.categories)
     if constraints:
@@ -102,7 +102,7 @@ def _own(column: Column) -> dict[str, Any]:
     if column.codes is not None:
         own["codes"] = {"system": column.codes.system, "rollup": column.codes.rollup}
     if column.modelled:
-        categorical = column.is_categorical or column.type == "string"
+        categorical = column.is_categorical or column.kind.is_text
         if categorical and column.on_unknown != default_on_unknown(column):
             own["on_unknown"] = column.on_unknown
         if column.on_bad != default_on_bad(column, _unknown_before_bad(column)):
@@ -112,7 +112,7 @@ def _own(column: Column) -> dict[str, Any]:
 
 def _unknown_before_bad(column: Column) -> str:
     """Give the policy that the default of `on_bad` follows."""
-    categorical = column.is_categorical or column.type == "string"
+    categorical = column.is_categorical or column.kind.is_text
     return column.on_unknown if categorical else default_on_unknown(column)
 
 
@@ -142,7 +142,7 @@ def _declared(number: Declared) -> dict[str, Any]:
 
 def category_value(column: Column, text: str) -> str | int | float:
     """Write a category in the column's type."""
-    if column.type == "string":
+    if column.kind.is_text:
         return text
     return write_bound(float(text))
 

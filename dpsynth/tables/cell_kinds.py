@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dpsynth.errors import TableError
-from dpsynth.schema import Column, Schema
+from dpsynth.schema import Column, Family, Schema
 from dpsynth.tables.cell_values import READER_WORDS, missing_tokens, numbers
 from dpsynth.tables.text_columns import array_of
 
@@ -44,11 +44,10 @@ class Held(StrEnum):
 
 
 _NUMBERS = (Held.WHOLE, Held.FLOAT, Held.DECIMAL)
-_OF_TYPE: Mapping[str, tuple[Held, ...]] = {
-    **dict.fromkeys(("integer", "number", "year"), _NUMBERS),
-    "boolean": (Held.TRUTH, *_NUMBERS),
-    "date": (Held.TIME,),
-    "datetime": (Held.TIME,),
+_OF_FAMILY: Mapping[Family, tuple[Held, ...]] = {
+    Family.NUMBER: _NUMBERS,
+    Family.TRUTH: (Held.TRUTH, *_NUMBERS),
+    Family.TIME: (Held.TIME,),
 }
 _INFERRED = {
     "string": Held.TEXT,
@@ -174,7 +173,7 @@ def refusal(column: Column, held: Held, schema: Schema) -> str | None:
         return "and it is the key of the unit" if key else _refusal_of_words(column)
     if held in (Held.MIXED, Held.OTHER):
         return "so that cells of one content may have different codes"
-    if key or column.type not in _OF_TYPE:
+    if key or column.kind.text_only:
         what = "it is the key of the unit" if key else f"its type is {column.type}"
         return (
             f"and {what}, so it must be text: numbers lose leading zeros and long keys, and "
@@ -185,7 +184,7 @@ def refusal(column: Column, held: Held, schema: Schema) -> str | None:
         return "which keep fewer digits than the text they were read from"
     if held is Held.ZONED:
         return "which may be another clock's than that of the place, whose time the text gives"
-    if held not in _OF_TYPE[column.type]:
+    if held not in _OF_FAMILY[column.kind.family]:
         return f"and its type is {column.type}"
     return _refusal_of_words(column) or _refusal_of_form(column, held, schema.dialect.decimal)
 
@@ -200,11 +199,11 @@ def _refusal_of_words(column: Column) -> str | None:
 
 def _refusal_of_form(column: Column, held: Held, decimal: str) -> str | None:
     """Judge typed cells of the declared kind: has their text the form that the schema declares?"""
-    if decimal != "." and (column.type == "number" or held in (Held.FLOAT, Held.DECIMAL)):
+    if decimal != "." and (column.kind.has_decimals or held in (Held.FLOAT, Held.DECIMAL)):
         return f"but the schema declares {decimal!r} as decimal sign, so its numbers must be text"
     if column.format is not None and held is Held.TIME:
         return "but the schema declares a format, so its dates must be text"
-    if column.type == "boolean" and not _plain_words(column, held):
+    if column.kind.is_truth and not _plain_words(column, held):
         return "but the schema declares words for true and false, so it must be text"
     return None
 

@@ -7,8 +7,6 @@ Values are float64 in the unit of the column's lattice (the number itself, days 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import date, datetime
 from itertools import product
 from typing import Any
 
@@ -18,16 +16,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsynth.schema import Column
+from dpsynth.schema import Column, ColumnType
 from dpsynth.tables.text_columns import Texts, array_of, distinct, is_typed, texts_of, trimmed
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-TIMES = ("date", "datetime")
-ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)")
-EPOCH_DAY = date(1970, 1, 1).toordinal()
-DAY = 86_400  # seconds
 FIRST_DAY, LAST_DAY = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")  # of ISO 8601
 LAST_BITS = 4 * float(np.finfo(np.float64).eps)  # relative; how far off a fast reader of text is
 
@@ -45,7 +39,7 @@ def read_cells(cells: pd.Series[Any], column: Column, decimal: str) -> tuple[Flo
 
     Args:
         cells: text or typed values.
-        column: its declaration: integer, number, date, datetime or year.
+        column: its declaration, of a type of numbers or times.
         decimal: the decimal sign of text.
 
     Returns:
@@ -56,14 +50,14 @@ def read_cells(cells: pd.Series[Any], column: Column, decimal: str) -> tuple[Flo
     is within a few units in the last place of a whole one, or of a token, counts as that.
     """
     tokens = array_of(sorted(missing_words(column)))
-    if is_typed(cells) and (cells.dtype.kind == "M" or column.type not in TIMES):
-        values = typed_values(cells, column.type)
+    if is_typed(cells) and (cells.dtype.kind == "M" or not column.kind.is_time):
+        values = typed_values(cells, column.kind)
         missing = cells.isna().to_numpy(dtype=bool)
     else:
         texts = trimmed(texts_of(cells, decimal=decimal))
         values = read_texts(texts, column, decimal)
         missing = _flags(pc.or_(texts.is_null(), pc.is_in(texts, value_set=tokens)))
-    if column.type in ("integer", "year"):
+    if column.kind.whole:
         values = np.where(is_close(values, np.rint(values)), np.rint(values), np.nan)
     meant = read_texts(tokens, column, decimal)
     for value in np.unique(meant[np.isfinite(meant)]):
@@ -97,20 +91,20 @@ def missing_words(column: Column) -> frozenset[str]:
     return missing_tokens(column) | (READER_WORDS - values)
 
 
-def typed_values(cells: pd.Series[Any], kind: str) -> Floats:
+def typed_values(cells: pd.Series[Any], kind: ColumnType) -> Floats:
     """Return the values of a typed column for a numeric type of the schema; NaN for others.
 
     No number is a time, and no time is a number.
     """
-    if (cells.dtype.kind == "M") != (kind in TIMES):
+    if (cells.dtype.kind == "M") != kind.is_time:
         return np.full(len(cells), np.nan)
     values: Floats
-    if kind not in TIMES:
+    if not kind.is_time:
         values = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         return values
     times = cells.dt.tz_localize(None).to_numpy()  # the time on the clock of the place
     days = times.astype("datetime64[D]")
-    if kind == "date":
+    if kind.in_days:
         values = days.astype(np.int64).astype(np.float64)
     else:
         moments = times.astype("datetime64[us]")
@@ -122,11 +116,12 @@ def typed_values(cells: pd.Series[Any], kind: str) -> Floats:
 
 def read_texts(texts: Texts, column: Column, decimal: str) -> Floats:
     """Read trimmed texts by the column's type; NaN for null and for what is not of it."""
-    if column.type not in TIMES:
+    read = column.kind.read
+    if read is None:
         return numbers(texts, decimal=decimal)
     of_text, each = distinct(texts)
-    read = dates if column.type == "date" else datetimes
-    return np.append(read(each, column.format), np.nan)[of_text]
+    values = [read(text, column.format) for text in each]
+    return np.array([*values, np.nan], dtype=np.float64)[of_text]
 
 
 def numbers(texts: Texts, *, decimal: str = ".") -> Floats:
@@ -152,67 +147,19 @@ def _flags(array: Any) -> Bools:
     return flags
 
 
-def dates(texts: Sequence[str], pattern: str | None = None) -> Floats:
-    """Read dates, as days since 1970-01-01: by a strptime pattern, or else ISO 8601.
-
-    The time of day of a date and time is dropped.
-    """
-    moments = (_moment(text, pattern) for text in texts)
-    days = [np.nan if one is None else one.toordinal() - EPOCH_DAY for one in moments]
-    return np.array(days, dtype=np.float64)
-
-
-def datetimes(texts: Sequence[str], pattern: str | None = None) -> Floats:
-    """Read dates and times, as seconds since 1970-01-01: by a strptime pattern, or else ISO 8601.
-
-    A date alone is its midnight; an offset from UTC is dropped: the clock of the place counts.
-    """
-    return np.array([_seconds(text, pattern) for text in texts], dtype=np.float64)
-
-
-def _moment(text: str, pattern: str | None) -> datetime | None:
-    moment = _by_pattern(text, pattern) if pattern else None
-    return _by_iso(text) if moment is None else moment
-
-
-def _seconds(text: str, pattern: str | None) -> float:
-    moment = _moment(text, pattern)
-    if moment is None:
-        return np.nan
-    days = moment.toordinal() - EPOCH_DAY
-    whole = days * DAY + moment.hour * 3600 + moment.minute * 60 + moment.second
-    return whole + moment.microsecond / 1e6
-
-
-def _by_pattern(text: str, pattern: str) -> datetime | None:
-    try:
-        return datetime.strptime(text, pattern)
-    except ValueError:
-        return None
-
-
-def _by_iso(text: str) -> datetime | None:
-    if not ISO_DATE.match(text):  # fromisoformat alone would take 20000110 and 2000-W02-1
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
 def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[Any]:
     """Return values in the column's unit as a column of the declared type.
 
     integer and year: int64, Int64 if nullable; number: float64; date and datetime: datetime64[s].
     """
-    if column.type in ("integer", "year"):
+    if column.kind.whole:
         whole = values.astype(np.int64)
         if column.required:
             return pd.Series(whole)
         return pd.Series(pd.arrays.IntegerArray(whole, missing))
-    if column.type == "number":
+    if not column.kind.is_time:
         return pd.Series(np.where(missing, np.nan, values))
-    unit = "datetime64[D]" if column.type == "date" else "datetime64[s]"
+    unit = f"datetime64[{column.kind.unit}]"
     times = values.astype(np.int64).astype(unit).astype("datetime64[s]")
     times[missing] = np.datetime64("NaT")
     return pd.Series(times)

@@ -62,8 +62,8 @@ def _texts(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.object_]:
     if cells.dtype == object:  # text already
         objects = cells.to_numpy(dtype=object, copy=True)
     else:
-        texts = texts_of(cells, boolean=column.type == "boolean")
-        if column.type == "date" and is_typed(cells):
+        texts = texts_of(cells, boolean=column.kind.is_truth)
+        if column.kind.in_days and is_typed(cells):
             texts = pc.utf8_slice_codeunits(texts, 0, ISO_DATE)
         objects = texts.to_numpy(zero_copy_only=False).astype(object)
     objects[objects == ""] = None

@@ -21,6 +21,7 @@ from dpsynth.schema import Column, Schema, lattice_of
 from dpsynth.tables.checks import CHUNK, table_kind
 from dpsynth.tables.text_columns import distinct, texts_of
 
+ISO_DATE = 10  # characters
 Put = Callable[[pd.DataFrame], None]  # takes one block
 Sink = Any  # a binary file that is only written to
 
@@ -164,7 +165,7 @@ class _Spelling:
 
     def __init__(self, column: Column) -> None:
         self.column = column
-        numeric = column.type == "number" and not column.is_categorical
+        numeric = column.kind.has_decimals and not column.is_categorical
         self._decimals = lattice_of(column).decimals if numeric else None
 
     def texts(self, cells: pd.Series[Any]) -> npt.NDArray[np.object_]:
@@ -178,9 +179,8 @@ class _Spelling:
         return np.array([*spelled, ""], dtype=object)[of_text]
 
     def _spell(self, text: str) -> str:
-        if self.column.type == "date":
-            return text[:10]
-        return text.zfill(4) if self.column.type == "year" else text
+        kind = self.column.kind
+        return text[:ISO_DATE] if kind.in_days else text.zfill(kind.digits)
 
 
 @contextmanager
@@ -189,17 +189,12 @@ def _parquet_writer(file: Sink, schema: Schema) -> Iterator[Put]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {
-        "integer": pa.int64(),
-        "year": pa.int64(),
-        "number": pa.float64(),
-        "boolean": pa.bool_(),
-        "string": pa.string(),
-        "date": pa.date32(),
-        "datetime": pa.timestamp("us"),
-    }
-    columns = schema.modelled
-    layout = pa.schema([pa.field(c.name, kinds[c.type], nullable=c.nullable) for c in columns])
+    layout = pa.schema(
+        [
+            pa.field(column.name, pa.type_for_alias(column.kind.arrow), nullable=column.nullable)
+            for column in schema.modelled
+        ]
+    )
     with pq.ParquetWriter(file, layout, compression="zstd") as writer:
 
         def put(block: pd.DataFrame) -> None:

@@ -20,9 +20,9 @@ MOST_CATEGORIES = 255  # that scikit-learn's histogram boosting takes as such
 def numbers(view: View, column: Column) -> Floats:
     """Return a numeric column in its unit (days or seconds for times), NaN where missing."""
     cells = view.frame[column.name]
-    if column.type in ("date", "datetime"):
+    if column.kind.is_time:
         missing = cells.isna().to_numpy()
-        unit = "datetime64[D]" if column.type == "date" else "datetime64[s]"
+        unit = f"datetime64[{column.kind.unit}]"
         values = cells.to_numpy().astype(unit).astype(np.int64).astype(float)
         values[missing] = np.nan
         return values

@@ -48,7 +48,7 @@ class Levels:
             return cls(column, place, labels, np.zeros(0))
         assert column.minimum is not None and column.maximum is not None  # or no codec
         low, high = float(in_units(column.minimum)), float(in_units(column.maximum))
-        if column.type == "number":
+        if column.kind.has_decimals:
             edges = np.linspace(low, high, BANDS + 1)
             shown = [f"{edge:.6g}" for edge in edges]
             names = [f"{a} to under {b}" for a, b in pairwise(shown[:-1])]
@@ -81,7 +81,7 @@ def levels_of(codec: Codec, *roles: str) -> list[Levels]:
 
 def _shown(edges: Floats, column: Column) -> list[str]:
     """Write whole numbers and days as people read them."""
-    if column.type in ("date", "datetime"):
+    if column.kind.is_time:
         cells = typed_series(edges, np.zeros(len(edges), dtype=bool), column)
         return [str(cell.date()) for cell in cells]
     return [f"{edge:.0f}" for edge in edges]

@@ -158,8 +158,7 @@ def _text(lattice: Lattice, column: Column, first: int, last: int) -> str:
 
 def _point(lattice: Lattice, column: Column, position: int) -> str:
     tick = lattice.first + position * lattice.stride
-    if column.type == "date":
-        return str(np.datetime64(tick, "D"))
-    if column.type == "datetime":
-        return str(np.datetime64(tick, "s")).replace("T", " ")
+    unit = column.kind.unit
+    if unit is not None:
+        return str(np.array(tick, dtype=f"datetime64[{unit}]")).replace("T", " ")
     return f"{tick / 10**lattice.decimals:.{lattice.decimals}f}"

@@ -21,7 +21,6 @@ from dpsynth.eval.core import (
     numbers,
 )
 from dpsynth.eval.core.estimate import Z
-from dpsynth.eval.utility.task import NUMERIC
 from dpsynth.schema import Column
 
 Floats = npt.NDArray[np.float64]
@@ -77,7 +76,7 @@ def group_means(
     Returns:
         The measure, the entries of ``group_means`` in the details, and notes.
     """
-    columns = [c for c in tables.schema.modelled if not c.is_categorical and c.type in NUMERIC]
+    columns = [c for c in tables.schema.modelled if not c.is_categorical and c.kind.is_number]
     by = levels_of(tables.codec, "group", "target")
     names = [
         (levels, level, column)

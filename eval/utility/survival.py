@@ -21,7 +21,6 @@ from dpsynth.eval.core import (
     numbers,
 )
 from dpsynth.eval.utility.interval_overlap import LEAST_ROWS, Wald, estimable, overlap, term_by_term
-from dpsynth.eval.utility.task import NUMERIC
 from dpsynth.schema import Column
 
 Floats = npt.NDArray[np.float64]
@@ -65,7 +64,7 @@ class Clock:
     def of(cls, tables: Tables) -> tuple[Clock | None, str]:
         """Read the roles; say why there is none."""
         modelled = tables.schema.modelled
-        time = [c for c in modelled if "time" in c.roles and c.type in NUMERIC and not c.categories]
+        time = [c for c in modelled if "time" in c.roles and c.kind.is_number and not c.categories]
         event = [c for c in modelled if "event" in c.roles and len(c.categories or ()) == 2]
         if len(time) != 1 or len(event) != 1:
             return None, (

@@ -13,7 +13,6 @@ from dpsynth.schema import Column
 Floats = npt.NDArray[np.float64]
 
 LEAST_SHARE = 0.01  # of the source's known rows, for a class that is asked for
-NUMERIC = ("integer", "number", "year")
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def tasks(tables: Tables) -> tuple[list[Task], list[str]]:
                 notes.append(f"{column.name}: no row of the source has a value; left out")
             else:
                 found.append(Task(column, place, level, skip))
-        elif column.type in NUMERIC:
+        elif column.kind.is_number:
             found.append(Task(column, place, None, skip))
         else:
             notes.append(f"{column.name}: a target that is a {column.type} is left out")

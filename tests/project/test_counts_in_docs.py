@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dpsynth.certificate.override import OVERRIDABLE
-from dpsynth.schema.column import TYPES
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.types import TYPES
 
 from ..guarantees import tainted, test_accounting_cross_checked, test_taint_twins
 

@@ -1,6 +1,7 @@
 """The parts of a verification: files and signature, certificate, tables.
 
 - `certificate`: does it add up, and does it fit the schema and the table
+- `figures`: documents that a bundle need not have: quality figures that were paid for, and audits
 - `files`: the files of a bundle against its manifest: none missing, none more, none changed, and
   signed
 - `findings`: what a verification found so far: checks that passed, and differences with their

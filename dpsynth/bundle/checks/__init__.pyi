@@ -1,4 +1,6 @@
 from .certificate import check_certificate as check_certificate
+from .figures import check_audits as check_audits
+from .figures import check_quality as check_quality
 from .files import check_description as check_description
 from .files import check_signature as check_signature
 from .files import found_files as found_files

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsynth._util.strict_json import file_digest, parsed, read_plain_bytes
 from dpsynth.bundle.checks.findings import Findings
-from dpsynth.bundle.format import Heading, described, listed_files
+from dpsynth.bundle.format import BundleFile, Heading, listed_files
 from dpsynth.bundle.format.layout import MANIFEST, SIGNATURE, SIGNATURE_BYTES
 from dpsynth.schema import Schema
 
@@ -35,16 +36,20 @@ def found_files(folder: Path, findings: Findings) -> set[str]:
 
 
 def read_manifest(
-    folder: Path, content: bytes, found: set[str], findings: Findings
+    folder: Path,
+    content: bytes,
+    found: set[str],
+    files: Mapping[str, BundleFile],
+    findings: Findings,
 ) -> dict[str, Any] | None:
     """Parse a manifest, and compare the files with its list: names, sizes, digests."""
     document: dict[str, Any] | None = None
     with findings.step(MANIFEST, "every file is listed with its SHA-256, and no other is there"):
         document = parsed(content, str(folder / MANIFEST))
-        files = listed_files(document)
-        for path in sorted(found - set(files) - {MANIFEST, SIGNATURE}):
+        listed = listed_files(document, files)
+        for path in sorted(found - set(listed) - {MANIFEST, SIGNATURE}):
             findings.add(path, "is there, but is not listed in the manifest")
-        for path, (sha256, size, _) in files.items():
+        for path, (sha256, size, _) in listed.items():
             if path not in found:
                 findings.add(path, "is missing")
                 continue
@@ -86,12 +91,16 @@ def check_signature(
 
 
 def check_description(
-    document: dict[str, Any], schema: Schema, heading: Heading, findings: Findings
+    document: dict[str, Any],
+    schema: Schema,
+    heading: Heading,
+    files: Mapping[str, BundleFile],
+    findings: Findings,
 ) -> None:
     """Hold the manifest to what a release would have written, but for sizes and digests."""
     with findings.step(MANIFEST, "the manifest describes each file as the schema requires"):
-        for path, (_, _, description) in listed_files(document).items():
-            if description != described(path, schema):
+        for path, (_, _, description) in listed_files(document, files).items():
+            if description != files[path].described(schema):
                 findings.add(MANIFEST, f"{path} is described otherwise than the schema requires")
         expected = heading.to_dict()
         differing = {

@@ -13,8 +13,7 @@
   nobody's
 - `contents`: what the documents of a bundle say together: all that its derived files are made
   from
-- `layout`: the files of a bundle: which there may be, and how the manifest describes and lists
-  them
+- `layout`: what a file of a bundle is, and how the manifest describes and lists it
 - `manifest`: a Data Package v2 document, with dpsynth's own part read strictly
 - `provenance`: how the table of a bundle was drawn: with the run, enough to draw it again
 - `quality`: the quality figures of a table that may be published, because the plan of its fit

@@ -5,7 +5,7 @@ from .audits import append_audit as append_audit
 from .audits import audits_digest as audits_digest
 from .audits import read_audits as read_audits
 from .contents import Contents as Contents
-from .layout import described as described
+from .layout import BundleFile as BundleFile
 from .layout import listed_files as listed_files
 from .manifest import Heading as Heading
 from .manifest import slug as slug

@@ -1,4 +1,4 @@
-"""The files of a bundle: which there may be, and how the manifest describes and lists them.
+"""What a file of a bundle is, and how the manifest describes and lists it.
 
 ``datapackage.json`` is a Data Package v2 document: each file with its SHA-256 and size, each table
 with its Table Schema. Version 2 of the bundle holds nine more files at most, always under the same
@@ -9,12 +9,14 @@ signature of the manifest.
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dpsynth._util.strict_json import text, whole
 from dpsynth.errors import ArtifactError
-from dpsynth.schema import Schema
+from dpsynth.schema import Column, Schema
 
 FORMAT, VERSION = "dpsynth-bundle", 2
 MANIFEST, SIGNATURE = "datapackage.json", "datapackage.json.sig"
@@ -26,77 +28,75 @@ SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
 MOST_CSV_ROWS = 1_000_000
 PARQUET_SIZE = "dpsynth:bytes"  # see size_key
 
-_JSON = {"format": "json", "mediatype": "application/json", "encoding": "utf-8"}
-KINDS: dict[str, dict[str, Any]] = {
-    PARQUET: {
-        "name": "synthetic",
-        "title": "Synthetic table",
-        "type": "table",
-        "format": "parquet",
-        "mediatype": "application/vnd.apache.parquet",
-    },
-    CSV: {
-        "name": "synthetic-csv",
-        "title": "Synthetic table, as text",
-        "type": "table",
-        "format": "csv",
-        "mediatype": "text/csv",
-        "encoding": "utf-8",
-    },
-    SCHEMA: {"name": "schema", "title": "Schema of the source table: public facts", **_JSON},
-    PRIVACY: {"name": "privacy", "title": "Privacy certificate", **_JSON},
-    QUALITY: {"name": "quality", "title": "Quality figures that the budget paid for", **_JSON},
-    AUDIT: {
-        "name": "audit",
-        "title": "Attacks on the training, on nobody's rows",
-        **_JSON,
-    },
-    REPORT: {
-        "name": "report",
-        "title": "What was guaranteed, and the data dictionary: a page for people",
-        "format": "html",
-        "mediatype": "text/html",
-        "encoding": "utf-8",
-    },
-    CARD: {
-        "name": "card",
-        "title": "Card of the model and of the table: what they are for, and their limits",
-        "format": "md",
-        "mediatype": "text/markdown",
-        "encoding": "utf-8",
-    },
-    CROISSANT: {
-        "name": "croissant",
-        "title": "The tables for machine-learning tools (Croissant)",
-        "format": "json",
-        "mediatype": "application/ld+json",
-        "encoding": "utf-8",
-    },
-}
-TABLES = frozenset({PARQUET, CSV})
-REQUIRED = frozenset({PARQUET, SCHEMA, PRIVACY, REPORT, CARD, CROISSANT})
+
+@dataclass(frozen=True)
+class BundleFile:
+    """One public file that a bundle may hold; all of them are in `dpsynth.bundle.files`.
+
+    Release, verification and the manifest go through the same list, so one entry says how a file
+    is described, written, read and compared. A file is a table, a document (with ``document``) or
+    derived from the others (with ``derive``).
+
+    Attributes:
+        path: in the bundle, such as ``report.html``.
+        name: in the manifest.
+        title: likewise, for people.
+        format: likewise, such as ``json``.
+        mediatype: likewise.
+        encoding: likewise; None for a binary file.
+        required: whether every bundle of this version has it.
+        is_table: whether it holds the synthetic rows.
+        document: from `Contents` to a document of JSON types, None where a bundle has none. The
+            file holds it as `strict_json.written` writes it, and `verify` refuses other bytes.
+        check: reads a document that a bundle need not have: called with the folder, the paths of
+            all files, the `Contents` so far and the `Findings`; returns the `Contents` with it.
+        derive: from `dpsynth.bundle.files.Material` to the bytes of the file; `verify` derives them
+            anew and compares.
+    """
+
+    path: str
+    name: str
+    title: str
+    format: str
+    mediatype: str
+    encoding: str | None = "utf-8"
+    required: bool = False
+    is_table: bool = False
+    document: Callable[[Any], dict[str, Any] | None] | None = None
+    check: Callable[[Path, set[str], Any, Any], Any] | None = None
+    derive: Callable[[Any], bytes] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a file that nothing would compare with the rest of the bundle."""
+        if [self.is_table, self.document is not None, self.derive is not None].count(True) != 1:
+            raise ValueError(f"{self.path} is a table, or has one of document and derive")
+
+    def described(self, schema: Schema) -> dict[str, Any]:
+        """Describe the file by what is the same in all bundles of a schema."""
+        entry: dict[str, Any] = {"name": self.name, "title": self.title}
+        entry |= {"type": "table"} if self.is_table else {}
+        entry |= {"format": self.format, "mediatype": self.mediatype}
+        entry |= {} if self.encoding is None else {"encoding": self.encoding}
+        entry |= {"path": self.path}
+        if not self.is_table:
+            return entry
+        table = schema.to_table_schema()
+        if self.path == PARQUET:
+            table["fields"] = [
+                _in_parquet(field, column)
+                for field, column in zip(table["fields"], schema.modelled, strict=True)
+            ]
+        return entry | {"schema": table}
 
 
-def described(path: str, schema: Schema) -> dict[str, Any]:
-    """Describe a file of a bundle by what is the same in all bundles of a schema."""
-    if path not in TABLES:
-        return KINDS[path] | {"path": path}
-    table = schema.to_table_schema()
-    if path == PARQUET:
-        table["fields"] = [_in_parquet(field) for field in table["fields"]]
-    return KINDS[path] | {"path": path, "schema": table}
-
-
-def _in_parquet(field: dict[str, Any]) -> dict[str, Any]:
+def _in_parquet(field: dict[str, Any], column: Column) -> dict[str, Any]:
     """Describe a column as Parquet holds it: a year is an integer there.
 
     frictionless turns a null into not-a-number; that is named as missing, and nothing else is: a
     number is never written as ``nan``.
     """
-    if field["type"] not in ("integer", "number", "year"):
-        return field
-    kind = "integer" if field["type"] == "year" else field["type"]
-    return field | {"type": kind, "missingValues": ["", "nan"]}
+    described = field | {"type": column.kind.parquet_schema}
+    return described | ({"missingValues": ["", "nan"]} if column.kind.is_number else {})
 
 
 def size_key(path: str) -> str:
@@ -108,8 +108,14 @@ def size_key(path: str) -> str:
     return PARQUET_SIZE if path == PARQUET else "bytes"
 
 
-def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str, Any]]]:
+def listed_files(
+    document: dict[str, Any], files: Mapping[str, BundleFile]
+) -> dict[str, tuple[str, int, dict[str, Any]]]:
     """Read a manifest's list of files, trusting none of its paths.
+
+    Args:
+        document: the manifest.
+        files: by path, those that a bundle may hold.
 
     Returns:
         For each path its SHA-256, its size in bytes, and the rest of its description.
@@ -121,7 +127,7 @@ def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str
     resources = document.get("resources")
     if not isinstance(resources, list):
         raise ArtifactError("resources: a list is expected")
-    files: dict[str, tuple[str, int, dict[str, Any]]] = {}
+    listed: dict[str, tuple[str, int, dict[str, Any]]] = {}
     for index, resource in enumerate(resources):
         place = f"resources[{index}]"
         if not isinstance(resource, dict):
@@ -129,9 +135,9 @@ def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str
         path = text(resource.get("path"), f"{place}.path")
         if not _is_inside(path):
             raise ArtifactError(f"{place}.path leaves the bundle")
-        if path not in KINDS:
+        if path not in files:
             raise ArtifactError(f"{place}.path is none of the files of a bundle of version 2")
-        if path in files:
+        if path in listed:
             raise ArtifactError(f"{place}.path occurs twice")
         found = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))
         if found is None:
@@ -139,11 +145,12 @@ def listed_files(document: dict[str, Any]) -> dict[str, tuple[str, int, dict[str
         counted = size_key(path)
         size = whole(resource.get(counted), f"{place}.{counted}", least=0)
         rest = {key: value for key, value in resource.items() if key not in ("hash", counted)}
-        files[path] = (found[1], size, rest)
-    absent = sorted(REQUIRED - set(files))
+        listed[path] = (found[1], size, rest)
+    required = {path for path, file in files.items() if file.required}
+    absent = sorted(required - set(listed))
     if absent:
         raise ArtifactError(f"resources: {', '.join(absent)} is not listed")
-    return files
+    return listed
 
 
 def _is_inside(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from dpsynth._util.strict_json import as_object, check_format, check_keys, file_digest, version_text
 from dpsynth._version import __version__
 from dpsynth.bundle.format.about import About
-from dpsynth.bundle.format.layout import FORMAT, KINDS, VERSION, described, size_key
+from dpsynth.bundle.format.layout import FORMAT, VERSION, BundleFile, size_key
 from dpsynth.bundle.format.provenance import Drawing
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import Schema
@@ -76,14 +77,20 @@ class Heading:
         return cls(schema, Drawing.from_dict(own["drawing"], "dpsynth.drawing"), about, writer)
 
 
-def manifest(folder: Path, heading: Heading) -> dict[str, Any]:
-    """Describe the files of a bundle; the same files give the same document."""
+def manifest(folder: Path, heading: Heading, files: Mapping[str, BundleFile]) -> dict[str, Any]:
+    """Describe the files of a bundle; the same files give the same document.
+
+    Args:
+        folder: the bundle.
+        heading: all of the manifest but its list of files.
+        files: by path, those that a bundle may hold, in the order of the list.
+    """
     resources = []
-    for path in KINDS:
+    for path, file in files.items():
         if (folder / path).exists():
             size = {size_key(path): (folder / path).stat().st_size}
             digest = {"hash": f"sha256:{file_digest(folder / path)}"}
-            resources.append(described(path, heading.schema) | size | digest)
+            resources.append(file.described(heading.schema) | size | digest)
     return heading.to_dict() | {"resources": resources}
 
 

@@ -46,20 +46,19 @@ def bins_of(column: Column, lattice: Lattice, values: Floats, counts: Ints) -> t
     """
     if not len(values):
         return ()
-    if column.type in ("date", "datetime"):
+    if column.kind.is_time:
         return _of_times(column, values, counts)
     return _of_numbers(column, lattice, values, counts)
 
 
 def value_text(column: Column, lattice: Lattice, value: float) -> str:
     """Write a value of a numeric column as its table does, with the decimals of its lattice."""
-    if column.type == "date":
+    if column.kind.in_days:
         return f"{_time(value * _DAY):%Y-%m-%d}"
-    if column.type == "datetime":
+    if column.kind.is_time:
         return _time(value).isoformat(sep=" ", timespec="minutes" if value % 60 == 0 else "seconds")
-    if column.type == "year":
-        return str(int(value))
-    text = f"{value:,.{lattice.decimals}f}"
+    comma = "," if column.kind.is_quantity else ""
+    text = f"{value:{comma}.{lattice.decimals}f}"
     return text.rstrip("0").rstrip(".") if lattice.decimals > 3 else text
 
 
@@ -83,8 +82,8 @@ def _of_numbers(column: Column, lattice: Lattice, values: Floats, counts: Ints) 
 
 
 def _of_times(column: Column, values: Floats, counts: Ints) -> tuple[Bin, ...]:
-    seconds = (values * _DAY if column.type == "date" else values).astype("datetime64[s]")
-    clock = _SECONDS if column.type == "datetime" else ()
+    seconds = (values * _DAY if column.kind.in_days else values).astype("datetime64[s]")
+    clock = () if column.kind.in_days else _SECONDS
     for width in (*clock, _DAY, _WEEK):
         shift = 3 * _DAY if width == _WEEK else 0  # 1970 began on a Thursday, weeks on a Monday
         places = (seconds.astype(np.int64) + shift) // width

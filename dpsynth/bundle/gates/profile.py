@@ -162,7 +162,7 @@ class _Tally:
         )
 
     def _mean(self, values: Floats, counts: Ints) -> float | None:
-        if self.lattice is None or self.column.type not in ("integer", "number") or not len(values):
+        if self.lattice is None or not self.column.kind.is_quantity or not len(values):
             return None
         return math.fsum((values * counts).tolist()) / int(counts.sum())
 
@@ -178,9 +178,9 @@ class _Tally:
 
 def _in_units(values: Floats, column: Column) -> Floats:
     """Turn what `cell_values` reads into the units of a lattice."""
-    if column.type == "date":
+    if column.kind.in_days:
         return values - _DAY_ONE
-    return values / 1_000_000 if column.type == "datetime" else values
+    return values / 1_000_000 if column.kind.is_time else values
 
 
 def _within(values: Floats, lattice: Lattice) -> npt.NDArray[np.bool_]:
@@ -191,7 +191,7 @@ def _within(values: Floats, lattice: Lattice) -> npt.NDArray[np.bool_]:
 
 def _levels(column: Column) -> Floats:
     """Give the categories as `cell_values` reads them."""
-    if column.type == "string":
+    if column.kind.is_text:
         return np.arange(len(column.levels), dtype=np.float64)
     return level_values(column)
 

@@ -21,15 +21,6 @@ from dpsynth.schema import Column, category_value, unit_of
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0")
 ROWS = "rows"  # name of the record set
 _FORMATS = {PARQUET: "application/x-parquet", CSV: "text/csv"}
-_TYPES = {
-    "integer": "sc:Integer",
-    "year": "sc:Integer",
-    "number": "sc:Float",
-    "boolean": "sc:Boolean",
-    "string": "sc:Text",
-    "date": "sc:Date",
-    "datetime": "sc:DateTime",
-}
 _NAMES = (  # of Croissant that stand for a property of its own vocabulary
     *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
     *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
@@ -154,7 +145,7 @@ def _field(column: Column, name: str) -> dict[str, Any]:
         "@id": f"{ROWS}/{name}",
         "name": column.name,
         "description": ". ".join(word.rstrip(".") for word in words if word) + ".",
-        "dataType": _TYPES[column.type],
+        "dataType": column.kind.croissant,
         "source": {
             "fileObject": {"@id": PARQUET.rpartition("/")[2]},
             "extract": {"column": column.name},
@@ -172,7 +163,7 @@ def _values_of(name: str) -> str:
 def _enumeration(column: Column, identifier: str) -> dict[str, Any]:
     """List the values of a column, each with its label."""
     name = _values_of(identifier)
-    typed = _TYPES[column.type]
+    typed = column.kind.croissant
     return {
         "@type": "cr:RecordSet",
         "@id": name,

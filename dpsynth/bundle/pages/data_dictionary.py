@@ -37,7 +37,7 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
     if column.minimum is not None and column.maximum is not None:
         ends = _bound(column.minimum, column), _bound(column.maximum, column)
         facts.append(Fact("Bounds", " to ".join(ends)))
-    if column.is_categorical and column.type != "boolean":
+    if column.is_categorical and not column.kind.is_truth:
         facts.append(Fact("Categories", f"{len(column.levels)} declared"))
     if column.codes is not None:
         facts.append(Fact("Codes", f"{column.codes.system}, by {column.codes.rollup}"))
@@ -85,7 +85,6 @@ def _bound(bound: Bound, column: Column) -> str:
         return bound.isoformat(sep=" ", timespec="minutes")
     if isinstance(bound, date):
         return bound.isoformat()
-    if column.type == "year":
-        return str(bound)
-    text = f"{Decimal(repr(bound)):,f}"
+    comma = "," if column.kind.is_quantity else ""
+    text = f"{Decimal(repr(bound)):{comma}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

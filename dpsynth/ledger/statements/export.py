@@ -16,7 +16,6 @@ from dpsynth.files import check_apart, write_atomically
 from dpsynth.ledger import Book
 from dpsynth.ledger.statements.page import page
 from dpsynth.ledger.statements.snapshot import Snapshot
-from dpsynth.ledger.storage import sqlite_path
 
 
 def exported(
@@ -38,7 +37,7 @@ def exported(
     target = Path(output)
     if os.path.isdir(target):  # a root has no name that a temporary file could be named after
         raise InputError(f"cannot write {target}: it is a folder; name a file")
-    if _is_ledger(ledger, target):
+    if ledger.store.database.is_file(target):
         raise InputError(f"{target} is the ledger itself; name another file for the export")
     snapshot = Snapshot.of(ledger, now or datetime.now(UTC))
     if html:
@@ -48,9 +47,3 @@ def exported(
     check_apart(target)
     write_atomically(target, content, private=True)
     return target
-
-
-def _is_ledger(book: Book, target: Path) -> bool:
-    if book.store.shared or not os.path.exists(target):
-        return False
-    return os.path.samefile(target, sqlite_path(book.location))

@@ -1,7 +1,7 @@
 """Where a ledger lies: a SQLite file or a PostgreSQL server, and the transactions on it.
 
-- `backends`: from what a user names (a path, a URL, an environment variable) to a ledger's
-  database
+- `backends`: the kinds of databases, each by its URLs; from what a user names (a path, a URL, an
+  environment variable) to a ledger's database
 - `database`: what a kind of database has to offer to hold a ledger
 - `postgres`: for an office whose people fit on several machines
 - `sqlite`: made private, locked by the first statement of each writer

@@ -1,18 +1,37 @@
-"""From what a user names (a path, a URL, an environment variable) to a ledger's database."""
+"""The kinds of databases, each by its URLs; from what a user names to a ledger's database.
+
+A new kind is one line of `BACKENDS`, and a file beside `sqlite.py` that does what `Database` asks.
+"""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpsynth._util.environment import variable
-from dpsynth.ledger.storage.sqlite import SqliteFile, default_path, sqlite_path
+from dpsynth.ledger.storage.database import Database
+from dpsynth.ledger.storage.postgres import PostgresServer
+from dpsynth.ledger.storage.sqlite import SqliteFile, default_path
 
-if TYPE_CHECKING:
-    from dpsynth.ledger.storage.database import Database
 
-_POSTGRES = ("postgresql://", "postgres://", "postgresql+psycopg://")
+@dataclass(frozen=True)
+class Backend:
+    """A kind of database that can hold ledgers.
+
+    Attributes:
+        schemes: what stands before ``://`` in a URL of such a database.
+        load: returns the database at a URL; nothing is made and no connection is opened. The
+            second argument is False where a ledger is to be made there. Raises `InputError` for a
+            URL that is not complete, and for a place without a ledger that has to be there.
+    """
+
+    schemes: tuple[str, ...]
+    load: Callable[[str, bool], Database]
+
+
+SQLITE = Backend(("sqlite",), SqliteFile.at)  # and every path
+BACKENDS = [SQLITE, Backend(("postgresql", "postgres", "postgresql+psycopg"), PostgresServer.at)]
 
 
 def default_location() -> str:
@@ -35,14 +54,6 @@ def database_at(location: str | Path, *, there: bool = True) -> Database:
         InputError: the location is neither a path nor a URL of a database that is known, or there
             is no file.
     """
-    if str(location).startswith(_POSTGRES):
-        from dpsynth.ledger.storage.postgres import PostgresServer
-
-        url = str(location)
-        return PostgresServer.at("postgresql://" + url.split("://", 1)[1])
-    return SqliteFile.at(sqlite_path(location), there=there)
-
-
-def exists(location: str | Path) -> bool:
-    """Whether something is at a location: a file that is there, or a server by its name."""
-    return str(location).startswith(_POSTGRES) or os.path.lexists(sqlite_path(location))
+    scheme, separator, _ = str(location).partition("://")
+    known = (backend for backend in BACKENDS if separator and scheme in backend.schemes)
+    return next(known, SQLITE).load(str(location), there)

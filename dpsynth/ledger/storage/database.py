@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 import sqlalchemy as sa
@@ -29,6 +30,21 @@ class Database(Protocol):
     @property
     def server(self) -> bool:
         """Whether it is on a server, where other tables may lie beside the ledger's."""
+
+    def is_file(self, path: Path) -> bool:
+        """Whether a path leads to the database itself, which no output may replace."""
+
+    def backup(self, target: Path, check: Callable[[Path], None]) -> None:
+        """Copy the database as of one moment into a new file of mode 0600.
+
+        Args:
+            target: the file, which must not exist.
+            check: is called with the copy before it gets its name; what it raises ends the backup.
+
+        Raises:
+            InputError: the target exists, or the server's own tools have to make the backup.
+            BudgetError: the copy cannot be written.
+        """
 
     def appear(self, fill: Callable[[sa.Connection], None]) -> bool:
         """Make a place that is there whole or not at all; False where there is one to fill."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,10 +32,19 @@ class PostgresServer:
     engine: sa.Engine
 
     @classmethod
-    def at(cls, location: str) -> PostgresServer:
-        """Prepare connections to ``postgresql://user:password@host/database``; open none yet."""
+    def at(cls, location: str, there: bool = True) -> PostgresServer:
+        """Prepare connections to ``postgresql://user:password@host/database``; open none yet.
+
+        Args:
+            location: the URL.
+            there: of no meaning here: a server's databases are made by its administrator.
+
+        Raises:
+            InputError: the URL is not complete, or psycopg is not installed.
+        """
+        address = "postgresql://" + location.split("://", 1)[1]
         try:
-            url = sa.make_url(location).set(drivername="postgresql+psycopg")
+            url = sa.make_url(address).set(drivername="postgresql+psycopg")
         except sa.exc.ArgumentError as error:
             raise InputError(
                 "a ledger's URL looks like postgresql://user@host/database; this one does not"
@@ -51,6 +61,18 @@ class PostgresServer:
     def server(self) -> bool:
         """It is a server."""
         return True
+
+    def is_file(self, path: Path) -> bool:
+        """No file of this machine is the database."""
+        return False
+
+    def backup(self, target: Path, check: Callable[[Path], None]) -> None:
+        """Leave it to the server's tools.
+
+        Raises:
+            InputError: always; it names the tool.
+        """
+        raise InputError("a ledger on PostgreSQL is backed up by the server's tools: pg_dump")
 
     def appear(self, fill: Callable[[sa.Connection], None]) -> bool:
         """Leave it to the server's administrator to make a database; its tables can be made."""

@@ -19,7 +19,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 from dpsynth.errors import BudgetError, DpsynthWarning, InputError
-from dpsynth.files import write_new
+from dpsynth.files import atomic_file, check_apart, write_new
 from dpsynth.ledger.storage.database import WAIT_SECONDS
 
 SAY_AFTER_SECONDS = 10
@@ -34,12 +34,17 @@ class SqliteFile:
     engine: sa.Engine
 
     @classmethod
-    def at(cls, path: Path, *, there: bool = True) -> SqliteFile:
+    def at(cls, location: str | Path, there: bool = True) -> SqliteFile:
         """Take a file that is there, or (``there`` is False) one that is to be made.
 
+        Args:
+            location: a path or a ``sqlite:///`` URL.
+            there: whether the file has to be there.
+
         Raises:
-            InputError: there is no file, or something else.
+            InputError: it is another URL, or there is no file, or something else.
         """
+        path = sqlite_path(location)
         if os.path.lexists(path) or not path.parent.is_dir():
             if not path.is_file() and (there or path.parent.exists()):
                 raise InputError(f"{_missing(path)}; name a file for the ledger")
@@ -54,6 +59,37 @@ class SqliteFile:
     def server(self) -> bool:
         """It is a file."""
         return False
+
+    def is_file(self, path: Path) -> bool:
+        """Whether a path leads to the file."""
+        return os.path.exists(path) and os.path.samefile(path, self.path)
+
+    def backup(self, target: Path, check: Callable[[Path], None]) -> None:
+        """Copy the file, while others may write.
+
+        Raises:
+            InputError: the target exists.
+            BudgetError: the copy cannot be written.
+        """
+        check_apart(target)
+        if target.exists():
+            raise InputError(f"{target} exists; a backup is a new file")
+        try:
+            with atomic_file(target, private=True) as temporary:
+                place = self.path.absolute().as_uri()  # quotes what a URI forbids
+                source = sqlite3.connect(f"{place}?mode=ro", uri=True)
+                copy = sqlite3.connect(temporary)
+                try:
+                    source.backup(copy)
+                finally:
+                    copy.close()
+                    source.close()
+                check(temporary)
+        except (OSError, sqlite3.Error) as error:
+            raise BudgetError(
+                f"the backup {target} cannot be written ({type(error).__name__}); choose another "
+                "place"
+            ) from error
 
     def appear(self, fill: Callable[[sa.Connection], None]) -> bool:
         """Make the file, for its owner alone, with its tables in it, in one step."""

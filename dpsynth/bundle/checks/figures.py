@@ -1,0 +1,42 @@
+"""Documents that a bundle need not have: quality figures that were paid for, and audits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from dpsynth._util.strict_json import file_digest, read_document
+from dpsynth.bundle.checks.findings import Findings
+from dpsynth.bundle.format import Contents, Quality, read_audits
+from dpsynth.bundle.format.layout import AUDIT, CSV, PARQUET, QUALITY
+
+
+def check_quality(
+    folder: Path, found: set[str], contents: Contents, findings: Findings
+) -> Contents:
+    """Check the quality figures: paid for, and about columns of the table."""
+    quality = None
+    with findings.step(QUALITY, "an event of the certificate paid for the quality figures"):
+        quality = Quality.from_dict(read_document(folder / QUALITY))
+        heading = contents.heading
+        for problem in quality.problems(heading.schema, contents.certificate, heading.drawing.rows):
+            findings.add(QUALITY, problem)
+        tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in found}
+        if quality.table_sha256 in tables:
+            findings.checks.append("the quality figures are about a table of this bundle")
+        elif CSV in found:  # else the table may have been drawn as text that is not kept
+            findings.add(QUALITY, "is about a table that is not in the bundle")
+    return replace(contents, quality=quality)
+
+
+def check_audits(folder: Path, found: set[str], contents: Contents, findings: Findings) -> Contents:
+    """Check the audits: of this run and claim, and what their guesses prove."""
+    drawing, audits = contents.heading.drawing, None
+    with findings.step(AUDIT, "what the audits prove follows from their guesses, about this run"):
+        audits = read_audits(folder)
+        if audits is not None:
+            for problem in audits.problems(contents.certificate, drawing.model):
+                findings.add(AUDIT, problem)
+            if audits.run_sha256 != drawing.run_sha256:
+                findings.add(AUDIT, "holds the audits of another run")
+    return replace(contents, audits=audits)

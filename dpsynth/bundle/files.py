@@ -1,0 +1,150 @@
+"""The public files of a bundle, each in one entry: release, verify and the manifest loop over them.
+
+To add a file, write what makes it in a file of its own, and add its entry to `FILES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpsynth._util.strict_json import written
+from dpsynth.bundle.checks import check_audits, check_quality
+from dpsynth.bundle.format import BundleFile, Contents
+from dpsynth.bundle.format.layout import (
+    AUDIT,
+    CARD,
+    CROISSANT,
+    CSV,
+    PARQUET,
+    PRIVACY,
+    QUALITY,
+    REPORT,
+    SCHEMA,
+)
+from dpsynth.bundle.gates import Profile, Verdict
+from dpsynth.bundle.pages.card import card
+from dpsynth.bundle.pages.croissant import croissant
+
+_JSON = ("json", "application/json")
+
+
+@dataclass(frozen=True)
+class Material:
+    """What derived files are made from: public facts of the bundle, and nothing else.
+
+    Attributes:
+        contents: the documents of the bundle.
+        profile: what its table holds.
+        verdicts: of the public gates.
+        tables: SHA-256 of each table in the bundle, by path.
+    """
+
+    contents: Contents
+    profile: Profile
+    verdicts: tuple[Verdict, ...]
+    tables: Mapping[str, str]
+
+
+def _report(material: Material) -> bytes:
+    from dpsynth.bundle.pages import public_page
+
+    page = public_page(
+        material.contents,
+        material.profile,
+        material.verdicts,
+        table_sha256=material.tables[PARQUET],
+    )
+    return page.encode()
+
+
+def _card(material: Material) -> bytes:
+    return card(material.contents, material.verdicts, material.tables).encode()
+
+
+def _croissant(material: Material) -> bytes:
+    contents = material.contents
+    return written(croissant(contents.heading, contents.certificate, material.tables))
+
+
+_ALL = (
+    BundleFile(
+        PARQUET,
+        "synthetic",
+        "Synthetic table",
+        "parquet",
+        "application/vnd.apache.parquet",
+        encoding=None,
+        required=True,
+        is_table=True,
+    ),
+    BundleFile(CSV, "synthetic-csv", "Synthetic table, as text", "csv", "text/csv", is_table=True),
+    BundleFile(
+        SCHEMA,
+        "schema",
+        "Schema of the source table: public facts",
+        *_JSON,
+        required=True,
+        document=lambda contents: contents.heading.schema.to_dict(),
+    ),
+    BundleFile(
+        PRIVACY,
+        "privacy",
+        "Privacy certificate",
+        *_JSON,
+        required=True,
+        document=lambda contents: contents.certificate.to_dict(),
+    ),
+    BundleFile(
+        QUALITY,
+        "quality",
+        "Quality figures that the budget paid for",
+        *_JSON,
+        document=lambda contents: contents.quality and contents.quality.to_dict(),
+        check=check_quality,
+    ),
+    BundleFile(
+        AUDIT,
+        "audit",
+        "Attacks on the training, on nobody's rows",
+        *_JSON,
+        document=lambda contents: contents.audits and contents.audits.to_dict(),
+        check=check_audits,
+    ),
+    BundleFile(
+        REPORT,
+        "report",
+        "What was guaranteed, and the data dictionary: a page for people",
+        "html",
+        "text/html",
+        required=True,
+        derive=_report,
+    ),
+    BundleFile(
+        CARD,
+        "card",
+        "Card of the model and of the table: what they are for, and their limits",
+        "md",
+        "text/markdown",
+        required=True,
+        derive=_card,
+    ),
+    BundleFile(
+        CROISSANT,
+        "croissant",
+        "The tables for machine-learning tools (Croissant)",
+        "json",
+        "application/ld+json",
+        required=True,
+        derive=_croissant,
+    ),
+)
+FILES: dict[str, BundleFile] = {file.path: file for file in _ALL}
+
+
+def documents_of(contents: Contents) -> dict[str, bytes]:
+    """Write every document of a bundle, by path; the manifest is not among them."""
+    documents = {
+        path: file.document(contents) for path, file in FILES.items() if file.document is not None
+    }
+    return {path: written(document) for path, document in documents.items() if document is not None}
