@@ -27,6 +27,7 @@ Source: Abadi et al. 2016, algorithm 1; Yousefpour et al., Opacus, arXiv 2109.12
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
@@ -118,8 +119,8 @@ class SampledFlat:
         """
         self.network = network.train()
         self._parameters = list(network.parameters())
-        owned = [p for module in network.modules() for p in module.parameters(recurse=False)]
-        if not owned or len(owned) != len(self._parameters):
+        owned = [p for m in network.modules() for p in m._parameters.values() if not _renamed(m)]
+        if not owned or len([p for p in owned if p is not None]) != len(self._parameters):
             raise InputError("a network needs parameters, each of one layer")
         if any(p.dtype != torch.float32 for p in self._parameters):
             raise InputError("a network has parameters of float32 only")
@@ -172,7 +173,9 @@ class SampledFlat:
                     f"the loss must return one value per row, {[len(weights), 1]}, "
                     f"not {list(losses.shape)}"
                 )
-            (losses[:, 0] * weights).sum().backward()  # type: ignore[no-untyped-call]
+            with warnings.catch_warnings():  # codes, which the first layer reads, have no gradient
+                warnings.filterwarnings("ignore", message="Full backward hook is firing")
+                (losses[:, 0] * weights).sum().backward()  # type: ignore[no-untyped-call]
             parts = [getattr(p, "grad_sample", None) for p in self._parameters]
             return torch.cat([_of_rows(part, len(weights)) for part in parts], dim=1)
         finally:
@@ -260,6 +263,11 @@ def _check_layers(network: nn.Module) -> None:
             f"Opacus has no per-sample gradients for {kinds}; take the layers of opacus.layers "
             "(DPLSTM, DPGRU, DPMultiheadAttention), and no batch statistics"
         )
+
+
+def _renamed(module: nn.Module) -> bool:
+    """Whether a module only names the parameters of those within it, as recurrent ones do."""
+    return type(module).__module__ == "opacus.layers.dp_rnn" and bool(list(module.children()))
 
 
 def _by_row(batch: Any) -> Any:

@@ -136,7 +136,7 @@ class Desk:
         import torch
 
         from dpsynth.models.dpsgd import Units, check_rows_apart, opacus_clipping_norm, trainer_of
-        from dpsynth.models.outside.graphs import rebuilt
+        from dpsynth.models.outside.graphs import copied, rebuilt
 
         binning = self._columns().binning
         event: Any = self._take(STEPS)
@@ -162,9 +162,11 @@ class Desk:
             batch, weights = units.batch(trainer.sample_batch(len(units)))
             trainer.step(loss, batch, weights)
             self._progress("training", (step + 1) / steps)
-        copies = zip(layers, network.children(), strict=True)
         return {
-            name: [p.detach().numpy().copy() for p in copy.parameters()] for name, copy in copies
+            name: [
+                p.detach().numpy().copy() for p in network.get_submodule(copied(place)).parameters()
+            ]
+            for place, name in enumerate(layers)
         }
 
     def _public_rows(self, rows: Ints | None) -> Ints:

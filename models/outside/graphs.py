@@ -101,7 +101,7 @@ def rebuilt(graph: fx.Graph, layers: dict[str, nn.Module]) -> nn.Module:
         if type(layer) not in known:
             raise InputError("the network has a layer that is not on the list in docs/extending.md")
         _check_own(layer)
-        copies[name] = f"layer{place}"
+        copies[name] = copied(place)
         root.add_module(copies[name], copy.deepcopy(layer))
     seen: dict[fx.Node, fx.Node] = {}
     inputs = 0
@@ -114,6 +114,11 @@ def rebuilt(graph: fx.Graph, layers: dict[str, nn.Module]) -> nn.Module:
     if inputs != 1:
         raise InputError("the network's forward takes one argument: the rows")
     return fx.GraphModule(root, fresh)
+
+
+def copied(place: int) -> str:
+    """Return the name of a layer's copy, by the layer's place among all."""
+    return f"layer{place}"
 
 
 def _check_node(node: fx.Node, layers: dict[str, nn.Module]) -> None:
