@@ -213,8 +213,7 @@ def _outside_shares(
     spec: GeneratorSpec, domain: Domain, budget: PrivacyBudget
 ) -> tuple[Share, ...]:
     """Turn what a generator of another package would spend into shares of dpsynth's own events."""
-    domain = domain.with_visits()
-    spending = spending_of(spec, domain, budget)
+    spending = spending_of(spec, domain.with_visits(), budget)
     events = outside_events(domain)
     shares = [Share(events[ONE_WAY], spending.columns)]
     if spending.pairs > 0:
@@ -232,10 +231,10 @@ def outside_events(domain: Domain) -> dict[str, Event]:
     They follow from the schema alone, so that a bundle is verified without the package. Beside
     them it can run `PoissonSgd` by the name of `STEPS`, of any rate and number.
     """
-    domain = domain.with_visits()
+    whole = domain.with_visits()
     return {
-        ONE_WAY: one_way_event(domain, weighted=True),
-        PAIRS: _pairs_event(PAIRS, domain),
+        ONE_WAY: one_way_event(whole, weighted=True),
+        PAIRS: _pairs_event(PAIRS, whole),
     }
 
 

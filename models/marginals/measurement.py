@@ -113,7 +113,7 @@ def count_columns(
             noisy, [one_way.sigma] * len(noisy), one_way, lambda others: levelled(others, domain)
         )
     total = noisy_total(noisy)
-    leaves = tuple(leaves_of(domain, noisy, total=total, sigma=one_way.sigma))
+    leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
     bins = tuple(
         merge(column, total=total, sigma=one_way.sigma, most=most_bins) for column in leaves
     )

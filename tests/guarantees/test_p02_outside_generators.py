@@ -98,7 +98,7 @@ def reached(start: list[Any]) -> list[np.ndarray[Any, Any]]:
         elif isinstance(some, types.TracebackType):
             left += [some.tb_frame, some.tb_next]
         elif isinstance(some, BaseException):
-            left += [some.__traceback__, some.__cause__, some.__context__, vars(some)]
+            left += [some.__traceback__, some.__cause__, some.__context__, some.args]
         else:
             left += [one for one in gc.get_referents(some) if one is not sys.modules]
     return found
