@@ -6,16 +6,18 @@ This room decides how the budget of a fit is used. It never sees a cell, a file 
   fit
 - `base`: what a generator is: it names its events in public, learns from codes once, and emits
   codes
-- `descriptions`: what each generator is, in a line for pages and cards
 - `dpsgd/`: DP-SGD with exact clipping by unit: the only way in which private rows change a
   network
 - `generators/`: the generators, one in each file beside its networks
 - `marginals/`: noisy counts, and the distributions that are fitted to them
+- `outside/`: generators of other packages: they ask for noisy results, and get no row
 - `presets`: settings of the generators: a public function of (population, columns, codes,
   epsilon)
-- `registry`: the generators by name. Looking one up imports its libraries, and only its own
+- `registry`: the generators by name, a line for each. Looking one up imports its libraries, and
+  only its own
 - `run_size`: how many bytes the run of a fit may take: a public bound, to make sure of the room
   beforehand
+- `spending`: how a generator of another package divides its budget among the mechanisms of dpsynth
 """
 
 import lazy_loader

@@ -6,8 +6,13 @@ from .base import Progress as Progress
 from .base import silent as silent
 from .presets import Preset as Preset
 from .presets import choose as choose
+from .presets import outside_events as outside_events
 from .presets import runs_again as runs_again
 from .presets import shares_of as shares_of
 from .registry import check_model as check_model
+from .registry import description_of as description_of
 from .registry import generator_class as generator_class
+from .registry import rehearsed as rehearsed
+from .registry import spec_of as spec_of
 from .run_size import most_bytes as most_bytes
+from .spending import Spending as Spending

@@ -13,8 +13,11 @@ from typing import Any
 
 from dpsynth.errors import InputError
 from dpsynth.models.base import Domain
+from dpsynth.models.registry import GeneratorSpec, spec_of
+from dpsynth.models.spending import spending_of
 from dpsynth.privacy import (
     ChosenHistograms,
+    Event,
     JointHistograms,
     PoissonSgd,
     PrivacyBudget,
@@ -108,14 +111,10 @@ class Preset:
             mixture_steps=(300, 800, 1500)[level] if large else (100, 150, 400)[level],
             tie=0.0 if runs_again(domain) else (2.0, 2.0, 0.0)[level],
         )
-        if model == "tvae":
-            settings = replace(settings, **_training(level, units))
-        elif model == "ctgan":
-            settings = replace(settings, **_adversarial(level, units))
-        return settings
+        return replace(settings, **spec_of(model).training(level, units))
 
 
-def _training(level: int, units: int) -> dict[str, Any]:
+def likelihood_training(level: int, units: int) -> dict[str, Any]:
     """Return the settings of the network and its training, by level of epsilon."""
     return {
         "training": (0.25, 0.25, 0.4)[level],
@@ -130,7 +129,7 @@ def _training(level: int, units: int) -> dict[str, Any]:
     }
 
 
-def _adversarial(level: int, units: int) -> dict[str, Any]:
+def adversarial_training(level: int, units: int) -> dict[str, Any]:
     """Return the settings of a critic and its generator, by level of epsilon."""
     return {
         "training": (0.1, 0.15, 0.4)[level],
@@ -187,7 +186,10 @@ def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share,
         domain: public facts; the hidden column is added where the model uses it.
         budget: the whole fit's budget.
     """
-    if model == "independent":
+    spec = spec_of(model)
+    if spec.outside is not None:
+        return _outside_shares(spec, domain, budget)
+    if not spec.measures_pairs:
         return (Share(one_way_event(domain, weighted=False), 1.0),)
     check_width(model, domain)
     domain = domain.with_visits()
@@ -205,6 +207,35 @@ def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share,
         steps = PoissonSgd(STEPS, preset.sampling_rate, preset.steps, UNDECIDED)
         shares.append(Share(steps, preset.training))
     return tuple(shares)
+
+
+def _outside_shares(
+    spec: GeneratorSpec, domain: Domain, budget: PrivacyBudget
+) -> tuple[Share, ...]:
+    """Turn what a generator of another package would spend into shares of dpsynth's own events."""
+    spending = spending_of(spec, domain.with_visits(), budget)
+    events = outside_events(domain)
+    shares = [Share(events[ONE_WAY], spending.columns)]
+    if spending.pairs > 0:
+        check_width(spec.name, domain)
+        shares.append(Share(events[PAIRS], spending.pairs))
+    if spending.training > 0:
+        steps = PoissonSgd(STEPS, spending.sampling_rate, spending.steps, UNDECIDED)
+        shares.append(Share(steps, spending.training))
+    return tuple(shares)
+
+
+def outside_events(domain: Domain) -> dict[str, Event]:
+    """Return the events on counts that a generator of another package can run, by name.
+
+    They follow from the schema alone, so that a bundle is verified without the package. Beside
+    them it can run `PoissonSgd` by the name of `STEPS`, of any rate and number.
+    """
+    whole = domain.with_visits()
+    return {
+        ONE_WAY: one_way_event(whole, weighted=True),
+        PAIRS: _pairs_event(PAIRS, whole),
+    }
 
 
 def one_way_event(domain: Domain, *, weighted: bool) -> JointHistograms:
@@ -225,7 +256,7 @@ def check_width(model: str, domain: Domain) -> None:
         InputError: for a model that fits pairs; a public fact, so it is known before any charge.
     """
     cells = _codes(domain)
-    if model != "independent" and cells > MOST_CELLS:
+    if spec_of(model).measures_pairs and cells > MOST_CELLS:
         raise InputError(
             f"model '{model}' fits all pairs of columns, which have about {cells} bins; at most "
             f"{MOST_CELLS} fit into memory. Leave columns out (role: drop), or use independent"

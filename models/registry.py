@@ -1,44 +1,222 @@
-"""The generators by name. Looking one up imports its libraries, and only its own."""
+"""The generators by name, a line for each. Looking one up imports its libraries, and only its own.
+
+The generators of dpsynth are in `SPECS`. Another installed package offers one by an entry point of
+the group ``dpsynth.generators`` (see `dpsynth.models.outside`). Its full name states the package
+and its version, as in ``dpsynth-toy==0.1:toy``: runs, ledgers and certificates hold the full name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, cast
 
+from dpsynth._util.outside_names import OutsideName, outside_name
 from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
     from dpsynth.models.base import Generator
+    from dpsynth.privacy import PrivacyPlan
 
-_HOMES = {
-    "independent": ("dpsynth.models.generators.independent", "Independent"),
-    "mixture": ("dpsynth.models.generators.mixture", "Mixture"),
-    "tvae": ("dpsynth.models.generators.tvae", "Tvae"),
-    "ctgan": ("dpsynth.models.generators.ctgan", "Ctgan"),
-}
+GROUP = "dpsynth.generators"
+_ADAPTER = "dpsynth.models.outside.adapter:adapted"
 
-NAMES = tuple(_HOMES)
+
+@dataclass(frozen=True)
+class GeneratorSpec:
+    """All that the rest of dpsynth knows of a generator.
+
+    Attributes:
+        name: under which it is fitted; the full name where it is of another package.
+        path: of its class, ``module:attribute``.
+        description: a line for pages and cards.
+        neural: whether it trains a network by DP-SGD, and can be fitted without privacy.
+        measures_pairs: whether it measures pairs of columns, so that their bins must fit in memory.
+        preset: path of the function of (level of epsilon, units) that gives its settings of
+            training; empty if it has none.
+        outside: package, version and short name, where it is of another package.
+    """
+
+    name: str
+    path: str
+    description: str
+    neural: bool = False
+    measures_pairs: bool = True
+    preset: str = ""
+    outside: OutsideName | None = None
+
+    def training(self, level: int, units: int) -> dict[str, Any]:
+        """Return its settings of training, by level of epsilon and public number of units."""
+        if not self.preset:
+            return {}
+        settings: Callable[[int, int], dict[str, Any]] = _attribute(self.preset)
+        return settings(level, units)
+
+
+_HOME = "dpsynth.models.generators"
+_NETWORK = "noisy counts, then a network trained with noise"
+SPECS = (
+    GeneratorSpec(
+        "independent",
+        f"{_HOME}.independent:Independent",
+        "noisy counts of each column on its own",
+        measures_pairs=False,
+    ),
+    GeneratorSpec(
+        "mixture",
+        f"{_HOME}.mixture:Mixture",
+        "a mixture fitted to noisy counts of columns and pairs of columns",
+    ),
+    GeneratorSpec(
+        "tvae",
+        f"{_HOME}.tvae:Tvae",
+        f"{_NETWORK} (variational autoencoder)",
+        neural=True,
+        preset="dpsynth.models.presets:likelihood_training",
+    ),
+    GeneratorSpec(
+        "ctgan",
+        f"{_HOME}.ctgan:Ctgan",
+        f"{_NETWORK} (adversarial)",
+        neural=True,
+        preset="dpsynth.models.presets:adversarial_training",
+    ),
+)
+
+NAMES = tuple(spec.name for spec in SPECS)
 DEFAULT = "tvae"
 AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
 
 
-def check_model(name: str) -> None:
-    """Refuse the name of a generator that there is not.
+def spec_of(name: str) -> GeneratorSpec:
+    """Return what is known of a generator.
+
+    Args:
+        name: of a generator of dpsynth, or the short or full name of another package's.
 
     Raises:
-        InputError: the message lists those there are.
+        InputError: there is none, or several packages offer one of this short name; or another
+            version of its package is installed.
     """
-    if name not in _HOMES:
-        raise InputError(f"model '{name}' does not exist; choose one of {', '.join(NAMES)}")
+    for spec in SPECS:
+        if spec.name == name:
+            return spec
+    return _spec_of(_entry_point(name))
+
+
+def check_model(name: str) -> str:
+    """Return the full name of a generator; refuse the name of one that there is not.
+
+    Raises:
+        InputError: as `spec_of`; the message lists those there are.
+    """
+    return spec_of(name).name
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the names of all generators, those of other packages by their short names."""
+    return (*NAMES, *sorted({entry.name for entry in _entry_points()}))
+
+
+def description_of(name: str) -> str:
+    """Return a line for pages and cards, also where the generator's package is not installed."""
+    outside = outside_name(name)
+    if outside is not None:
+        return _described(outside)
+    return next((spec.description for spec in SPECS if spec.name == name), "a generator")
 
 
 def generator_class(name: str) -> type[Generator]:
-    """Return the generator of that name.
+    """Return the generator of that name; one of another package comes with its adapter.
 
     Raises:
-        InputError: there is none; the message lists those there are.
+        InputError: as `spec_of`, or the package's module cannot be loaded.
     """
-    check_model(name)
-    module, attribute = _HOMES[name]
-    return cast("type[Generator]", getattr(import_module(module), attribute))
+    spec = spec_of(name)
+    if spec.outside is not None:
+        return cast("type[Generator]", _attribute(_ADAPTER)(spec, plug_in_of(spec)))
+    return cast("type[Generator]", _attribute(spec.path))
+
+
+def rehearsed(generator: Generator, plan: PrivacyPlan) -> Generator:
+    """Return an unfitted generator; one of another package is first tried on made-up rows.
+
+    Raises:
+        InputError: it failed; nothing was charged.
+    """
+    rehearse = getattr(generator, "rehearse", None)
+    if rehearse is not None:
+        rehearse(plan)
+    return generator
+
+
+def plug_in_of(spec: GeneratorSpec) -> Any:
+    """Load the class of another package's generator.
+
+    Raises:
+        InputError: it cannot be loaded; the message names the kind of error alone.
+    """
+    try:
+        return _entry_point(spec.name).load()
+    except InputError:
+        raise
+    except Exception as error:  # whatever a module does when it is loaded
+        raise InputError(
+            f"generator '{spec.name}' cannot be loaded ({type(error).__name__}); nothing was "
+            "charged. Ask those who maintain its package"
+        ) from None
+
+
+def _attribute(path: str) -> Any:
+    module, attribute = path.split(":")
+    return getattr(import_module(module), attribute)
+
+
+def _entry_points() -> list[EntryPoint]:
+    """List what other packages offer; a name of dpsynth's own is never theirs."""
+    return [
+        entry
+        for entry in entry_points(group=GROUP)
+        if entry.dist is not None and entry.name not in (*NAMES, AUTO) and _full_name(entry)
+    ]
+
+
+def _full_name(entry: EntryPoint) -> OutsideName | None:
+    assert entry.dist is not None
+    return outside_name(f"{entry.dist.name}=={entry.dist.version}:{entry.name}")
+
+
+def _entry_point(name: str) -> EntryPoint:
+    wanted = outside_name(name)
+    short = name if wanted is None else wanted.name
+    found = [entry for entry in _entry_points() if entry.name == short]
+    full = {str(_full_name(entry)): entry for entry in found}
+    if wanted is None and len(full) == 1:
+        return found[0]
+    if name in full:
+        return full[name]
+    if wanted is not None:
+        versions = [text for text in full if text.startswith(f"{wanted.package}==")]
+        there = f"; installed is {versions[0]}" if versions else ", which is not installed"
+        raise InputError(f"model '{name}' is of {wanted.package} {wanted.version}{there}")
+    if full:
+        raise InputError(
+            f"several packages have a generator '{name}'; name one: {', '.join(sorted(full))}"
+        )
+    raise InputError(f"model '{name}' does not exist; choose one of {', '.join(model_names())}")
+
+
+def _spec_of(entry: EntryPoint) -> GeneratorSpec:
+    outside = _full_name(entry)
+    assert outside is not None
+    return GeneratorSpec(str(outside), entry.value, _described(outside), outside=outside)
+
+
+def _described(outside: OutsideName) -> str:
+    return (
+        f"a generator of the package {outside.package} {outside.version}, which is not part of "
+        "dpsynth"
+    )

@@ -16,6 +16,7 @@ from dpsynth.errors import InputError
 
 FULL = {
     "lifelines": "lifelines",
+    "opacus": "opacus",
     "opendp": "opendp",
     "plotly": "plotly",
     "safetensors": "safetensors",
@@ -48,14 +49,14 @@ def remedy(module: str | None) -> str | None:
     return f"{library} is not installed, and this needs it: pip install 'dpsynth[full]'"
 
 
-def load_fitting(model: str) -> None:
+def load_fitting(*, networks: bool) -> None:
     """Import all that a fit, its noise and its saving need, so that nothing is charged in vain.
 
     A library that is installed and cannot be loaded (a version that does not fit, a shared library
     that is missing) would otherwise stop a fit that is paid for.
 
     Args:
-        model: the generator's name.
+        networks: whether the generator uses torch beyond tensors: a mixture does, too.
 
     Raises:
         InputError: it names the first library that is missing, cannot be loaded, or whose noise is
@@ -70,9 +71,8 @@ def load_fitting(model: str) -> None:
                 f"{module} {found} draws noise that is biased; nothing was charged. Install "
                 f"{least} or later: pip install '{module}>={least}'"
             )
-    neural = model != "independent"
-    later = {*_LATER, *(_LATER_BY_NETWORKS if neural else ())}
-    for module in (*_USED, *(_USED_BY_NETWORKS if neural else ()), *sorted(later)):
+    later = {*_LATER, *(_LATER_BY_NETWORKS if networks else ())}
+    for module in (*_USED, *(_USED_BY_NETWORKS if networks else ()), *sorted(later)):
         try:
             if module not in later or find_spec(module) is not None:
                 import_module(module)

@@ -61,7 +61,9 @@ def audited_on_real(
     rng = np.random.default_rng(seed)
     strangers = canaries(prepared.domain, count, rng)
     baseline = generator_class(run.model).restore(prepared.domain, run.config, run.arrays)
-    with charged(ledger, prepared.plan, run.schema, run.model, use) as opened:
+    with charged(
+        ledger, prepared.plan, run.schema, run.model, use, networks=prepared.networks
+    ) as opened:
         if opened is not None:
             compare_source(ledger, opened.entry, data)
         entropy = OsEntropy()

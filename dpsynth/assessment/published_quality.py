@@ -68,7 +68,7 @@ def publish_quality(
     If ``quality.json`` cannot be written into the run, it is saved elsewhere, and the error says
     where.
     """
-    load_fitting("independent")  # no network: what is spent and not measured is lost
+    load_fitting(networks=False)  # no network: what is spent and not measured is lost
     folder = Path(run_folder)
     run = Run.load(folder)
     certificate = None if run.certificate is None else Certificate.from_dict(run.certificate)

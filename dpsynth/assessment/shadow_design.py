@@ -235,7 +235,7 @@ class Playing:
     def warm(self) -> None:
         """Import what the first fit would, so that it takes no longer than the others."""
         self.design.prepared.generator()
-        if self.design.prepared.model != "independent":  # which needs none of them
+        if self.design.prepared.networks:  # others need none of them
             for library in LIBRARIES:
                 import_module(library)
 

@@ -202,7 +202,7 @@ def certify(
         noise=noise_sources(plan.events, seeded=seeded),
         exact=exact_claims(plan.events),
         floating_point=floating_point_limits(plan.events),
-        not_covered=not_covered(schema, charge),
+        not_covered=not_covered(schema, charge, model),
         ledger=charge,
         population=schema.population.value,
         schema_sha256=schema.hash(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpsynth._util.formatting import figure_at_most
+from dpsynth._util.outside_names import outside_name
 from dpsynth.privacy import Event, PoissonSgd, Unit, counted_of, whom
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:
     )
 
 
-def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
-    """Say what the guarantee leaves out, for this schema and this ledger."""
+def not_covered(schema: Schema, charge: Charge | None, model: str = "") -> tuple[str, ...]:
+    """Say what the guarantee leaves out, for this schema, this ledger and this generator."""
     unit = Unit.of(schema)
     if charge is None:
         scope = "; this fit was charged to no ledger, so the number of fits is not known"
@@ -69,6 +70,13 @@ def not_covered(schema: Schema, charge: Charge | None) -> tuple[str, ...]:
         sentences.append(
             "the seal of the ledger is a keyed hash over the office's records; it tells nothing to "
             "those without the ledger's key"
+        )
+    outside = outside_name(model)
+    if outside is not None:
+        sentences.append(
+            f"the generator is code of the package {outside.package} {outside.version}, not of "
+            "dpsynth: dpsynth gave it noisy results and no row, but its code ran in the process "
+            "that read the rows, where nothing confines it; the guarantee assumes that it took none"
         )
     sentences += _units(unit)
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""

@@ -9,13 +9,22 @@ from typing import Any, TypeVar
 import click
 
 from dpsynth._util.messages import did_you_mean
-from dpsynth.models.registry import AUTO, DEFAULT, NAMES
+from dpsynth._util.outside_names import outside_name
+from dpsynth.models import check_model
+from dpsynth.models.registry import AUTO, DEFAULT, NAMES, model_names
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ModelChoice(click.Choice[str]):
-    """One of the generators; a near miss is pointed out."""
+    """One of the generators, those of other packages included; a near miss is pointed out."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take a name of dpsynth's own, or one that an installed package offers."""
+        own = value in self.choices or not isinstance(value, str)
+        if not own and (outside_name(value) is not None or value in model_names()):
+            return check_model(value)
+        return super().convert(value, param, ctx)
 
     def fail(
         self,
@@ -25,7 +34,7 @@ class ModelChoice(click.Choice[str]):
     ) -> Any:
         """Add what was perhaps meant to the message."""
         tried = message.split("'")[1] if "'" in message else ""
-        super().fail(message + did_you_mean(tried, NAMES), param, ctx)
+        super().fail(message + did_you_mean(tried, model_names()), param, ctx)
 
 
 def budget_options(command: Command) -> Command:
@@ -63,7 +72,8 @@ def _budget(command: Command, *, required: bool) -> Command:
         default=DEFAULT,
         show_default=True,
         type=ModelChoice((*NAMES, AUTO)),
-        help="The generator to fit; auto chooses by the public size.",
+        help="The generator to fit; auto chooses by the public size. A generator of another "
+        "installed package is fitted by its name, too.",
     )(command)
     command = click.option(
         "--delta",

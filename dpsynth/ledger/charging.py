@@ -61,18 +61,25 @@ def default_ledger(*, stacklevel: int) -> Ledger:
 
 @contextmanager
 def charged(
-    ledger: Ledger | None, plan: PrivacyPlan, schema: Schema, model: str, use: Use
+    ledger: Ledger | None,
+    plan: PrivacyPlan,
+    schema: Schema,
+    model: str,
+    use: Use,
+    *,
+    networks: bool,
 ) -> Iterator[Opened | None]:
     """Reserve the budget before the first private read; close the entry whatever happens.
 
     What a certificate says of the ledger is read off it before the first private read as well: it
     cannot depend on how the fit went, and a ledger that is lost meanwhile loses no run.
+    ``networks`` says whether the fit uses torch beyond tensors.
 
     Raises:
         InputError: a library is missing, or cannot be loaded, that the fit needs to be ended.
         BudgetError: the ledger or its policy refuses; then nothing may be read.
     """
-    load_fitting(model)
+    load_fitting(networks=networks)
     if ledger is None:
         yield None
         return

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.outside_names import allowances, outside_name
 from dpsynth._util.strict_json import digest
 from dpsynth.policy.limits import VERSION, Caps, Group, Population, Tier
 from dpsynth.policy.reader import read_document, read_policy
@@ -29,7 +30,8 @@ class Policy:
         caps: general ones, of which there is at least one.
         tiers: in the order of the document; where there are any, a fit names one.
         groups: datasets that share one budget; a dataset in none has a budget of its own.
-        models: generators that may be fitted; None allows all.
+        models: generators that may be fitted; None allows all of dpsynth, and of other packages
+            none.
         minimum_population: of a dataset that may be fitted.
         allow_refuse: whether a column may refuse a cell, one bit outside the guarantee.
         gates: that a release must have passed.
@@ -70,6 +72,12 @@ class Policy:
             InputError: it has mistakes; all of them are listed.
         """
         return cls(**read_policy(document, source))
+
+    def allows(self, model: str) -> bool:
+        """Whether a generator may be fitted; one of another package needs to be listed."""
+        if self.models is None:
+            return outside_name(model) is None
+        return any(text in self.models for text in allowances(model))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as JSON types; what is absent or at its default is left out."""

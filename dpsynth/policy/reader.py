@@ -9,6 +9,7 @@ from typing import Any
 
 from dpsynth._util.field_reader import Findings, Part
 from dpsynth._util.messages import did_you_mean, listed, shown
+from dpsynth._util.outside_names import is_allowance
 from dpsynth._util.written_files import read_plain, refusal
 from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, Group, Population, Tier
 from dpsynth.privacy.accounting import SMALLEST_DELTA
@@ -185,9 +186,10 @@ def _read_models(top: Part) -> tuple[str, ...] | None:
 
     models = _read_names(top, "models")
     for model in models or ():
-        if model not in NAMES:
+        if model not in NAMES and not is_allowance(model):
             meant = did_you_mean(model, NAMES)
-            top.mistake("models", f"{shown(model)} is no generator{meant}; known: {listed(NAMES)}")
+            known = f"known: {listed(NAMES)}; one of another package is written package:name"
+            top.mistake("models", f"{shown(model)} is no generator{meant}; {known}")
     if models == ():
         top.mistake("models", "allows none; list generators, or remove the key to allow all")
     return None if models is None else tuple(sorted(models))

@@ -31,6 +31,7 @@ from dpsynth.privacy.accounting import SMALLEST_DELTA
 
 CAPS = SINGLE, ROLLING, OVERALL = "epsilon a release", "epsilon in 365 days", "epsilon in all"
 FLOOR = "least epsilon"
+BUILT_IN = ("those of dpsynth",)
 
 
 @dataclass(frozen=True)
@@ -229,8 +230,8 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
     verdicts = []
     if policy.tiers or request.tier is not None:
         verdicts.append(_tier(policy, request.tier))
-    if policy.models is not None:
-        fits, names = request.model in policy.models, ", ".join(policy.models)
+    if policy.models is not None or not policy.allows(request.model):
+        fits, names = policy.allows(request.model), ", ".join(policy.models or BUILT_IN)
         basis, remedy = "the policy's list of models", f"fit one of {names}"
         verdicts.append(_verdict("model", fits, names, request.model, basis, remedy))
     if (least := policy.minimum_population) is not None:

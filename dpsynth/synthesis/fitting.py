@@ -24,14 +24,15 @@ from dpsynth.models import (
     Domain,
     Generator,
     Progress,
-    check_model,
     choose,
     generator_class,
     most_bytes,
+    rehearsed,
     shares_of,
     silent,
+    spec_of,
 )
-from dpsynth.models.registry import AUTO, DEFAULT, NAMES
+from dpsynth.models.registry import AUTO, DEFAULT, SPECS
 from dpsynth.policy import Policy
 from dpsynth.privacy import (
     Entropy,
@@ -53,10 +54,7 @@ Source = str | Path | pd.DataFrame
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before any data is opened: the codec, the domain, the model and the plan.
-
-    ``reason`` says why the model is the one it is.
-    """
+    """What is known before any data is opened; ``reason`` says why the model is the one it is."""
 
     codec: Codec
     domain: Domain
@@ -64,14 +62,19 @@ class Prepared:
     plan: PrivacyPlan
     reason: str
 
+    @property
+    def networks(self) -> bool:
+        """Whether the fit uses torch beyond tensors."""
+        return spec_of(self.model).measures_pairs
+
     def generator(self) -> Generator:
         """Build the unfitted generator; imports its libraries, also those that it uses later.
 
         Raises:
-            InputError: one is missing, or cannot be loaded.
+            InputError: one is missing or cannot be loaded, or the generator fails its rehearsal.
         """
-        load_fitting(self.model)
-        return generator_class(self.model)(self.domain)
+        load_fitting(networks=self.networks)
+        return rehearsed(generator_class(self.model)(self.domain), self.plan)
 
     def room(self, schema: Schema) -> int:
         """Return more bytes than the run will take: a public fact."""
@@ -100,7 +103,7 @@ def prepare(
     reason = "asked for"
     if model == AUTO:
         model, reason = choose(domain, budget)
-    check_model(model)
+    model = spec_of(model).name
     shares = shares_of(model, domain, budget)
     if publish_quality is not None:
         shares = with_quality(shares, schema, publish_quality)
@@ -194,7 +197,7 @@ def fit(
     use = Use(dataset, purpose, tier, policy)
     with _claim(output, prepared, schema) as claim:
         book = None if without_ledger else ledger or default_ledger(stacklevel=3)
-        with charged(book, prepared.plan, schema, model, use) as opened:
+        with charged(book, prepared.plan, schema, model, use, networks=prepared.networks) as opened:
             if book is not None and opened is not None:
                 compare_source(book, opened.entry, data)
             cohort = _read(table, schema, prepared, entropy, progress)
@@ -247,7 +250,7 @@ def fit_not_private(
         InputError: the model is not a neural one, or schema, table or output are wrong.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    neural = [name for name in NAMES if generator_class(name).neural]
+    neural = [spec.name for spec in SPECS if spec.neural]
     if model not in neural:
         raise InputError(
             f"model '{model}' has no reference without privacy; choose one of {', '.join(neural)}"

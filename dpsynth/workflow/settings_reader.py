@@ -9,9 +9,10 @@ from typing import Any
 
 from dpsynth._util.field_reader import Findings, Part
 from dpsynth._util.messages import shown
+from dpsynth._util.outside_names import outside_name
 from dpsynth._util.written_files import read_plain, refusal
 from dpsynth.errors import InputError
-from dpsynth.models.registry import AUTO, NAMES
+from dpsynth.models.registry import AUTO, model_names
 from dpsynth.policy.limits import NAME
 from dpsynth.workflow.setting_paths import ENDINGS, PATHS, REQUIRED, VERSION, beside, joined
 
@@ -107,7 +108,7 @@ def _read(part: Part, folder: Path) -> dict[str, Any]:
     found["delta"] = _number(part, "delta", 0, 1)
     found["publish_quality"] = _number(part, "publish_quality", 0, 1)
     found["holdout"] = _number(part, "holdout", 0, 1, least_allowed=True)
-    found["model"] = part.choice("model", (*NAMES, AUTO), "") or None
+    found["model"] = part.choice("model", _models(part), "") or None
     found["rows"] = part.whole("rows", least=1)
     found["canaries"] = part.whole("canaries", least=1)
     for name in ("seed", "evaluate_seed", "audit_seed"):
@@ -168,6 +169,14 @@ def _seed(part: Part, key: str) -> int | None:
         part.mistake(key, f"a whole number from 0, below 2^63, is expected, not {shown(value)}")
         return None
     return value
+
+
+def _models(part: Part) -> tuple[str, ...]:
+    """List what ``model`` may be; the full name of an outside generator is looked up by the fit."""
+    written = part.values.get("model")
+    if isinstance(written, str) and outside_name(written) is not None:
+        return (*model_names(), AUTO, written)
+    return (*model_names(), AUTO)
 
 
 def _about(part: Part, folder: Path) -> dict[str, Any]:

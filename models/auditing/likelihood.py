@@ -1,24 +1,30 @@
 """How likely a fitted generator makes a row: what released weights say about a person.
 
-Of rows of a unit as the network and the mixture see them, so the hidden column counts too. For
-`ctgan`, whose network has no density in closed form, it is that of the mixture it starts from.
+Of rows of a unit as the network and the mixture see them, so the hidden column counts too. Each
+generator with a density has a method `log_prob`.
 """
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from dpsynth.encoding import Cohort
+from dpsynth.errors import InputError
 from dpsynth.models import Generator
-from dpsynth.models.generators import Ctgan, Independent, Mixture, Tvae
-from dpsynth.models.marginals import Binning, Products, cohort_with_visits
 
 Floats = npt.NDArray[np.float64]
 
-FLOOR = 1e-12  # of a probability
-ROWS = 4_096  # at once
+
+@runtime_checkable
+class Density(Protocol):
+    """What a generator with a likelihood has."""
+
+    def log_prob(self, cohort: Cohort) -> Floats:
+        """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats."""
+        ...
 
 
 def log_likelihood(generator: Generator, cohort: Cohort) -> Floats:
@@ -27,52 +33,10 @@ def log_likelihood(generator: Generator, cohort: Cohort) -> Floats:
     Args:
         generator: fitted.
         cohort: raw codes ``[units, rows, columns]``; every unit has a row.
+
+    Raises:
+        InputError: the generator has no method `log_prob`.
     """
-    if isinstance(generator, Independent):
-        codes = cohort.codes[cohort.mask]
-        shares = [share[codes[:, j]] for j, share in enumerate(generator.shares_)]
-        return _by_unit(cohort, np.log(np.maximum(shares, FLOOR)).sum(axis=0))
-    cohort = cohort_with_visits(cohort)
-    if isinstance(generator, Tvae):
-        binning = generator.binning_
-        bins = binning.coarsen(cohort)[cohort.mask]
-        rows = torch.from_numpy(bins.astype(np.int64))[:, None]
-        with torch.no_grad():
-            parts = [generator.network_.loss(some, None)[:, 0] for some in torch.split(rows, ROWS)]
-        found = -torch.cat(parts).double().numpy()
-    elif isinstance(generator, Mixture | Ctgan):
-        binning = generator.start_.binning
-        found = _of_products(generator.start_.products, binning.coarsen(cohort)[cohort.mask])
-    else:
-        raise TypeError(f"no likelihood is known of {type(generator).__name__}")
-    return _by_unit(cohort, found + _within(binning, cohort))
-
-
-def _of_products(products: Products, bins: npt.NDArray[np.integer]) -> Floats:
-    """Return the log of the mixture's probability of binned rows."""
-    logs = np.log(np.maximum(products.tables, FLOOR))
-    offsets = products.offsets
-    found = []
-    for start in range(0, len(bins), ROWS):
-        some = bins[start : start + ROWS].astype(np.int64)
-        sums = np.log(np.maximum(products.weights, FLOOR))[None, :] + sum(
-            logs[:, offsets[j] + some[:, j]].T for j in range(some.shape[1])
-        )
-        most = sums.max(axis=1, keepdims=True)
-        found.append(np.log(np.exp(sums - most).sum(axis=1)) + most[:, 0])
-    return np.concatenate(found).astype(float)
-
-
-def _within(binning: Binning, cohort: Cohort) -> Floats:
-    """Return the log-probability of each row's codes within their bins."""
-    codes = cohort.codes[cohort.mask]
-    total = np.zeros(len(codes))
-    for j, column in enumerate(binning.columns):
-        of_bin = np.maximum(column.bin_shares[column.bin_of], FLOOR)
-        total += np.log(np.maximum(column.shares / of_bin, FLOOR))[codes[:, j]]
-    return total
-
-
-def _by_unit(cohort: Cohort, values: Floats) -> Floats:
-    units = np.nonzero(cohort.mask)[0]
-    return np.asarray(np.bincount(units, values) / np.bincount(units))
+    if not isinstance(generator, Density):
+        raise InputError(f"model '{generator.name}' has no likelihood, which this audit needs")
+    return generator.log_prob(cohort)

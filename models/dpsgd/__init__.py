@@ -4,6 +4,8 @@
   must tell of it
 - `clipping_norm`: from rows that cost no privacy, within single precision
 - `layers`: affine, masked affine, and embedding; see `activations`
+- `opacus_engine`: DP-SGD of any torch network: per-row gradients by Opacus, all the rest as the
+  exact engine does
 - `optimizer`: DP-SGD with exact clipping by unit: the only way in which private rows change a
   network
 - `parameter_buffer`: a network's parameters as one flat buffer, and the optimizer that moves it

@@ -109,7 +109,7 @@ class DpSgd:
         self.event, self.entropy = event, entropy
         self.clipping_norm, self.anchor_weight = clipping_norm, anchor_weight
         self.expected_units = event.sampling_rate * population
-        self.flat = Flat(network)
+        self.flat = self._flattened(network)
         self.optimizer = FlatOptimizer(
             self.flat.values,
             kind=optimizer,
@@ -121,6 +121,12 @@ class DpSgd:
         self._drawn: int | None = None
         # noise from the operating system takes as long as a small batch: drawn beside the passes
         self._beside = ThreadPoolExecutor(max_workers=1)
+
+    def _flattened(self, network: nn.Module) -> Flat:
+        return Flat(network)
+
+    def _mean_gradient(self, loss: Loss, batch: Any) -> Tensor:
+        return _mean_gradient(self.flat, loss, batch)
 
     def sample_batch(self, units: int) -> npt.NDArray[np.int64]:
         """Draw the units of the next step: each is in with the sampling rate, on its own.
@@ -172,7 +178,7 @@ class DpSgd:
         gradient = self.noisy_sum(loss, batch, mask)
         gradient /= self.expected_units
         if anchor is not None:
-            mean = _mean_gradient(self.flat, loss, anchor)
+            mean = self._mean_gradient(loss, anchor)
             gradient.add_(mean, alpha=self.anchor_weight).div_(1.0 + self.anchor_weight)
         self.optimizer.step(gradient)
         _check_finite(self.flat.values, self.steps_taken)

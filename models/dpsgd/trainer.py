@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.encoding import Cohort
+from dpsynth.models.dpsgd.layers import Layer
+from dpsynth.models.dpsgd.opacus_engine import OpacusSgd
 from dpsynth.models.dpsgd.optimizer import DpSgd, Loss, PlainSgd
 from dpsynth.models.marginals import Binning
 from dpsynth.models.presets import STEPS
@@ -52,7 +54,8 @@ def trainer_of(
     """Return the trainer that the plan pays for; without privacy, one that takes plain steps.
 
     Args:
-        network: layers of `dpsynth.models.dpsgd.layers`.
+        network: layers of `dpsynth.models.dpsgd.layers`, which the exact engine trains; one with
+            other layers is trained by `OpacusSgd`, and has no reference and no witness.
         plan: has the event of the steps.
         clipping_norm: bound on the norm of one unit's gradient; public or post-processing.
         population: public number of units.
@@ -69,7 +72,7 @@ def trainer_of(
     if isinstance(plan, NotPrivate):
         kept = anchor_weight if anchored_always else 0.0
         return ReferenceSgd(network, event, population, learning_rate, entropy, kept)
-    trainer = DpSgd
+    trainer = DpSgd if is_known(network) else OpacusSgd
     if isinstance(plan, Watched):
         assert watch is not None
         trainer = plan.witness.trainer(watch)
@@ -83,6 +86,15 @@ def trainer_of(
         schedule="cosine",
         optimizer="adam",
         anchor_weight=anchor_weight,
+    )
+
+
+def is_known(network: nn.Module) -> bool:
+    """Whether the exact engine knows every layer of a network that has parameters."""
+    return all(
+        isinstance(module, Layer)
+        for module in network.modules()
+        if next(module.parameters(recurse=False), None) is not None
     )
 
 

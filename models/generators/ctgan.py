@@ -174,6 +174,13 @@ class Ctgan:
         drawn = self.residual_.draw(products, rows, rng, even=even)
         return binning.refine(drawn, rng, even=even)
 
+    def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
+        """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats.
+
+        It is that of the mixture which the network starts from: it has no density in closed form.
+        """
+        return self.start_.log_prob(cohort_with_visits(cohort))
+
     def config(self) -> dict[str, Any]:
         """Give the preset and the clipping norm: public or post-processing."""
         return {"preset": asdict(self.preset_), "clipping_norm": self.clipping_norm_}

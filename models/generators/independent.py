@@ -13,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Codes, Domain, Progress, shares_of, silent
-from dpsynth.models.marginals import even_points, leaves_of, levelled, noisy_total, sizes_of
+from dpsynth.models.marginals import (
+    even_points,
+    leaves_of,
+    levelled,
+    mean_by_unit,
+    noisy_total,
+    sizes_of,
+)
+from dpsynth.models.marginals.log_probability import FLOOR
 from dpsynth.models.presets import ONE_WAY
 from dpsynth.privacy import (
     JointHistograms,
@@ -75,6 +83,12 @@ class Independent:
             drawn = np.searchsorted(ends, points * ends[-1], side="right")
             columns.append(np.minimum(drawn, len(shares) - 1).astype(np.uint16))
         return np.column_stack(columns)
+
+    def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
+        """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats."""
+        codes = cohort.codes[cohort.mask]
+        shares = [share[codes[:, j]] for j, share in enumerate(self.shares_)]
+        return mean_by_unit(cohort, np.log(np.maximum(shares, FLOOR)).sum(axis=0))
 
     def config(self) -> dict[str, Any]:
         """Nothing but the arrays is learned."""

@@ -51,6 +51,10 @@ class Mixture:
         """Draw ``[rows, columns]`` codes; the hidden column weighs the rows and is left out."""
         return self.start_.sample(rows, rng, even=even)
 
+    def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
+        """Return the mean log-likelihood of each unit's rows under the mixture, ``[units]``."""
+        return self.start_.log_prob(cohort_with_visits(cohort))
+
     def config(self) -> dict[str, Any]:
         """Give the number of bins of each column."""
         return {"bins": list(self.start_.binning.sizes)}

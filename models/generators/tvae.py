@@ -19,7 +19,14 @@ import torch
 from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
 from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, in_turn, trainer_of
 from dpsynth.models.generators.tvae_network import Network, Shape
-from dpsynth.models.marginals import Binning, Start, cohort_with_visits
+from dpsynth.models.marginals import (
+    Binning,
+    Start,
+    cohort_with_visits,
+    log_within_bins,
+    mean_by_unit,
+)
+from dpsynth.models.marginals.log_probability import ROWS
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
@@ -127,6 +134,16 @@ class Tvae:
         first = self.binning_.row_factors()
         drawn = self.network_.draw(rows, rng, leaders=self.leaders_, first=first, even=even)
         return self.binning_.refine(drawn, rng, even=even)
+
+    def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
+        """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats."""
+        cohort = cohort_with_visits(cohort)
+        bins = self.binning_.coarsen(cohort)[cohort.mask]
+        rows = torch.from_numpy(bins.astype(np.int64))[:, None]
+        with torch.no_grad():
+            parts = [self.network_.loss(some, None)[:, 0] for some in torch.split(rows, ROWS)]
+        of_bins = -torch.cat(parts).double().numpy()
+        return mean_by_unit(cohort, of_bins + log_within_bins(self.binning_, cohort))
 
     def config(self) -> dict[str, Any]:
         """Give the preset, the clipping norm and the leading columns: public or post-processing."""

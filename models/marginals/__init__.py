@@ -8,6 +8,10 @@
   bins
 - `initial_model`: what the histograms alone give: bins, and a mixture of products that was fitted
   to them
+- `log_probability`: how likely released counts make a row, in logs: of a mixture, and of codes
+  within their bins
+- `log_probability`: how likely released counts make a row, in logs: of a mixture, and of codes
+  within their bins
 - `measurement`: what is measured before anything is fitted: noisy one-way histograms, then noisy
   pairs of bins
 - `pair_selection`: which are measured, with what noise each, and which turn out to be related

@@ -5,7 +5,13 @@ from .binning import Binning as Binning
 from .histograms import even_points as even_points
 from .histograms import noisy_total as noisy_total
 from .initial_model import Start as Start
+from .log_probability import log_of_products as log_of_products
+from .log_probability import log_within_bins as log_within_bins
+from .log_probability import mean_by_unit as mean_by_unit
+from .measurement import Counted as Counted
 from .measurement import cohort_with_visits as cohort_with_visits
+from .measurement import count_columns as count_columns
+from .pair_selection import pair_noise as pair_noise
 from .product_mixture import Products as Products
 from .product_mixture import Target as Target
 from .product_mixture import inverse as inverse

@@ -15,6 +15,11 @@ import numpy.typing as npt
 
 from dpsynth.models import Codes, Domain, Progress, silent
 from dpsynth.models.marginals.binning import Binning
+from dpsynth.models.marginals.log_probability import (
+    log_of_products,
+    log_within_bins,
+    mean_by_unit,
+)
 from dpsynth.models.marginals.measurement import measure
 from dpsynth.models.marginals.product_mixture import Products, Target, fit_products
 
@@ -73,6 +78,16 @@ class Start:
             progress=progress,
         )
         return cls(measured.binning, products, measured.target)
+
+    def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
+        """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats.
+
+        Args:
+            cohort: codes of the domain's columns, the hidden one included; every unit has a row.
+        """
+        bins = self.binning.coarsen(cohort)[cohort.mask]
+        of_bins = log_of_products(self.products, bins)
+        return mean_by_unit(cohort, of_bins + log_within_bins(self.binning, cohort))
 
     def rows(self, rng: np.random.Generator) -> Ints:
         """Draw binned rows of the mixture for a network to start from, ``[rows, columns]``."""

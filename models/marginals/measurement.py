@@ -73,6 +73,53 @@ class Measured:
     total: float
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What the first event released.
+
+    Attributes:
+        binning: the bins of each column of the domain, the hidden one included.
+        leaves: the columns' distributions before bins were merged.
+        total: the noisy sum of what all units add to a histogram.
+        mass: what one unit adds to a histogram, at most.
+        sigma: scale of the noise of a count.
+    """
+
+    binning: Binning
+    leaves: tuple[Leaves, ...]
+    total: float
+    mass: float
+    sigma: float
+
+    @property
+    def bins(self) -> tuple[Bins, ...]:
+        """The bins of each column."""
+        return self.binning.columns
+
+
+def count_columns(
+    cohort: Cohort, domain: Domain, plan: Terms, entropy: Entropy, *, most_bins: int
+) -> Counted:
+    """Run the event of the one-way histograms, and merge their cells into bins.
+
+    Args: as `measure`.
+    """
+    one_way = plan.event(ONE_WAY)
+    assert isinstance(one_way, JointHistograms)
+    release = exact_joint_histograms if isinstance(plan, NotPrivate) else joint_histograms
+    noisy = release(levelled(cohort, domain), sizes_of(domain), one_way, entropy)
+    if isinstance(plan, Watched):
+        plan.witness.counted(
+            noisy, [one_way.sigma] * len(noisy), one_way, lambda others: levelled(others, domain)
+        )
+    total = noisy_total(noisy)
+    leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
+    bins = tuple(
+        merge(column, total=total, sigma=one_way.sigma, most=most_bins) for column in leaves
+    )
+    return Counted(Binning(domain, bins), leaves, total, float(one_way.mass), one_way.sigma)
+
+
 def measure(
     cohort: Cohort,
     domain: Domain,
@@ -91,23 +138,11 @@ def measure(
         entropy: source of noise.
         most_bins: bins that a smooth numeric column is cut into, about.
     """
-    one_way = plan.event(ONE_WAY)
-    assert isinstance(one_way, JointHistograms)
     exact = isinstance(plan, NotPrivate)
-    release_joint = exact_joint_histograms if exact else joint_histograms
     release_chosen = exact_chosen_histograms if exact else chosen_histograms
-    mass = float(one_way.mass)
-    noisy = release_joint(levelled(cohort, domain), sizes_of(domain), one_way, entropy)
-    if isinstance(plan, Watched):
-        plan.witness.counted(
-            noisy, [one_way.sigma] * len(noisy), one_way, lambda others: levelled(others, domain)
-        )
-    total = noisy_total(noisy)
-    leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
-    bins = tuple(
-        merge(column, total=total, sigma=one_way.sigma, most=most_bins) for column in leaves
-    )
-    binning = Binning(domain, bins)
+    counted = count_columns(cohort, domain, plan, entropy, most_bins=most_bins)
+    binning, bins, leaves, total = counted.binning, counted.bins, counted.leaves, counted.total
+    mass = counted.mass
     binned = Cohort(binning.coarsen(cohort), cohort.mask)
 
     def released(event: Event, places: Sequence[Pair]) -> Pairs:
@@ -127,7 +162,7 @@ def measure(
         related = pairs.related(bins, total, hidden=hidden)
         finer = released(plan.event(AGAIN), [pairs.places[place] for place in related])
         pairs = pairs.sharpened(related, finer).others_independent(related, bins, total)
-    target = _target(bins, leaves, pairs, one_way.sigma, total)
+    target = _target(bins, leaves, pairs, counted.sigma, total)
     return Measured(binning, target, total / mass)
 
 

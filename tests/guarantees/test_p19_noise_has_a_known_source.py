@@ -37,7 +37,7 @@ def test_a_biased_library_is_refused_before_the_charge(
 
     monkeypatch.setattr(dependencies, "installed", found)
     with pytest.raises(InputError, match="biased; nothing was charged.*opendp>=0.14.2"):
-        load_fitting("independent")
+        load_fitting(networks=False)
     assert too_old("opendp", version)
     assert NoiseSource("discrete", "opendp", version).fault is not None
 

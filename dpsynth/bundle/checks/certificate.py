@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dpsynth._util.outside_names import outside_name
 from dpsynth.bundle.format import Drawing
 from dpsynth.certificate import Certificate, exact_claims, floating_point_limits, not_covered
 from dpsynth.encoding import Codec
 from dpsynth.errors import DpsynthError, InputError, Problem
-from dpsynth.models import Domain, shares_of
+from dpsynth.models import Domain, outside_events, shares_of
+from dpsynth.models.presets import ONE_WAY, STEPS
 from dpsynth.models.registry import NAMES
-from dpsynth.privacy import PrivacyBudget, Unit, quality_event
+from dpsynth.privacy import Event, PoissonSgd, PrivacyBudget, Unit, quality_event
 from dpsynth.privacy import epsilon as composed
 from dpsynth.privacy.quality_budget import QUALITY
 from dpsynth.schema import Schema
@@ -57,6 +59,8 @@ def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
     An event that is missing from a certificate, or smaller than the one that was run, would make
     the claim smaller than the truth, and nothing else in the bundle would show it.
     """
+    if outside_name(certificate.model) is not None:
+        return _outside_events_paid(certificate, schema)
     if certificate.model not in NAMES:
         return [f"model is none of {', '.join(NAMES)}; this dpsynth cannot tell what it must pay"]
     try:
@@ -81,6 +85,26 @@ def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
         for name in needed
         if name in found and found[name].undecided() != needed[name]
     ]
+
+
+def _outside_events_paid(certificate: Certificate, schema: Schema) -> list[str]:
+    """Compare the events of another package's generator with those that it can be given.
+
+    Its package is not needed, and not asked: nothing of a stranger's is run to verify. Whatever it
+    states, dpsynth hands it only the events of its plan, each of which follows from the schema, but
+    for the rate and number of steps. So an event that is missing here was not run by dpsynth.
+    """
+    possible: dict[str, Event] = dict(outside_events(Domain.of(schema, Codec(schema))))
+    possible[QUALITY] = quality_event(schema)
+    messages = []
+    for event in certificate.events:
+        if event.name == STEPS and isinstance(event, PoissonSgd):
+            continue
+        if possible.get(event.name) != event.undecided():
+            messages.append(f"event '{event.name}' is none that dpsynth gives other packages")
+    if ONE_WAY not in {event.name for event in certificate.events}:
+        messages.append(f"event '{ONE_WAY}', which every generator of a package needs, is missing")
+    return messages
 
 
 def _accounted(certificate: Certificate) -> list[str]:
@@ -118,10 +142,11 @@ def _charged(certificate: Certificate) -> list[str]:
 
 def _wording(certificate: Certificate, schema: Schema) -> list[str]:
     """Hold the sentences to those of this version: no claim more, no limit less."""
+    model = certificate.model
     pairs = {
         "exact": (certificate.exact, exact_claims(certificate.events)),
         "floating_point": (certificate.floating_point, floating_point_limits(certificate.events)),
-        "not_covered": (certificate.not_covered, not_covered(schema, certificate.ledger)),
+        "not_covered": (certificate.not_covered, not_covered(schema, certificate.ledger, model)),
     }
     return [
         f"{name} is not worded as the events, the schema and the ledger require"

@@ -17,7 +17,7 @@ from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
 from dpsynth.bundle.pages.limits import collected, limits_of
 from dpsynth.certificate import Certificate, budget_lines, for_person, protected, readings
-from dpsynth.models.descriptions import MODELS
+from dpsynth.models import description_of
 from dpsynth.privacy import source_unit, units_of
 from dpsynth.schema import kind_of, labels_of, unit_of
 
@@ -164,7 +164,7 @@ def _model(heading: Heading, certificate: Certificate) -> list[str]:
     return [
         "## The model",
         "",
-        f"`{drawing.model}`: {MODELS.get(drawing.model, 'a generator')}. It learned from a table "
+        f"`{drawing.model}`: {description_of(drawing.model)}. It learned from a table "
         f"of {certificate.population:,} {plain(units_of(certificate.unit))}, by "
         f"public declaration. Run `{drawing.run_sha256[:16]}`, seed {drawing.seed}, dpsynth "
         f"{heading.writer}. Every look at the records:",

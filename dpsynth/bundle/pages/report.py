@@ -40,7 +40,7 @@ from dpsynth.certificate import (
     readings,
     what_it_is_not,
 )
-from dpsynth.models.descriptions import MODELS
+from dpsynth.models import description_of
 from dpsynth.privacy import counted_several, reserved, short_of, source_unit, units_of, whom
 from dpsynth.schema import kind_of
 
@@ -88,7 +88,7 @@ def public_page(
             verdicts=verdicts,
             overridden={one.gate: one for one in certificate.overrides},
             drawing=heading.drawing,
-            model=MODELS.get(heading.drawing.model, "a generator"),
+            model=description_of(heading.drawing.model),
             table_sha256=table_sha256,
             quality=quality,
             audits=None if audits is None else audit_cards(audits),
