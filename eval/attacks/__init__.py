@@ -12,6 +12,7 @@
 - `nearest_record`: is a synthetic row oftener nearer to somebody in the data than to anybody
   else?
 - `outliers`: do synthetic rows lie nearer to unusual people in the data than to unusual others?
+- `registry`: the attacks on synthetic tables, in the order in which audits make them
 - `shadow_models`: what tables of generators trained with and without somebody say about him
 - `shadow_targets`: a few of those people whom a release endangers first
 - `singling_out`: can the synthetic table tell how to isolate one person in the data?

@@ -24,6 +24,7 @@ from dpsynth.eval.attack_stats import (
     Finding,
     People,
     Power,
+    TableAttack,
     Targets,
     Trial,
     Trials,
@@ -242,3 +243,6 @@ def _by_model(
     )
     model.fit(matrix, classes[rows])
     return secret.guesses(np.asarray(model.predict(asked), dtype=np.int64))
+
+
+ATTACK = TableAttack("attribute", "Attribute inference", "guesses of sensitive columns", attribute)

@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.attack_stats import Attack, People, Targets, Trial, Trials
+from dpsynth.eval.attack_stats import (
+    Attack,
+    People,
+    PositiveControl,
+    TableAttack,
+    Targets,
+    Trial,
+    Trials,
+)
 from dpsynth.eval.core import Measure, Part, Tables, View
 from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
@@ -111,3 +119,12 @@ def _title(before: int, k: int) -> str:
     """Name a way of linking, by how many were described before it."""
     rows = "the nearest row" if k == 1 else f"the {k} nearest rows"
     return f"{rows} by each half, split {before // len(NEIGHBOURS) + 1}"
+
+
+ATTACK = TableAttack(
+    "linkability",
+    "Linkability",
+    "links between two registers",
+    linkability,
+    (PositiveControl("repeated", "linkability"),),
+)

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack_stats import Attack, EqualSides, People, Success
+from dpsynth.eval.attack_stats import (
+    Attack,
+    EqualSides,
+    People,
+    PositiveControl,
+    Success,
+    TableAttack,
+)
+from dpsynth.eval.attack_stats.table_attack import BEFORE
 from dpsynth.eval.attacks.nearest_record import TITLE, Closer
 from dpsynth.eval.attacks.outliers import outliers
 from dpsynth.eval.attacks.unique_records import unique
@@ -195,3 +203,13 @@ def _histogram(pair: list[Floats]) -> dict[str, Any]:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+ATTACK = TableAttack(
+    "memorization",
+    "Copies and near copies",
+    "whether rows of people are repeated",
+    memorization,
+    (PositiveControl("copied", "memorization:copies"),),
+    BEFORE,
+)

@@ -28,7 +28,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.attack_stats import Attack, People, Success, Trial, Trials, together
+from dpsynth.eval.attack_stats import (
+    Attack,
+    People,
+    PositiveControl,
+    Success,
+    TableAttack,
+    Trial,
+    Trials,
+    together,
+)
 from dpsynth.eval.core import Measure, Part, Rate, Tables, View, numbers
 
 Ints = npt.NDArray[np.int64]
@@ -263,3 +272,12 @@ def _described(kind: str, predicates: int, hits: Ints, success: Success) -> dict
         },
         "success": success.to_dict(),
     }
+
+
+ATTACK = TableAttack(
+    "singling_out",
+    "Singling out",
+    "descriptions that fit one person",
+    singling_out,
+    (PositiveControl("repeated", "singling_out:many"),),
+)

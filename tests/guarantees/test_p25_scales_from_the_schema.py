@@ -21,6 +21,7 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.eval.attack_stats.exposure import groups_of
 from dpsynth.eval.attack_stats.people import People, by_unit
 from dpsynth.eval.attack_stats.roc import Roc
+from dpsynth.eval.attack_stats.targets import together
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.count_queries import log_ratios
 from dpsynth.eval.core.tables import Tables, View
@@ -58,7 +59,7 @@ NARROW = replace(PEOPLE, members=replace(OTHERS, units=OTHERS.units + 2**50))
 
 def of_strangers(people: People) -> dict[str, np.ndarray]:
     """All that is computed of the strangers before anybody is told who is a member."""
-    players = module._together(people)
+    players = together(people.members, people.strangers)
     units = np.unique(players.units)
     inside = np.isin(units, people.members.units)
     metric = module.Metric.of(LARGE.codec)

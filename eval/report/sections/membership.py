@@ -54,12 +54,6 @@ class Curves(Pictures):
     claimed: bool = False
 
 
-def sections(audit: Details) -> list[Section]:
-    """Return the sections of the attacks that were made on the table."""
-    made = [maker(audit) for maker in (memorization, membership)]
-    return [section for section in made if section is not None]
-
-
 def memorization(audit: Details) -> Section | None:
     """Return copies, distances, unique records and outliers."""
     details = (audit.get("parts") or {}).get("memorization") or {}

@@ -10,7 +10,7 @@ import pytest
 
 from dpsynth.eval.attack_stats.exposure import FEWEST, SHARE, Group, groups_of
 from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attacks.membership import _together
+from dpsynth.eval.attack_stats.targets import together
 from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.distances.metric import Metric
 
@@ -104,7 +104,7 @@ def test_who_is_in_the_data_plays_no_part(seed: int) -> None:
     metric = Metric.of(held.codec)
     made = []
     for one in (dealt, swapped):
-        players = _together(one)
+        players = together(one.members, one.strangers)
         units = np.unique(players.units)
         groups = groups_of(players, one.reference, held.codec, metric)
         made.append({g.key: units[g.belongs].tolist() for g in groups})

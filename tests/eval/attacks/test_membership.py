@@ -14,6 +14,7 @@ import pytest
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.result import ALARM, Attack
 from dpsynth.eval.attack_stats.roc import ALARMS, Roc, ceiling, ceiling_auc
+from dpsynth.eval.attack_stats.targets import together
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.membership import DELTA, TITLES, membership
 from dpsynth.eval.core.tables import Tables
@@ -160,7 +161,7 @@ def test_classifiers_are_judged_on_people_whom_they_were_not_told_about() -> Non
     for seed in range(8):
         held = read(*(law(260, 50 * seed + i) for i in (1, 2, 3)))
         people = People.of(held, np.random.default_rng(seed))
-        players = module._together(people)
+        players = together(people.members, people.strangers)
         inside = np.isin(np.unique(players.units), people.members.units)
         scores = {
             one.key: one
