@@ -206,8 +206,8 @@ def jittered(
     """
     base = members_first(tables, people, rows, rng)
     source = metric.points(tables.source)
-    strangers = nearest(metric, metric.points(people.others), source).squared[:, 0]
-    usual = float(np.quantile(strangers, LOW))
+    non_members = nearest(metric, metric.points(people.others), source).squared[:, 0]
+    usual = float(np.quantile(non_members, LOW))
     moved, near = base, np.arange(base.rows)
     for further in FURTHER:
         donor = base.take(rng.permutation(base.rows)[: len(near)])

@@ -10,7 +10,7 @@ The attacker has the synthetic table and people whom he knows (a reference), and
 
 The classifiers learn from one half of the people, with their membership told, and are judged on the
 other; a real attacker knows less, which errs on the side of finding. A patient's score is the mean
-over his rows. Members, strangers and reference share no unit (`people`), and scales
+over his rows. Members, non-members and reference share no unit (`people`), and scales
 come from the schema or from the reference.
 """
 
@@ -80,7 +80,7 @@ def membership(
     *,
     claim: tuple[float, float] | None = None,
 ) -> Attack:
-    """Attack the membership of members and strangers.
+    """Attack the membership of members and non-members.
 
     Args:
         tables: the synthetic table and the schema are used.
@@ -90,7 +90,7 @@ def membership(
     """
     synthetic = tables.synthetic.sample(ROWS, rng)
     known = people.reference.sample(KNOWN, rng)
-    players = together(people.members, people.strangers)
+    players = together(people.members, people.non_members)
     units = np.unique(players.units)
     inside = np.isin(units, people.members.units)
     metric = Metric.of(tables.codec)
@@ -191,7 +191,7 @@ def _judged(
                 "group": group.key,
                 "group_title": group.title,
                 "members": len(roc.members),
-                "strangers": len(roc.strangers),
+                "strangers": len(roc.non_members),
                 **roc.to_dict(),
                 "epsilon": None if bound is None else _bound(bound),
             }
@@ -230,7 +230,7 @@ def _area(key: str, group: Group, roc: Roc) -> Measure:
 def _rates(key: str, roc: Roc, epsilon: float) -> list[Measure]:
     true, _ = roc.at(ALARMS[-1])
     low, high = true.bounds(0.025)
-    people = len(roc.members) + len(roc.strangers)
+    people = len(roc.members) + len(roc.non_members)
     return [
         Measure(
             f"tpr:{key}",

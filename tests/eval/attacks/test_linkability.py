@@ -120,7 +120,7 @@ def test_people_are_counted_and_not_their_rows() -> None:
     attack = linkability(given, people, np.random.default_rng(0))
     success = attack.part.details["splits"][0]["success"]
     assert success["members"]["runs"] == len(np.unique(people.members.units))
-    assert success["controls"]["runs"] == len(np.unique(people.strangers.units))
+    assert success["controls"]["runs"] == len(np.unique(people.non_members.units))
     assert people.members.rows > 2 * success["members"]["runs"]
 
 
@@ -134,7 +134,7 @@ def test_targets_are_one_row_of_each_person_members_first() -> None:
     units = targets.view.units
     assert targets.members == 40 and len(units) == 80 == len(set(units.tolist()))
     assert np.isin(units[:40], people.members.units).all()
-    assert np.isin(units[40:], people.strangers.units).all()
+    assert np.isin(units[40:], people.non_members.units).all()
     hits = np.arange(80) < 50
     assert targets.success(hits) == Success(Rate(40, 40), Rate(10, 40))
     again = [one_row_each(people.members, 40, np.random.default_rng(k)) for k in (0, 0, 1)]
@@ -146,7 +146,7 @@ def test_the_same_seed_gives_the_same_attack() -> None:
     assert attacked(given, 5) == attacked(given, 5)
 
 
-def test_only_members_strangers_and_the_synthetic_table_are_looked_at() -> None:
+def test_only_members_non_members_and_the_synthetic_table_are_looked_at() -> None:
     given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
     people = People.of(given, np.random.default_rng(0))
     expected = linkability(given, people, np.random.default_rng(0))

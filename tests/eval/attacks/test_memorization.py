@@ -276,7 +276,7 @@ def test_unusual_people_are_compared_with_unusual_people() -> None:
     attack = attacked(read(source, pd.concat([law(2000, 3), kept]), holdout))
     units = attack.part.details["outliers"]["units"]
     assert "outliers" in found(attack) and values(attack)["outliers"] > 0.8
-    whole = People.of(read(source, kept, holdout), np.random.default_rng(0)).strangers
+    whole = People.of(read(source, kept, holdout), np.random.default_rng(0)).non_members
     assert sum(units.values()) == round(0.05 * 2 * len(np.unique(whole.units)))
     usual = source.drop(far[0]).sample(len(kept), random_state=0)
     other = attacked(read(source, pd.concat([law(2000, 3), usual]), holdout))
