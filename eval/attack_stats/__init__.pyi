@@ -1,5 +1,5 @@
-from .combined import Trial as Trial
-from .combined import Trials as Trials
+from .combined import AttackSuccess as AttackSuccess
+from .combined import CombinedAttacks as CombinedAttacks
 from .exposure import Group as Group
 from .exposure import groups_of as groups_of
 from .matched_groups import EqualSides as EqualSides

@@ -30,12 +30,12 @@ import numpy.typing as npt
 from dpsynth.encoding import Codec
 from dpsynth.eval.attack_stats import (
     Attack,
+    AttackSuccess,
+    CombinedAttacks,
     People,
     PositiveControl,
     Success,
     TableAttack,
-    Trial,
-    Trials,
     together,
 )
 from dpsynth.eval.core import Measure, Part, Rate, Tables, View, numbers
@@ -151,7 +151,7 @@ def singling_out(tables: Tables, people: People, rng: np.random.Generator) -> At
         key = f"singling_out:{kind}"
         measures.append(Measure(f"singling_out_{kind}", TITLES[kind], success.excess, 0.0, MEANING))
         findings.append(success.finding(key, TITLES[kind], WHAT[kind]))
-        powers.append(Trials((Trial(TITLES[kind], success),)).power(key))
+        powers.append(CombinedAttacks((AttackSuccess(TITLES[kind], success),)).power(key))
         kinds.append(_described(kind, len(predicates), hits, success))
     part = Part(tuple(measures), {"kinds": kinds}, tuple(notes))
     return Attack(part, tuple(findings), tuple(powers))
