@@ -3,6 +3,8 @@
 This room decides which private rows an assessment reads, and keeps its results internal.
 
 - `attack_audit`: attack a synthetic table, and the training it came from, before others do
+- `attack_plugins`: attacks of other packages: entry points of the group ``dpsynth.attacks``,
+  loaded and checked
 - `charged_audit`: an audit of the training among real rows: a fit of its own, planned, reserved,
   charged
 - `evaluation`: the verbs that hold synthetic tables against real ones: evaluate and compare

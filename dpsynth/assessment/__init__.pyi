@@ -3,7 +3,8 @@ from .attack_audit import Paid as Paid
 from .attack_audit import Real as Real
 from .attack_audit import Trained as Trained
 from .attack_audit import audit_run as audit_run
-from .attack_audit import check_canaries as check_canaries
+from .attack_plugins import Plugin as Plugin
+from .attack_plugins import load_plugins as load_plugins
 from .charged_audit import audited_on_real as audited_on_real
 from .evaluation import Candidate as Candidate
 from .evaluation import check_people as check_people
@@ -11,3 +12,4 @@ from .evaluation import evaluate as evaluate
 from .published_quality import publish_quality as publish_quality
 from .results_folder import check_place as check_place
 from .shadow_models import shadows as shadows
+from .training_audit import check_canaries as check_canaries

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth._version import __version__
+from dpsynth.assessment.attack_plugins import Plugin
 from dpsynth.assessment.evaluation import Candidate, facts_of, name_of, sha256_of
 from dpsynth.assessment.fitted_controls import fitted_controls
 from dpsynth.assessment.results_folder import (
@@ -30,7 +31,7 @@ from dpsynth.assessment.results_folder import (
     reason,
     write_results,
 )
-from dpsynth.assessment.training_audit import CANARIES, audited_training
+from dpsynth.assessment.training_audit import CANARIES, audited_training, check_canaries
 from dpsynth.bundle.format import append_audit, read_audits
 from dpsynth.bundle.format.audits import PublicAudit
 from dpsynth.certificate import Certificate
@@ -45,7 +46,6 @@ from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, run_digest
 from dpsynth.tables import check_file
 
-MOST_CANARIES, FEWEST_CANARIES = 10_000, 50
 Deep = Callable[[Tables, Progress], Attack]
 Paid = Callable[[Progress], Attack]
 
@@ -107,16 +107,6 @@ class Trained:
             raise InputError(f"{self.folder} cannot be written to; its audit is kept there")
 
 
-def check_canaries(count: int) -> None:
-    """Refuse numbers of canaries that say nothing or take for ever.
-
-    Raises:
-        InputError: there are too few or too many.
-    """
-    if not FEWEST_CANARIES <= count <= MOST_CANARIES:
-        raise InputError(f"canaries must be {FEWEST_CANARIES} to {MOST_CANARIES}, not {count}")
-
-
 def audit_run(
     schema: Schema,
     *,
@@ -124,6 +114,7 @@ def audit_run(
     trained: Trained | None = None,
     paid: Paid | None = None,
     deep: Deep | None = None,
+    plugins: Sequence[Plugin] = (),
     seed: int = 0,
     output: str | Path | None = None,
     overwrite: bool = False,
@@ -139,6 +130,7 @@ def audit_run(
         paid: makes an audit of the training that is charged; called last, when nothing but writing
             can fail any more.
         deep: makes shadow models; None to leave them out.
+        plugins: attacks of other packages that take part, see `load_plugins`; they need tables.
         seed: of all draws but the noise of fits.
         output: folder to write ``audit.json`` and ``internal.html`` into, for its owner only; an
             evaluation of the same table that is there stays, and shares the page.
@@ -157,6 +149,8 @@ def audit_run(
     """
     if real is None and trained is None and paid is None:
         raise InputError("nothing to audit: name a run, or tables")
+    if plugins and real is None:
+        raise InputError("attacks of other packages need tables; name them, or leave these out")
     if isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise InputError("the seed of an audit is a whole number from 0, below 2^63")
     if trained is not None:
@@ -175,7 +169,9 @@ def audit_run(
     rng = np.random.default_rng(seed)
     if real is not None:
         try:
-            tables, attacks, played = _attacked(schema, real, deep, seed, seconds, progress)
+            tables, attacks, played = _attacked(
+                schema, real, deep, plugins, seed, seconds, progress
+            )
         except Exception as error:
             if not tolerant:
                 raise
@@ -201,6 +197,8 @@ def audit_run(
         document["not_done"] = {"reason": not_done, "sha256": sha256}
         document["notes"].append(f"The table was not attacked: {not_done}")
     elif real is not None:
+        if plugins:
+            document["plugins"] = [one.to_dict() for one in plugins]
         described = document["tables"]
         described["source"]["name"] = name_of(real.source)
         described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
@@ -218,6 +216,7 @@ def _attacked(
     schema: Schema,
     real: Real,
     deep: Deep | None,
+    plugins: Sequence[Plugin],
     seed: int,
     seconds: dict[str, float],
     progress: Progress,
@@ -232,7 +231,13 @@ def _attacked(
         seconds["shadows"] = time.monotonic() - started
     started = time.monotonic()
     claim = _claim(real.candidate.run)
-    found, played = attacked(tables, claim=claim, seed=seed, progress=progress)
+    found, played = attacked(
+        tables,
+        claim=claim,
+        seed=seed,
+        progress=progress,
+        plugins=[one.attack for one in plugins],
+    )
     seconds["table"] = time.monotonic() - started
     return tables, found | shadows, list(played)
 

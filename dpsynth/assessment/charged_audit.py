@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsynth.assessment.attack_audit import check_canaries
-from dpsynth.assessment.training_audit import CANARIES, canaries, claim_of, trial
+from dpsynth.assessment.training_audit import CANARIES, canaries, check_canaries, claim_of, trial
 from dpsynth.encoding import read_cohort
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec, Cohort
+from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Claim, Scored, training
 from dpsynth.models import Domain, Generator, generator_class, silent
@@ -41,6 +42,7 @@ Progress = Callable[[str, float], None]
 POINTS = 200  # of a claimed curve
 BACKGROUND = 20_000  # units drawn from the run, at most
 CANARIES = 1_000
+MOST_CANARIES, FEWEST_CANARIES = 10_000, 50
 TWIN = 10.0  # times that a twin's releases are more telling than the fit's
 
 
@@ -59,6 +61,16 @@ class Trial:
     black: Floats
     white: Floats | None
     seconds: float
+
+
+def check_canaries(count: int) -> None:
+    """Refuse numbers of canaries that say nothing or take for ever.
+
+    Raises:
+        InputError: there are too few or too many.
+    """
+    if not FEWEST_CANARIES <= count <= MOST_CANARIES:
+        raise InputError(f"canaries must be {FEWEST_CANARIES} to {MOST_CANARIES}, not {count}")
 
 
 def canaries(domain: Domain, count: int, rng: np.random.Generator) -> Cohort:

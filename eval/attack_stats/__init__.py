@@ -6,11 +6,13 @@
 - `exposure`: who is most exposed: people unlike others, with rare values, or with many visits
 - `matched_groups`: people in the data and as many others, side by side with a synthetic table
 - `one_run`: what guesses about many canaries in one data set refute
-- `people`: who plays in an attack: members, strangers, and the people that the attacker knows
+- `people`: who plays in an attack: members, non-members, and the people that the attacker knows
   anyway
 - `result`: what an attack found, how sure that is, and what it could have seen: never one alone
-- `roc`: how well scores tell members from strangers: area, and rates at few false alarms
+- `roc`: how well scores tell members from non-members: area, and rates at few false alarms
 - `success`: how much oftener an attack hits people in the data than other people
+- `table_attack`: the record of an attack on a synthetic table: what audits, controls and reports
+  know about it
 - `targets`: the people whom an attack aims at: one row of each, those in the data first
 - `tradeoff`: what an attack refutes: from error rates to the epsilon that a mechanism cannot have
 """

@@ -1,5 +1,5 @@
-from .combined import Trial as Trial
-from .combined import Trials as Trials
+from .combined import AttackSuccess as AttackSuccess
+from .combined import CombinedAttacks as CombinedAttacks
 from .exposure import Group as Group
 from .exposure import groups_of as groups_of
 from .matched_groups import EqualSides as EqualSides
@@ -23,6 +23,8 @@ from .roc import ceiling_auc as ceiling_auc
 from .success import Success as Success
 from .success import described as described
 from .success import percent as percent
+from .table_attack import PositiveControl as PositiveControl
+from .table_attack import TableAttack as TableAttack
 from .targets import Targets as Targets
 from .targets import together as together
 from .tradeoff import GaussianCurve as GaussianCurve

@@ -16,7 +16,7 @@ from dpsynth.eval.core.estimate import LEVEL
 
 
 @dataclass(frozen=True)
-class Trial:
+class AttackSuccess:
     """One of the attacks.
 
     Attributes:
@@ -29,17 +29,17 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Trials:
+class CombinedAttacks:
     """The attacks that a finding rests on.
 
     Attributes:
         each: at least one.
     """
 
-    each: tuple[Trial, ...]
+    each: tuple[AttackSuccess, ...]
 
     @property
-    def strongest(self) -> Trial:
+    def strongest(self) -> AttackSuccess:
         """Return the one whose success chance explains least; the first of equal ones."""
         return min(self.each, key=lambda one: one.success.chance)
 

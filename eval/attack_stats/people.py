@@ -1,15 +1,15 @@
-"""Who plays in an attack: members, strangers, and the people that the attacker knows anyway.
+"""Who plays in an attack: members, non-members, and the people that the attacker knows anyway.
 
-Four sets of privacy units, no two of which share one: members and strangers, whom an attack has to
-tell apart; a reference, which stands for the attacker's knowledge of the population; and fresh
+Four sets of privacy units, no two of which share one: members and non-members, whom an attack has
+to tell apart; a reference, which stands for the attacker's knowledge of the population; and fresh
 people, who serve the negative controls only.
 
 If each unit was put into the holdout by a coin of its own, as `dpsynth split` does, then among the
-units that play, each is a member by a fair coin: strangers are taken from the holdout by coins, and
-members from the source by coins whose chance makes up for the sizes of the two. As these sizes are
-those that came out, the two sides are a little more alike in number than independent coins would
-make them; a guess of as many "in" as "out" gains nothing by it. Bounds of epsilon rest on that;
-units of the source that do not play are part of the data, as any others.
+units that play, each is a member by a fair coin: non-members are taken from the holdout by coins,
+and members from the source by coins whose chance makes up for the sizes of the two. As these sizes
+are those that came out, the two sides are a little more alike in number than independent coins
+would make them; a guess of as many "in" as "out" gains nothing by it. Bounds of epsilon rest on
+that; units of the source that do not play are part of the data, as any others.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dpsynth.eval.core import Tables, View
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-PLAYERS = 5_000  # of members and of strangers, about, at most
-PARTS = (0.45, 0.35, 0.2)  # of the holdout: strangers, reference, fresh
+PLAYERS = 5_000  # of members and of non-members, about, at most
+PARTS = (0.45, 0.35, 0.2)  # of the holdout: non-members, reference, fresh
 FEWEST = 60  # units on each side; with fewer, even leaking controls are not seen
 
 
@@ -36,14 +36,14 @@ class People:
 
     Attributes:
         members: units of the source that play.
-        strangers: units of the holdout that play.
+        non_members: units of the holdout that play.
         reference: other units of the holdout: what the attacker knows of the population.
         fresh: yet others, for negative controls.
-        others: units of the holdout who are not fresh: strangers and reference together.
+        others: units of the holdout who are not fresh: non-members and reference together.
     """
 
     members: View
-    strangers: View
+    non_members: View
     reference: View
     fresh: View
     others: View
@@ -64,12 +64,12 @@ class People:
         inside, outside = np.unique(tables.source.units), np.unique(held.units)
         playing = min(1.0, players / (PARTS[0] * len(outside)), len(inside) / len(outside))
         fate = rng.random(len(outside))
-        strangers = fate < PARTS[0] * playing
+        non_members = fate < PARTS[0] * playing
         fresh = fate >= 1 - PARTS[2]
         chance = PARTS[0] * playing * len(outside) / len(inside)
         members = inside[rng.random(len(inside)) < chance]
-        sets = (members, outside[strangers], outside[~strangers & ~fresh], outside[fresh])
-        if min(len(members), int(strangers.sum()), len(sets[2])) < FEWEST:
+        sets = (members, outside[non_members], outside[~non_members & ~fresh], outside[fresh])
+        if min(len(members), int(non_members.sum()), len(sets[2])) < FEWEST:
             raise InputError(
                 "there are too few people to attack: source and holdout need about "
                 f"{round(2 * FEWEST / PARTS[1])} units each at least"
@@ -84,10 +84,10 @@ class People:
 
     def __post_init__(self) -> None:
         """Refuse sets that share a unit."""
-        views = (self.members, self.strangers, self.reference, self.fresh)
+        views = (self.members, self.non_members, self.reference, self.fresh)
         units = np.concatenate([np.unique(view.units) for view in views])
         if len(np.unique(units)) != len(units):
-            raise InputError("members, strangers, reference and fresh people share a unit")
+            raise InputError("members, non-members, reference and fresh people share a unit")
 
 
 def _rows(view: View, units: Ints) -> View:

@@ -1,4 +1,4 @@
-"""How well scores tell members from strangers: area, and rates at few false alarms."""
+"""How well scores tell members from non-members: area, and rates at few false alarms."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class Roc:
 
     Attributes:
         members: one score for each person in the data.
-        strangers: one score for each other person.
+        non_members: one score for each other person.
     """
 
     members: Floats
-    strangers: Floats
+    non_members: Floats
 
     def __post_init__(self) -> None:
         """Refuse scores that cannot be ordered."""
-        if not (np.isfinite(self.members).all() and np.isfinite(self.strangers).all()):
+        if not (np.isfinite(self.members).all() and np.isfinite(self.non_members).all()):
             raise ValueError("a score is not a finite number")
-        if not (len(self.members) and len(self.strangers)):
-            raise ValueError("a curve needs scores of members and of strangers")
+        if not (len(self.members) and len(self.non_members)):
+            raise ValueError("a curve needs scores of members and of non-members")
 
     @property
     def auc(self) -> Estimate:
-        """Return the chance that a member scores above a stranger, ties half.
+        """Return the chance that a member scores above a non-member, ties half.
 
         The interval is DeLong's (DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988).
         """
         value, error = self._placed()
-        n = len(self.members) + len(self.strangers)
+        n = len(self.members) + len(self.non_members)
         return about(value, error, n, reference=0.5, least=0.0, most=1.0)
 
     @property
@@ -61,9 +61,9 @@ class Roc:
         from scipy.special import ndtr
         from scipy.stats import rankdata
 
-        n, m = len(self.members), len(self.strangers)
+        n, m = len(self.members), len(self.non_members)
         both = n + m
-        ranks = rankdata(np.concatenate([self.members, self.strangers]))
+        ranks = rankdata(np.concatenate([self.members, self.non_members]))
         apart = ranks - (both + 1) / 2
         variance = float((apart**2).sum()) * n * m / (both * (both - 1))
         if variance == 0:
@@ -90,20 +90,20 @@ class Roc:
         """
         from scipy.special import ndtri
 
-        n, m = len(self.members), len(self.strangers)
+        n, m = len(self.members), len(self.non_members)
         spread = math.sqrt((n + m + 1) / (12 * n * m))
         return min(1.0, 0.5 + (float(ndtri(1 - ALARM / tests)) + float(ndtri(SURE))) * spread)
 
     def at(self, alarm: float) -> tuple[Rate, Rate]:
         """Return true and false positives at the lowest cut whose false rate is at most ``alarm``.
 
-        The cut depends on the strangers' scores alone.
+        The cut depends on the non-members' scores alone.
         """
-        allowed = math.floor(alarm * len(self.strangers))
-        ordered = np.sort(self.strangers)[::-1]
+        allowed = math.floor(alarm * len(self.non_members))
+        ordered = np.sort(self.non_members)[::-1]
         cut = ordered[allowed] if allowed < len(ordered) else -np.inf
-        true, false = int((self.members > cut).sum()), int((self.strangers > cut).sum())
-        return Rate(true, len(self.members)), Rate(false, len(self.strangers))
+        true, false = int((self.members > cut).sum()), int((self.non_members > cut).sum())
+        return Rate(true, len(self.members)), Rate(false, len(self.non_members))
 
     def to_dict(self) -> dict[str, Any]:
         """Give area, rates and the curve in JSON types."""
@@ -111,7 +111,7 @@ class Roc:
         for alarm in ALARMS:
             true, false = self.at(alarm)
             rates.append({"fpr": alarm, "tpr": described(true), "false": described(false)})
-        grid = np.geomspace(1 / len(self.strangers), 1.0, POINTS)
+        grid = np.geomspace(1 / len(self.non_members), 1.0, POINTS)
         curve = [self.at(float(alarm)) for alarm in grid]
         return {
             "auc": self.auc.to_dict(),
@@ -124,9 +124,9 @@ class Roc:
 
     def _placed(self) -> tuple[float, float]:
         """Return the area and its standard error, by the place of each score among the others'."""
-        n, m = len(self.members), len(self.strangers)
-        above = _places(self.members, self.strangers)
-        below = 1 - _places(self.strangers, self.members)
+        n, m = len(self.members), len(self.non_members)
+        above = _places(self.members, self.non_members)
+        below = 1 - _places(self.non_members, self.members)
         variance = above.var(ddof=1) / n if n > 1 else 0.25
         variance += below.var(ddof=1) / m if m > 1 else 0.25
         return float(above.mean()), max(math.sqrt(variance), 1 / (2 * math.sqrt(n * m)))

@@ -17,7 +17,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Some members and some strangers of an attack, in one table.
+    """Some members and some non-members of an attack, in one table.
 
     Attributes:
         view: one row of each person.
@@ -30,16 +30,16 @@ class Targets:
     @classmethod
     def of(cls, people: People, most: int, rng: np.random.Generator) -> Targets:
         """Draw so many people of each side at most, and one row of each, all at random."""
-        members, strangers = (
-            one_row_each(view, most, rng) for view in (people.members, people.strangers)
+        members, non_members = (
+            one_row_each(view, most, rng) for view in (people.members, people.non_members)
         )
-        return cls(together(members, strangers), members.rows)
+        return cls(together(members, non_members), members.rows)
 
     def success(self, hits: Bools) -> Success:
         """Count hits, one for each row, on both sides."""
         sides = hits[: self.members], hits[self.members :]
-        members, strangers = (Rate(int(side.sum()), len(side)) for side in sides)
-        return Success(members, strangers)
+        members, non_members = (Rate(int(side.sum()), len(side)) for side in sides)
+        return Success(members, non_members)
 
 
 def one_row_each(view: View, most: int, rng: np.random.Generator) -> View:

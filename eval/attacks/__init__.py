@@ -9,9 +9,10 @@
 - `linkability`: can two holders of parts of a record find each other through the synthetic table?
 - `membership`: was this patient among those it was made from?
 - `memorization`: are people in the data repeated, or approached, more than others?
-- `nearest_record`: is a synthetic row oftener nearer to somebody in the data than to anybody
-  else?
+- `nearest_record`: distance to the closest record: are synthetic rows nearer to people in the
+  data than to others?
 - `outliers`: do synthetic rows lie nearer to unusual people in the data than to unusual others?
+- `registry`: the attacks on synthetic tables, in the order in which audits make them
 - `shadow_models`: what tables of generators trained with and without somebody say about him
 - `shadow_targets`: a few of those people whom a release endangers first
 - `singling_out`: can the synthetic table tell how to isolate one person in the data?

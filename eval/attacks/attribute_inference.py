@@ -21,12 +21,13 @@ import numpy.typing as npt
 from dpsynth.encoding import Codec
 from dpsynth.eval.attack_stats import (
     Attack,
+    AttackSuccess,
+    CombinedAttacks,
     Finding,
     People,
     Power,
+    TableAttack,
     Targets,
-    Trial,
-    Trials,
     described,
 )
 from dpsynth.eval.core import Measure, Part, Rate, Tables, View, numbers, ordinal
@@ -127,15 +128,15 @@ def attribute(tables: Tables, people: People, rng: np.random.Generator) -> Attac
         truth = secret.values(targets.view)
         baseline = secret.guessed(np.full(len(truth), _commonest(secret, tables.synthetic)), truth)
         rate = described(Rate(int(baseline.sum()), len(baseline)))
-        trials = []
+        successes = []
         for guess in seeker.guesses(secret, rng):
             success = targets.success(secret.guessed(guess.values, truth))
-            trials.append(Trial(guess.title, success))
+            successes.append(AttackSuccess(guess.title, success))
             about = {"column": secret.name, "known": list(guess.known), "attack": guess.attack}
             columns.append(
                 about | {"title": guess.title, "success": success.to_dict(), "baseline": rate}
             )
-        together = Trials(tuple(trials))
+        together = CombinedAttacks(tuple(successes))
         key, title = f"attribute:{secret.name}", f"Guessing {secret.name}"
         measures.append(Measure(key, title, together.excess, 0.0, MEANING))
         findings.append(together.finding(key, title, f"{secret.name} was guessed"))
@@ -242,3 +243,6 @@ def _by_model(
     )
     model.fit(matrix, classes[rows])
     return secret.guesses(np.asarray(model.predict(asked), dtype=np.int64))
+
+
+ATTACK = TableAttack("attribute", "Attribute inference", "guesses of sensitive columns", attribute)

@@ -7,19 +7,16 @@ must, so that the audit proves nothing; ``found``, where an attack succeeded bey
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpsynth.errors import InputError
-from dpsynth.eval.attack_stats import Attack, People
-from dpsynth.eval.attacks.attribute_inference import attribute
+from dpsynth.eval.attack_stats import Attack, People, TableAttack
+from dpsynth.eval.attack_stats.table_attack import Claim
 from dpsynth.eval.attacks.controls import Control, controls
-from dpsynth.eval.attacks.linkability import linkability
-from dpsynth.eval.attacks.membership import membership
-from dpsynth.eval.attacks.memorization import memorization
-from dpsynth.eval.attacks.singling_out import singling_out
+from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.core import Tables, described
 from dpsynth.schema import Schema
 
@@ -27,15 +24,16 @@ FORMAT, VERSION = "dpsynth-audit", 1
 FAILED, FOUND, QUIET = "failed", "found", "quiet"
 
 Progress = Callable[[str, float], None]
-Claim = tuple[float, float]
-STAGES = (
-    *("people", "memorization", "membership", "attribute", "linkability", "singling_out"),
-    "controls",
-)
+STAGES = ("people", *(one.key for one in ATTACKS), "controls")
 
 
 def attacked(
-    tables: Tables, *, claim: Claim | None, seed: int, progress: Progress
+    tables: Tables,
+    *,
+    claim: Claim | None,
+    seed: int,
+    progress: Progress,
+    plugins: Sequence[TableAttack] = (),
 ) -> tuple[dict[str, Attack], list[Control]]:
     """Attack a synthetic table, and play the controls that need no fit.
 
@@ -44,6 +42,8 @@ def attacked(
         claim: (epsilon, delta) of the run that the table is from, if it has one.
         seed: of all draws; the same seed and tables give the same figures.
         progress: called with a stage and its fraction done.
+        plugins: attacks of other packages. They come last and draw from sources of their own, one
+            for each key, so the figures of the other attacks do not depend on them.
 
     Returns:
         The attacks by the name of their part, and the controls.
@@ -56,26 +56,19 @@ def attacked(
     sources = dict(zip(STAGES, np.random.default_rng(seed).spawn(len(STAGES)), strict=True))
     people = People.of(tables, sources["people"])
 
-    def named() -> Iterator[tuple[str, Attack]]:
-        for name, attack in _ATTACKS.items():
-            progress(name.replace("_", " "), 0.0)
-            if name == "membership":
-                yield name, membership(tables, people, sources[name], claim=claim)
-            else:
-                yield name, attack(tables, people, sources[name])
-
-    found = dict(named())
+    found = dict[str, Attack]()
+    for one in ATTACKS:
+        progress(one.key.replace("_", " "), 0.0)
+        found[one.key] = one.play(tables, people, sources[one.key], claim)
     progress("controls", 0.0)
-    return found, controls(tables, people, sources["controls"])
-
-
-_ATTACKS: dict[str, Callable[[Tables, People, np.random.Generator], Attack]] = {
-    "memorization": memorization,
-    "membership": membership,
-    "attribute": attribute,
-    "linkability": linkability,
-    "singling_out": singling_out,
-}
+    played, control_tables = controls(tables, people, sources["controls"], ATTACKS)
+    for one in plugins:
+        progress(one.key.replace("_", " "), 0.0)
+        source = np.random.default_rng([seed, *one.key.encode()])
+        found[one.key] = one.play(tables, people, source, claim)
+        for table in control_tables:
+            played += table.play([one], people, source)
+    return found, played
 
 
 def audit(

@@ -12,7 +12,8 @@ nothing that is not:
 - ``fresh``: people who are in none of the sets that are attacked; nothing may be found.
 - ``stranger``: a generator that learned from such people alone; nothing may be found.
 
-Controls that need a fit are in `dpsynth.assessment.fitted_controls`.
+The record of an attack names the leaks that it must find (`TableAttack.controls`). Controls that
+need a fit are in `dpsynth.assessment.fitted_controls`.
 """
 
 from __future__ import annotations
@@ -24,12 +25,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack_stats import Attack, People
-from dpsynth.eval.attacks.attribute_inference import attribute
-from dpsynth.eval.attacks.linkability import linkability
-from dpsynth.eval.attacks.membership import membership
-from dpsynth.eval.attacks.memorization import memorization
-from dpsynth.eval.attacks.singling_out import singling_out
+from dpsynth.eval.attack_stats import Attack, People, PositiveControl, TableAttack
+from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.core import Tables, View
 from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
@@ -70,7 +67,68 @@ class Control:
         return asdict(self)
 
 
-def controls(tables: Tables, people: People, rng: np.random.Generator) -> list[Control]:
+@dataclass(frozen=True, eq=False)
+class ControlTable:
+    """A table whose answer is known.
+
+    Attributes:
+        key: its name.
+        title: what it is, in a few words.
+        tables: the tables of the audit, with this one in the place of the synthetic table.
+        leaks: whether attacks whose record names it must succeed; else none may.
+        passes: for ``jittered``: whether the usual test of distances passes it.
+    """
+
+    key: str
+    title: str
+    tables: Tables
+    leaks: bool
+    passes: bool | None = None
+
+    def play(
+        self, attacks: Sequence[TableAttack], people: People, rng: np.random.Generator
+    ) -> list[Control]:
+        """Say whether attacks find what they must, or nothing where nothing leaks."""
+        if not self.leaks:
+            played = {one.key: one.play(self.tables, people, rng) for one in attacks}
+            return [
+                silent(self.key, self.title, key, made)
+                for key, made in played.items()
+                if made.findings
+            ]
+        pairs = [(one, must) for one in attacks for must in one.controls if must.table == self.key]
+        pairs.sort(key=lambda pair: pair[1].finding is None)  # findings that are named come first
+        judged = [self._judged(one, must, people, rng) for one, must in pairs]
+        return [control for control in judged if control is not None]
+
+    def _judged(
+        self, attack: TableAttack, must: PositiveControl, people: People, rng: np.random.Generator
+    ) -> Control | None:
+        made = attack.play(self.tables, people, rng)
+        key = must.finding
+        if key is None:  # the finding that is seen most plainly
+            best = max(made.findings, key=lambda one: one.found, default=None)
+            if best is None:
+                return None
+            if not best.found and all(one.least is None for one in made.powers):
+                return None  # it would have been found in anybody's table
+            key = best.key
+        control = caught(self.key, self.title, key, made)
+        if self.passes is None:
+            return control
+        words = "passes it"
+        if not self.passes:
+            words = "does not pass it, so that this control shows nothing"
+        sentence = f"{control.sentence}; the usual test of distances {words}"
+        return replace(control, passed=control.passed and self.passes, sentence=sentence)
+
+
+def controls(
+    tables: Tables,
+    people: People,
+    rng: np.random.Generator,
+    attacks: Sequence[TableAttack] = ATTACKS,
+) -> tuple[list[Control], list[ControlTable]]:
     """Play all controls that need no fit.
 
     Args:
@@ -78,52 +136,29 @@ def controls(tables: Tables, people: People, rng: np.random.Generator) -> list[C
             ``copied``.
         people: as attacked.
         rng: of all draws.
+        attacks: that are tried.
+
+    Returns:
+        The controls, and the tables that they were played on, for attacks that come later.
     """
     rows = min(ROWS, tables.synthetic.rows)
 
-    def against(view: View) -> Tables:
-        return replace(tables, synthetic=view)
+    def table(key: str, title: str, view: View, leaks: bool = True) -> ControlTable:
+        return ControlTable(key, title, replace(tables, synthetic=view), leaks)
 
-    metric = Metric.of(tables.codec)
-    copied = against(with_copies(tables, rows, rng))
-    moved, passes = jittered(tables, people, metric, rows, rng)
-    fresh = against(people.fresh.sample(rows, rng))
-    stranger = against(learned(people.fresh, tables, rows, rng))
-    density = caught(
-        "jittered",
-        "Every row a source row, moved",
-        "membership:density",
-        membership(against(moved), people, rng),
-    )
-    usual = "passes it" if passes else "does not pass it, so that this control shows nothing"
-    sentence = f"{density.sentence}; the usual test of distances {usual}"
-    return [
-        caught(
-            "copied",
-            "One row in ten copied",
-            "memorization:copies",
-            memorization(copied, people, rng),
-        ),
-        *repeated(against(members_first(tables, people, rows, rng)), people, rng),
-        replace(density, passed=density.passed and passes, sentence=sentence),
-        *quiet("fresh", "Other people's rows", fresh, people, rng),
-        *quiet("stranger", "A generator that saw other people only", stranger, people, rng),
-    ]
-
-
-def repeated(tables: Tables, people: People, rng: np.random.Generator) -> list[Control]:
-    """Say whether linking, singling out and guessing see a table that repeats its source."""
-    key, title = "repeated", "Every row a source row"
-    made = [
-        caught(key, title, "linkability", linkability(tables, people, rng)),
-        caught(key, title, "singling_out:many", singling_out(tables, people, rng)),
-    ]
-    guessed = attribute(tables, people, rng)
-    if guessed.findings:  # the column that is guessed most plainly
-        best = max(guessed.findings, key=lambda one: one.found)
-        if best.found or any(one.least is not None for one in guessed.powers):
-            made.append(caught(key, title, best.key, guessed))  # else anybody's can be guessed
-    return made
+    copied = table("copied", "One row in ten copied", with_copies(tables, rows, rng))
+    view, passes = jittered(tables, people, Metric.of(tables.codec), rows, rng)
+    moved = replace(table("jittered", "Every row a source row, moved", view), passes=passes)
+    fresh = table("fresh", "Other people's rows", people.fresh.sample(rows, rng), leaks=False)
+    view = learned(people.fresh, tables, rows, rng)
+    stranger = table("stranger", "A generator that saw other people only", view, leaks=False)
+    of_moved = moved.play(attacks, people, rng)
+    found = copied.play(attacks, people, rng)
+    view = members_first(tables, people, rows, rng)
+    repeated = table("repeated", "Every row a source row", view)
+    found += repeated.play(attacks, people, rng) + of_moved
+    found += fresh.play(attacks, people, rng) + stranger.play(attacks, people, rng)
+    return found, [copied, repeated, moved, fresh, stranger]
 
 
 def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
@@ -132,21 +167,6 @@ def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
     if found is None:
         raise ValueError(f"the attack has no finding {finding}")
     return Control(key, title, "positive", finding, found.found, found.sentence)
-
-
-def quiet(
-    key: str, title: str, tables: Tables, people: People, rng: np.random.Generator
-) -> list[Control]:
-    """Say whether attacks find nothing in a table that leaks nothing."""
-    attacks = {
-        "memorization": memorization,
-        "membership": membership,
-        "attribute": attribute,
-        "linkability": linkability,
-        "singling_out": singling_out,
-    }
-    played = {name: attack(tables, people, rng) for name, attack in attacks.items()}
-    return [silent(key, title, name, made) for name, made in played.items() if made.findings]
 
 
 def silent(key: str, title: str, name: str, attack: Attack) -> Control:
@@ -186,8 +206,8 @@ def jittered(
     """
     base = members_first(tables, people, rows, rng)
     source = metric.points(tables.source)
-    strangers = nearest(metric, metric.points(people.others), source).squared[:, 0]
-    usual = float(np.quantile(strangers, LOW))
+    non_members = nearest(metric, metric.points(people.others), source).squared[:, 0]
+    usual = float(np.quantile(non_members, LOW))
     moved, near = base, np.arange(base.rows)
     for further in FURTHER:
         donor = base.take(rng.permutation(base.rows)[: len(near)])

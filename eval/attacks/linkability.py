@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.attack_stats import Attack, People, Targets, Trial, Trials
+from dpsynth.eval.attack_stats import (
+    Attack,
+    AttackSuccess,
+    CombinedAttacks,
+    People,
+    PositiveControl,
+    TableAttack,
+    Targets,
+)
 from dpsynth.eval.core import Measure, Part, Tables, View
 from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
@@ -49,7 +57,7 @@ def linkability(tables: Tables, people: People, rng: np.random.Generator) -> Att
     if len(tables.codec.names) < 2:
         return Attack(Part(notes=("linkability needs two modelled columns: left out",)))
     targets = Targets.of(people, TARGETS, rng)
-    trials: list[Trial] = []
+    successes: list[AttackSuccess] = []
     splits: list[dict[str, Any]] = []
     for halves in _splits(tables.schema, rng):
         first, second = (
@@ -57,7 +65,7 @@ def linkability(tables: Tables, people: People, rng: np.random.Generator) -> Att
         )
         for k in NEIGHBOURS:
             success = targets.success(_shared(first[:, :k], second[:, :k]))
-            trials.append(Trial(_title(len(splits), k), success))
+            successes.append(AttackSuccess(_title(len(splits), k), success))
             splits.append(
                 {
                     "first": list(halves[0]),
@@ -66,7 +74,7 @@ def linkability(tables: Tables, people: People, rng: np.random.Generator) -> Att
                     "success": success.to_dict(),
                 }
             )
-    all_ways = Trials(tuple(trials))
+    all_ways = CombinedAttacks(tuple(successes))
     finding = all_ways.finding(
         TITLE.lower(), TITLE, "two halves of a record lead to the same synthetic row"
     )
@@ -111,3 +119,12 @@ def _title(before: int, k: int) -> str:
     """Name a way of linking, by how many were described before it."""
     rows = "the nearest row" if k == 1 else f"the {k} nearest rows"
     return f"{rows} by each half, split {before // len(NEIGHBOURS) + 1}"
+
+
+ATTACK = TableAttack(
+    "linkability",
+    "Linkability",
+    "links between two registers",
+    linkability,
+    (PositiveControl("repeated", "linkability"),),
+)

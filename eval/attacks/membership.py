@@ -10,7 +10,7 @@ The attacker has the synthetic table and people whom he knows (a reference), and
 
 The classifiers learn from one half of the people, with their membership told, and are judged on the
 other; a real attacker knows less, which errs on the side of finding. A patient's score is the mean
-over his rows. Members, strangers and reference share no unit (`people`), and scales
+over his rows. Members, non-members and reference share no unit (`people`), and scales
 come from the schema or from the reference.
 """
 
@@ -22,23 +22,27 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpsynth.eval.attack_stats import (
     Attack,
     Finding,
     Group,
+    OneRun,
     People,
+    PositiveControl,
     Power,
     Roc,
+    TableAttack,
     audited,
     by_unit,
     ceiling,
     ceiling_auc,
     groups_of,
+    together,
 )
 from dpsynth.eval.attack_stats.result import ALARM, SURELY
 from dpsynth.eval.attack_stats.roc import ALARMS
+from dpsynth.eval.attack_stats.table_attack import BEFORE
 from dpsynth.eval.attacks.count_queries import log_ratios
 from dpsynth.eval.core import Estimate, Measure, Part, Tables, View
 from dpsynth.eval.distances import Metric, log_density, width_among, width_of
@@ -76,7 +80,7 @@ def membership(
     *,
     claim: tuple[float, float] | None = None,
 ) -> Attack:
-    """Attack the membership of members and strangers.
+    """Attack the membership of members and non-members.
 
     Args:
         tables: the synthetic table and the schema are used.
@@ -86,7 +90,7 @@ def membership(
     """
     synthetic = tables.synthetic.sample(ROWS, rng)
     known = people.reference.sample(KNOWN, rng)
-    players = _together(people)
+    players = together(people.members, people.non_members)
     units = np.unique(players.units)
     inside = np.isin(units, people.members.units)
     metric = Metric.of(tables.codec)
@@ -110,16 +114,6 @@ def membership(
         Part(tuple(m for one in found for m in one.measures), details, (note,)),
         tuple(one.finding for one in found),
         tuple(one.power for one in found),
-    )
-
-
-def _together(people: People) -> View:
-    """Put members and strangers into one table: what is computed of them is the same for both."""
-    views = (people.members, people.strangers)
-    return View(
-        pd.concat([view.frame for view in views], ignore_index=True),
-        np.concatenate([view.codes for view in views]),
-        np.concatenate([view.units for view in views]),
     )
 
 
@@ -197,15 +191,9 @@ def _judged(
                 "group": group.key,
                 "group_title": group.title,
                 "members": len(roc.members),
-                "strangers": len(roc.strangers),
+                "strangers": len(roc.non_members),
                 **roc.to_dict(),
-                "epsilon": None
-                if bound is None
-                else {
-                    "value": bound.epsilon,
-                    "guesses": bound.guesses,
-                    "correct": bound.correct,
-                },
+                "epsilon": None if bound is None else _bound(bound),
             }
         )
         measures.append(_area(scores.key, group, roc))
@@ -223,6 +211,10 @@ def _judged(
     )
 
 
+def _bound(bound: OneRun) -> dict[str, Any]:
+    return {"value": bound.epsilon, "guesses": bound.guesses, "correct": bound.correct}
+
+
 def _area(key: str, group: Group, roc: Roc) -> Measure:
     everyone = group.key == "everyone"
     return Measure(
@@ -238,7 +230,7 @@ def _area(key: str, group: Group, roc: Roc) -> Measure:
 def _rates(key: str, roc: Roc, epsilon: float) -> list[Measure]:
     true, _ = roc.at(ALARMS[-1])
     low, high = true.bounds(0.025)
-    people = len(roc.members) + len(roc.strangers)
+    people = len(roc.members) + len(roc.non_members)
     return [
         Measure(
             f"tpr:{key}",
@@ -295,3 +287,14 @@ def _ceiling(epsilon: float, delta: float, people: int) -> dict[str, Any]:
             "tpr": [float(f"{x:.4g}") for x in ceiling(epsilon, delta, grid)],
         },
     }
+
+
+ATTACK = TableAttack(
+    "membership",
+    "Membership",
+    "whether it can be told who was in the data",
+    membership,
+    (PositiveControl("jittered", "membership:density"),),
+    BEFORE,
+    uses_claim=True,
+)

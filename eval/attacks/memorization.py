@@ -15,8 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack_stats import Attack, EqualSides, People, Success
-from dpsynth.eval.attacks.nearest_record import TITLE, Closer
+from dpsynth.eval.attack_stats import (
+    Attack,
+    EqualSides,
+    People,
+    PositiveControl,
+    Success,
+    TableAttack,
+)
+from dpsynth.eval.attack_stats.table_attack import BEFORE
+from dpsynth.eval.attacks.nearest_record import TITLE, ClosestRecord
 from dpsynth.eval.attacks.outliers import outliers
 from dpsynth.eval.attacks.unique_records import unique
 from dpsynth.eval.core import Estimate, Measure, Part, Rate, Tables, about, groups, jackknife_error
@@ -127,11 +135,11 @@ def _approached(sides: EqualSides, people: int, rng: np.random.Generator) -> Att
     found = [sides.from_synthetic(side) for side in (sides.source, sides.holdout)]
     apart = [np.sqrt(one.squared[:, 0]) for one in found]
     ratios = [_ratios(one) for one in found]
-    closer = Closer.of(sides, found[0], found[1])
+    closest = ClosestRecord.of(sides, found[0], found[1])
     share = Measure(
         "closer",
         TITLE,
-        closer.estimate,
+        closest.estimate,
         0.5,
         "Share of synthetic rows whose nearest person in the data is nearer than the nearest of as "
         f"many others, ties half; above one half the table leans to the people in it. {SMOKE}",
@@ -151,7 +159,7 @@ def _approached(sides: EqualSides, people: int, rng: np.random.Generator) -> Att
         "histogram": _histogram(apart),
         "ratios": _levels(ratios),
     }
-    return Attack(Part((share, ratio), details), (closer.finding(),), (closer.power(people),))
+    return Attack(Part((share, ratio), details), (closest.finding(),), (closest.power(people),))
 
 
 def _ratios(found: Neighbours) -> Floats:
@@ -195,3 +203,13 @@ def _histogram(pair: list[Floats]) -> dict[str, Any]:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+ATTACK = TableAttack(
+    "memorization",
+    "Copies and near copies",
+    "whether rows of people are repeated",
+    memorization,
+    (PositiveControl("copied", "memorization:copies"),),
+    BEFORE,
+)

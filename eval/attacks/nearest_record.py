@@ -1,4 +1,4 @@
-"""Is a synthetic row oftener nearer to somebody in the data than to anybody else?
+"""Distance to the closest record: are synthetic rows nearer to people in the data than to others?
 
 Each synthetic row has a nearest row on the two sides together, and so a unit to which it is
 nearest: let c_u rows be nearest to unit u. If the table says nothing about single people, then of a
@@ -36,7 +36,7 @@ KEY, TITLE = "memorization:closer", "Synthetic rows nearer to people in the data
 
 
 @dataclass(frozen=True, eq=False)
-class Closer:
+class ClosestRecord:
     """Weights of units: how many synthetic rows are nearest to each; a tie goes half to each side.
 
     Attributes:
@@ -48,7 +48,7 @@ class Closer:
     holdout: Floats
 
     @classmethod
-    def of(cls, sides: EqualSides, source: Neighbours, holdout: Neighbours) -> Closer:
+    def of(cls, sides: EqualSides, source: Neighbours, holdout: Neighbours) -> ClosestRecord:
         """Give each synthetic row to the unit that it is nearest to."""
         near, far = source.squared[:, 0], holdout.squared[:, 0]
         won = np.where(near == far, 0.5, near < far)

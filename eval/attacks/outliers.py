@@ -78,10 +78,10 @@ def outliers(
     top = np.zeros(len(scores), dtype=bool)
     top[ranked[: max(2, round(SHARE * len(scores)))]] = True
     members = -pair[0].apart[top[: len(others)]]
-    strangers = -pair[1].apart[top[len(others) :]]
-    if not (len(members) and len(strangers)):
+    non_members = -pair[1].apart[top[len(others) :]]
+    if not (len(members) and len(non_members)):
         return _left_out()
-    return _told(Roc(members, strangers), smoke)
+    return _told(Roc(members, non_members), smoke)
 
 
 def _unusual(sides: EqualSides, side: Side, rows: Ints, known: View, apart: Floats) -> _Unusual:
@@ -99,7 +99,7 @@ def _told(roc: Roc, smoke: str) -> Attack:
     verb = "nearer than chance allows" if roc.found else "no nearer than chance allows"
     sentence = (
         f"synthetic rows lie {verb} to {len(roc.members)} unusual people in the data, compared "
-        f"with {len(roc.strangers)} unusual others (AUC {auc.value:.3f})"
+        f"with {len(roc.non_members)} unusual others (AUC {auc.value:.3f})"
     )
     least = roc.least()
     power = Power(
@@ -111,7 +111,7 @@ def _told(roc: Roc, smoke: str) -> Attack:
         else "no AUC would have been seen",
     )
     details = {
-        "units": {"source": len(roc.members), "holdout": len(roc.strangers)},
+        "units": {"source": len(roc.members), "holdout": len(roc.non_members)},
         "auc": auc.to_dict(),
     }
     measure = Measure("outliers", TITLE, auc, 0.5, f"{MEANING} {smoke}")

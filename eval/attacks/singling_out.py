@@ -28,7 +28,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.attack_stats import Attack, People, Success, Trial, Trials, together
+from dpsynth.eval.attack_stats import (
+    Attack,
+    AttackSuccess,
+    CombinedAttacks,
+    People,
+    PositiveControl,
+    Success,
+    TableAttack,
+    together,
+)
 from dpsynth.eval.core import Measure, Part, Rate, Tables, View, numbers
 
 Ints = npt.NDArray[np.int64]
@@ -142,7 +151,7 @@ def singling_out(tables: Tables, people: People, rng: np.random.Generator) -> At
         key = f"singling_out:{kind}"
         measures.append(Measure(f"singling_out_{kind}", TITLES[kind], success.excess, 0.0, MEANING))
         findings.append(success.finding(key, TITLES[kind], WHAT[kind]))
-        powers.append(Trials((Trial(TITLES[kind], success),)).power(key))
+        powers.append(CombinedAttacks((AttackSuccess(TITLES[kind], success),)).power(key))
         kinds.append(_described(kind, len(predicates), hits, success))
     part = Part(tuple(measures), {"kinds": kinds}, tuple(notes))
     return Attack(part, tuple(findings), tuple(powers))
@@ -263,3 +272,12 @@ def _described(kind: str, predicates: int, hits: Ints, success: Success) -> dict
         },
         "success": success.to_dict(),
     }
+
+
+ATTACK = TableAttack(
+    "singling_out",
+    "Singling out",
+    "descriptions that fit one person",
+    singling_out,
+    (PositiveControl("repeated", "singling_out:many"),),
+)

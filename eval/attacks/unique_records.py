@@ -23,7 +23,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpsynth.eval.attack_stats import Attack, EqualSides, Success, Trial, Trials
+from dpsynth.eval.attack_stats import Attack, AttackSuccess, CombinedAttacks, EqualSides, Success
 from dpsynth.eval.core import Measure, Part, Rate
 from dpsynth.eval.distances import row_kinds
 from dpsynth.schema import Schema
@@ -72,9 +72,11 @@ def unique(sides: EqualSides, rng: np.random.Generator, smoke: str) -> Attack:
     )
     told = ", ".join(names[place] for place in learned)
     part = Part(_measures(tried, len(known), told, smoke), {"unique": details}, notes)
-    trials = Trials(tuple(Trial(", ".join(one.columns), one.success) for one in tried))
+    combined = CombinedAttacks(
+        tuple(AttackSuccess(", ".join(one.columns), one.success) for one in tried)
+    )
     what = "a combination is repeated with what it would give away"
-    return Attack(part, (trials.finding(KEY, TITLE, what),), (trials.power(KEY),))
+    return Attack(part, (combined.finding(KEY, TITLE, what),), (combined.power(KEY),))
 
 
 def _places(schema: Schema, role: str) -> Places:

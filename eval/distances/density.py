@@ -25,7 +25,7 @@ LEAST = 1e-2  # width where most of them are copied; below, single precision wou
 
 
 def width_of(metric: Metric, known: Points, table: Points) -> float:
-    """Return the kernel's width h, from people who are neither members nor strangers."""
+    """Return the kernel's width h, from people who are not attacked."""
     found = np.sqrt(nearest(metric, known, table).squared[:, 0])
     return max(LEAST, WIDTH * float(np.median(found)))
 

@@ -10,18 +10,14 @@ from typing import Any
 from markupsafe import Markup
 
 from dpsynth._util.formatting import at_most
+from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.report import formatting
 from dpsynth.eval.report.blocks import Table
 from dpsynth.eval.report.formatting import counted, percent
 
 Details = Mapping[str, Any]
 
-FAMILIES = {
-    "memorization": "Copies and near copies",
-    "membership": "Membership",
-    "attribute": "Attribute inference",
-    "linkability": "Linkability",
-    "singling_out": "Singling out",
+FAMILIES = {one.key: one.title for one in ATTACKS} | {
     "training": "Canaries",
     "shadows": "Shadow models",
 }
@@ -140,13 +136,38 @@ def outcome(audit: Details, family: str) -> str:
     return f"{counted(len(them), 'test')}, none of which succeeded"
 
 
+def plugins(audit: Details) -> list[Details]:
+    """Return the attacks of other packages that took part: key, title, package and version."""
+    return list(audit.get("plugins") or [])
+
+
+def origin(plugin: Details) -> str:
+    """Say where another package's attack comes from.
+
+    >>> origin({"title": "Echoes", "package": "echo-attack", "version": "1.2"})
+    'Echoes: an attack of the package echo-attack, version 1.2, which is not part of dpsynth'
+    """
+    return (
+        f"{plugin['title']}: an attack of the package {plugin['package']}, version "
+        f"{plugin['version']}, which is not part of dpsynth"
+    )
+
+
+def family_name(audit: Details, family: str) -> str:
+    """Name a kind of attack, by the audit where it is another package's."""
+    for one in plugins(audit):
+        if one["key"] == family:
+            return str(one["title"])
+    return FAMILIES.get(family, family)
+
+
 def named(audit: Details, key: str) -> str:
     """Name the attack of a key: of a finding, or of a kind of attack."""
     for one in audit.get("findings") or []:
         if one["key"] == key:
             return str(one["title"])
     family, _, rest = str(key).partition(":")
-    name = FAMILIES.get(family, family)
+    name = family_name(audit, family)
     return f"{name}: {rest}" if rest else name
 
 

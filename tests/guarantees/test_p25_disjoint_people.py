@@ -1,8 +1,8 @@
 """P25: people in the data who are also the attacker's reference.
 
-The check: no two of members, strangers, reference and fresh people share a unit, however many rows
-it has; and of a table that leaks nothing, the interval of an attack's AUC contains 0.5 in at least
-90 of 100 repeats. Both are held against a twin whose reference is drawn from everybody.
+The check: no two of members, non-members, reference and fresh people share a unit, however many
+rows it has; and of a table that leaks nothing, the interval of an attack's AUC contains 0.5 in at
+least 90 of 100 repeats. Both are held against a twin whose reference is drawn from everybody.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def overlapping(held: Tables, people: People) -> People:
 
 def shared(people: People) -> set[int]:
     """Units that are in two of the sets."""
-    names = ("members", "strangers", "reference", "fresh")
+    names = ("members", "non_members", "reference", "fresh")
     units = np.concatenate([np.unique(getattr(people, name).units) for name in names])
     values, counts = np.unique(units, return_counts=True)
     return set(values[counts > 1].tolist())
@@ -118,7 +118,7 @@ def test_overlapping_sets_are_refused() -> None:
     with pytest.raises(InputError, match="share a unit"):
         People(**views | {"reference": twin.reference})
     one = people.members.take(np.array([0]))
-    for name in ("strangers", "reference", "fresh"):
+    for name in ("non_members", "reference", "fresh"):
         with pytest.raises(InputError, match="share a unit"):
             People(**views | {name: one})
 

@@ -1,6 +1,6 @@
 """P25: scales that are fitted on people in the data.
 
-The check: what an attack says of a stranger does not depend on who the members are; distances,
+The check: what an attack says of a non-member does not depend on who the members are; distances,
 widths, bins and groups come from the schema, the released table and the reference. And of a table
 that leaks nothing, the interval of the AUC contains 0.5 in at least 90 of 100 repeats. Both are
 held against twins that take a scale from the members.
@@ -21,6 +21,7 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.eval.attack_stats.exposure import groups_of
 from dpsynth.eval.attack_stats.people import People, by_unit
 from dpsynth.eval.attack_stats.roc import Roc
+from dpsynth.eval.attack_stats.targets import together
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.count_queries import log_ratios
 from dpsynth.eval.core.tables import Tables, View
@@ -33,7 +34,7 @@ UNIT: dict[str, Any] = {"name": "unit", "type": "string", "dpsynth": {"role": "u
 NUMBERS = [f"n{i}" for i in range(20)]
 FIELDS = [UNIT, *(number(name, 0, 1000) for name in NUMBERS), words("p", "x", "y", "z")]
 REPEATS = 100
-UNITS = 80  # members, strangers, and rows of the released table
+UNITS = 80  # members, non-members, and rows of the released table
 
 
 def drawn(units: int, seed: int, spread: float = 120.0) -> pd.DataFrame:
@@ -56,9 +57,9 @@ PEOPLE = People.of(LARGE, np.random.default_rng(1), players=100)
 NARROW = replace(PEOPLE, members=replace(OTHERS, units=OTHERS.units + 2**50))
 
 
-def of_strangers(people: People) -> dict[str, np.ndarray]:
-    """All that is computed of the strangers before anybody is told who is a member."""
-    players = module._together(people)
+def of_non_members(people: People) -> dict[str, np.ndarray]:
+    """All that is computed of the non-members before anybody is told who is a member."""
+    players = together(people.members, people.non_members)
     units = np.unique(players.units)
     inside = np.isin(units, people.members.units)
     metric = module.Metric.of(LARGE.codec)
@@ -69,8 +70,8 @@ def of_strangers(people: People) -> dict[str, np.ndarray]:
     found = {one.key: one.values[~inside] for one in scores if one.judged.all()}
     rng = np.random.default_rng(1)
     ratios = log_ratios(players, LARGE.synthetic, people.reference, LARGE.codec, rng)
-    strangers = np.isin(players.units, people.strangers.units)
-    found["ratios"] = ratios[strangers].ravel()
+    non_members = np.isin(players.units, people.non_members.units)
+    found["ratios"] = ratios[non_members].ravel()
     known = metric.points(people.reference)
     apart = nearest(metric, metric.points(players), known).squared[:, 0]
     found["exposure"] = by_unit(players, apart)[1][~inside]
@@ -78,12 +79,12 @@ def of_strangers(people: People) -> dict[str, np.ndarray]:
 
 
 def differing(monkeypatch: pytest.MonkeyPatch | None = None, twin: str = "") -> set[str]:
-    """What changes for strangers when the members are other people."""
+    """What changes for non-members when the members are other people."""
     found = []
     for people in (PEOPLE, NARROW):
         if monkeypatch is not None:
             BROKEN[twin](monkeypatch, people.members)
-        found.append(of_strangers(people))
+        found.append(of_non_members(people))
     assert found[0].keys() == {"distance", "density", "ratios", "exposure"}
     return {key for key, values in found[0].items() if not np.allclose(values, found[1][key])}
 
@@ -150,7 +151,7 @@ def test_bins_and_groups_come_from_the_reference() -> None:
     """Nobody but those asked about, the released table and the reference is handed over."""
     assert list(inspect.signature(groups_of).parameters)[:2] == ["players", "reference"]
     assert list(inspect.signature(log_ratios).parameters)[:3] == ["queries", "table", "known"]
-    few = PEOPLE.strangers.take(np.arange(50))
+    few = PEOPLE.non_members.take(np.arange(50))
     metric = Metric.of(LARGE.codec)
     first, again = (
         log_ratios(few, LARGE.synthetic, known, LARGE.codec, np.random.default_rng(1))
@@ -176,14 +177,14 @@ def test_a_negative_control_is_at_one_half_unless_members_set_the_scale() -> Non
     covered = {"schema": 0, "members": 0}
     for seed in range(REPEATS):
         some = np.random.default_rng(seed).permutation(every.rows)
-        members, strangers, released = (
+        members, non_members, released = (
             every.take(some[at : at + UNITS]) for at in (0, UNITS, 2 * UNITS)
         )
         found = {
             "schema": [
-                -nearest(metric, side, released).squared[:, 0] for side in (members, strangers)
+                -nearest(metric, side, released).squared[:, 0] for side in (members, non_members)
             ],
-            "members": [whitened(side, released, members) for side in (members, strangers)],
+            "members": [whitened(side, released, members) for side in (members, non_members)],
         }
         for key, (inside, outside) in found.items():
             auc = Roc(inside, outside).auc

@@ -64,10 +64,10 @@ class Draft:
 
 
 def scores(apart: float, people: int, seed: int) -> Roc:
-    """Return scores of members that lie so many deviations above those of strangers."""
+    """Return scores of members that lie so many deviations above those of non-members."""
     rng = np.random.default_rng(seed)
-    members, strangers = rng.standard_normal((2, people))
-    return Roc(members + apart, strangers)
+    members, non_members = rng.standard_normal((2, people))
+    return Roc(members + apart, non_members)
 
 
 def memorization(draft: Draft, copied: int) -> Json:
@@ -131,7 +131,7 @@ def membership(draft: Draft, apart: float) -> Json:
             one = {"key": key, "title": title, "group": group, "group_title": words}
             one |= {"members": people, "strangers": people, **roc.to_dict(), "epsilon": None}
             if group == "everyone":
-                both = np.concatenate([roc.members, roc.strangers])
+                both = np.concatenate([roc.members, roc.non_members])
                 run = audited(both, np.arange(2 * people) < people, CLAIM[1])
                 one["epsilon"] = {"value": run.epsilon, "guesses": run.guesses}
                 one["epsilon"] |= {"correct": run.correct}
@@ -157,7 +157,9 @@ def training(draft: Draft) -> Json:
     views = []
     for view, apart, least in (("black", 0.15, None), ("white", 1.1, 5.4)):
         roc = scores(apart, 500, 7)
-        run = audited(np.concatenate([roc.members, roc.strangers]), np.arange(1000) < 500, CLAIM[1])
+        run = audited(
+            np.concatenate([roc.members, roc.non_members]), np.arange(1000) < 500, CLAIM[1]
+        )
         proved = max(run.epsilon, run.curve_epsilon)
         title = f"Canaries, {view} box"
         sentence = (

@@ -1,7 +1,7 @@
 """The commands of `dpsynth`: each reads its options, calls a room below, and shows what it returns.
 
 - `audit`: attack a synthetic table, and the training it came from
-- `audit_summary`: what an audit found, as lines for a terminal
+- `audit_summary`: what an audit found, as lines for a terminal and as an exit code
 - `demo`: the whole way on a simulated cohort, from patients to a checked bundle
 - `evaluate`: synthetic tables against real ones
 - `fit`: learn a generator from private rows, and charge the ledger for it

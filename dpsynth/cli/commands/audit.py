@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpsynth.cli.commands.audit_summary import lines_of
-from dpsynth.cli.console import Console, counted, output_options
-from dpsynth.errors import GateError, InputError
+from dpsynth.cli.commands.audit_summary import end, lines_of, values_of
+from dpsynth.cli.console import Console, output_options
+from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from dpsynth.assessment import Deep, Paid
+    from dpsynth.assessment import Deep, Paid, Plugin
     from dpsynth.eval.attack_stats import Attack
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Run
@@ -51,6 +51,14 @@ MINUTES = 30.0
 )
 @click.option("--dataset", help="With --background real: the ledger counts the fit under it.")
 @click.option("--deep", is_flag=True, help="Also train shadow models; takes --budget-minutes.")
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="NAME",
+    help="An attack of another installed package; repeatable. Default: all.",
+)
+@click.option("--no-plugins", is_flag=True, help="Make no attack of another package.")
 @click.option("--budget-minutes", type=float, help=f"Time for shadow models; default: {MINUTES:g}.")
 @output_options
 def audit(
@@ -67,6 +75,8 @@ def audit(
     background: str,
     dataset: str | None,
     deep: bool,
+    plugins: tuple[str, ...],
+    no_plugins: bool,
     budget_minutes: float | None,
     as_json: bool,
     quiet: bool,
@@ -75,11 +85,13 @@ def audit(
 
     With a RUN alone, its training is audited: canaries among rows that are drawn from the run; no
     real row is read, and the result goes along with a bundle. With DATA, --synthetic and --holdout,
-    the table is attacked too: memorisation, membership, attributes, linkage, singling out. SCHEMA
-    serves for tables of other tools. What is found in tables is INTERNAL. Every audit plays
-    controls. Exit code 3 if an attack succeeded, or if a control failed.
+    the table is attacked too: memorisation, membership, attributes, linkage, singling out, and by
+    attacks of other installed packages. SCHEMA serves for tables of other tools. What is found in
+    tables is INTERNAL. Every audit plays controls. Exit code 3 if an attack succeeded, or if a
+    control failed.
     """
     from dpsynth.assessment import attack_audit as verbs
+    from dpsynth.assessment import check_canaries
     from dpsynth.assessment.results_folder import PAGE
 
     with Console(as_json=as_json, quiet=quiet) as console:
@@ -95,6 +107,7 @@ def audit(
         trained, paid = None, None
         if run is not None and not no_training and background == "run":
             trained = verbs.Trained(Path(subject), canaries)
+        added = _plugins(plugins, no_plugins, source is not None and synthetic is not None, console)
         real = _real(subject, run, source, synthetic, holdout)
         shadows = None
         if deep:
@@ -103,7 +116,7 @@ def audit(
             shadows = _shadows(schema, run, folder, minutes, seed, console)
         if background == "real":
             assert run is not None and source is not None and dataset is not None
-            verbs.check_canaries(canaries)
+            check_canaries(canaries)
             if output is None:
                 raise click.UsageError("--background real is paid for: name a folder for it (-o)")
             told = run.certificate or {}
@@ -118,6 +131,7 @@ def audit(
             trained=trained,
             paid=paid,
             deep=shadows,
+            plugins=added,
             seed=seed,
             output=output,
             overwrite=force,
@@ -128,16 +142,15 @@ def audit(
             lines += ["", f"page        {Path(output) / PAGE}"]
         if trained is not None:
             lines.append(f"public      {Path(subject) / 'audit.json'}: the training's audit")
-        names = ("verdict", "tables", "run", "seed", "measures", "findings", "powers", "controls")
-        values = {"internal": True, "output": output}
-        console.result("audit", values | {name: document[name] for name in names}, lines)
+        values = {"internal": True, "output": output} | values_of(document)
+        console.result("audit", values, lines)
         for note in document["notes"]:
             console.advice(f"Note: {note}")
         if real is not None or background == "real":
             console.advice("Internal: computed from real rows. Do not release.")
             if output is None:
                 console.advice("Nothing internal was written; -o FOLDER keeps findings and page.")
-        _end(document)
+        end(document)
 
 
 def _subject(subject: str) -> tuple[Schema, Run | None]:
@@ -205,6 +218,29 @@ def _real(
     return Real(source, candidate, holdout)
 
 
+def _plugins(names: tuple[str, ...], none: bool, tables: bool, console: Console) -> list[Plugin]:
+    """Load the attacks of other packages before anything private is read, and name them.
+
+    Raises:
+        UsageError: the options contradict each other, or no table is attacked.
+    """
+    from dpsynth.assessment import load_plugins
+
+    if names and none:
+        raise click.UsageError("--plugin and --no-plugins contradict each other: give one")
+    if names and not tables:
+        raise click.UsageError("--plugin attacks tables: give DATA, --synthetic and --holdout")
+    if none or not tables:
+        return []
+    loaded = load_plugins(names or None)
+    for one in loaded:
+        console.advice(
+            f"Attack of another package: {one.attack.key}, of {one.package} {one.version}; leave "
+            "it out by --no-plugins."
+        )
+    return loaded
+
+
 def _shadows(
     schema: Schema,
     run: Run | None,
@@ -258,18 +294,3 @@ def _on_real(run: Run, source: str, dataset: str, canaries: int, seed: int) -> P
         )
 
     return paid
-
-
-def _end(document: dict[str, Any]) -> None:
-    """End with exit code 3 unless all is quiet.
-
-    Raises:
-        GateError: an attack succeeded, or a control failed.
-    """
-    if document["verdict"] == "failed":
-        failed = [one["key"] for one in document["controls"] if not one["passed"]]
-        many = counted(len(failed), "control")
-        raise GateError(f"the audit failed: {many} failed ({', '.join(failed)})")
-    if document["verdict"] == "found":
-        found = [one["key"] for one in document["findings"] if one["found"]]
-        raise GateError(f"{counted(len(found), 'attack')} succeeded: {', '.join(found)}")

@@ -11,6 +11,8 @@
 - `rows`: sections of the internal report that judge rows as a whole: told apart, scored, mapped,
   ruled
 - `subgroups`: the section of the internal report on subgroups: who is served worst
+- `table_attacks`: a section for each attack on a table, and the form of those that have none of
+  their own
 - `training`: attacks on the training in the internal report: canaries in one run, and shadow
   models
 - `utility`: sections of the internal report on usefulness: models, odds, means, survival,

@@ -13,6 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dpsynth.eval.attack_stats.table_attack import AFTER, BEFORE
 from dpsynth.eval.report import (
     Block,
     Lines,
@@ -24,7 +25,7 @@ from dpsynth.eval.report import (
     joined,
     sentence,
 )
-from dpsynth.eval.report.sections import audit_settings, epsilon, inference, membership, training
+from dpsynth.eval.report.sections import audit_settings, epsilon, table_attacks, training
 
 Audit = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-audit", 1
@@ -194,8 +195,8 @@ def _word(text: str, kind: str) -> Markup:
 
 def sections(audit: Audit) -> list[Section]:
     """Return the sections of an audit; a part that was not played has none."""
-    made = membership.sections(audit) + training.sections(audit)
-    made += inference.sections(audit)
+    made = table_attacks.sections(audit, BEFORE) + training.sections(audit)
+    made += table_attacks.sections(audit, AFTER) + table_attacks.of_plugins(audit)
     return made + [one for one in (controls(audit), audit_settings.settings(audit)) if one]
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dpsynth.eval.attack_stats.table_attack import AFTER, BEFORE
+from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.report import (
     Block,
     Row,
@@ -19,7 +21,7 @@ from dpsynth.eval.report import (
     listed,
     sentence,
 )
-from dpsynth.eval.report.audit_formatting import FAMILIES
+from dpsynth.eval.report.audit_formatting import family_name, origin, plugins
 
 Audit = Mapping[str, Any]
 
@@ -30,15 +32,12 @@ _REFERENCES = {
     "tpr": "by guessing",
 }
 _LEFT_OUT = {
-    "memorization": "whether rows of people are repeated",
-    "membership": "whether it can be told who was in the data",
+    **{one.key: one.omitted_as for one in ATTACKS if one.section == BEFORE},
     "training": "the training itself, by canaries",
-    "attribute": "guesses of sensitive columns",
-    "linkability": "links between two registers",
-    "singling_out": "descriptions that fit one person",
+    **{one.key: one.omitted_as for one in ATTACKS if one.section == AFTER},
     "shadows": "shadow models, which train the generator many times and take long",
 }
-_OF_TABLES = ("memorization", "membership", "attribute", "linkability", "singling_out")
+_OF_TABLES = [one.key for one in ATTACKS]
 
 
 def measures(audit: Audit) -> list[tuple[str, list[Shown]]]:
@@ -69,7 +68,7 @@ def settings(audit: Audit) -> Section | None:
     if times:
         times = {name: float(value) for name, value in times.items()}
         rows = tuple(
-            Row((FAMILIES.get(n, n.replace("_", " ")), _time(s))) for n, s in times.items()
+            Row((family_name(audit, n).replace("_", " "), _time(s))) for n, s in times.items()
         )
         blocks.append(Table.of("Run times", ("Part", "Time"), rows))
     if not blocks:
@@ -115,6 +114,7 @@ def notes(audit: Audit) -> list[str]:
         left = [name for name in left if name not in _OF_TABLES]
         said.append("No table was attacked: this is an audit of a training alone.")
     said += [f"Not attacked: {_LEFT_OUT[name]}." for name in left]
+    said += [f"{origin(one)}." for one in plugins(audit)]
     if not audit.get("controls"):
         said.append("No control was played, so that nothing shows that the attacks can see a leak.")
     return said

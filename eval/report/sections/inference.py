@@ -31,12 +31,6 @@ POPULATION = (
 _KINDS = {"one": "By one column", "many": "By several columns"}
 
 
-def sections(audit: Details) -> list[Section]:
-    """Return the sections of the guesses that were made."""
-    made = [maker(audit) for maker in (attribute, linkability, singling_out)]
-    return [section for section in made if section is not None]
-
-
 def attribute(audit: Details) -> Section | None:
     """Return how often sensitive columns are guessed."""
     them = _part(audit, "attribute", "columns")

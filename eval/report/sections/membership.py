@@ -54,12 +54,6 @@ class Curves(Pictures):
     claimed: bool = False
 
 
-def sections(audit: Details) -> list[Section]:
-    """Return the sections of the attacks that were made on the table."""
-    made = [maker(audit) for maker in (memorization, membership)]
-    return [section for section in made if section is not None]
-
-
 def memorization(audit: Details) -> Section | None:
     """Return copies, distances, unique records and outliers."""
     details = (audit.get("parts") or {}).get("memorization") or {}
@@ -94,9 +88,9 @@ def _compared(details: Details) -> str:
 
 def _distances(details: Details, measures: Details) -> list[Block]:
     blocks: list[Block] = []
-    closer = measures.get("closer")
-    if closer is not None:
-        value, low, high = (percent(closer[name]) for name in ("value", "low", "high"))
+    closest = measures.get("closer")
+    if closest is not None:
+        value, low, high = (percent(closest[name]) for name in ("value", "low", "high"))
         blocks.append(
             Say(
                 f"{value} ({low}–{high}) of synthetic rows are closer to a person in the data than "
@@ -112,7 +106,7 @@ def _distances(details: Details, measures: Details) -> list[Block]:
         spec = attack_charts.distances(histogram)
         blocks.append(Pictures((Figure(title, label, spec, 280),), "half", key="sides"))
     if them := details.get("distances"):
-        blocks.append(_quantiles("Distance to the nearest person", them))
+        blocks.append(_quantiles("Distance to the closest record (the nearest person)", them))
     if blocks:
         blocks.insert(0, Heading("Distances"))
     if them := details.get("ratios"):

@@ -10,7 +10,7 @@ import pytest
 
 from dpsynth.eval.attack_stats.exposure import FEWEST, SHARE, Group, groups_of
 from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attacks.membership import _together
+from dpsynth.eval.attack_stats.targets import together
 from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.distances.metric import Metric
 
@@ -91,7 +91,7 @@ def test_groups_that_are_everybody_or_too_few_are_left_out() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_who_is_in_the_data_plays_no_part(seed: int) -> None:
-    """Members and strangers change places: everybody stays in the same groups."""
+    """Members and non-members change places: everybody stays in the same groups."""
     rng = np.random.default_rng(seed)
 
     def drawn(prefix: str) -> pd.DataFrame:
@@ -100,11 +100,11 @@ def test_who_is_in_the_data_plays_no_part(seed: int) -> None:
 
     held = read(drawn("s"), drawn("h"))
     dealt = People.of(held, np.random.default_rng(seed))
-    swapped = People(dealt.strangers, dealt.members, dealt.reference, dealt.fresh, dealt.others)
+    swapped = People(dealt.non_members, dealt.members, dealt.reference, dealt.fresh, dealt.others)
     metric = Metric.of(held.codec)
     made = []
     for one in (dealt, swapped):
-        players = _together(one)
+        players = together(one.members, one.non_members)
         units = np.unique(players.units)
         groups = groups_of(players, one.reference, held.codec, metric)
         made.append({g.key: units[g.belongs].tolist() for g in groups})

@@ -61,9 +61,9 @@ def test_sets_share_no_unit_and_keep_all_rows_of_each(
     assert held.holdout is not None
     got = sets(people)
     assert got["members"] <= set(held.source.units.tolist())
-    assert got["strangers"] | got["reference"] | got["fresh"] == set(held.holdout.units.tolist())
-    assert got["others"] == got["strangers"] | got["reference"]
-    apart = [got[name] for name in ("members", "strangers", "reference", "fresh")]
+    assert got["non_members"] | got["reference"] | got["fresh"] == set(held.holdout.units.tolist())
+    assert got["others"] == got["non_members"] | got["reference"]
+    apart = [got[name] for name in ("members", "non_members", "reference", "fresh")]
     assert len(set().union(*apart)) == sum(map(len, apart))
     for one in fields(people):
         view = getattr(people, one.name)
@@ -101,7 +101,7 @@ def test_each_unit_that_plays_is_a_member_with_chance_one_half(share: float) -> 
         inside, outside = split(units, share, rng)
         people = dealt(inside, outside, repeat)
         coins[repeat, people.members.units] = 1
-        coins[repeat, people.strangers.units] = -1
+        coins[repeat, people.non_members.units] = -1
     played = np.abs(coins).sum(axis=0)
     squares = coins.sum(axis=0) ** 2 / np.maximum(played, 1)  # (in - out)^2 / (in + out)
     assert played.sum() > 10 * units
@@ -120,7 +120,7 @@ def test_a_blind_attacker_guesses_right_as_often_as_fair_coins_fall(share: float
     tails: dict[float, list[bool]] = {part: [] for part in (0.1, 0.4, 1.0)}
     for repeat in range(200):
         people = dealt(*split(enough(share), share, rng), repeat)
-        included = np.repeat([True, False], [people.members.rows, people.strangers.rows])
+        included = np.repeat([True, False], [people.members.rows, people.non_members.rows])
         for part, found in tails.items():
             guesses = 2 * round(part * len(included) / 2)
             hits = right(rng.random(len(included)), included, guesses)
@@ -131,13 +131,15 @@ def test_a_blind_attacker_guesses_right_as_often_as_fair_coins_fall(share: float
 
 @pytest.mark.parametrize("share", SHARES)
 def test_a_share_that_ignores_the_sizes_would_be_seen(share: float) -> None:
-    """Broken twin: members and strangers are the same share of source and holdout."""
+    """Broken twin: members and non-members are the same share of source and holdout."""
     rng = np.random.default_rng(3)
     balance = players = 0
     for _ in range(400):
         inside, outside = split(400, share, rng)
-        members, strangers = (int((rng.random(len(one)) < 0.45).sum()) for one in (inside, outside))
-        balance, players = balance + members - strangers, players + members + strangers
+        members, non_members = (
+            int((rng.random(len(one)) < 0.45).sum()) for one in (inside, outside)
+        )
+        balance, players = balance + members - non_members, players + members + non_members
     seen = balance**2 / players > chi2.isf(1e-4, 1)
     assert seen == (share != 0.5)
 
@@ -147,17 +149,17 @@ def test_no_more_than_so_many_play() -> None:
     for players in (100, 200, 1000):
         for seed in range(10):
             people = dealt(inside, outside, seed, players=players)
-            for side in (people.members, people.strangers):
+            for side in (people.members, people.non_members):
                 assert abs(side.rows - players) < 5 * players**0.5
             assert people.fresh.rows == pytest.approx(PARTS[2] * 3000, abs=5 * 600**0.5)
-            rest = 3000 - people.strangers.rows - people.fresh.rows
+            rest = 3000 - people.non_members.rows - people.fresh.rows
             assert people.reference.rows == rest  # who does not play is known to the attacker
     assert PLAYERS == 5000 and sum(PARTS) == 1
 
 
 def test_a_small_source_limits_both_sides_alike() -> None:
     people = dealt(np.arange(300), np.arange(300, 3300), 1)
-    for side in (people.members, people.strangers):
+    for side in (people.members, people.non_members):
         assert abs(side.rows - PARTS[0] * 300) < 5 * 135**0.5
 
 
@@ -178,11 +180,11 @@ def test_too_few_people_are_refused_with_a_number_that_is_enough(sizes: tuple[in
         People.of(held, np.random.default_rng(1))
     for seed in range(200):
         people = dealt(np.arange(ENOUGH), np.arange(ENOUGH, 2 * ENOUGH), seed)
-        sides = (people.members, people.strangers, people.reference)
+        sides = (people.members, people.non_members, people.reference)
         assert min(side.rows for side in sides) >= FEWEST
 
 
-@pytest.mark.parametrize("both", [("members", "reference"), ("strangers", "fresh")], ids=str)
+@pytest.mark.parametrize("both", [("members", "reference"), ("non_members", "fresh")], ids=str)
 def test_sets_that_share_a_unit_are_refused(both: tuple[str, str]) -> None:
     people = People.of(SMALL, np.random.default_rng(1))
     with pytest.raises(InputError, match="share a unit"):

@@ -23,32 +23,34 @@ from dpsynth.eval.attack_stats.roc import ALARMS, Roc, ceiling, ceiling_auc
 SCORES = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12)
 
 
-def roc(members: list[float], strangers: list[float]) -> Roc:
-    return Roc(np.array(members, dtype=float), np.array(strangers, dtype=float))
+def roc(members: list[float], non_members: list[float]) -> Roc:
+    return Roc(np.array(members, dtype=float), np.array(non_members, dtype=float))
 
 
-def tied(members: tuple[int, ...], strangers: tuple[int, ...]) -> Roc:
+def tied(members: tuple[int, ...], non_members: tuple[int, ...]) -> Roc:
     """Scores 0, 1, ... with so many people at each."""
     levels = np.arange(len(members), dtype=float)
-    return Roc(np.repeat(levels, members), np.repeat(levels, strangers))
+    return Roc(np.repeat(levels, members), np.repeat(levels, non_members))
 
 
 @given(SCORES, SCORES)
-def test_the_area_counts_pairs_and_ties_half(members: list[float], strangers: list[float]) -> None:
-    pairs = [(a > b) + 0.5 * (a == b) for a, b in itertools.product(members, strangers)]
-    found = roc(members, strangers).auc
+def test_the_area_counts_pairs_and_ties_half(
+    members: list[float], non_members: list[float]
+) -> None:
+    pairs = [(a > b) + 0.5 * (a == b) for a, b in itertools.product(members, non_members)]
+    found = roc(members, non_members).auc
     assert found.value == pytest.approx(np.mean(pairs), abs=1e-12)
     assert found.low is not None and found.high is not None
     assert 0 <= found.low <= found.value <= found.high <= 1
-    assert found.low < found.high and found.n == len(members) + len(strangers)
+    assert found.low < found.high and found.n == len(members) + len(non_members)
 
 
 def test_the_interval_is_delongs() -> None:
     """By the definition: variances of each person's mean comparison with the other side."""
-    members, strangers = [3.0, 1.0, 2.0, 5.0], [1.0, 0.0, 4.0]
-    wins = np.array([[(a > b) + 0.5 * (a == b) for b in strangers] for a in members])
+    members, non_members = [3.0, 1.0, 2.0, 5.0], [1.0, 0.0, 4.0]
+    wins = np.array([[(a > b) + 0.5 * (a == b) for b in non_members] for a in members])
     error = math.sqrt(wins.mean(1).var(ddof=1) / 4 + wins.mean(0).var(ddof=1) / 3)
-    found = roc(members, strangers).auc
+    found = roc(members, non_members).auc
     assert found.low == pytest.approx(max(0, wins.mean() - 1.959964 * error), abs=1e-6)
     assert found.high == pytest.approx(min(1, wins.mean() + 1.959964 * error), abs=1e-6)
 
@@ -78,19 +80,21 @@ def test_the_interval_covers_the_true_area(area: float, levels: int) -> None:
 
 @given(SCORES, SCORES)
 def test_a_monotone_change_of_scores_changes_nothing(
-    members: list[float], strangers: list[float]
+    members: list[float], non_members: list[float]
 ) -> None:
-    plain = roc(members, strangers)
-    bent = roc([math.exp(a) for a in members], [math.exp(b) for b in strangers])
+    plain = roc(members, non_members)
+    bent = roc([math.exp(a) for a in members], [math.exp(b) for b in non_members])
     assert plain.to_dict() == bent.to_dict() and plain.chance == bent.chance
 
 
 def test_the_rank_test_is_that_of_scipy_where_no_two_scores_are_equal() -> None:
     rng = np.random.default_rng(2)
     for n, m in ((30, 40), (25, 25), (300, 150)):
-        members, strangers = rng.normal(0.3, 1, n), rng.normal(0, 1, m)
-        known = mannwhitneyu(members, strangers, alternative="greater", method="asymptotic").pvalue
-        assert Roc(members, strangers).chance == pytest.approx(known, rel=1e-3 if n == m else 0.1)
+        members, non_members = rng.normal(0.3, 1, n), rng.normal(0, 1, m)
+        known = mannwhitneyu(
+            members, non_members, alternative="greater", method="asymptotic"
+        ).pvalue
+        assert Roc(members, non_members).chance == pytest.approx(known, rel=1e-3 if n == m else 0.1)
 
 
 def false_alarms_of_two_levels(n: int, m: int, high: int, alarm: float) -> float:
@@ -118,7 +122,7 @@ def test_a_rank_test_without_corrections_accuses_too_often() -> None:
     accused = []
     for k in range(high - m, n + 1):
         one = tied((n - k, k), (m - high + k, high - k))
-        usual = mannwhitneyu(one.members, one.strangers, alternative="greater")
+        usual = mannwhitneyu(one.members, one.non_members, alternative="greater")
         accused += [k] if usual.pvalue < ALARM else []
     assert hypergeom.pmf(accused, n + m, high, n).sum() > 2 * ALARM
     assert false_alarms_of_two_levels(n, m, high, ALARM) <= ALARM
@@ -133,8 +137,8 @@ def test_the_rank_test_keeps_its_level_where_scores_take_three_values(
         members = (n - two - three, two, three)
         if not 0 <= members[0] <= levels[0]:
             continue
-        strangers = tuple(all_ - mine for all_, mine in zip(levels, members, strict=True))
-        if tied(members, strangers).chance < ALARM:
+        non_members = tuple(all_ - mine for all_, mine in zip(levels, members, strict=True))
+        if tied(members, non_members).chance < ALARM:
             alarms += float(multivariate_hypergeom.pmf(members, levels, n))
     assert 0 < alarms <= ALARM
 
@@ -154,7 +158,7 @@ def test_the_rank_test_keeps_its_level_without_ties(size: int) -> None:
         if one.chance >= ALARM:
             break
         last = one
-    exact = mannwhitneyu(last.members, last.strangers, alternative="greater", method="exact")
+    exact = mannwhitneyu(last.members, last.non_members, alternative="greater", method="exact")
     assert ALARM / 3 < exact.pvalue <= ALARM
 
 
@@ -194,22 +198,22 @@ def test_a_handful_of_people_is_never_sure_to_be_seen() -> None:
 
 @given(SCORES, SCORES, st.floats(0, 1) | st.sampled_from(ALARMS))
 def test_false_alarms_stay_within_what_is_allowed_and_the_cut_is_the_lowest(
-    members: list[float], strangers: list[float], alarm: float
+    members: list[float], non_members: list[float], alarm: float
 ) -> None:
-    true, false = roc(members, strangers).at(alarm)
+    true, false = roc(members, non_members).at(alarm)
     assert Fraction(false.hits, false.runs) <= Fraction(alarm) + Fraction(1, 10**12)
-    cuts = [-math.inf, *strangers]
-    fine = [cut for cut in cuts if sum(b > cut for b in strangers) <= alarm * len(strangers)]
+    cuts = [-math.inf, *non_members]
+    fine = [cut for cut in cuts if sum(b > cut for b in non_members) <= alarm * len(non_members)]
     assert true.hits == sum(a > min(fine) for a in members) if fine else true.hits == 0
-    assert (true.runs, false.runs) == (len(members), len(strangers))
+    assert (true.runs, false.runs) == (len(members), len(non_members))
 
 
 @given(SCORES, SCORES, SCORES)
 def test_the_cut_does_not_look_at_members(
-    members: list[float], others: list[float], strangers: list[float]
+    members: list[float], others: list[float], non_members: list[float]
 ) -> None:
     for alarm in (0.0, 0.1, 0.5):
-        assert roc(members, strangers).at(alarm)[1] == roc(others, strangers).at(alarm)[1]
+        assert roc(members, non_members).at(alarm)[1] == roc(others, non_members).at(alarm)[1]
 
 
 def test_rates_by_hand() -> None:
@@ -233,15 +237,15 @@ def test_constant_and_single_scores_say_nothing() -> None:
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_scores_that_are_no_numbers_are_refused(bad: float) -> None:
-    for members, strangers in (([bad, 1.0], [0.0]), ([0.0], [1.0, bad])):
+    for members, non_members in (([bad, 1.0], [0.0]), ([0.0], [1.0, bad])):
         with pytest.raises(ValueError, match="finite"):
-            roc(members, strangers)
+            roc(members, non_members)
 
 
 def test_an_empty_side_is_refused() -> None:
-    for members, strangers in (([], [0.0]), ([0.0], [])):
-        with pytest.raises(ValueError, match="members and of strangers"):
-            roc(members, strangers)
+    for members, non_members in (([], [0.0]), ([0.0], [])):
+        with pytest.raises(ValueError, match="members and of non-members"):
+            roc(members, non_members)
 
 
 def test_what_is_written_is_what_was_measured() -> None:

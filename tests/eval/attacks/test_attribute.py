@@ -72,7 +72,7 @@ def attacked(given: Tables, seed: int = 0) -> Attack:
 
 
 def rates(attack: Attack, column: str, kind: str, known: int) -> tuple[float, float]:
-    """Return the success among members and strangers of one attack."""
+    """Return the success among members and non-members of one attack."""
     [one] = [
         one["success"]
         for one in attack.part.details["columns"]
@@ -223,7 +223,7 @@ def test_people_are_counted_and_not_their_rows() -> None:
     for one in attack.part.details["columns"]:
         members, controls = one["success"]["members"], one["success"]["controls"]
         assert members["runs"] == len(np.unique(people.members.units)) < people.members.rows / 2
-        assert controls["runs"] == len(np.unique(people.strangers.units))
+        assert controls["runs"] == len(np.unique(people.non_members.units))
 
 
 def test_the_same_seed_gives_the_same_attack() -> None:
@@ -231,7 +231,7 @@ def test_the_same_seed_gives_the_same_attack() -> None:
     assert attacked(given, 5) == attacked(given, 5)
 
 
-def test_only_members_strangers_and_the_synthetic_table_are_looked_at() -> None:
+def test_only_members_non_members_and_the_synthetic_table_are_looked_at() -> None:
     given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
     people = People.of(given, np.random.default_rng(0))
     expected = attribute(given, people, np.random.default_rng(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,12 @@ import pytest
 
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.result import Attack, Finding, Power
+from dpsynth.eval.attack_stats.table_attack import TableAttack
 from dpsynth.eval.attacks import controls as module
 from dpsynth.eval.attacks.controls import COPIED, Control, controls, jittered, learned, with_copies
 from dpsynth.eval.attacks.membership import membership
 from dpsynth.eval.attacks.memorization import memorization
+from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.core.result import Part
 from dpsynth.eval.core.tables import Tables, View
 from dpsynth.eval.distances.metric import Metric
@@ -26,7 +28,7 @@ from dpsynth.tables.splitting import split
 
 from ...support.evaluation_tables import number, tables, words
 
-ATTACKS = ("memorization", "membership", "attribute", "linkability", "singling_out")
+NAMES = ("memorization", "membership", "attribute", "linkability", "singling_out")
 POSITIVE = {
     ("copied", "memorization:copies"),
     ("jittered", "membership:density"),
@@ -34,7 +36,7 @@ POSITIVE = {
     ("repeated", "singling_out:many"),
     ("repeated", "attribute"),
 }
-NEGATIVE = {(key, attack) for key in ("fresh", "stranger") for attack in ATTACKS}
+NEGATIVE = {(key, attack) for key in ("fresh", "stranger") for attack in NAMES}
 
 
 def demo(patients: int, seed: int) -> Tables:
@@ -70,8 +72,21 @@ def people(clinic: Tables) -> People:
     return People.of(clinic, np.random.default_rng(1))
 
 
-def played(held: Tables, people: People, seed: int = 2) -> list[Control]:
-    return controls(held, people, np.random.default_rng(seed))
+AttackOf = Callable[[Tables, People, np.random.Generator], Attack]
+
+
+def played(
+    held: Tables, people: People, seed: int = 2, others: Mapping[str, AttackOf] | None = None
+) -> list[Control]:
+    """Play the controls; some attacks in the places of dpsynth's own."""
+    return controls(held, people, np.random.default_rng(seed), records(others or {}))[0]
+
+
+def records(others: Mapping[str, AttackOf]) -> list[TableAttack]:
+    return [
+        replace(one, run=others[one.key], uses_claim=False) if one.key in others else one
+        for one in ATTACKS
+    ]
 
 
 def pairs(found: list[Control], *, passed: bool | None = None) -> set[tuple[str, str]]:
@@ -97,9 +112,6 @@ def test_all_controls_pass_where_attacks_work(ordinary: list[Control]) -> None:
     assert said["jittered"].endswith("the usual test of distances passes it")
     assert "others: more than chance allows" in said["copied"]
     assert said["fresh"] == said["stranger"] == "nothing was found, as it must be"
-
-
-AttackOf = Callable[[Tables, People, np.random.Generator], Attack]
 
 
 def deaf(attack: AttackOf) -> AttackOf:
@@ -141,36 +153,24 @@ QUICK = {
 REAL = {"memorization": memorization, "membership": membership}
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put oracles in the places of the attacks that take long."""
-    for name, attack in QUICK.items():
-        monkeypatch.setattr(module, name, attack)
-
-
-@pytest.mark.usefixtures("quick")
 def test_they_pass_on_a_smaller_cohort_and_again_with_the_same_generator() -> None:
     held = demo(700, 7)
     people = People.of(held, np.random.default_rng(3))
-    found = played(held, people)
+    found = played(held, people, others=QUICK)
     assert pairs(found, passed=True) == POSITIVE | NEGATIVE == pairs(found)
-    assert played(held, people) == found
+    assert played(held, people, others=QUICK) == found
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("broken", [deaf, accusing], ids=["deaf", "accusing"])
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_broken_attack_fails_its_controls_and_no_others(
     name: str,
     broken: Callable[[AttackOf], AttackOf],
     clinic: Tables,
     people: People,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for other in set(REAL) - {name}:  # real ones take longer
-        monkeypatch.setattr(module, other, REMEMBERED[other])
-    monkeypatch.setattr(module, name, broken((REAL | QUICK)[name]))
-    found = played(clinic, people)
+    others = REMEMBERED | QUICK | {name: broken((REAL | QUICK)[name])}  # real ones take longer
+    found = played(clinic, people, others=others)
     assert pairs(found) == POSITIVE | NEGATIVE
     failing = {one for one in POSITIVE if one[1].split(":")[0] == name}
     if broken is accusing:
@@ -199,14 +199,12 @@ REMEMBERED = {
 }
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_jittered_table_that_fails_the_usual_test_shows_nothing(
     clinic: Tables, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, attack in REMEMBERED.items():
-        monkeypatch.setattr(module, name, attack)
     monkeypatch.setattr(module, "jittered", lambda held, *_: (held.source, False))
-    [found] = [one for one in played(clinic, people) if one.key == "jittered"]
+    made = played(clinic, people, others=REMEMBERED | QUICK)
+    [found] = [one for one in made if one.key == "jittered"]
     assert not found.passed and "more than chance allows" in found.sentence
     assert "does not pass it, so that this control shows nothing" in found.sentence
 
@@ -217,13 +215,10 @@ def test_an_attack_without_the_finding_that_decides_is_no_control() -> None:
     assert module.silent("key", "title", "membership", Attack(Part())).passed
 
 
-def test_a_negative_control_says_what_was_found(
-    clinic: Tables, people: People, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_negative_control_says_what_was_found(clinic: Tables, people: People) -> None:
     leaking = replace(clinic, synthetic=clinic.source)
-    for name, attack in QUICK.items():
-        monkeypatch.setattr(module, name, attack)
-    for one in module.quiet("fresh", "title", leaking, people, np.random.default_rng(1)):
+    table = module.ControlTable("fresh", "title", leaking, leaks=False)
+    for one in table.play(records(QUICK), people, np.random.default_rng(1)):
         assert not one.passed and "more than chance allows" in one.sentence
 
 

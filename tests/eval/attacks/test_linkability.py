@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats.combined import Trial, Trials
+from dpsynth.eval.attack_stats.combined import AttackSuccess, CombinedAttacks
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.result import ALARM, Attack
 from dpsynth.eval.attack_stats.success import Success
@@ -120,7 +120,7 @@ def test_people_are_counted_and_not_their_rows() -> None:
     attack = linkability(given, people, np.random.default_rng(0))
     success = attack.part.details["splits"][0]["success"]
     assert success["members"]["runs"] == len(np.unique(people.members.units))
-    assert success["controls"]["runs"] == len(np.unique(people.strangers.units))
+    assert success["controls"]["runs"] == len(np.unique(people.non_members.units))
     assert people.members.rows > 2 * success["members"]["runs"]
 
 
@@ -134,7 +134,7 @@ def test_targets_are_one_row_of_each_person_members_first() -> None:
     units = targets.view.units
     assert targets.members == 40 and len(units) == 80 == len(set(units.tolist()))
     assert np.isin(units[:40], people.members.units).all()
-    assert np.isin(units[40:], people.strangers.units).all()
+    assert np.isin(units[40:], people.non_members.units).all()
     hits = np.arange(80) < 50
     assert targets.success(hits) == Success(Rate(40, 40), Rate(10, 40))
     again = [one_row_each(people.members, 40, np.random.default_rng(k)) for k in (0, 0, 1)]
@@ -146,7 +146,7 @@ def test_the_same_seed_gives_the_same_attack() -> None:
     assert attacked(given, 5) == attacked(given, 5)
 
 
-def test_only_members_strangers_and_the_synthetic_table_are_looked_at() -> None:
+def test_only_members_non_members_and_the_synthetic_table_are_looked_at() -> None:
     given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
     people = People.of(given, np.random.default_rng(0))
     expected = linkability(given, people, np.random.default_rng(0))
@@ -188,17 +188,17 @@ def test_one_column_is_left_out_with_a_note() -> None:
 
 def test_the_interval_of_one_attack_is_that_of_its_success() -> None:
     success = Success(Rate(70, 200), Rate(40, 180))
-    assert Trials((Trial("a", success),)).excess == success.excess
+    assert CombinedAttacks((AttackSuccess("a", success),)).excess == success.excess
     assert success.beyond(0.001).low < success.excess.low  # type: ignore[operator]
 
 
 def test_several_attacks_are_judged_more_strictly_than_one() -> None:
     """p = 0.00098 of ten hits of ten: enough for one attack, not for the best of two."""
-    best = Trial("best", Success(Rate(10, 1000), Rate(0, 1010)))
+    best = AttackSuccess("best", Success(Rate(10, 1000), Rate(0, 1010)))
     assert ALARM / 2 < best.success.chance < ALARM
-    idle = Trial("idle", Success(Rate(5, 1000), Rate(5, 1010)))
-    assert Trials((best,)).finding("k", "t", "it was seen").found
-    both = Trials((idle, best))
+    idle = AttackSuccess("idle", Success(Rate(5, 1000), Rate(5, 1010)))
+    assert CombinedAttacks((best,)).finding("k", "t", "it was seen").found
+    both = CombinedAttacks((idle, best))
     assert both.strongest is best and not both.finding("k", "t", "it was seen").found
 
 
@@ -220,5 +220,5 @@ def test_the_least_leak_is_seen_nine_times_of_ten(people: int, hits: int) -> Non
 
 def test_where_others_are_always_hit_no_leak_can_be_seen() -> None:
     assert Success(Rate(0, 100), Rate(100, 100)).least_seen(ALARM) is None
-    trial = Trial("always", Success(Rate(100, 100), Rate(100, 100)))
-    assert Trials((trial,)).power("k").least is None
+    always = AttackSuccess("always", Success(Rate(100, 100), Rate(100, 100)))
+    assert CombinedAttacks((always,)).power("k").least is None

@@ -14,6 +14,7 @@ import pytest
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.result import ALARM, Attack
 from dpsynth.eval.attack_stats.roc import ALARMS, Roc, ceiling, ceiling_auc
+from dpsynth.eval.attack_stats.targets import together
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.membership import DELTA, TITLES, membership
 from dpsynth.eval.core.tables import Tables
@@ -131,7 +132,7 @@ def test_people_with_many_rows_count_once_and_score_by_their_mean() -> None:
     people = People.of(held, np.random.default_rng(0))
     details = attacked(held).part.details
     assert details["members"] == people.members.rows / rows
-    assert details["strangers"] == people.strangers.rows / rows
+    assert details["strangers"] == people.non_members.rows / rows
     assert details["reference"] == people.reference.rows / rows
     one = everyone(attacked(held), "distance")
     assert one["rates"][0]["tpr"]["runs"] == one["members"] == details["members"]
@@ -145,7 +146,7 @@ def _nearest(metric: Metric, held: Tables, people: People) -> Roc:
     """Mean distance of each unit's rows to the nearest synthetic row, by all pairs."""
     sides = []
     table = metric.points(held.synthetic)
-    for view in (people.members, people.strangers):
+    for view in (people.members, people.non_members):
         points = metric.points(view)
         pairs = np.indices((view.rows, table.rows)).reshape(2, -1)
         apart = metric.squared(points, pairs[0], table, pairs[1]).reshape(view.rows, -1)
@@ -160,7 +161,7 @@ def test_classifiers_are_judged_on_people_whom_they_were_not_told_about() -> Non
     for seed in range(8):
         held = read(*(law(260, 50 * seed + i) for i in (1, 2, 3)))
         people = People.of(held, np.random.default_rng(seed))
-        players = module._together(people)
+        players = together(people.members, people.non_members)
         inside = np.isin(np.unique(players.units), people.members.units)
         scores = {
             one.key: one

@@ -15,7 +15,7 @@ from dpsynth.eval.attack_stats.matched_groups import EqualSides
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.result import ALARM, Attack
 from dpsynth.eval.attacks.memorization import memorization
-from dpsynth.eval.attacks.nearest_record import Closer
+from dpsynth.eval.attacks.nearest_record import ClosestRecord
 from dpsynth.eval.core.tables import Tables
 
 from ...support.evaluation_tables import number, tables, words
@@ -172,12 +172,12 @@ def test_a_unit_of_fifty_equal_rows_counts_once() -> None:
 
 def test_the_shares_error_is_that_of_flipping_pairs() -> None:
     source, holdout = np.array([3.0, 1.0, 0.5]), np.array([0.0, 2.0, 0.5])
-    closer = Closer(source, holdout)
-    assert closer.share == pytest.approx(4.5 / 7)
+    closest = ClosestRecord(source, holdout)
+    assert closest.share == pytest.approx(4.5 / 7)
     flips = np.array(np.meshgrid(*[[False, True]] * 3)).reshape(3, -1).T
     shares = [np.where(flip, source, holdout).sum() / 7 for flip in flips]
-    assert closer.error == pytest.approx(np.std(shares))
-    assert not closer.found
+    assert closest.error == pytest.approx(np.std(shares))
+    assert not closest.found
 
 
 def test_a_weighted_sum_of_coins_is_found_as_seldom_as_promised() -> None:
@@ -185,24 +185,24 @@ def test_a_weighted_sum_of_coins_is_found_as_seldom_as_promised() -> None:
     rng = np.random.default_rng(1)
     for weights in (np.ones(60), rng.pareto(1.0, 60) + 0.01, np.r_[20.0, np.ones(59)]):
         coins = rng.random((20_000, 60)) < 0.5
-        alarms = sum(Closer(weights * one, weights * ~one).found for one in coins)
+        alarms = sum(ClosestRecord(weights * one, weights * ~one).found for one in coins)
         assert alarms <= 20_000 * ALARM + 3 * math.sqrt(20_000 * ALARM)
     least = norm.isf(ALARM / 3.18) / (2 * math.sqrt(60))
     inside = math.ceil((0.5 + least) * 60)
     for count in (inside - 1, inside):
         one = np.arange(60) < count
-        assert Closer(1.0 * one, 1.0 * ~one).found == (count == inside)
+        assert ClosestRecord(1.0 * one, 1.0 * ~one).found == (count == inside)
 
 
 def test_the_power_counts_rows_of_people_who_were_not_drawn() -> None:
     one = np.arange(5000) % 2
-    closer = Closer(2.0 * one, 2.0 * (1 - one))
-    every, some = closer.power(5000).least, closer.power(15_000).least
+    closest = ClosestRecord(2.0 * one, 2.0 * (1 - one))
+    every, some = closest.power(5000).least, closest.power(15_000).least
     assert every is not None and some == pytest.approx(3 * every)
     share = 0.5 + every / 2  # of nearer rows
-    assert norm.cdf((share - 0.5) / closer.error - norm.isf(ALARM / 3.18)) == pytest.approx(0.9)
-    assert Closer(2.0 * one[:6], 2.0 * (1 - one[:6])).power(6).least is None
-    assert not Closer(np.ones(5), np.ones(5)).found
+    assert norm.cdf((share - 0.5) / closest.error - norm.isf(ALARM / 3.18)) == pytest.approx(0.9)
+    assert ClosestRecord(2.0 * one[:6], 2.0 * (1 - one[:6])).power(6).least is None
+    assert not ClosestRecord(np.ones(5), np.ones(5)).found
 
 
 def test_the_answer_is_the_generators_and_json() -> None:
@@ -276,7 +276,7 @@ def test_unusual_people_are_compared_with_unusual_people() -> None:
     attack = attacked(read(source, pd.concat([law(2000, 3), kept]), holdout))
     units = attack.part.details["outliers"]["units"]
     assert "outliers" in found(attack) and values(attack)["outliers"] > 0.8
-    whole = People.of(read(source, kept, holdout), np.random.default_rng(0)).strangers
+    whole = People.of(read(source, kept, holdout), np.random.default_rng(0)).non_members
     assert sum(units.values()) == round(0.05 * 2 * len(np.unique(whole.units)))
     usual = source.drop(far[0]).sample(len(kept), random_state=0)
     other = attacked(read(source, pd.concat([law(2000, 3), usual]), holdout))

@@ -1,4 +1,4 @@
-"""Singling out: copied people are isolated by a table's own rows, strangers only by chance."""
+"""Singling out: copied people are isolated by a table's own rows, non-members only by chance."""
 
 from __future__ import annotations
 

@@ -13,16 +13,16 @@ from dpsynth.tables.simulated import simulate
 DEMO = Schema.load("demo")
 
 
-def strangers(patients: int, seed: int) -> pd.DataFrame:
+def non_members(patients: int, seed: int) -> pd.DataFrame:
     rows = simulate(patients, seed=seed)
     return rows.assign(patient_id=rows["patient_id"].astype(str) + f"s{seed}")
 
 
 def test_each_row_of_the_source_is_found_and_no_other() -> None:
     source = simulate(200, seed=1)
-    half = pd.concat([source[:60], strangers(200, 2)[:60]])
+    half = pd.concat([source[:60], non_members(200, 2)[:60]])
     [measure] = copies(
-        Tables.read(DEMO, source, half, strangers(100, 3)), np.random.default_rng(0)
+        Tables.read(DEMO, source, half, non_members(100, 3)), np.random.default_rng(0)
     ).measures
     assert measure.estimate.value == 0.5 and measure.estimate.reference == 0.0
     low, high = measure.estimate.low, measure.estimate.high

@@ -14,7 +14,7 @@ import pytest
 from dpsynth.eval.report import attack_charts, audit_formatting
 from dpsynth.eval.report.page import internal_page
 from dpsynth.eval.report.sections import audit as sections_audit
-from dpsynth.eval.report.sections import audit_settings, epsilon
+from dpsynth.eval.report.sections import audit_settings, epsilon, table_attacks
 
 from ...support import evaluation_example
 from ...support.audit_example import audit, failed, found, hostile
@@ -399,3 +399,31 @@ def test_other_documents_are_refused(wrong: Json) -> None:
 def test_a_page_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="an evaluation or an audit"):
         internal_page(None)
+
+
+def test_any_attack_can_be_shown_without_a_section_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_attacks, "SPECIAL", {})
+    document = audit()
+    page = Page(internal_page(None, document))
+    assert set(SECTIONS.values()) <= set(ids(page))
+    words = page.words()
+    for one in document["powers"]:  # once at a glance, once in the section of the attack
+        if one["key"].partition(":")[0] not in ("training", "shadows"):
+            assert words.count(audit_formatting.sentence(one["sentence"])) >= 2
+    assert "Controls of this attack" in words and "Success and power" in words
+
+
+def test_a_plugin_is_named_with_its_package_and_its_texts_are_no_markup() -> None:
+    nasty = "<script>alert(1)</script>"
+    plugin = {"key": "echo", "title": nasty, "package": "echo-attack", "version": "1.2"}
+    finding = {"key": "echo", "title": nasty, "found": False, "sentence": nasty}
+    document = audit()
+    document["findings"] = [*document["findings"], finding]
+    document["parts"] = document["parts"] | {"echo": {}}
+    html = internal_page(None, document | {"plugins": [plugin]})
+    assert nasty not in html
+    words = Page(html).words()
+    assert words.count("an attack of the package echo-attack, version 1.2") == 2
+    assert "Not known." in words

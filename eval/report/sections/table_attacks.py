@@ -1,0 +1,106 @@
+"""A section for each attack on a table, and the form of those that have none of their own.
+
+Any attack can be shown from what every attack has: findings, powers, controls and measures. An
+attack with pictures of its own has a line in `SPECIAL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpsynth.eval.attacks.registry import ATTACKS
+from dpsynth.eval.report import (
+    Block,
+    Lines,
+    Row,
+    Say,
+    Section,
+    audit_formatting,
+    estimate,
+    sentence,
+)
+from dpsynth.eval.report.sections import inference, membership
+
+Details = Mapping[str, Any]
+
+SPECIAL: dict[str, Callable[[Details], Section | None]] = {
+    "memorization": membership.memorization,
+    "membership": membership.membership,
+    "attribute": inference.attribute,
+    "linkability": inference.linkability,
+    "singling_out": inference.singling_out,
+}
+
+
+def sections(audit: Details, place: str) -> list[Section]:
+    """Return the sections of dpsynth's attacks that stand before, or after, the training's."""
+    made = [
+        SPECIAL[one.key](audit) if one.key in SPECIAL else plain(audit, one.key, one.title)
+        for one in ATTACKS
+        if one.section == place
+    ]
+    return [section for section in made if section is not None]
+
+
+def of_plugins(audit: Details) -> list[Section]:
+    """Return the sections of other packages' attacks."""
+    made = [
+        plain(audit, one["key"], one["title"], f"{audit_formatting.origin(one)}.")
+        for one in audit_formatting.plugins(audit)
+    ]
+    return [section for section in made if section is not None]
+
+
+def plain(audit: Details, key: str, title: str, origin: str = "") -> Section | None:
+    """Return the section of any attack: success, power, controls and measures.
+
+    Args:
+        audit: as in ``audit.json``.
+        key: of the attack.
+        title: of the section.
+        origin: where the attack comes from, a sentence; empty for dpsynth's own.
+    """
+    if key not in (audit.get("parts") or {}):
+        return None
+    blocks: list[Block] = [Say(origin, "warning")] if origin else []
+    blocks += [Say(inference.POPULATION)]
+    blocks += _findings(audit, key) + _controls(audit, key) + _measures(audit, key)
+    finding = audit_formatting.outcome(audit, key)
+    return Section(key.replace("_", "-"), title, finding, tuple(blocks))
+
+
+def _findings(audit: Details, key: str) -> list[Block]:
+    powers = {one["key"]: one["sentence"] for one in audit.get("powers") or []}
+    rows = []
+    for one in audit_formatting.findings(audit, key):
+        could = sentence(powers[one["key"]]) if one["key"] in powers else "Not known."
+        word = "succeeded (beyond chance)" if one["found"] else "no success"
+        rows.append(Row((one["title"], word, sentence(one["sentence"]), could), bool(one["found"])))
+    head = ("Attack", "Result", "What was seen", "Power of the attack")
+    return [Lines("Success and power", head, tuple(rows))] if rows else []
+
+
+def _controls(audit: Details, key: str) -> list[Block]:
+    rows = []
+    for one in audit.get("controls") or []:
+        if str(one["attack"]).partition(":")[0] == key:
+            must = "must be found" if one["kind"] == "positive" else "nothing may be found"
+            cells = (one["title"], must, "passed" if one["passed"] else "FAILED")
+            rows.append(Row((*cells, sentence(one["sentence"])), not one["passed"]))
+    head = ("Control", "What is expected", "Result", "What was seen")
+    return [Lines("Controls of this attack", head, tuple(rows))] if rows else []
+
+
+def _measures(audit: Details, key: str) -> list[Block]:
+    rows = [
+        Row((one["title"], estimate(one), _figure(one), str(one["meaning"])))
+        for name, one in (audit.get("measures") or {}).items()
+        if str(name).partition(":")[0] == key
+    ]
+    head = ("Measure", "Value (interval)", "Without leak", "Meaning")
+    return [Lines("Measures, with intervals of 95 %", head, tuple(rows))] if rows else []
+
+
+def _figure(one: Details) -> str:
+    return estimate({"value": one.get("reference", one.get("best"))})

@@ -1,0 +1,56 @@
+"""The record of an attack: its keys cannot be mixed up with others, and its examples hold."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import pytest
+
+from dpsynth.eval.attack_stats import table_attack
+from dpsynth.eval.attack_stats.result import Attack
+from dpsynth.eval.attack_stats.table_attack import PositiveControl, TableAttack
+from dpsynth.eval.attacks.registry import ATTACKS
+from dpsynth.eval.core.result import Part
+
+
+def test_the_examples_of_the_docstrings_hold() -> None:
+    tried = doctest.testmod(table_attack)
+    assert tried.failed == 0 and tried.attempted > 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"key": "Echo"},
+        {"key": "echo:loud"},
+        {"key": "training"},
+        {"key": "auc"},
+        {"controls": ()},
+        {"controls": (PositiveControl("fresh"),)},
+        {"controls": (PositiveControl("copied", "other"),)},
+        {"section": "within"},
+    ],
+)
+def test_a_record_that_would_mix_results_up_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="an attack's key|the controls of|the section of"):
+        TableAttack(**{"key": "echo", "title": "t", "omitted_as": "o", "run": print} | settings)
+
+
+def test_the_claim_goes_to_attacks_that_use_it() -> None:
+    seen: list[Any] = []
+
+    def run(*arguments: Any, **named: Any) -> Attack:
+        seen.append(named)
+        return Attack(Part())
+
+    anything: Any = None
+    for uses in (False, True):
+        attack = TableAttack("echo", "t", "o", run, uses_claim=uses)
+        attack.play(anything, anything, anything, (1.0, 1e-6))
+    assert seen == [{}, {"claim": (1.0, 1e-6)}]
+
+
+def test_every_attack_of_dpsynth_has_a_key_of_its_own_and_a_positive_control() -> None:
+    assert len({one.key for one in ATTACKS}) == len(ATTACKS)
+    assert all(one.controls for one in ATTACKS)
