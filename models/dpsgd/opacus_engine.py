@@ -192,17 +192,15 @@ def check_rows_apart(network: nn.Module, loss: Loss, rows: Any) -> None:
     """Refuse a network whose gradients by row are not those of each row alone.
 
     Args:
-        network: as for `OpacusSgd`.
-        loss: as for `OpacusSgd`.
+        network, loss: as for `OpacusSgd`.
         rows: ``[rows, 1, ...]``, at least two, which cost no privacy.
 
     Raises:
         InputError: rows are mixed, or a weight is used where Opacus does not see it.
     """
     flat = SampledFlat(network)
-    first = rows[0] if isinstance(rows, tuple) else rows
-    few = _some(rows, slice(0, min(CHECKED, len(first))))
-    count = min(CHECKED, len(first))
+    count = min(CHECKED, len(rows[0] if isinstance(rows, tuple) else rows))
+    few = _some(rows, slice(0, count))
     together = flat.rows(loss, few, torch.ones(count))
     for place in range(count):
         for p in flat._parameters:
@@ -232,8 +230,7 @@ def opacus_clipping_norm(
     """Return a quantile of the units' gradient norms on rows that cost no privacy.
 
     Args:
-        network: as for `OpacusSgd`.
-        loss: as for `OpacusSgd`.
+        network, loss: as for `OpacusSgd`.
         batch: ``[units, rows, ...]`` without padding.
         quantile: of the norms.
         otherwise: returned where no norm is finite and above zero.
