@@ -192,7 +192,8 @@ def check_rows_apart(network: nn.Module, loss: Loss, rows: Any) -> None:
     """Refuse a network whose gradients by row are not those of each row alone.
 
     Args:
-        network, loss: as for `OpacusSgd`.
+        network: as for `OpacusSgd`.
+        loss: as for `OpacusSgd`.
         rows: ``[rows, 1, ...]``, at least two, which cost no privacy.
 
     Raises:
@@ -207,8 +208,6 @@ def check_rows_apart(network: nn.Module, loss: Loss, rows: Any) -> None:
             p.requires_grad_(True)
         with torch.enable_grad():
             alone = loss(_some(few, slice(place, place + 1)), None)  # type: ignore[arg-type]
-            if alone.shape != (1, 1):
-                raise InputError("the loss of one row alone must be one value")
             parts = torch.autograd.grad(
                 alone.sum(), flat._parameters, allow_unused=True, materialize_grads=True
             )
@@ -230,7 +229,8 @@ def opacus_clipping_norm(
     """Return a quantile of the units' gradient norms on rows that cost no privacy.
 
     Args:
-        network, loss: as for `OpacusSgd`.
+        network: as for `OpacusSgd`.
+        loss: as for `OpacusSgd`.
         batch: ``[units, rows, ...]`` without padding.
         quantile: of the norms.
         otherwise: returned where no norm is finite and above zero.
