@@ -1,21 +1,25 @@
-"""What a private step costs beside a plain one: dpsynth, Opacus ghost clipping, Opacus hooks.
+"""What a private step costs beside a plain one: dpsynth's two engines, Opacus ghost and hooks.
 
 The network is a tabular VAE of six linear layers over 150 one-hot inputs. Each method takes whole
 steps (forward, backward, clipping, noise, Adam) on the same units; methods take turns, and the
 median step counts. With one thread the clock is that of the process, which other programs on the
-machine disturb less. Prints a markdown table.
+machine disturb less. Prints a markdown table. With ``--memory``, each method takes three steps in a
+process of its own, and the table shows by how much its largest memory grew, in MB.
 
-    python bench/dpsgd_speed.py [--quick] [--threads 1]
+    python bench/dpsgd_speed.py [--quick] [--threads 1] [--memory]
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
+from multiprocessing import get_context
 
 import numpy as np
 import torch
@@ -24,6 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.opacus_engine import OpacusSgd
 from dpsynth.models.dpsgd.optimizer import DpSgd, PlainSgd
 from dpsynth.privacy.entropy import OsEntropy, Size
 from dpsynth.privacy.events import PoissonSgd
@@ -169,10 +174,33 @@ def opacus_ghost(hidden: int, codes: Tensor) -> Step:
     return step
 
 
+def own_opacus(hidden: int, codes: Tensor) -> Step | None:
+    """A private step of dpsynth through Opacus: one gradient per row, clipped by unit."""
+    net = Vae(nn.Linear, hidden)
+    trainer = OpacusSgd(
+        net,
+        event=PoissonSgd("steps", 0.5, 1_000_000, 1.0),
+        clipping_norm=1.0,
+        population=2 * len(codes),
+        learning_rate=1e-3,
+        entropy=EveryUnit(),
+        schedule="cosine",
+        optimizer="adam",
+    )
+    mask = torch.ones(codes.shape[:2])
+
+    def step() -> None:
+        trainer.sample_batch(len(codes))
+        trainer.step(lambda rows, _: net(rows), codes, mask)
+
+    return step
+
+
 METHODS: dict[str, Callable[[int, Tensor], Step | None]] = {
     "plain": plain,
     "dpsynth": own,
     "dpsynth, no clip, no noise": own_plain,
+    "dpsynth by Opacus": own_opacus,
     "Opacus ghost": opacus_ghost,
     "Opacus hooks": opacus_hooks,
 }
@@ -199,11 +227,36 @@ def measure(
     return {name: statistics.median(found) if found else None for name, found in times.items()}
 
 
+def grown(name: str, hidden: int, units: int, rows: int) -> float:
+    """Return by how many MB three steps of a method raise the largest memory of this process."""
+    codes = torch.randint(0, CODES, (units, rows, COLUMNS))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step = METHODS[name](hidden, codes)
+    if step is None:
+        return float("nan")
+    for _ in range(3):
+        step()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024  # KiB on Linux
+
+
+def memory(settings: list[tuple[int, int, int]]) -> None:
+    """Print the memory of every method, each in a process of its own."""
+    print(f"\n| width | units | rows | {' | '.join(METHODS)} |")
+    print("|---|---|---|" + "---|" * len(METHODS))
+    for setting in settings:
+        cells = []
+        for name in METHODS:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                cells.append(f"{pool.submit(grown, name, *setting).result():.0f}")
+        print(f"| {' | '.join(map(str, setting))} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """Measure every setting and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two settings, in a few seconds")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--memory", action="store_true", help="memory in the place of time")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", module="torch")
     warnings.filterwarnings("ignore", message="Full backward hook|Using a non-full backward")
@@ -213,6 +266,9 @@ def main() -> None:
     settings = list(product((128, 256), (512, 4096), (1, 4, 8, 32)))
     if arguments.quick:
         settings = [(128, 512, 1), (128, 512, 4)]
+    if arguments.memory:
+        memory(settings)
+        return
     others = [name for name in METHODS if name != "plain"]
     print(f"torch {torch.__version__}, {arguments.threads} thread(s); ratio to a plain step")
     print(f"\n| width | units | rows | plain ms | {' | '.join(others)} |")

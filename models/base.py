@@ -78,7 +78,10 @@ class Domain:
 
 
 class Generator(Protocol):
-    """Learns the distribution of coded rows under a plan; emits coded rows."""
+    """Learns the distribution of coded rows under a plan; emits coded rows.
+
+    One whose rows have a density also has ``log_prob(cohort)``, see `auditing.likelihood`.
+    """
 
     name: ClassVar[str]
     neural: ClassVar[bool]

@@ -49,6 +49,10 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/assessment/fitted_controls.py", "_Board.unseen", "OsEntropy()"): OS,
     ("dpsynth/assessment/shadow_design.py", "Design.cohort", "OsEntropy()"): OS,
     ("dpsynth/assessment/shadow_design.py", "fit_and_draw", "OsEntropy()"): OS,
+    ("models/outside/adapter.py", "OutsideGenerator.rehearse", "OsEntropy()"): OS,
+    ("models/outside/adapter.py", "OutsideGenerator.rehearse", "default_rng(0)"): (
+        "made-up rows of a rehearsal, of which nothing is kept"
+    ),
     # the sources themselves
     (
         "dpsynth/privacy/entropy.py",
