@@ -1,4 +1,4 @@
-"""Compare settings of `ctgan`, `mixture` and `tvae` on a simulated cohort: see docs/ctgan.md.
+"""Compare settings of `ctgan`, `mixture` and `autoregressive` on a simulated cohort: see docs/ctgan.md.
 
 usage: ctgan.py [--epsilons 1,3,10] [--rows 56000] [--seeds 1] [--variants]
 
@@ -115,7 +115,7 @@ def main() -> None:
                 bench.line(f"ctgan {epsilon:g}, {name}", model.sample, seconds)
                 bench.line(f"its start, {epsilon:g}", model.start_.sample, None)
             if not asked.variants:
-                for other in ("mixture", "tvae"):
+                for other in ("mixture", "autoregressive"):
                     found, seconds = bench.fit(other, epsilon)
                     bench.line(f"{other}, {epsilon:g}", found.sample, seconds)
 

@@ -10,4 +10,5 @@ from .presets import runs_again as runs_again
 from .presets import shares_of as shares_of
 from .registry import check_model as check_model
 from .registry import generator_class as generator_class
+from .registry import generator_of as generator_of
 from .run_size import most_bytes as most_bytes

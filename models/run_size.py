@@ -20,6 +20,6 @@ def most_bytes(model: str, domain: Domain, budget: PrivacyBudget) -> int:
     widest = _SPREAD * max(preset.bins, WIDEST_COLUMN)
     bins = sum(min(size, widest) for size in domain.sizes)
     wide = preset.components + 4 * (preset.masked + preset.hidden + preset.latent)
-    if model == "tvae":
+    if model == "autoregressive":
         wide += bins  # its linear map, from each bin to each other one
     return shares + 4 * bins * wide + 4 * preset.hidden * (preset.components + preset.hidden)

@@ -217,7 +217,7 @@ class _Reader:
         with findings.step(AUDIT, passed):
             audits = read_audits(self.folder)
             if audits is not None:
-                for problem in audits.problems(contents.certificate, drawing.model):
+                for problem in audits.problems(contents.certificate, contents.certificate.model):
                     findings.add(AUDIT, problem)
                 if audits.run_sha256 != drawing.run_sha256:
                     findings.add(AUDIT, "holds the audits of another run")

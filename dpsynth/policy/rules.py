@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from dpsynth._util.messages import did_you_mean
 from dpsynth.errors import BudgetError
 from dpsynth.policy.fits import YEAR, Past, Request, require_zone
-from dpsynth.policy.limits import Cap, Caps, Tier
+from dpsynth.policy.limits import Cap, Caps, Tier, renamed
 from dpsynth.policy.one_unit import conflict
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy import PrivacyFilter, Spend, described, exactly, rounded_down
@@ -231,7 +231,8 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
         verdicts.append(_tier(policy, request.tier))
     if policy.models is not None:
         fits, names = request.model in policy.models, ", ".join(policy.models)
-        basis, remedy = "the policy's list of models", f"fit one of {names}"
+        basis = "the policy's list of models"
+        remedy = f"fit one of {names}{renamed(request.model, policy.models)}"
         verdicts.append(_verdict("model", fits, names, request.model, basis, remedy))
     if (least := policy.minimum_population) is not None:
         found = request.population // request.unit.max_units  # of whom there are so many at least

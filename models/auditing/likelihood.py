@@ -1,7 +1,9 @@
 """How likely a fitted generator makes a row: what released weights say about a person.
 
 Of rows of a unit as the network and the mixture see them, so the hidden column counts too. For
-`ctgan`, whose network has no density in closed form, it is that of the mixture it starts from.
+`tvae` it is a bound from below (importance weighting, Burda et al. 2016), from draws that are the
+same each time. For `ctgan`, whose network has no density in closed form, it is that of the mixture
+it starts from.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ import torch
 
 from dpsynth.encoding import Cohort
 from dpsynth.models import Generator
-from dpsynth.models.generators import Ctgan, Independent, Mixture, Tvae
+from dpsynth.models.generators import Autoregressive, Ctgan, Independent, Mixture, Tvae
 from dpsynth.models.marginals import Binning, Products, cohort_with_visits
 
 Floats = npt.NDArray[np.float64]
 
 FLOOR = 1e-12  # of a probability
 ROWS = 4_096  # at once
+DRAWS = 64  # of a latent vector, for each row
 
 
 def log_likelihood(generator: Generator, cohort: Cohort) -> Floats:
@@ -33,19 +36,26 @@ def log_likelihood(generator: Generator, cohort: Cohort) -> Floats:
         shares = [share[codes[:, j]] for j, share in enumerate(generator.shares_)]
         return _by_unit(cohort, np.log(np.maximum(shares, FLOOR)).sum(axis=0))
     cohort = cohort_with_visits(cohort)
-    if isinstance(generator, Tvae):
+    if isinstance(generator, Autoregressive | Tvae):
         binning = generator.binning_
         bins = binning.coarsen(cohort)[cohort.mask]
-        rows = torch.from_numpy(bins.astype(np.int64))[:, None]
-        with torch.no_grad():
-            parts = [generator.network_.loss(some, None)[:, 0] for some in torch.split(rows, ROWS)]
-        found = -torch.cat(parts).double().numpy()
+        rows = torch.from_numpy(bins.astype(np.int64))
+        parts = [_of_network(generator, some) for some in torch.split(rows, ROWS)]
+        found = torch.cat(parts).double().numpy()
     elif isinstance(generator, Mixture | Ctgan):
         binning = generator.start_.binning
         found = _of_products(generator.start_.products, binning.coarsen(cohort)[cohort.mask])
     else:
         raise TypeError(f"no likelihood is known of {type(generator).__name__}")
     return _by_unit(cohort, found + _within(binning, cohort))
+
+
+@torch.no_grad()
+def _of_network(generator: Autoregressive | Tvae, rows: torch.Tensor) -> torch.Tensor:
+    """Return the log-probability of binned rows ``[n, columns]``, or a bound on it from below."""
+    if isinstance(generator, Tvae):
+        return generator.network_.log_likelihood(rows, np.random.default_rng(0), DRAWS)
+    return -generator.network_.loss(rows[:, None], None)[:, 0]
 
 
 def _of_products(products: Products, bins: npt.NDArray[np.integer]) -> Floats:

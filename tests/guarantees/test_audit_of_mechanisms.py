@@ -201,5 +201,5 @@ def test_a_whole_fit_of_the_mixture(broken: bool) -> None:
 def test_a_whole_fit_of_the_network(broken: bool) -> None:
     import audit_fit
 
-    game = audit_fit.game("tvae", "tvae", SeededEntropy(110), unclipped=broken)
+    game = audit_fit.game("autoregressive", "autoregressive", SeededEntropy(110), unclipped=broken)
     assert game.play(60, 1e-3).broken == broken

@@ -7,7 +7,7 @@ from dpsynth.certificate import Certificate, exact_claims, floating_point_limits
 from dpsynth.encoding import Codec
 from dpsynth.errors import DpsynthError, InputError, Problem
 from dpsynth.models import Domain, shares_of
-from dpsynth.models.registry import NAMES
+from dpsynth.models.registry import EARLIER, NAMES
 from dpsynth.privacy import PrivacyBudget, Unit, quality_event
 from dpsynth.privacy import epsilon as composed
 from dpsynth.privacy.quality_budget import QUALITY
@@ -131,6 +131,6 @@ def _wording(certificate: Certificate, schema: Schema) -> list[str]:
 
 
 def _against_drawing(certificate: Certificate, drawing: Drawing | None) -> list[str]:
-    if drawing is None or drawing.model == certificate.model:
+    if drawing is None or certificate.model in (drawing.model, EARLIER.get(drawing.model)):
         return []
     return ["model is not that of datapackage.json"]
