@@ -1,9 +1,10 @@
 """All attacks on real tables: epsilon 1, epsilon 10, and a model that learned by heart.
 
 Needs the tables of docs/benchmarks.md (DPSYNTH_DATA names their folder). For each table: one
-person in five is set aside, `autoregressive` is fitted to the others at each epsilon, a table of as many rows
-is drawn, and the whole audit is made, canaries included. The last generator has no noise and knows
-a part of the rows by heart (`dpsynth.models.auditing.leaky`); its source are those rows alone.
+person in five is set aside, `autoregressive` is fitted to the others at each epsilon, a table of as
+many rows is drawn, and the whole audit is made, canaries included. The last generator has no noise
+and knows a part of the rows by heart (`dpsynth.models.auditing.leaky`); its source are those rows
+alone.
 
 Prints the findings of each audit with its run time, and one table of all at the end.
 

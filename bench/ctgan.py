@@ -1,4 +1,4 @@
-"""Compare settings of `ctgan`, `mixture` and `autoregressive` on a simulated cohort: see docs/ctgan.md.
+"""Compare settings of `ctgan` with other generators on a simulated cohort: see docs/ctgan.md.
 
 usage: ctgan.py [--epsilons 1,3,10] [--rows 56000] [--seeds 1] [--variants]
 

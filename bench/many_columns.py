@@ -1,6 +1,7 @@
 """Time and accuracy of a fit against the number of columns, on a simulated table.
 
-usage: many_columns.py [--columns 25,50,100] [--models mixture,autoregressive] [--rows 20000] [--epsilon 3]
+usage: many_columns.py [--columns 25,50,100] [--models mixture,autoregressive] [--rows 20000]
+    [--epsilon 3]
 
 Each column depends on two of the earlier ones. No real row is involved.
 """

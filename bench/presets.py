@@ -1,7 +1,7 @@
 """Compare settings of a generator on a simulated cohort: the evidence behind presets.py.
 
-usage: presets.py [--model mixture|autoregressive|tvae] [--epsilons 1,3,10] [--rows 56000] [--repeats 1]
-    [--only NAMES] [--quick]
+usage: presets.py [--model mixture|autoregressive|tvae] [--epsilons 1,3,10] [--rows 56000]
+    [--repeats 1] [--only NAMES] [--quick]
 
 Each line is a mean of fits of its own, so noise differs between lines. No real row is involved.
 """

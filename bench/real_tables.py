@@ -1,6 +1,8 @@
 """Print wall time and peak memory of `fit` and `sample` on the real tables, as a user runs them.
 
-usage: real_tables.py [--model autoregressive] [--epsilon 3] [--delta 1e-6]      (needs DPSYNTH_DATA)
+usage: real_tables.py [--model autoregressive] [--epsilon 3] [--delta 1e-6]
+
+Needs DPSYNTH_DATA.
 """
 
 from __future__ import annotations
