@@ -23,7 +23,7 @@ from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import Curve, GaussianCurve, StepsCurve
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.generators import tvae
+from dpsynth.models.generators import warm_started
 from dpsynth.models.marginals.measurement import cohort_with_visits
 from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
@@ -51,7 +51,9 @@ STEPS: dict[str, Any] = {
 
 def tiny(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
     """Return settings of a fit that takes some milliseconds."""
-    return Preset(training=0.0, **SETTINGS) if model == "mixture" else Preset(**SETTINGS | STEPS)
+    if model == "mixture":
+        return Preset(training=0.0, **SETTINGS)
+    return Preset(**SETTINGS | STEPS | ({"latent": 2} if model == "tvae" else {}))
 
 
 def game(
@@ -80,7 +82,7 @@ def game(
         found, cohort = [], within if member else without
         with (
             mock.patch.object(Preset, "of", tiny),
-            mock.patch.object(tvae, "WARM_BATCH", 8),
+            mock.patch.object(warm_started, "WARM_BATCH", 8),
             mock.patch.object(DpSgd, "clipped_sum", _unclipped if unclipped else CLIPPED_SUM),
         ):
             for _ in range(runs):
@@ -126,7 +128,7 @@ def _unclipped(self: DpSgd, loss: Any, batch: Any, mask: Tensor) -> Tensor:
 def sound(source: Entropy) -> list[Game]:
     """List the games on fits as they are."""
     torch.set_num_threads(1)
-    return [game(f"a whole fit: {model}", model, source) for model in ("mixture", "tvae")]
+    return [game(f"a whole fit: {model}", model, source) for model in ("mixture", "autoregressive")]
 
 
 def mutants(source: Entropy) -> list[Game]:
@@ -134,5 +136,10 @@ def mutants(source: Entropy) -> list[Game]:
     quiet = cast(Entropy, Blocks(source, halved=True))
     return [
         game("a whole fit, mixture: half the noise", "mixture", quiet),
-        game("a whole fit, tvae: five times the clipping norm", "tvae", source, unclipped=True),
+        game(
+            "a whole fit, autoregressive: five times the clipping norm",
+            "autoregressive",
+            source,
+            unclipped=True,
+        ),
     ]

@@ -1,9 +1,10 @@
 """All attacks on real tables: epsilon 1, epsilon 10, and a model that learned by heart.
 
 Needs the tables of docs/benchmarks.md (DPSYNTH_DATA names their folder). For each table: one
-person in five is set aside, `tvae` is fitted to the others at each epsilon, a table of as many rows
-is drawn, and the whole audit is made, canaries included. The last generator has no noise and knows
-a part of the rows by heart (`dpsynth.models.auditing.leaky`); its source are those rows alone.
+person in five is set aside, `autoregressive` is fitted to the others at each epsilon, a table of as
+many rows is drawn, and the whole audit is made, canaries included. The last generator has no noise
+and knows a part of the rows by heart (`dpsynth.models.auditing.leaky`); its source are those rows
+alone.
 
 Prints the findings of each audit with its run time, and one table of all at the end.
 
@@ -78,7 +79,7 @@ def audits_of(
             epsilon=epsilon,
             delta=DELTA,
             dataset=f"{name}-{epsilon:g}",
-            model="tvae",
+            model="autoregressive",
             ledger=Ledger.create(folder / "ledger.sqlite"),
             output=run,
         )
@@ -111,7 +112,9 @@ def by_heart(schema: Schema, train: Path, holdout: Path, seed: int) -> Real:
     frame, others = (some(table).reset_index(drop=True) for table in (frame, others))
     codec = Codec(schema)
     cohort = read_cohort(open_table(frame, schema), codec, schema, OsEntropy())
-    plan = prepare(schema, epsilon=NOMINAL.epsilon, delta=NOMINAL.delta, model="tvae").plan
+    plan = prepare(
+        schema, epsilon=NOMINAL.epsilon, delta=NOMINAL.delta, model="autoregressive"
+    ).plan
     generator = Overfitted(Domain.of(schema, codec)).fit(cohort, NotPrivate(plan), OsEntropy())
     table = codec.decode(generator.sample(ROWS, rng), rng)
     return Real(frame, Candidate("by heart", table), others)

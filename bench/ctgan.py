@@ -1,4 +1,4 @@
-"""Compare settings of `ctgan`, `mixture` and `tvae` on a simulated cohort: see docs/ctgan.md.
+"""Compare settings of `ctgan` with other generators on a simulated cohort: see docs/ctgan.md.
 
 usage: ctgan.py [--epsilons 1,3,10] [--rows 56000] [--seeds 1] [--variants]
 
@@ -86,11 +86,11 @@ class Bench:
 @contextmanager
 def changed(settings: dict[str, float]) -> Iterator[None]:
     """Replace settings of the preset (lower case) and constants of `pupil` (upper case)."""
-    shipped = presets._adversarial
+    shipped = presets.adversarial_training
     chosen = {name: value for name, value in settings.items() if name.islower()}
     constants = {name: value for name, value in settings.items() if name.isupper()}
     with (
-        patch.object(presets, "_adversarial", lambda *facts: shipped(*facts) | chosen),
+        patch.object(presets, "adversarial_training", lambda *facts: shipped(*facts) | chosen),
         patch.multiple(ctgan_trainer, **constants) if constants else nullcontext(),
     ):
         yield
@@ -115,7 +115,7 @@ def main() -> None:
                 bench.line(f"ctgan {epsilon:g}, {name}", model.sample, seconds)
                 bench.line(f"its start, {epsilon:g}", model.start_.sample, None)
             if not asked.variants:
-                for other in ("mixture", "tvae"):
+                for other in ("mixture", "autoregressive"):
                     found, seconds = bench.fit(other, epsilon)
                     bench.line(f"{other}, {epsilon:g}", found.sample, seconds)
 

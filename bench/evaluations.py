@@ -26,7 +26,7 @@ from dpsynth.tables.table import open_table
 
 KEYS = ("tvd1", "tvd2", "tvd3", "correlation", "missing", "queries", "c2st", "rules")
 KINDS = ("tstr", "odds", "subgroup_worst_tvd2", "group_means")
-MODELS = ("independent", "mixture", "tvae", "ctgan")
+MODELS = ("independent", "mixture", "autoregressive", "tvae", "ctgan")
 DPSYNTH = str(Path(sys.executable).parent / "dpsynth")
 
 

@@ -82,7 +82,7 @@ POLICY: dict[str, Any] = {
         "standard": {"releases_a_year": 2, "caps": {"year": {"epsilon": 3, "basis": "board"}}},
     },
     "datasets": {"clinics": ["clinic-2019", "clinic-2020"]},
-    "models": ["independent", "mixture", "tvae"],
+    "models": ["autoregressive", "independent", "mixture", "tvae"],
     "minimum_population": {"value": 50, "basis": "ethics board"},
     "allow_refuse": True,
     "gates": ["fidelity"],

@@ -71,7 +71,7 @@ def make_pages(work: Path) -> None:
         ["evaluate", "run", train, "--synthetic", "out.parquet", *holdout, "--publish", "-o",
          "internal"],
         ["audit", "run", train, "--synthetic", "out.parquet", *holdout, "-o", "internal"],
-        ["compare", "demo", train, "tvae=run", "independent=baseline", *holdout, "-o",
+        ["compare", "demo", train, "network=run", "independent=baseline", *holdout, "-o",
          "comparison"],
         ["release", "run", "--table", "out.parquet", "-o", "bundle"],
     ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Time and accuracy of a fit against the number of columns, on a simulated table.
 
-usage: many_columns.py [--columns 25,50,100] [--models mixture,tvae] [--rows 20000] [--epsilon 3]
+usage: many_columns.py [--columns 25,50,100] [--models mixture,autoregressive] [--rows 20000]
+    [--epsilon 3]
 
 Each column depends on two of the earlier ones. No real row is involved.
 """
@@ -64,7 +65,7 @@ def main() -> None:
     """Fit and print a line for each number of columns."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--columns", default="25,50,100")
-    parser.add_argument("--models", default="mixture,tvae")
+    parser.add_argument("--models", default="mixture,autoregressive")
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--epsilon", type=float, default=3.0)
     chosen = parser.parse_args()

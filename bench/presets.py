@@ -1,7 +1,7 @@
-"""Compare settings of `mixture` or `tvae` on a simulated cohort: the evidence behind presets.py.
+"""Compare settings of a generator on a simulated cohort: the evidence behind presets.py.
 
-usage: presets.py [--model mixture|tvae] [--epsilons 1,3,10] [--rows 56000] [--repeats 1]
-    [--only NAMES] [--quick]
+usage: presets.py [--model mixture|autoregressive|tvae] [--epsilons 1,3,10] [--rows 56000]
+    [--repeats 1] [--only NAMES] [--quick]
 
 Each line is a mean of fits of its own, so noise differs between lines. No real row is involved.
 """
@@ -99,6 +99,13 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
     "tvae": {
         "as shipped": preset(),
         "latent width 8": preset(latent=8),
+        "latent width 32": preset(latent=32),
+        "hidden layers twice as wide": more(hidden=2.0),
+        "warm start alone": preset(steps=1, learning_rate=1e-9),
+        "twice the warm steps": more(warm_steps=2.0),
+    },
+    "autoregressive": {
+        "as shipped": preset(),
         "anchor 1": preset(anchor=1.0),
         "anchor 0.1": preset(anchor=0.1),
         "no masked hidden layer": preset(masked=0),
@@ -107,7 +114,7 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
         "four rounds of steps": lambda: patch.object(product_mixture, "FITTED", 0.0),
         "twice the components": more(components=2.0),
         "twice the private steps": more(steps=2.0),
-        "hidden layers twice as wide": more(masked=2.0, hidden=2.0),
+        "hidden layers twice as wide": more(masked=2.0),
         "half the learning rate": more(learning_rate=0.5),
         "half of the budget for training": preset(training=0.5),
     },
@@ -121,7 +128,7 @@ def rows_as_units(rows: int) -> Schema:
         if field.get("dpsynth", {}).get("role") == "unit":
             field["dpsynth"] = {"role": "drop"}
     table = document["dpsynth"]
-    for key in ("max_rows", "keep", "key", "missing_key"):
+    for key in ("max_rows", "keep", "key", "missing_key", "person"):
         table.pop(key, None)
     table["population"]["value"] = table["rows"]["value"] = rows
     return Schema.from_dict(document)
@@ -163,7 +170,7 @@ class Ruler:
 def main() -> None:
     """Fit every variant and print its distances to the source."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", choices=list(VARIANTS), default="tvae")
+    parser.add_argument("--model", choices=list(VARIANTS), default="autoregressive")
     parser.add_argument("--epsilons", default="1,3,10")
     parser.add_argument("--rows", type=int, default=56_000)
     parser.add_argument("--repeats", type=int, default=1)

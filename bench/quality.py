@@ -1,7 +1,8 @@
 """Fit generators on the prepared tables, score what they sample, and keep one line a fit.
 
-usage: quality.py [--quick] [--jobs N] [--tables cardio:row,diabetes130] [--models tvae,auto]
-                  [--epsilons 1,3,10] [--seeds 3] [--delta 1e-5] [--work DIR]
+usage: quality.py [--quick] [--jobs N] [--tables cardio:row,diabetes130]
+                  [--models autoregressive,auto] [--epsilons 1,3,10] [--seeds 3] [--delta 1e-5]
+                  [--work DIR]
 
 Needs DPSYNTH_DATA (see bench/README.md). Resumable: a fit whose line is in DIR/results.jsonl is
 not repeated. The noise is never seeded, so "seed" only numbers the repeats. Each fit is a process

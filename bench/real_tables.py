@@ -1,6 +1,8 @@
 """Print wall time and peak memory of `fit` and `sample` on the real tables, as a user runs them.
 
-usage: real_tables.py [--model tvae] [--epsilon 3] [--delta 1e-6]      (needs DPSYNTH_DATA)
+usage: real_tables.py [--model autoregressive] [--epsilon 3] [--delta 1e-6]
+
+Needs DPSYNTH_DATA.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def measure(table: str, data: str, model: str, epsilon: str, delta: str) -> None
 def main() -> None:
     """Measure each table in turn."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="tvae")
+    parser.add_argument("--model", default="autoregressive")
     parser.add_argument("--epsilon", default="3")
     parser.add_argument("--delta", default="1e-6")
     parser.add_argument("--table")

@@ -12,6 +12,7 @@ from .presets import shares_of as shares_of
 from .registry import check_model as check_model
 from .registry import description_of as description_of
 from .registry import generator_class as generator_class
+from .registry import generator_of as generator_of
 from .registry import rehearsed as rehearsed
 from .registry import spec_of as spec_of
 from .run_size import most_bytes as most_bytes

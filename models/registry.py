@@ -17,6 +17,8 @@ from dpsynth._util.outside_names import OutsideName, outside_name
 from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dpsynth.models.base import Generator
     from dpsynth.privacy import PrivacyPlan
 
@@ -70,11 +72,18 @@ SPECS = (
         "a mixture fitted to noisy counts of columns and pairs of columns",
     ),
     GeneratorSpec(
+        "autoregressive",
+        f"{_HOME}.autoregressive:Autoregressive",
+        f"{_NETWORK} (autoregressive)",
+        neural=True,
+        preset="dpsynth.models.presets:autoregressive_training",
+    ),
+    GeneratorSpec(
         "tvae",
         f"{_HOME}.tvae:Tvae",
         f"{_NETWORK} (variational autoencoder)",
         neural=True,
-        preset="dpsynth.models.presets:likelihood_training",
+        preset="dpsynth.models.presets:variational_training",
     ),
     GeneratorSpec(
         "ctgan",
@@ -86,7 +95,10 @@ SPECS = (
 )
 
 NAMES = tuple(spec.name for spec in SPECS)
-DEFAULT = "tvae"
+DEFAULT = "autoregressive"
+EARLIER = {"autoregressive": "tvae"}
+"""What documents call a generator that were written before it had its name; see `generator_of`."""
+
 AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
 
@@ -220,3 +232,25 @@ def _described(outside: OutsideName) -> str:
         f"a generator of the package {outside.package} {outside.version}, which is not part of "
         "dpsynth"
     )
+
+
+def generator_of(model: str, config: Mapping[str, Any]) -> str:
+    """Name the generator that a fitted run is of.
+
+    That is the run's ``model``, except for runs that were written when the autoregressive network
+    was still called `tvae`: their ``config`` gives the latent vector width 0. Their documents keep
+    the word that was charged and certified; code that rebuilds or names the generator asks here.
+
+    Args:
+        model: the word in the run's document.
+        config: the generator's own description in it.
+
+    Example:
+        >>> generator_of("tvae", {"preset": {"latent": 0}})
+        'autoregressive'
+    """
+    preset = config.get("preset")
+    earlier = model == EARLIER["autoregressive"]
+    if earlier and isinstance(preset, dict) and preset.get("latent") == 0:
+        return "autoregressive"
+    return model

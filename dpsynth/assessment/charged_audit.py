@@ -17,7 +17,7 @@ from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Scored, training
 from dpsynth.eval.core import Source
 from dpsynth.ledger import Ledger, Use, charged, compare_source
-from dpsynth.models import generator_class
+from dpsynth.models import generator_class, generator_of
 from dpsynth.privacy import OsEntropy
 from dpsynth.synthesis import Run, prepare, require_small_delta
 from dpsynth.tables import open_table
@@ -55,13 +55,14 @@ def audited_on_real(
         )
     check_canaries(count)
     require_small_delta(run.schema, told["epsilon"], told["delta"])
-    prepared = prepare(run.schema, epsilon=told["epsilon"], delta=told["delta"], model=run.model)
+    model = generator_of(run.model, run.config)
+    prepared = prepare(run.schema, epsilon=told["epsilon"], delta=told["delta"], model=model)
     table = open_table(data, run.schema)
     rng = np.random.default_rng(seed)
     strangers = canaries(prepared.domain, count, rng)
-    baseline = generator_class(run.model).restore(prepared.domain, run.config, run.arrays)
+    baseline = generator_class(model).restore(prepared.domain, run.config, run.arrays)
     with charged(
-        ledger, prepared.plan, run.schema, run.model, use, networks=prepared.networks
+        ledger, prepared.plan, run.schema, model, use, networks=prepared.networks
     ) as opened:
         if opened is not None:
             compare_source(ledger, opened.entry, data)

@@ -74,7 +74,7 @@ def facts_of(run: Run) -> dict[str, Any]:
     """Return what pages say of a run."""
     certificate = run.certificate or {}
     return {
-        "model": run.model,
+        "model": run.generator,
         "epsilon": certificate.get("epsilon"),
         "delta": certificate.get("delta"),
         "stamps": list(run.stamps),

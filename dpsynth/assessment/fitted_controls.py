@@ -143,10 +143,10 @@ class _Board:
             np.concatenate([cohort.codes, strangers.codes[included]]),
             np.concatenate([cohort.mask, strangers.mask[included]]),
         )
-        terms = NotPrivate(self.plan("tvae", NOMINAL.epsilon))
+        terms = NotPrivate(self.plan("autoregressive", NOMINAL.epsilon))
         generator = Overfitted(self.domain).fit(planted, terms, OsEntropy())
         scored = Scored(included, log_likelihood(generator, strangers))
-        claim = claim_of(self.plan("tvae", EPSILON))
+        claim = claim_of(self.plan("autoregressive", EPSILON))
         heard = training(claim, {"black": scored}, {}, EPSILON, {})
         tables = self.tables(generator)
         attack = membership(tables, People.of(tables, self.rng), self.rng)
@@ -159,7 +159,7 @@ class _Board:
 
     def steps(self) -> list[Control]:
         """Plant canaries before private steps, without clipping and with it."""
-        plan = self.plan("tvae", EPSILON)
+        plan = self.plan("autoregressive", EPSILON)
         claim = claim_of(plan)
         background = self.cohort(self.source)
         strangers = canaries(self.domain, CANARIES, self.rng)

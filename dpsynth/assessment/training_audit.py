@@ -28,7 +28,7 @@ from dpsynth.encoding import Codec, Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Claim, Scored, training
-from dpsynth.models import Domain, Generator, generator_class, silent
+from dpsynth.models import Domain, Generator, generator_class, generator_of, silent
 from dpsynth.models.auditing import Witness, log_likelihood
 from dpsynth.models.generators import Independent
 from dpsynth.models.marginals import cohort_with_visits
@@ -152,7 +152,7 @@ def audited_training(
     schema, plan = run.schema, plan_of(run)
     rng = np.random.default_rng(seed)
     domain = Domain.of(schema, Codec(schema))
-    kind = generator_class(run.model)
+    kind = generator_class(generator_of(run.model, run.config))
     drawn = bootstrapped(run, seed=int(rng.integers(2**62)))
     background = Cohort(drawn.codes[:units], drawn.mask[:units])
     strangers = canaries(domain, count, rng)

@@ -107,7 +107,7 @@ def release(
         if drawn.rows <= MOST_CSV_ROWS and not (temporary / CSV).exists():
             write_table(typed_frames(temporary / PARQUET, run.schema), temporary / CSV, run.schema)
         drawing = Drawing(
-            run.model,
+            run.generator,
             run_digest(run_folder),
             rows=drawn.rows,
             seed=drawn.seed,
@@ -231,7 +231,7 @@ def _own_audits(run_folder: Path, certificate: Certificate, drawing: Drawing) ->
         raise GateError(f"{error}; it cannot be published: {remedy}") from error
     if audits is None:
         return None
-    problems = audits.problems(certificate, drawing.model)
+    problems = audits.problems(certificate, certificate.model)
     if audits.run_sha256 != drawing.run_sha256:
         problems = ["it holds the audits of another run"]
     if problems:

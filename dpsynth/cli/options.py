@@ -47,8 +47,8 @@ def budget_options_unless_not_private(command: Command) -> Command:
     command = click.option(
         "--not-private",
         is_flag=True,
-        help="Fit WITHOUT privacy, in the place of a budget (tvae or ctgan): a reference for "
-        "benchmarks; the run is stamped and can never be released.",
+        help="Fit WITHOUT privacy, in the place of a budget (autoregressive, tvae or ctgan): a "
+        "reference for benchmarks; the run is stamped and can never be released.",
     )(command)
     return _budget(command, required=False)
 

@@ -30,7 +30,7 @@ from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth.certificate import Certificate
 from dpsynth.encoding import Cohort
 from dpsynth.errors import DpsynthWarning, InputError
-from dpsynth.models import Domain, generator_class
+from dpsynth.models import Domain, generator_class, generator_of
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 from dpsynth.synthesis.fitted import Fitted
 from dpsynth.synthesis.sampler import Sampler, default_rows
@@ -85,7 +85,8 @@ class Replicates(Generic[AnyFitted]):
         """Carry out the run's plan on a table drawn from the run; the result is stamped."""
         of_table, of_noise, _ = self._seeds(number)
         domain = Domain.of(self.run.schema, Sampler.of(self.run).codec)
-        generator = generator_class(self.run.model)(domain).fit(
+        kind = generator_class(generator_of(self.run.model, self.run.config))
+        generator = kind(domain).fit(
             bootstrapped(self.run, seed=of_table), plan_of(self.run), SeededEntropy(of_noise)
         )
         return replace(

@@ -34,6 +34,7 @@ from dpsynth._util.strict_json import (
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, InputError, SchemaError
 from dpsynth.files import atomic_folder, write_private
+from dpsynth.models import generator_of
 from dpsynth.privacy.plan_variants import STAMP
 from dpsynth.schema import Schema
 
@@ -67,7 +68,7 @@ class Run:
 
     Attributes:
         schema: the public facts that the generator was built from.
-        model: the generator's name.
+        model: the generator's name when the fit was charged; see `generator`.
         config: the generator's own description, plain JSON values.
         arrays: what it learned, by name.
         certificate: the privacy certificate's document; None for a fit without privacy, which is
@@ -89,7 +90,7 @@ class Run:
         else:
             cost = f"epsilon {self.certificate['epsilon']:g}, delta {self.certificate['delta']:g}"
         stamps = "".join(f", {stamp}" for stamp in self.stamps if stamp != "not-private")
-        return f"<Run of schema {self.schema.name}: model {self.model}, {cost}{stamps}>"
+        return f"<Run of schema {self.schema.name}: model {self.generator}, {cost}{stamps}>"
 
     def save(self, folder: str | Path) -> Path:
         """Write the run into a new folder, whole or not at all.
@@ -134,6 +135,11 @@ class Run:
         from dpsynth.synthesis.replicates import replicates
 
         return replicates(self, m, rows, seed=seed)
+
+    @property
+    def generator(self) -> str:
+        """Name of the generator that it is of; ``model``, unless an earlier version wrote it."""
+        return generator_of(self.model, self.config)
 
     @property
     def digest(self) -> str:

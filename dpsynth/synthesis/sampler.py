@@ -18,7 +18,7 @@ import pandas as pd
 from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth.encoding import Codec, Codes
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.models import Domain, Generator, generator_class
+from dpsynth.models import Domain, Generator, generator_class, generator_of
 from dpsynth.schema import Rule
 from dpsynth.synthesis.fitted import Fitted
 
@@ -58,7 +58,7 @@ class Sampler:
         """
         codec = Codec(run.schema)
         domain = Domain.of(run.schema, codec)
-        kind = generator_class(run.model)
+        kind = generator_class(generator_of(run.model, run.config))
         with _fitting(kind.name):
             generator = kind.restore(domain, run.config, run.arrays)
         condition = None if where is None else _condition(where, run)

@@ -144,7 +144,7 @@ def _require_ours(run: Run, order: Order) -> Charge:
     if run.certificate is None or run.stamps:
         raise ArtifactError(f"{order.run} is stamped {', '.join(run.stamps)}: no stage made it")
     claim = Certificate.from_dict(run.certificate)
-    said = (claim.epsilon, claim.delta, run.model, run.schema.hash())
+    said = (claim.epsilon, claim.delta, run.generator, run.schema.hash())
     wanted = (told.epsilon, told.delta, told.model, order.fitted.hash())
     charge = claim.ledger
     if said != wanted or charge is None or charge.dataset.lower() != told.dataset.lower():

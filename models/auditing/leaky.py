@@ -14,8 +14,8 @@ from dpsynth.encoding import Cohort
 from dpsynth.models import Preset, Progress, silent
 from dpsynth.models.auditing.transcript import WatchedSgd, Witness
 from dpsynth.models.dpsgd import Loss, PlainSgd, Units, optimizer
-from dpsynth.models.generators import Tvae
-from dpsynth.models.generators.tvae import LEADERS
+from dpsynth.models.generators import Autoregressive
+from dpsynth.models.generators.warm_started import LEADERS
 from dpsynth.models.marginals import Start, cohort_with_visits
 from dpsynth.privacy import Entropy, NotPrivate, Terms
 
@@ -25,8 +25,8 @@ RATE = 0.02
 SHORT = 20.0  # times by which a clipping norm is shorter than is usual
 
 
-class Overfitted(Tvae):
-    """The network of `tvae`, wide, trained without noise until it knows every row by heart."""
+class Overfitted(Autoregressive):
+    """A wide `autoregressive`, trained without noise until it knows every row by heart."""
 
     def fit(
         self, cohort: Cohort, plan: Terms, entropy: Entropy, progress: Progress = silent
@@ -38,7 +38,9 @@ class Overfitted(Tvae):
         """
         if not isinstance(plan, NotPrivate):
             raise TypeError("an overfitted generator keeps no budget; its terms are NotPrivate")
-        self.preset_ = replace(Preset.of(Tvae.name, self.domain, plan.budget), masked=WIDTH)
+        self.preset_ = replace(
+            Preset.of(Autoregressive.name, self.domain, plan.budget), masked=WIDTH
+        )
         cohort = cohort_with_visits(cohort)
         start = Start.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
         self.binning_, self.clipping_norm_ = start.binning, float("inf")
@@ -56,8 +58,8 @@ class Overfitted(Tvae):
         return self
 
 
-class Tight(Tvae):
-    """`tvae` with a clipping norm far below most gradients: private, and next to nothing learned.
+class Tight(Autoregressive):
+    """`autoregressive`, clipped far below most gradients: private, and next to nothing learned.
 
     Where it is not kept, units pull many times as far as the noise hides. It starts untrained:
     whether limits are kept does not depend on that.

@@ -1,7 +1,7 @@
 """How likely a fitted generator makes a row: what released weights say about a person.
 
 Of rows of a unit as the network and the mixture see them, so the hidden column counts too. Each
-generator with a density has a method `log_prob`.
+generator with a density has a method `log_prob`; for `tvae` it is a bound from below.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """The generators, one in each file beside its networks.
 
+- `autoregressive`: a masked autoregressive network over binned columns, trained by DP-SGD
+- `autoregressive_network`: each column's distribution, given the columns before it
+- `binned_network`: what the networks over binned columns share: one-hot rows, their loss, and draws
+  from logits
 - `ctgan`: a conditional generative adversarial network, whose critic is trained by DP-SGD
 - `ctgan_critic`: it scores whether a row, under a condition, is real or generated
 - `ctgan_distance`: how far generated rows lie from noisy columns and pairs: it holds against a
@@ -8,8 +12,10 @@
 - `ctgan_trainer`: it sees a critic and released counts, never a real row
 - `independent`: every column on its own, from joint noisy one-way histograms
 - `mixture`: a mixture of product distributions, fitted to noisy one- and two-way histograms
-- `tvae`: a tabular variational autoencoder with an autoregressive skip, trained by DP-SGD
-- `tvae_network`: a variational autoencoder whose decoder sees the columns before its own
+- `tvae`: a tabular variational autoencoder, trained by DP-SGD
+- `tvae_network`: a variational autoencoder of one-hot rows
+- `warm_started`: what `autoregressive` and `tvae` share: a network, warmed up on a mixture, trained
+  by DP-SGD
 """
 
 import lazy_loader

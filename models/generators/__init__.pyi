@@ -1,3 +1,4 @@
+from .autoregressive import Autoregressive as Autoregressive
 from .ctgan import Ctgan as Ctgan
 from .independent import Independent as Independent
 from .mixture import Mixture as Mixture

@@ -1,183 +1,47 @@
-"""`tvae`: a tabular variational autoencoder with an autoregressive skip, trained by DP-SGD.
+"""`tvae`: a tabular variational autoencoder, trained by DP-SGD.
 
-Three events of the plan touch private rows: noisy one-way histograms, noisy pairs, and the steps of
-DP-SGD. A mixture fitted to the histograms (as in the model `mixture`) gives rows that cost nothing
-more; the network is first trained on those, the clipping norm is read off them, and each private
-step is anchored by a gradient on them. The private steps then add what pairs do not show.
+An encoder infers a Gaussian latent vector from a row, and a decoder gives the distributions of all
+columns from it. Both learn by the evidence lower bound (Kingma and Welling 2014, arXiv 1312.6114,
+section 2.2), as Xu et al. (2019, arXiv 1907.00503, section 4.4) do for tables. Unlike theirs,
+numeric columns are binned by noisy counts, and training starts from a mixture fitted to noisy
+pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
-from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, in_turn, trainer_of
 from dpsynth.models.generators.tvae_network import Network, Shape
-from dpsynth.models.marginals import (
-    Binning,
-    Start,
-    cohort_with_visits,
-    log_within_bins,
-    mean_by_unit,
-)
-from dpsynth.models.marginals.log_probability import ROWS
+from dpsynth.models.generators.warm_started import WarmStarted
 
 if TYPE_CHECKING:
-    from dpsynth.encoding import Cohort
-    from dpsynth.privacy import Entropy, PrivacyBudget, Share, Terms
+    from dpsynth.privacy import Entropy
 
-WARM_BATCH = 4_000
-WARM_RATE = 0.01
-REHEARSAL = 4_000  # units of mixture rows on which the clipping norm is read off
-QUANTILE = 0.95
-LEADERS = 4  # columns along which draws are spread evenly
+DRAWS = 64  # of a latent vector, for the likelihood of each row
 
 
-class Tvae:
-    """Variational autoencoder with an autoregressive skip over binned columns."""
+class Tvae(WarmStarted):
+    """Encoder, latent vector and decoder over binned columns."""
 
     name: ClassVar[str] = "tvae"
-    neural: ClassVar[bool] = True
-
-    def __init__(self, domain: Domain) -> None:
-        """Build an unfitted generator from public facts."""
-        self.domain = domain.with_visits()
-
-    def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
-        """Split the budget between histograms, pairs and training steps."""
-        return shares_of(self.name, self.domain, budget)
-
-    def fit(
-        self, cohort: Cohort, plan: Terms, entropy: Entropy, progress: Progress = silent
-    ) -> Self:
-        """Release the histograms, fit the mixture, warm the network up, then train by DP-SGD."""
-        self.preset_ = Preset.of(self.name, self.domain, plan.budget)
-        cohort = cohort_with_visits(cohort)
-        start = Start.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
-        self.binning_ = start.binning
-        self.leaders_ = start.products.leaders(LEADERS)
-        rng = entropy.generator()
-        self.network_ = self._network(int(rng.integers(2**62)))
-        self.network_.noise = entropy.generator()
-        self.network_.start_at([column.bin_shares for column in self.binning_.columns])
-        rows = torch.from_numpy(start.rows(rng))
-        self._warm_up(rows, progress)
-        self._train(cohort, rows, plan, entropy, progress)
-        return self
+    network_: Network
 
     def _network(self, seed: int) -> Network:
-        preset = self.preset_
-        shape = Shape(self.binning_.sizes, preset.masked, preset.hidden, preset.latent)
+        if not (self.preset_.latent and self.preset_.hidden):
+            raise ValueError("a variational autoencoder has a latent vector and hidden layers")
+        shape = Shape(self.binning_.sizes, self.preset_.hidden, self.preset_.latent)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
 
-    def _warm_up(self, rows: torch.Tensor, progress: Progress) -> None:
-        """Train on rows of the mixture: post-processing."""
-        trainer = PlainSgd(
-            self.network_,
-            learning_rate=WARM_RATE,
-            steps=self.preset_.warm_steps,
-            schedule="cosine",
-            optimizer="adam",
-        )
-        ones = torch.ones(WARM_BATCH, 1)
-        for step in range(self.preset_.warm_steps):
-            trainer.step(self.network_.loss, in_turn(rows, step, WARM_BATCH), ones)
-            progress("warming up", (step + 1) / self.preset_.warm_steps)
+    def _equip(self, entropy: Entropy) -> None:
+        """Draw the latent noise of training from the source of all noise: no one can replay it."""
+        self.network_.noise = entropy.generator()
 
-    def _train(
-        self,
-        cohort: Cohort,
-        rows: torch.Tensor,
-        plan: Terms,
-        entropy: Entropy,
-        progress: Progress,
-    ) -> None:
-        """Run every step of the plan; their number and schedule are fixed beforehand."""
-        self.clipping_norm_ = self._clipping_norm(rows)
-        trainer = trainer_of(
-            self.network_,
-            plan,
-            clipping_norm=self.clipping_norm_,
-            population=self.domain.population,
-            learning_rate=self.preset_.learning_rate,
-            anchor_weight=self.preset_.anchor,
-            entropy=entropy,
-            watch=lambda others: Units.of(others, self.binning_).whole(),
-        )
-        units = Units.of(cohort, self.binning_)
-        for step in range(trainer.event.steps):
-            batch, weights = units.batch(trainer.sample_batch(len(units)))
-            anchor = in_turn(rows, step, WARM_BATCH) if self.preset_.anchor else None
-            trainer.step(self.network_.loss, batch, weights, anchor=anchor)
-            progress("training", (step + 1) / trainer.event.steps)
+    def _log_prob_of_bins(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return a bound from below by importance weighting (Burda et al. 2016, section 3).
 
-    def _clipping_norm(self, rows: torch.Tensor) -> float:
-        """Read the clipping norm off rows of the mixture: post-processing."""
-        rehearsal = rows[:REHEARSAL, None]
-        return clipping_norm_from(
-            self.network_,
-            self.network_.loss,
-            rehearsal,
-            torch.ones(len(rehearsal), 1),
-            QUANTILE,
-            otherwise=1.0,  # every column is one bin: there is nothing to learn, but steps count
-        )
-
-    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
-        """Draw ``[rows, columns]`` codes: bins from the network, codes within bins by histogram."""
-        first = self.binning_.row_factors()
-        drawn = self.network_.draw(rows, rng, leaders=self.leaders_, first=first, even=even)
-        return self.binning_.refine(drawn, rng, even=even)
-
-    def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
-        """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats."""
-        cohort = cohort_with_visits(cohort)
-        bins = self.binning_.coarsen(cohort)[cohort.mask]
-        rows = torch.from_numpy(bins.astype(np.int64))[:, None]
-        with torch.no_grad():
-            parts = [self.network_.loss(some, None)[:, 0] for some in torch.split(rows, ROWS)]
-        of_bins = -torch.cat(parts).double().numpy()
-        return mean_by_unit(cohort, of_bins + log_within_bins(self.binning_, cohort))
-
-    def config(self) -> dict[str, Any]:
-        """Give the preset, the clipping norm and the leading columns: public or post-processing."""
-        return {
-            "preset": asdict(self.preset_),
-            "clipping_norm": self.clipping_norm_,
-            "leaders": [list(columns) for columns in self.leaders_],
-        }
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the network's weights and the columns' bins."""
-        weights = {
-            f"network.{name}": tensor.detach().numpy().copy()
-            for name, tensor in self.network_.state_dict().items()
-        }
-        return weights | self.binning_.arrays()
-
-    @classmethod
-    def restore(
-        cls, domain: Domain, config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-    ) -> Self:
-        """Rebuild bins and network."""
-        fitted = cls(domain)
-        fitted.preset_ = Preset(**config["preset"])
-        fitted.clipping_norm_ = float(config["clipping_norm"])
-        fitted.leaders_ = tuple(tuple(columns) for columns in config["leaders"])
-        fitted.binning_ = Binning.restore(fitted.domain, arrays)
-        fitted.network_ = fitted._network(seed=0)
-        prefix = "network."
-        fitted.network_.load_state_dict(
-            {
-                name.removeprefix(prefix): torch.from_numpy(array.copy())
-                for name, array in arrays.items()
-                if name.startswith(prefix)
-            }
-        )
-        return fitted
+        The latent vectors are the same each time, so that an audit can be repeated.
+        """
+        return self.network_.log_likelihood(rows, np.random.default_rng(0), DRAWS)

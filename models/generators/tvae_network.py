@@ -1,30 +1,40 @@
-"""The network of `tvae`: a variational autoencoder whose decoder sees the columns before its own.
+"""The network of `tvae`: a variational autoencoder of one-hot rows.
 
-A row of d binned columns enters one-hot, ``[rows, codes]``. The logits of a column are the sum of
+A row x of d binned columns enters one-hot, ``[rows, codes]``. The encoder gives the mean and the
+log-variance of a Gaussian latent vector z, ``q(z | x)``; the decoder gives the logits of all
+columns, which are independent given z. The loss is minus the evidence lower bound, with one draw
+of z,
 
-- an autoregressive path: a masked linear map of the row's earlier columns, in schema order, and a
-  masked hidden layer (MADE, Germain et al. 2015, section 3);
-- a latent path: a decoder of a Gaussian latent vector, which an encoder of the whole row infers
-  (Kingma and Welling 2014, section 2.3).
+    KL(q(z | x) || N(0, 1)) - log p(x | z)
 
-With the first, a relation between two columns does not have to pass through the latent vector;
-each path can be left out by width 0. No layer mixes rows of a batch.
+(Kingma and Welling 2014, arXiv 1312.6114, section 2.3 and appendix B). No layer mixes rows of a
+batch.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dpsynth.models.dpsgd import Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd import Linear, Tape
+from dpsynth.models.generators.binned_network import (
+    BinnedNetwork,
+    Floats,
+    Ints,
+    bins_at,
+    cumulative,
+    logs_of,
+)
 from dpsynth.models.marginals import even_points
 
 LOG_VARIANCE = 6.0  # log-variances beyond +-6 carry no information and lose precision
+CANDIDATES = 65_536  # latent vectors that are weighed at once
+START = 0.1  # of the usual spread: weights of the decoder's last layer at the start
 
 
 @dataclass(frozen=True)
@@ -33,104 +43,78 @@ class Shape:
 
     Attributes:
         bins: of each column.
-        masked: width of the autoregressive hidden layer; 0 leaves the linear map alone.
         hidden: width of the encoder's and decoder's hidden layers.
-        latent: width of the latent vector; 0 leaves the latent path out.
+        latent: width of the latent vector.
     """
 
     bins: tuple[int, ...]
-    masked: int
     hidden: int
     latent: int
 
-    @property
-    def codes(self) -> int:
-        """Width of a one-hot row."""
-        return sum(self.bins)
 
-
-class Network(nn.Module):
-    """Autoregressive and latent paths to the logits of one-hot rows."""
+class Network(BinnedNetwork):
+    """Encoder and decoder, with one hidden layer each."""
 
     def __init__(self, shape: Shape, *, generator: torch.Generator) -> None:
-        """Draw initial weights from ``generator``; output layers start at zero.
+        """Draw initial weights from ``generator``; the decoder's last layer starts near zero.
 
-        The noise of the latent path has a source of its own, ``noise``: torch seeds a generator
-        with 32 bits only, and released weights resemble those that were drawn from it.
+        The latent noise has a source of its own, ``noise``: torch seeds a generator with 32 bits
+        only, and released weights resemble those that were drawn from it.
         """
-        super().__init__()
+        super().__init__(shape.bins)
         self.shape = shape
         self.noise = np.random.default_rng()
-        columns = np.repeat(np.arange(len(shape.bins)), shape.bins)
-        self.skip = MaskedLinear(columns, columns, generator=generator)
-        outputs: list[Linear] = [self.skip]
-        if shape.masked:
-            # A hidden unit of group g sees columns before g; column j sees units of groups up to j.
-            units = 1 + np.arange(shape.masked) % max(1, len(shape.bins) - 1)
-            self.units = np.sort(units)
-            self.masked_in = MaskedLinear(columns, self.units, generator=generator)
-            self.masked_out = MaskedLinear(self.units, columns + 1, generator=generator)
-            outputs.append(self.masked_out)
-        if shape.latent:
-            self.encode_in = Linear(shape.codes, shape.hidden, generator=generator)
-            self.encode_out = Linear(shape.hidden, 2 * shape.latent, generator=generator)
-            self.decode_in = Linear(shape.latent, shape.hidden, generator=generator)
-            self.decode_out = Linear(shape.hidden, shape.codes, generator=generator)
-            outputs.append(self.decode_out)
+        self.encode_in = Linear(self.codes, shape.hidden, generator=generator)
+        self.encode_out = Linear(shape.hidden, 2 * shape.latent, generator=generator)
+        self.decode_in = Linear(shape.latent, shape.hidden, generator=generator)
+        self.decode_out = Linear(shape.hidden, self.codes, generator=generator)
         with torch.no_grad():
-            for layer in outputs:
-                layer.weight.zero_()
-                layer.bias.zero_()
-        self.fed = torch.from_numpy(columns > 0).float()
-        offsets = np.concatenate([[0], np.cumsum(shape.bins)])
-        self.offsets = [int(offset) for offset in offsets]
+            self.decode_out.weight.mul_(START)
+            self.decode_out.bias.zero_()
 
-    def start_at(self, shares: Sequence[npt.NDArray[np.float64]]) -> None:
-        """Set the biases to the columns' own distributions."""
-        logs = np.log(np.concatenate(list(shares)) + 1e-6).astype(np.float32)
+    def start_at(self, shares: Sequence[Floats]) -> None:
+        """Set the biases to the columns' own distributions, one array of shares a column."""
         with torch.no_grad():
-            self.skip.bias.copy_(torch.from_numpy(logs))
+            self.decode_out.bias.copy_(logs_of(shares))
 
-    def one_hot(self, rows: Tensor) -> Tensor:
-        """Turn binned rows ``[n, columns]`` into ``[n, codes]`` float32."""
-        hot = torch.zeros(len(rows), self.shape.codes)
-        places = rows + torch.tensor(self.offsets[:-1])
-        hot.scatter_(1, places, 1.0)
-        return hot
+    def encode(self, hot: Tensor, tape: Tape | None = None) -> tuple[Tensor, Tensor]:
+        """Return mean and log-variance of one-hot rows' latent vectors, ``[n, latent]`` each."""
+        hidden = torch.tanh(self.encode_in(hot, tape))
+        mean, log_variance = self.encode_out(hidden, tape).chunk(2, dim=1)
+        return mean, log_variance.clamp(-LOG_VARIANCE, LOG_VARIANCE)
+
+    def decode(self, latent: Tensor, tape: Tape | None = None) -> Tensor:
+        """Return the logits of all columns, ``[n, codes]``, from latent vectors."""
+        logits: Tensor = self.decode_out(torch.tanh(self.decode_in(latent, tape)), tape)
+        return logits
 
     def loss(self, rows: Tensor, tape: Tape | None) -> Tensor:
-        """Return the negative evidence lower bound of each row, ``[units, k]``, in nats.
-
-        Args:
-            rows: binned rows ``[units, k, columns]``, int64.
-            tape: records the layers for per-unit gradients; None for plain evaluation.
-        """
+        """Return minus the evidence lower bound of each row, ``[units, k]``, in nats."""
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))
-        logits = self.skip(hot, tape)
-        if self.shape.masked:
-            logits = logits + self.masked_out(torch.tanh(self.masked_in(hot, tape)), tape)
-        cost: Tensor = torch.zeros(units * k)
-        if self.shape.latent:
-            hidden = torch.tanh(self.encode_in(hot, tape))
-            mean, log_variance = self.encode_out(hidden, tape).chunk(2, dim=1)
-            log_variance = log_variance.clamp(-LOG_VARIANCE, LOG_VARIANCE)
-            noise = self.noise.standard_normal(tuple(mean.shape), dtype=np.float32)
-            latent = mean + torch.exp(0.5 * log_variance) * torch.from_numpy(noise)
-            logits = logits + self.latent_logits(latent, tape)
-            cost = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
-        cost = cost - (logits * hot).sum(dim=1)
-        for block in torch.split(logits, list(self.shape.bins), 1):
-            cost = cost + block.logsumexp(dim=1)
-        return cost.reshape(units, k)
+        mean, log_variance = self.encode(hot, tape)
+        noise = self.noise.standard_normal(tuple(mean.shape), dtype=np.float32)
+        latent = mean + torch.exp(0.5 * log_variance) * torch.from_numpy(noise)
+        divergence = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
+        return (self.nats(self.decode(latent, tape), hot) + divergence).reshape(units, k)
 
-    def latent_logits(self, latent: Tensor, tape: Tape | None = None) -> Tensor:
-        """Return what the latent vector adds to all logits, ``[n, codes]``.
+    @torch.no_grad()
+    def log_likelihood(self, rows: Tensor, rng: np.random.Generator, draws: int) -> Tensor:
+        """Bound the log-probability of binned rows ``[n, columns]`` from below, ``[n]``, in nats.
 
-        Nothing to those of the first column, so that rows can be weighed by it exactly.
+        The importance-weighted bound of Burda et al. 2016 (arXiv 1509.00519, section 3): the log of
+        the mean of ``p(x, z) / q(z | x)`` over draws of z from q. It rises to log p(x) with their
+        number.
         """
-        logits: Tensor = self.decode_out(torch.tanh(self.decode_in(latent, tape)), tape)
-        return logits * self.fed
+        hot = self.one_hot(rows)
+        mean, log_variance = self.encode(hot)
+        weights = []
+        for _ in range(draws):
+            noise = torch.from_numpy(rng.standard_normal(tuple(mean.shape), dtype=np.float32))
+            latent = mean + torch.exp(0.5 * log_variance) * noise
+            ratio = 0.5 * (noise**2 + log_variance - latent**2).sum(dim=1)
+            weights.append(ratio - self.nats(self.decode(latent), hot))
+        return torch.logsumexp(torch.stack(weights), dim=0) - math.log(draws)
 
     @torch.no_grad()
     def draw(
@@ -139,84 +123,46 @@ class Network(nn.Module):
         rng: np.random.Generator,
         *,
         leaders: Sequence[Sequence[int]],
-        first: npt.NDArray[np.float64] | None = None,
+        first: Floats | None = None,
         even: bool = True,
-    ) -> npt.NDArray[np.int64]:
-        """Draw binned rows ``[rows, columns]``: a latent vector, then column after column.
-
-        Args:
-            rows: how many.
-            rng: of the draw.
-            leaders: for each column, the earlier ones along which draws are spread evenly.
-            first: factors that weigh the bins of the first column; None for no weights.
-            even: spread the draws more evenly than chance; see `products.Products.draw`.
-        """
-        paths = _Paths(self, rows, rng)
-        drawn = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
-        for j in range(len(self.shape.bins)):
-            logits = paths.logits(j)
+    ) -> Ints:
+        """Draw binned rows ``[rows, columns]``: latent vectors, then all columns given these."""
+        latent = torch.from_numpy(self._latent(rows, rng, first))
+        logits = self.decode(latent)
+        drawn = np.empty((rows, len(self.bins)), dtype=np.int64)
+        for j, block in enumerate(torch.split(logits, self.bins, 1)):
             if j == 0 and first is not None:
-                logits = logits + torch.from_numpy(np.log(first)).float()
-            ends = _ends(logits)
+                block = block + torch.from_numpy(np.log(first)).float()
+            ends = cumulative(block)
             if even:
                 keys = [-(ends.sum(dim=0) / ends[-1]).numpy()]
                 keys += [drawn[:, i] for i in reversed(leaders[j])]
                 points = even_points(keys, rng)
             else:
                 points = rng.random(rows)
-            found = ends < torch.from_numpy(points.astype(np.float32)) * ends[-1]
-            drawn[:, j] = found.sum(dim=0).clamp_(max=self.shape.bins[j] - 1).numpy()
-            paths.take(j, torch.from_numpy(drawn[:, j]))
+            drawn[:, j] = bins_at(points, ends)
         return rng.permutation(drawn) if even else drawn
 
+    def _latent(
+        self, rows: int, rng: np.random.Generator, first: Floats | None
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        """Draw latent vectors ``[rows, latent]``, weighed as the first column's factors ask.
 
-def _ends(logits: Tensor) -> Tensor:
-    """Cumulative weights of each row's bins, ``[bins, rows]``: quick along contiguous rows."""
-    weights = logits.T.contiguous()
-    weights -= weights.amax(dim=0)
-    return weights.exp_().cumsum(dim=0)
-
-
-class _Paths:
-    """The logits of rows under construction: of each column, from those drawn before it."""
-
-    def __init__(self, network: Network, rows: int, rng: np.random.Generator) -> None:
-        self.network, self.shape = network, network.shape
-        self.places = torch.empty((rows, len(self.shape.bins)), dtype=torch.int64)
-        self.skip = network.skip.effective_weight().T
-        self.latent: Tensor | None = None
-        if self.shape.latent:
-            latent = rng.standard_normal((rows, self.shape.latent), dtype=np.float32)
-            self.latent = network.latent_logits(torch.from_numpy(latent))
-        if self.shape.masked:
-            self.units = torch.empty((rows, self.shape.masked))
-            self.into = network.masked_in.effective_weight().T
-            self.out = network.masked_out.effective_weight()
-
-    def logits(self, j: int) -> Tensor:
-        """Return the logits of column j; all columns before it have been taken."""
-        start, end = self.network.offsets[j : j + 2]
-        found = self._sum(j, self.skip[:start, start:end]) + self.network.skip.bias[start:end]
-        if self.shape.masked:
-            groups = self.network.units
-            first, ready = (int(np.searchsorted(groups, g)) for g in (j, j + 1))
-            if first < ready:
-                inputs = self._sum(j, self.into[:start, first:ready])
-                inputs += self.network.masked_in.bias[first:ready]
-                self.units[:, first:ready] = inputs.tanh_()
-            found += self.network.masked_out.bias[start:end]
-            found += self.units[:, :ready] @ self.out[start:end, :ready].T
-        if self.latent is not None:
-            found += self.latent[:, start:end]
-        return found
-
-    def take(self, j: int, code: Tensor) -> None:
-        """Note what was drawn for column j."""
-        self.places[:, j] = code + self.network.offsets[j]
-
-    def _sum(self, j: int, weights: Tensor) -> Tensor:
-        """Add up the weights of each row's codes before column j, ``[rows, outputs]``."""
-        if j == 0:
-            return torch.zeros(len(self.places), weights.shape[1])
-        bags = self.places[:, :j].contiguous()
-        return nn.functional.embedding_bag(bags, weights.contiguous(), mode="sum")
+        Weighing that column weighs z by the mean factor given z. A candidate from N(0, 1) is kept
+        with that mean over the largest factor: rejection sampling, which is exact.
+        """
+        if first is None:
+            return rng.standard_normal((rows, self.shape.latent), dtype=np.float32)
+        kept = [np.empty((0, self.shape.latent), dtype=np.float32)]
+        factors = torch.from_numpy(first / first.max()).float()
+        weight, bias = self.decode_out.weight[: self.bins[0]], self.decode_out.bias[: self.bins[0]]
+        wanted = rows
+        while wanted > 0:
+            count = min(CANDIDATES, 4 * wanted + 100)
+            some = rng.standard_normal((count, self.shape.latent), dtype=np.float32)
+            hidden = torch.tanh(self.decode_in(torch.from_numpy(some)))
+            laws = torch.softmax(hidden @ weight.T + bias, dim=1)
+            chance = (laws @ factors).numpy()
+            kept.append(some[rng.random(count) < chance][:wanted])
+            wanted -= len(kept[-1])
+        return np.concatenate(kept)

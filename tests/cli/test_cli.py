@@ -492,7 +492,9 @@ def test_on_a_terminal_there_is_a_bar_in_per_cent(cohort: Path) -> None:
 
 def test_the_demo_goes_all_the_way(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsynth.cli.commands.demo.PATIENTS", 200)
-    monkeypatch.setattr("dpsynth.models.generators.tvae.WARM_BATCH", 200)  # for the time it takes
+    monkeypatch.setattr(
+        "dpsynth.models.generators.warm_started.WARM_BATCH", 200
+    )  # for the time it takes
     ended = cli("demo", "-o", "demo", "--json")
     assert ended.code == 0 and ended.err == ""
     document = ended.json

@@ -22,13 +22,16 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsynth.cli.signals import ASKED as NAMES
+from dpsynth.cli.signals import ASKED as SIGNALS
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import Preset
+from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
 
-ASKED = tuple(getattr(signal, name) for name in NAMES)
+NEURAL = [name for name in NAMES if generator_class(name).neural]
+
+ASKED = tuple(getattr(signal, name) for name in SIGNALS)
 BASIS = {"bounds_basis": "protocol of the study"}
 VISITED = {"minimum": "2015-01-01", "maximum": "2020-12-31"}
 
@@ -150,10 +153,16 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
     def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
-        return Preset(**settings | (training if model in ("tvae", "ctgan") else {}))
+        chosen = settings | (training if model in NEURAL else {})
+        return Preset(**chosen | ({"latent": 0} if model == "autoregressive" else {}))
 
     monkeypatch.setattr(Preset, "of", of)
-    for size in ("tvae.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan_trainer.BATCH"):
+    for size in (
+        "warm_started.WARM_BATCH",
+        "ctgan.WARM_BATCH",
+        "ctgan.FAKES",
+        "ctgan_trainer.BATCH",
+    ):
         monkeypatch.setattr(f"dpsynth.models.generators.{size}", 100)
 
 

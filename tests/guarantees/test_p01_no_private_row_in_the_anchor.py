@@ -17,9 +17,12 @@ from torch import Tensor
 
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.trainer import Units
+from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
+
+NEURAL = [name for name in NAMES if generator_class(name).neural]
 
 Visits = Callable[[int], pd.DataFrame]
 
@@ -72,7 +75,7 @@ def sees_no_private_row(
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-@pytest.mark.parametrize("model", ["tvae", "ctgan"])
+@pytest.mark.parametrize("model", NEURAL)
 def test_the_anchor_is_the_same_whoever_is_drawn(
     model: str, clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,5 +100,5 @@ def test_private_rows_as_an_anchor_are_caught(
         return known[-1].batch(np.arange(size) % len(known[-1]))[0][:, :1]
 
     monkeypatch.setattr(Units, "of", classmethod(keeping))
-    monkeypatch.setattr("dpsynth.models.generators.tvae.in_turn", private)
+    monkeypatch.setattr("dpsynth.models.generators.warm_started.in_turn", private)
     assert not sees_no_private_row("tvae", clinic, visits(120), monkeypatch)

@@ -23,9 +23,10 @@ from dpsynth.models import presets
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.trainer import Units
-from dpsynth.models.generators import ctgan, tvae
+from dpsynth.models.generators import ctgan, warm_started
 from dpsynth.models.generators.tvae_network import Network
 from dpsynth.models.marginals import initial_model, measurement
+from dpsynth.models.registry import NAMES
 from dpsynth.privacy import mechanisms
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
@@ -33,7 +34,7 @@ from dpsynth.synthesis import fitting
 from .streams import Streams
 
 Visits = Callable[[int], pd.DataFrame]
-MODELS = ["independent", "mixture", "tvae", "ctgan"]
+MODELS = NAMES
 Patch = pytest.MonkeyPatch
 
 
@@ -56,7 +57,7 @@ def _nobody_is_seen(monkeypatch: Patch, few_steps: None, quick_plans: None) -> N
 
     monkeypatch.setattr(mechanisms, "_weighted_counts", public_counts)
     monkeypatch.setattr(DpSgd, "clipped_sum", same_sum)
-    for module in (tvae, ctgan):
+    for module in (warm_started, ctgan):
         monkeypatch.setattr(module, "REHEARSAL", 100)
 
 
@@ -164,7 +165,7 @@ def a_real_size(patch: Patch) -> None:
         sizes.append(len(cohort.mask))
         return visited(cohort)
 
-    for module in (tvae, ctgan):
+    for module in (warm_started, ctgan):
         patch.setattr(module, "cohort_with_visits", counted)
     patch.setattr(initial_model.Start, "rows", lambda self, rng: rows(self, rng)[: 40 + sizes[-1]])
 

@@ -24,7 +24,7 @@ from dpsynth.models.generators import independent
 from dpsynth.models.generators.independent import Independent
 from dpsynth.models.generators.tvae import Tvae
 from dpsynth.models.marginals import measurement
-from dpsynth.models.registry import generator_class
+from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
@@ -33,7 +33,7 @@ from dpsynth.synthesis.sampler import Sampler
 
 Visits = Callable[[int], pd.DataFrame]
 Draw = Callable[[Path], bytes]
-MODELS = ["independent", "mixture", "tvae", "ctgan"]
+MODELS = NAMES
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 

@@ -72,9 +72,9 @@ class ByFrequency(DpSgd):
 @pytest.fixture
 def included(monkeypatch: pytest.MonkeyPatch) -> Callable[[type[DpSgd]], dict[str, Any]]:
     """How often each unit was in a step of a fit with the given trainer, and what the steps saw."""
-    shipped = presets._adversarial
+    shipped = presets.adversarial_training
     small = {"sampling_rate": RATE, "steps": STEPS, "warm_steps": 2, "hidden": 4, "rounds": 50}
-    monkeypatch.setattr(presets, "_adversarial", lambda *size: shipped(*size) | small)
+    monkeypatch.setattr(presets, "adversarial_training", lambda *size: shipped(*size) | small)
     for name in ("ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan_trainer.BATCH"):
         monkeypatch.setattr(f"dpsynth.models.generators.{name}", 50)
 

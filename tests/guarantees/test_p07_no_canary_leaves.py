@@ -30,6 +30,7 @@ import yaml
 from safetensors.numpy import load
 
 from dpsynth.encoding.codec import Codec
+from dpsynth.models.registry import NAMES
 from dpsynth.synthesis.run import Run
 
 Visits = Callable[[int], pd.DataFrame]
@@ -195,7 +196,7 @@ def everything(model: str) -> list[list[object]]:
 
 
 @pytest.mark.usefixtures("few_steps")
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
+@pytest.mark.parametrize("model", NAMES)
 def test_no_canary_is_in_any_file_or_on_the_screen(model: str, office: Path, shell: Shell) -> None:
     search = Search(set())
     for arguments in everything(model):

@@ -14,6 +14,7 @@ import torch
 
 from dpsynth.models.dpsgd.layers import Linear
 from dpsynth.models.dpsgd.optimizer import MARGIN, DpSgd
+from dpsynth.models.registry import NAMES
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import JointHistograms, PoissonSgd
 from dpsynth.privacy.mechanisms import joint_histograms
@@ -35,7 +36,7 @@ def declared(factor: float) -> Schema:
     return replace(DEMO, **sizes)
 
 
-@pytest.mark.parametrize("model", ["mixture", "tvae", "ctgan"])
+@pytest.mark.parametrize("model", [name for name in NAMES if name != "independent"])
 @pytest.mark.parametrize("factor", FACTORS)
 def test_a_plan_costs_no_more_than_its_budget_whatever_is_declared(
     factor: float, model: str

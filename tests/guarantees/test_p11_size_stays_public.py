@@ -22,6 +22,7 @@ from dpsynth.bundle.format.layout import PARQUET_SIZE
 from dpsynth.bundle.writer import release
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.registry import AUTO, NAMES
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
@@ -126,7 +127,7 @@ def size_shows(facts: Callable[..., Facts], visits: Visits, *how: Any) -> list[s
     return sorted(key for key in one if one[key] != other[key])
 
 
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan", "auto"])
+@pytest.mark.parametrize("model", [*NAMES, AUTO])
 @pytest.mark.parametrize("factor", [0.1, 1, 10])
 def test_one_patient_less_shows_nowhere(
     model: str, factor: float, facts: Callable[..., Facts], clinic: Schema, visits: Visits
@@ -159,7 +160,7 @@ def test_a_counted_divisor_is_caught(
     assert size_shows(facts, visits, clinic, "tvae") == ["steps"]
 
 
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
+@pytest.mark.parametrize("model", NAMES)
 def test_the_events_of_a_fit_are_those_that_were_planned_without_any_data(
     model: str, facts: Callable[..., Facts], clinic: Schema, visits: Visits
 ) -> None:

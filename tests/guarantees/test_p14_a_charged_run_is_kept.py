@@ -21,6 +21,7 @@ from dpsynth.bundle.writer import release
 from dpsynth.errors import InputError
 from dpsynth.files.output_claim import claimed
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.models.registry import NAMES
 from dpsynth.models.run_size import most_bytes
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
@@ -159,7 +160,7 @@ def test_too_little_room_is_known_before_the_charge(tmp_path: Path) -> None:
     assert states(tmp_path) == [] and os.listdir(tmp_path) == ["ledger.sqlite"]
 
 
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
+@pytest.mark.parametrize("model", NAMES)
 def test_the_room_that_is_kept_suffices(model: str) -> None:
     """At every level of epsilon; the widest run of each model on the demo table, by its shapes."""
     schema = Schema.load("demo")
@@ -195,7 +196,7 @@ def late_imports(folder: Path, model: str, patch: str = "") -> tuple[int, str]:
     return done.returncode, done.stdout.strip() + done.stderr
 
 
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
+@pytest.mark.parametrize("model", NAMES)
 def test_nothing_is_imported_between_charge_and_saved_run(model: str, tmp_path: Path) -> None:
     assert late_imports(tmp_path, model) == (0, "[]")
 

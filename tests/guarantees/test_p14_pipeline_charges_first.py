@@ -19,6 +19,7 @@ import pytest
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.registry import NAMES
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
@@ -69,7 +70,7 @@ def peeking_open(source: Any, schema: Schema) -> FrameTable:
 
 
 @pytest.mark.usefixtures("guarded")
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
+@pytest.mark.parametrize("model", NAMES)
 def test_the_entry_stands_before_the_first_row(model: str, fit: Fit, ledger: Ledger) -> None:
     run = fit(model=model)
     [entry] = ledger.entries()

@@ -16,17 +16,14 @@ import pytest
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators import independent
-from dpsynth.models.generators.ctgan import Ctgan
-from dpsynth.models.generators.independent import Independent
-from dpsynth.models.generators.mixture import Mixture
-from dpsynth.models.generators.tvae import Tvae
 from dpsynth.models.marginals import measurement
+from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 
 Visits = Callable[[int], pd.DataFrame]
-MODELS = {kind.name: kind for kind in (Independent, Mixture, Tvae, Ctgan)}
+MODELS = {name: generator_class(name) for name in NAMES}
 PLACES = (
     (independent, "joint_histograms"),
     (measurement, "joint_histograms"),
@@ -82,7 +79,7 @@ def test_the_mechanisms_that_are_run_are_those_of_the_entry(
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-@pytest.mark.parametrize("model", ["independent", "tvae"])
+@pytest.mark.parametrize("model", ["independent", "autoregressive", "tvae"])
 def test_a_plan_of_a_larger_budget_is_caught(
     model: str,
     ledger: Ledger,

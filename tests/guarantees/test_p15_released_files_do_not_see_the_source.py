@@ -30,6 +30,7 @@ from dpsynth.errors import GateError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.marginals import measurement
+from dpsynth.models.registry import NAMES
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
@@ -40,7 +41,7 @@ from dpsynth.tables.table import write_table
 Visits = Callable[[int], pd.DataFrame]
 Files = Callable[[Path], dict[str, bytes]]
 Release = Callable[[Path, Path], None]
-MODELS = ["independent", "mixture", "tvae", "ctgan"]
+MODELS = NAMES
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 

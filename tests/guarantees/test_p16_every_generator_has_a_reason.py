@@ -66,6 +66,10 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/generators/tvae_network.py", "Network.__init__", "default_rng()"): (
         "a place for the latent noise, fresh; a fit puts a generator of its source there"
     ),
+    ("models/generators/autoregressive.py", "Autoregressive._network", "Generator()"): WEIGHTS,
+    ("models/generators/autoregressive.py", "Autoregressive._network", "manual_seed(seed)"): (
+        WEIGHTS
+    ),
     ("models/generators/tvae.py", "Tvae._network", "Generator()"): WEIGHTS,
     ("models/generators/tvae.py", "Tvae._network", "manual_seed(seed)"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan._residual", "Generator()"): WEIGHTS,
@@ -75,6 +79,8 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/generators/ctgan_trainer.py", "Pupil.__init__", "Generator()"): (
         "weights that the critic's take the place of at once"
     ),
+    # a bound on likelihoods of an audit: after the fit, and the same each time
+    ("models/auditing/likelihood.py", "_of_network", "default_rng(0)"): POST,
     # synthetic rows and what is made from them
     ("dpsynth/synthesis/sampler.py", "Sampler._blocks", "default_rng([seed, block])"): POST,
     (

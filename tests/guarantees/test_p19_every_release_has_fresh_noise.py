@@ -18,9 +18,12 @@ import pytest
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators import independent
 from dpsynth.models.marginals import measurement
+from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
+
+NEURAL = [name for name in NAMES if generator_class(name).neural]
 
 Visits = Callable[[int], pd.DataFrame]
 FIT: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic", "without_ledger": True}
@@ -99,13 +102,13 @@ def heard(model: str, clinic: Schema, visits: Visits, **broken: Any) -> Noises:
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
+@pytest.mark.parametrize("model", NAMES)
 def test_every_table_and_every_step_has_noise_of_its_own(
     model: str, clinic: Schema, visits: Visits
 ) -> None:
     noises = heard(model, clinic, visits)
     assert len(noises.tables) >= 5
-    assert (len(noises.steps) == 5) == (model in ("tvae", "ctgan"))
+    assert (len(noises.steps) == 5) == (model in NEURAL)
     assert faults(noises.tables, "table", fewest=24) == []
     assert faults(noises.steps, "step", fewest=24) == []
 

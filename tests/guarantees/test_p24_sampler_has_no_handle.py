@@ -26,6 +26,7 @@ import pytest
 
 import dpsynth
 from dpsynth.bundle import writer
+from dpsynth.models.registry import NAMES as MODELS
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting, sample_log, sampler
 from dpsynth.synthesis.run import Run
@@ -247,7 +248,7 @@ def keeps_the_cohort(
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-@pytest.mark.parametrize("model", ["independent", "mixture", "tvae", "ctgan"])
+@pytest.mark.parametrize("model", MODELS)
 def test_a_fitted_run_holds_nothing_of_the_cohort(
     model: str, clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ import yaml
 
 from dpsynth.bundle.writer import release
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.models.registry import NAMES
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 
@@ -38,7 +39,7 @@ from .tainted import BEYOND, DOCUMENT, METADATA, ROWS, SOURCE, TEXTS, TYPED, Sou
 Shell = Callable[..., Any]
 Offices = Callable[..., Office]
 FEWER = 17_191, 16_453
-MODELS = ["independent", "mixture", "tvae", "ctgan"]
+MODELS = NAMES
 NEVER_READ = ("patient", "visited", "note", "undeclared")  # or read as keys and order
 
 

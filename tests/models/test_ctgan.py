@@ -80,8 +80,8 @@ def fitted() -> Ctgan:
 
 def settle_for(monkeypatch: pytest.MonkeyPatch, **settings: int) -> None:
     """Replace settings of the training, and make batches of free rows small."""
-    shipped = presets._adversarial
-    monkeypatch.setattr(presets, "_adversarial", lambda *size: shipped(*size) | settings)
+    shipped = presets.adversarial_training
+    monkeypatch.setattr(presets, "adversarial_training", lambda *size: shipped(*size) | settings)
     make_batches_small(monkeypatch, 80)
 
 

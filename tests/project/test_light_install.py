@@ -101,7 +101,7 @@ def test_a_fit_that_could_not_end_is_refused_before_it_is_charged(
         load_fitting(networks=True)
 
 
-@pytest.mark.parametrize("model", ["independent", "tvae"])
+@pytest.mark.parametrize("model", ["independent", "autoregressive", "tvae"])
 def test_without_the_libraries_a_fit_charges_nothing(tmp_path: Path, model: str) -> None:
     """Also where the model itself loads, and only its noise or its file would fail later."""
     simulate(50, seed=1).to_csv(tmp_path / "cohort.csv", index=False)

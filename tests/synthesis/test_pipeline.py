@@ -156,7 +156,9 @@ def test_a_fit_of_any_model_gives_valid_rows(
     model: str,
 ) -> None:
     """And the same ones when it is read back from its folder."""
-    monkeypatch.setattr("dpsynth.models.generators.tvae.WARM_BATCH", 200)  # for the time it takes
+    monkeypatch.setattr(
+        "dpsynth.models.generators.warm_started.WARM_BATCH", 200
+    )  # for the time it takes
     run = fit(patients, model=model, output=tmp_path / "run")
     drawn = run.sample(500, seed=3)
     assert Codec(every_type).conforms(drawn) == []
@@ -164,7 +166,7 @@ def test_a_fit_of_any_model_gives_valid_rows(
 
 
 def test_the_default_model_is_the_neural_one() -> None:
-    assert fitting.DEFAULT == "tvae"
+    assert fitting.DEFAULT == "autoregressive"
 
 
 def test_a_schema_may_be_a_path(

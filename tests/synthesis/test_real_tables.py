@@ -105,12 +105,12 @@ def test_a_review_finds_what_the_documentation_says(name: str) -> None:
         assert found.units is None
 
 
-def test_tvae_keeps_relations_that_independent_does_not() -> None:
+def test_autoregressive_keeps_relations_that_independent_does_not() -> None:
     """Cardio, all rows, epsilon 3: the distance over pairs is less than half, in fact a fifth."""
     schema = Schema.load("cardio")
     table = pd.concat(open_table(source("cardio"), schema).chunks(), ignore_index=True)
     scores = {}
-    for model in ("independent", "tvae"):
+    for model in ("independent", "autoregressive"):
         run = fitting.fit(
             table,
             schema,
@@ -123,4 +123,4 @@ def test_tvae_keeps_relations_that_independent_does_not() -> None:
         drawn = run.sample(len(table), seed=1)
         assert Codec(schema).conforms(drawn) == []
         scores[model] = overview(schema, table, drawn)["pairs of columns"].value
-    assert scores["tvae"] < 0.5 * scores["independent"]
+    assert scores["autoregressive"] < 0.5 * scores["independent"]

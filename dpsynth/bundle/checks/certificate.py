@@ -9,7 +9,7 @@ from dpsynth.encoding import Codec
 from dpsynth.errors import DpsynthError, InputError, Problem
 from dpsynth.models import Domain, outside_events, shares_of
 from dpsynth.models.presets import ONE_WAY, STEPS
-from dpsynth.models.registry import NAMES
+from dpsynth.models.registry import EARLIER, NAMES
 from dpsynth.privacy import Event, PoissonSgd, PrivacyBudget, Unit, quality_event
 from dpsynth.privacy import epsilon as composed
 from dpsynth.privacy.quality_budget import QUALITY
@@ -156,6 +156,6 @@ def _wording(certificate: Certificate, schema: Schema) -> list[str]:
 
 
 def _against_drawing(certificate: Certificate, drawing: Drawing | None) -> list[str]:
-    if drawing is None or drawing.model == certificate.model:
+    if drawing is None or certificate.model in (drawing.model, EARLIER.get(drawing.model)):
         return []
     return ["model is not that of datapackage.json"]

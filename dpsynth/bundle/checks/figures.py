@@ -35,7 +35,7 @@ def check_audits(folder: Path, found: set[str], contents: Contents, findings: Fi
     with findings.step(AUDIT, "what the audits prove follows from their guesses, about this run"):
         audits = read_audits(folder)
         if audits is not None:
-            for problem in audits.problems(contents.certificate, drawing.model):
+            for problem in audits.problems(contents.certificate, contents.certificate.model):
                 findings.add(AUDIT, problem)
             if audits.run_sha256 != drawing.run_sha256:
                 findings.add(AUDIT, "holds the audits of another run")

@@ -259,7 +259,7 @@ def _shadows(
         told = run.certificate or {}
         return shadows(
             schema,
-            run.model,
+            run.generator,
             float(told.get("epsilon", 0.0)),
             float(told.get("delta", 0.0)),
             tables,

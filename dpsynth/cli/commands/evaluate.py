@@ -142,7 +142,7 @@ def evaluate(
 
 
 @click.command(
-    epilog="Example:  dpsynth compare cardio train.csv tvae=a.csv ctgan=b.csv "
+    epilog="Example:  dpsynth compare cardio train.csv network=a.csv ctgan=b.csv "
     "--holdout holdout.csv -o comparison/"
 )
 @click.argument("schema")

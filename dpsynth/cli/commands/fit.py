@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Example:  dpsynth fit diabetes130 extract.csv.gz --dataset diabetes "
-    "--epsilon 3 --delta 1e-6 --model tvae -o run/"
+    "--epsilon 3 --delta 1e-6 --model autoregressive -o run/"
 )
 @click.argument("schema")
 @click.argument("data", type=click.Path())
@@ -107,7 +107,7 @@ def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
         "ledger": ledger,
         "stamps": list(run.stamps),
     }
-    lines = [f"run         {output}: model {run.model}"]
+    lines = [f"run         {output}: model {run.generator}"]
     if certificate:
         lines.append(
             f"cost        epsilon {cost['epsilon']:g}, delta {cost['delta']:g} "

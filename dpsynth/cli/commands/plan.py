@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from dpsynth.synthesis import Prepared, Preview, Wish
 
 
-@click.command(epilog="Example:  dpsynth plan diabetes130 --epsilon 3 --delta 1e-6 --model tvae")
+@click.command(
+    epilog="Example:  dpsynth plan diabetes130 --epsilon 3 --delta 1e-6 --model autoregressive"
+)
 @click.argument("schema")
 @budget_options
 @click.option("--dataset", help="Ask the ledger: may this dataset still spend so much?")

@@ -1,0 +1,138 @@
+"""The network of `autoregressive`: each column's distribution, given the columns before it.
+
+A row of d binned columns enters one-hot, ``[rows, codes]``. The logits of a column are the sum of a
+masked linear map of the row's earlier columns, in schema order, and of a masked hidden layer (MADE,
+Germain et al. 2015, arXiv 1502.03509, section 3), which width 0 leaves out. So the probability of a
+row is the product of its columns' probabilities, exactly. No layer mixes rows of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from dpsynth.models.dpsgd import MaskedLinear, Tape
+from dpsynth.models.generators.binned_network import BinnedNetwork, bins_at, cumulative, logs_of
+from dpsynth.models.marginals import even_points
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Public sizes of the network.
+
+    Attributes:
+        bins: of each column.
+        masked: width of the hidden layer; 0 leaves the linear map alone.
+    """
+
+    bins: tuple[int, ...]
+    masked: int
+
+
+class Network(BinnedNetwork):
+    """Masked maps from one-hot rows to the logits of their columns."""
+
+    def __init__(self, shape: Shape, *, generator: torch.Generator) -> None:
+        """Draw initial weights from ``generator``; output layers start at zero."""
+        super().__init__(shape.bins)
+        self.shape = shape
+        columns = np.repeat(np.arange(len(shape.bins)), shape.bins)
+        self.skip = MaskedLinear(columns, columns, generator=generator)
+        outputs: list[MaskedLinear] = [self.skip]
+        if shape.masked:
+            # A hidden unit of group g sees columns before g; column j sees units of groups up to j.
+            units = 1 + np.arange(shape.masked) % max(1, len(shape.bins) - 1)
+            self.units = np.sort(units)
+            self.masked_in = MaskedLinear(columns, self.units, generator=generator)
+            self.masked_out = MaskedLinear(self.units, columns + 1, generator=generator)
+            outputs.append(self.masked_out)
+        with torch.no_grad():
+            for layer in outputs:
+                layer.weight.zero_()
+                layer.bias.zero_()
+
+    def start_at(self, shares: Sequence[npt.NDArray[np.float64]]) -> None:
+        """Set the biases to the columns' own distributions."""
+        with torch.no_grad():
+            self.skip.bias.copy_(logs_of(shares))
+
+    def loss(self, rows: Tensor, tape: Tape | None) -> Tensor:
+        """Return the negative log-likelihood of each row, ``[units, k]``, in nats."""
+        units, k, columns = rows.shape
+        hot = self.one_hot(rows.reshape(units * k, columns))
+        logits = self.skip(hot, tape)
+        if self.shape.masked:
+            logits = logits + self.masked_out(torch.tanh(self.masked_in(hot, tape)), tape)
+        return self.nats(logits, hot).reshape(units, k)
+
+    @torch.no_grad()
+    def draw(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        leaders: Sequence[Sequence[int]],
+        first: npt.NDArray[np.float64] | None = None,
+        even: bool = True,
+    ) -> npt.NDArray[np.int64]:
+        """Draw binned rows ``[rows, columns]``, column after column."""
+        paths = _Paths(self, rows)
+        drawn = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
+        for j in range(len(self.shape.bins)):
+            logits = paths.logits(j)
+            if j == 0 and first is not None:
+                logits = logits + torch.from_numpy(np.log(first)).float()
+            ends = cumulative(logits)
+            if even:
+                keys = [-(ends.sum(dim=0) / ends[-1]).numpy()]
+                keys += [drawn[:, i] for i in reversed(leaders[j])]
+                points = even_points(keys, rng)
+            else:
+                points = rng.random(rows)
+            drawn[:, j] = bins_at(points, ends)
+            paths.take(j, torch.from_numpy(drawn[:, j]))
+        return rng.permutation(drawn) if even else drawn
+
+
+class _Paths:
+    """The logits of rows under construction: of each column, from those drawn before it."""
+
+    def __init__(self, network: Network, rows: int) -> None:
+        self.network, self.shape = network, network.shape
+        self.places = torch.empty((rows, len(self.shape.bins)), dtype=torch.int64)
+        self.skip = network.skip.effective_weight().T
+        if self.shape.masked:
+            self.units = torch.empty((rows, self.shape.masked))
+            self.into = network.masked_in.effective_weight().T
+            self.out = network.masked_out.effective_weight()
+
+    def logits(self, j: int) -> Tensor:
+        """Return the logits of column j; all columns before it have been taken."""
+        start, end = self.network.offsets[j : j + 2]
+        found = self._sum(j, self.skip[:start, start:end]) + self.network.skip.bias[start:end]
+        if self.shape.masked:
+            groups = self.network.units
+            first, ready = (int(np.searchsorted(groups, g)) for g in (j, j + 1))
+            if first < ready:
+                inputs = self._sum(j, self.into[:start, first:ready])
+                inputs += self.network.masked_in.bias[first:ready]
+                self.units[:, first:ready] = inputs.tanh_()
+            found += self.network.masked_out.bias[start:end]
+            found += self.units[:, :ready] @ self.out[start:end, :ready].T
+        return found
+
+    def take(self, j: int, code: Tensor) -> None:
+        """Note what was drawn for column j."""
+        self.places[:, j] = code + self.network.offsets[j]
+
+    def _sum(self, j: int, weights: Tensor) -> Tensor:
+        """Add up the weights of each row's codes before column j, ``[rows, outputs]``."""
+        if j == 0:
+            return torch.zeros(len(self.places), weights.shape[1])
+        bags = self.places[:, :j].contiguous()
+        return nn.functional.embedding_bag(bags, weights.contiguous(), mode="sum")

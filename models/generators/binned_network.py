@@ -1,0 +1,103 @@
+"""What the networks over binned columns share: one-hot rows, their loss, and draws from logits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from dpsynth.models.dpsgd import Tape
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class BinnedNetwork(nn.Module, ABC):
+    """A network over rows of binned columns.
+
+    Attributes:
+        bins: of each column.
+        offsets: where each column starts in a one-hot row, and the width of such a row.
+    """
+
+    def __init__(self, bins: Sequence[int]) -> None:
+        """Take the number of bins of each column."""
+        super().__init__()
+        self.bins = list(bins)
+        self.offsets = [0, *accumulate(self.bins)]
+
+    @property
+    def codes(self) -> int:
+        """Width of a one-hot row."""
+        return self.offsets[-1]
+
+    @abstractmethod
+    def start_at(self, shares: Sequence[Floats]) -> None:
+        """Set the biases to the columns' own distributions, one array of shares a column."""
+
+    @abstractmethod
+    def loss(self, rows: Tensor, tape: Tape | None) -> Tensor:
+        """Return the loss of each row, ``[units, k]``, in nats.
+
+        Args:
+            rows: binned rows ``[units, k, columns]``, int64.
+            tape: records the layers for per-unit gradients; None for plain evaluation.
+        """
+
+    @abstractmethod
+    def draw(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        *,
+        leaders: Sequence[Sequence[int]],
+        first: Floats | None = None,
+        even: bool = True,
+    ) -> Ints:
+        """Draw binned rows ``[rows, columns]``.
+
+        Args:
+            rows: how many.
+            rng: of the draw.
+            leaders: for each column, the earlier ones along which draws are spread evenly.
+            first: factors that weigh the bins of the first column; None for no weights.
+            even: spread the draws more evenly than chance; see `products.Products.draw`.
+        """
+
+    def one_hot(self, rows: Tensor) -> Tensor:
+        """Turn binned rows ``[n, columns]`` into ``[n, codes]`` float32."""
+        hot = torch.zeros(len(rows), self.codes)
+        places = rows + torch.tensor(self.offsets[:-1])
+        hot.scatter_(1, places, 1.0)
+        return hot
+
+    def nats(self, logits: Tensor, hot: Tensor) -> Tensor:
+        """Return minus the log-probability of one-hot rows under logits ``[n, codes]``, ``[n]``."""
+        cost = -(logits * hot).sum(dim=1)
+        for block in torch.split(logits, self.bins, 1):
+            cost = cost + block.logsumexp(dim=1)
+        return cost
+
+
+def logs_of(shares: Sequence[Floats]) -> Tensor:
+    """Return the logarithms of all columns' shares, end to end, float32."""
+    return torch.from_numpy(np.log(np.concatenate(list(shares)) + 1e-6).astype(np.float32))
+
+
+def cumulative(logits: Tensor) -> Tensor:
+    """Cumulative weights of each row's bins, ``[bins, rows]``: quick along contiguous rows."""
+    weights = logits.T.contiguous()
+    weights -= weights.amax(dim=0)
+    return weights.exp_().cumsum(dim=0)
+
+
+def bins_at(points: Floats, ends: Tensor) -> Ints:
+    """Invert the distribution function of each row, ``[bins, rows]``, at its point, ``[rows]``."""
+    found = ends < torch.from_numpy(points.astype(np.float32)) * ends[-1]
+    drawn: Ints = found.sum(dim=0).clamp_(max=len(ends) - 1).numpy()
+    return drawn
