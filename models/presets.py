@@ -114,7 +114,7 @@ class Preset:
         return replace(settings, **spec_of(model).training(level, units))
 
 
-def likelihood_training(level: int, units: int) -> dict[str, Any]:
+def _training(level: int, units: int) -> dict[str, Any]:
     """Return the settings of the network and its training, by level of epsilon."""
     return {
         "training": (0.25, 0.25, 0.4)[level],
@@ -129,7 +129,7 @@ def likelihood_training(level: int, units: int) -> dict[str, Any]:
     }
 
 
-def adversarial_training(level: int, units: int) -> dict[str, Any]:
+def _adversarial(level: int, units: int) -> dict[str, Any]:
     """Return the settings of a critic and its generator, by level of epsilon."""
     return {
         "training": (0.1, 0.15, 0.4)[level],

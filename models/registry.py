@@ -74,14 +74,14 @@ SPECS = (
         f"{_HOME}.tvae:Tvae",
         f"{_NETWORK} (variational autoencoder)",
         neural=True,
-        preset="dpsynth.models.presets:likelihood_training",
+        preset="dpsynth.models.presets:_training",
     ),
     GeneratorSpec(
         "ctgan",
         f"{_HOME}.ctgan:Ctgan",
         f"{_NETWORK} (adversarial)",
         neural=True,
-        preset="dpsynth.models.presets:adversarial_training",
+        preset="dpsynth.models.presets:_adversarial",
     ),
 )
 
