@@ -138,9 +138,9 @@ def test_no_noise_is_drawn_and_no_private_trainer_is_built(
     monkeypatch.setattr(trainer, "DpSgd", never)
     monkeypatch.setattr("dpsynth.models.marginals.measurement.joint_histograms", never)
     monkeypatch.setattr("dpsynth.models.marginals.measurement.chosen_histograms", never)
-    shipped = presets._training
+    shipped = presets.autoregressive_training
     few = {"warm_steps": 5, "steps": 5}
-    monkeypatch.setattr(presets, "_training", lambda *facts: shipped(*facts) | few)
+    monkeypatch.setattr(presets, "autoregressive_training", lambda *facts: shipped(*facts) | few)
     run = fitting.fit_not_private(rows, schema, model="tvae")
     exact = np.concatenate([rows[c].value_counts(normalize=True).sort_index() for c in rows])
     np.testing.assert_allclose(run.arrays["shares"], exact, atol=1e-12)
@@ -174,7 +174,7 @@ def test_the_command_says_so_and_charges_nothing(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
     monkeypatch.setattr(
-        presets, "_training", lambda *facts: {"training": 0.2, "steps": 3, "learning_rate": 0.01}
+        presets, "autoregressive_training", lambda *facts: {"training": 0.2, "steps": 3, "learning_rate": 0.01}
     )
     schema.save(tmp_path / "wards.yaml")
     rows.to_csv(tmp_path / "rows.csv", index=False)
