@@ -150,18 +150,19 @@ def test_the_page_says_what_a_reader_must_know(
     text = said(page())
     for words in (
         "Synthetic data. No row was copied from a real record: every row was drawn",
-        "differential privacy with epsilon 3 and delta 1e-6",
+        "differential privacy for each patient, with epsilon 3 and delta 1e-6",
         "Do not compute standard errors, confidence intervals or p-values as if",
-        "spread more evenly than chance",
+        "stratified sampling, so they vary less than independent draws",
         "by a factor of at most 20.1",
         "at most 1 in 1,000,000",
-        "Thought 50 % likely before: at most",
-        "At most 2 rows of a patient",
-        "No quality figure is published with this bundle",
-        "6 of 7 passed; not this: the training was attacked on synthetic rows.",
-        "No audit was made",
+        "this bound may not hold",
+        "50 % likely before the release: at most",
+        "At most 2 rows of each patient",
+        "No quality figures are published with this bundle",
+        "6 of 7 checks passed. Not run: the attack on the training.",
+        "No audit was run",
         "one-way histograms",
-        "admitted <= discharged: kept by every row",
+        "admitted <= discharged: every row follows it",
     ):
         assert words in text, words
     assert certificate.ledger is not None
@@ -284,8 +285,8 @@ def test_a_row_unit_is_not_called_a_patient(
 ) -> None:
     unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = said(page(certificate=replace(certificate, unit=unit)))
-    assert "for each row of the source table, differential privacy" in text
-    assert "A person with several rows is protected for each of them alone" in text
+    assert "differential privacy for each row of the source table, with epsilon" in text
+    assert "If a person has several rows, it protects each row separately" in text
 
 
 def test_other_fits_on_the_data_are_shown(
@@ -294,7 +295,7 @@ def test_other_fits_on_the_data_are_shown(
     assert certificate.ledger is not None
     more = replace(certificate.ledger, fits=2, epsilon_total=13.0, delta_total=2e-6)
     text = said(page(certificate=replace(certificate, ledger=more)))
-    title = "All 2 fits that the ledger counts for the same patients, when this was certified"
+    title = "All 2 fits that the ledger counted for the same patients when this fit was certified"
     assert f"{title}: epsilon 13, delta 2e-6" in text
     assert "promises little" in text and "promises little" not in said(page())
 
@@ -303,7 +304,7 @@ def test_paid_figures_are_shown_with_their_intervals(page: Callable[..., str]) -
     text = said(page(quality=QUALITY))
     for words in ("0.0612", "0.05 to 0.07", "not given", "0.0312", "AUC 0.71 (0.68 to 0.74)"):
         assert words in text
-    assert "No quality figure is published" not in text
+    assert "No quality figures are published" not in text
 
 
 def test_audits_are_told_in_plain_words(
@@ -315,19 +316,19 @@ def test_audits_are_told_in_plain_words(
     black, white = AUDITS.audits[0].views
     proved, guesses, correct = white.proved
     for words in (
-        "Audit 1 of 2: 1,000 invented patients; the coins put 489 of them in",
+        "Audit 1 of 2: 1,000 invented patients, of which the coin tosses included 489",
         "Audit 2 of 2",
-        "Planted among 500 invented patients that this model made up. Seed 9",
+        "Planted among 500 invented patients that this model generated. Seed 9",
         f"{guesses}{correct}{guesses // 2}at least {at_least(proved)}4.61at most 3",
         f"at least {at_least(black.proved[0])}not known",
         "Every noisy result. Would have refuted the claim with probability 90%",
-        "Worked, a leak on purpose: A generator without noise",
+        "Worked, deliberate leak: A generator without noise",
         "Worked, no leak: A generator that never saw",
-        "Accounting is the proof; an audit is an attack that may fail to find what is there.",
+        "The accounting is the proof. An audit is an attack, and an attack can miss a leak.",
         "all 7 passed",
     ):
         assert words in text, words
-    for words in ("No audit was made", "not audited", "Failed"):
+    for words in ("No audit was run", "not audited", "Failed"):
         assert words not in text, words
 
 
@@ -341,7 +342,7 @@ def test_rows_are_not_called_patients_where_audits_are_told(
 ) -> None:
     unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = said(page(certificate=replace(certificate, unit=unit), audits=AUDITS))
-    assert "1,000 invented rows; the coins" in text and "invented patient" not in text
+    assert "1,000 invented rows, of which the coin" in text and "invented patient" not in text
 
 
 @pytest.mark.parametrize("change", [{"epsilon_fdp": 2.5}, {"sentence": "x"}, {"roc": None}])
@@ -375,9 +376,9 @@ def test_a_failed_check_is_named_at_the_top(
 ) -> None:
     profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
     text = said(page(verdicts=judge(certificate, profile, most_epsilon=2.0)))
-    named = "the training was attacked on synthetic rows; epsilon is at most 2."
-    assert f"5 of 7 passed; not this: {named}" in text
-    assert "beyond its limit" in text
+    named = "Not run: the attack on the training. Not passed: “Epsilon is at most 2”."
+    assert f"5 of 7 checks passed. {named}" in text
+    assert "over its limit" in text
 
 
 def test_a_wide_table_has_a_small_page(page: Callable[..., str], every_type: Schema) -> None:

@@ -234,7 +234,7 @@ AUDIT_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "an internal audit": (lambda d: d.update(format="dpsynth-audit"), "is an internal audit"),
     "a refuted claim": (
         lambda d: white(d).update(refuted=True),
-        "what does not hold: 'No audit on synthetic rows refutes the claim",
+        "a check that did not pass: 'No audit on synthetic rows refuted the claim",
     ),
     "a failed control": (
         lambda d: d["audits"][0]["controls"][0].update(passed=False),

@@ -475,13 +475,14 @@ def test_nobody_is_called_a_patient_where_none_was_counted(
     unit = "row of the source table" if key is None else "encounter_id"
     assert unit in texts["report.html"]
     shown = page(Snapshot.of(ledger, past_now()))
-    assert "patient" not in shown.replace("a patient, say, or a row", "").lower()
+    assert "patient" not in shown.replace("such as a patient or a row", "").lower()
 
 
 def test_documents_say_patient_where_one_was_counted(ledger: Ledger) -> None:
     named = clinic("patient_id", person={"name": "patient"})
     certificate = Certificate.from_dict(fit(ledger, named).certificate)
-    assert "Protected is a patient, as named by column 'patient_id'" in protected(certificate.unit)
+    told = protected(certificate.unit)
+    assert "The guarantee protects a patient, identified by column 'patient_id'" in told
     assert "in sum for each patient" in certificate.not_covered[0]
 
 
