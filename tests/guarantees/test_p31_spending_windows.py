@@ -316,7 +316,8 @@ def test_a_share_that_is_given_up_is_gone(ledger: Ledger) -> None:
     ledger.begin(entry.id)
     ledger.charge(entry.id)
     [entry] = ledger.entries()
-    assert entry.ended is None and "may still be spent: as of today" in explained(entry)
+    told = explained(entry)
+    assert entry.ended is None and "can still be spent, so it counts as of today" in told
     with pytest.raises(InputError, match="a reason is needed"):
         forfeit(ledger, entry.id, " ")
     given_up = forfeit(ledger, entry.id, "no figures")
