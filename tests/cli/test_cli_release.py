@@ -72,9 +72,9 @@ def test_a_gate_stops_and_a_named_person_lets_pass(refuted: Path, tmp_path: Path
 
 def test_an_override_needs_both_and_a_gate(run_folder: Path, tmp_path: Path) -> None:
     for more, words in (
-        (("--override", "why"), "go together"),
-        (("--by", "A. Smith"), "go together"),
-        (("--override", "why", "--by", "A. Smith"), "nothing to override"),
+        (("--override", "why"), "give both --override REASON and --by NAME"),
+        (("--by", "A. Smith"), "give both --override REASON and --by NAME"),
+        (("--override", "why", "--by", "A. Smith"), "no gate stops this release"),
     ):
         done = dpsynth("release", run_folder, "-o", tmp_path / "b", *more)
         assert done.returncode == 2 and words in done.stderr

@@ -184,6 +184,6 @@ def test_the_command_says_so_and_charges_nothing(
     assert "NOT PRIVATE" in found.output and "cannot be released" in found.output
     assert not (tmp_path / "ledger.sqlite").exists()
     found = invoke("sample", str(tmp_path / "run"), "-o", str(tmp_path / "s.csv"), "--rows", "20")
-    assert found.exit_code == 0 and "fitted without it; keep this table inside" in found.output
+    assert found.exit_code == 0 and "fitted without privacy, so keep this table" in found.output
     found = invoke("release", str(tmp_path / "run"), "-o", str(tmp_path / "bundle"))
     assert isinstance(found.exception, GateError)
