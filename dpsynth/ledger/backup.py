@@ -10,7 +10,7 @@ from dpsynth.files import atomic_file, check_apart
 from dpsynth.ledger.book import Book
 from dpsynth.ledger.storage import sqlite_path
 
-_NO_COPY = "the backup of {} is no copy of it; nothing was written"
+_NO_COPY = "the backup of {} differs from it; nothing was written, so try again"
 
 
 def back_up(book: Book, target: str | Path) -> Path:
@@ -24,10 +24,10 @@ def back_up(book: Book, target: str | Path) -> Path:
     """
     target = Path(target)
     if book.store.shared:
-        raise InputError("a ledger on PostgreSQL is backed up by the server's tools: pg_dump")
+        raise InputError("back up a ledger on PostgreSQL with the server's own tools: pg_dump")
     check_apart(target)
     if target.exists():
-        raise InputError(f"{target} exists; a backup is a new file")
+        raise InputError(f"{target} exists; choose a new file for the backup")
     try:
         with atomic_file(target, private=True) as temporary:
             place = sqlite_path(book.location).absolute().as_uri()  # quotes what a URI forbids

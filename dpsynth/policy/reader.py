@@ -187,7 +187,7 @@ def _read_models(top: Part) -> tuple[str, ...] | None:
     for model in models or ():
         if model not in NAMES:
             meant = did_you_mean(model, NAMES)
-            top.mistake("models", f"{shown(model)} is no generator{meant}; known: {listed(NAMES)}")
+            top.mistake("models", f"{shown(model)} is not a model{meant}; known: {listed(NAMES)}")
     if models == ():
         top.mistake("models", "allows none; list generators, or remove the key to allow all")
     return None if models is None else tuple(sorted(models))
@@ -242,4 +242,4 @@ def _read_sign_off(top: Part) -> int:
 
 def _check_name(part: Part, key: str, name: str, what: str) -> None:
     if not NAME.fullmatch(name):
-        part.mistake(key, f"{what} {_NAMES}; {shown(name)} is none")
+        part.mistake(key, f"{what} {_NAMES}; {shown(name)} does not")

@@ -69,7 +69,7 @@ def read_bound(type_: str, value: object, pattern: str | None) -> int | float | 
     if abs(value) > LARGEST_WHOLE or value != int(value):
         raise ValueError(f"a whole number is expected for type {type_}, not {shown(value)}")
     if type_ == "year" and not 1 <= value <= 9999:
-        raise ValueError("a year lies between 1 and 9999")
+        raise ValueError("a year must be between 1 and 9999")
     return int(value)
 
 

@@ -86,7 +86,7 @@ def test_it_says_what_a_card_must_say(written: Callable[..., str], contents: Con
 
 
 def test_what_is_not_said_is_named_as_such(written: Callable[..., str]) -> None:
-    assert written().count("The publisher does not say.") == 7
+    assert written().count("Not stated by the publisher.") == 7
 
 
 def test_overrides_and_audits_are_told(written: Callable[..., str], contents: Contents) -> None:

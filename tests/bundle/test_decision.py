@@ -120,7 +120,7 @@ def test_a_removed_or_invented_override_is_found(
     forger.edit("privacy.json", lambda d: d.update(overrides=[other]))
     assert "overrides gate 'constant', which passed" in forger.findings()
     forger.edit("privacy.json", lambda d: d.update(overrides=[other | {"gate": "cells"}]))
-    assert "none that can be overridden" in forger.findings()
+    assert "cannot be overridden" in forger.findings()
 
 
 def test_a_required_gate_stops_a_release(run_folder: Path, tmp_path: Path) -> None:

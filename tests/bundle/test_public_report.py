@@ -397,7 +397,7 @@ def test_another_page_is_found(forger: Forger, bundle: Path, before: str, after:
     path = bundle / "report.html"
     path.write_text(path.read_text().replace(before, after))
     forger.relist()
-    assert "report.html: is not the one that the other files give" in forger.findings()
+    assert "report.html: does not match the other files" in forger.findings()
 
 
 def test_what_another_version_derived_is_held_to_its_hash(forger: Forger, bundle: Path) -> None:
@@ -405,7 +405,7 @@ def test_what_another_version_derived_is_held_to_its_hash(forger: Forger, bundle
     path.write_text(path.read_text().replace("dpsynth 0.1.0", "dpsynth 9.9"))
     forger.edit("datapackage.json", lambda d: d["dpsynth"].update(writer="9.9"))
     forger.relist()
-    assert "says that dpsynth 9.9 wrote it" in forger.findings()
+    assert "was written by dpsynth 9.9" in forger.findings()
     checks = verify(bundle, other_version=True)
     for file in ("report.html", "CARD.md", "croissant.json"):
         assert f"{file} has its listed SHA-256; dpsynth 9.9 can compare it" in checks
@@ -477,8 +477,8 @@ def test_figures_of_another_table_are_refused(measured: Measured, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"event": "nothing"}, "nobody paid"),
-        ({"event": "one-way histograms"}, "nobody paid"),
+        ({"event": "nothing"}, "set no budget aside"),
+        ({"event": "one-way histograms"}, "set no budget aside"),
         ({"columns": (ColumnDistance("patient_id", 0, 0, 0, None),)}, "names a column"),
         ({"targets": (TargetQuality("patient_id", "x", 0, 0, 0, ()),)}, "names a target"),
         ({"rows": 10**6}, "another number of rows"),
@@ -496,7 +496,7 @@ def test_figures_that_the_ledger_did_not_see_are_refused(
     measured: Measured, tmp_path: Path
 ) -> None:
     edited(measured.run, note="Better than they are.")
-    with pytest.raises(BudgetError, match="did not see being paid for"):
+    with pytest.raises(BudgetError, match="has no payment for"):
         measured.release(tmp_path / "made")
     with pytest.raises(VerificationError, match="does not hold its quality figures"):
         verify_ledger(Ledger(), evidence_by_folder([measured.run]))
@@ -507,7 +507,7 @@ def test_figures_from_another_copy_of_the_ledger_are_refused(
 ) -> None:
     """Whoever measures on copies could take the mean of many answers."""
     monkeypatch.setenv("DPSYNTH_LEDGER", str(measured.run.parent / "before.sqlite"))
-    with pytest.raises(BudgetError, match="did not see being paid for"):
+    with pytest.raises(BudgetError, match="has no payment for"):
         measured.release(tmp_path / "made")
 
 
@@ -516,7 +516,7 @@ def test_unpaid_figures_in_a_bundle_are_found(
 ) -> None:
     forger = type(forger)(measured.release(tmp_path / "made"))
     forger.edit("quality.json", lambda document: document.update(event="nothing"))
-    assert "set nothing aside for it: nobody paid" in forger.findings()
+    assert "set no budget aside for it" in forger.findings()
 
 
 def test_figures_of_a_table_that_is_not_there_are_found(

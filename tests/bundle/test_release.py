@@ -288,7 +288,7 @@ def refused(run_folder: Path, tmp_path: Path, match: str) -> None:
 
 def test_audits_of_another_run_are_refused(run_folder: Path, tmp_path: Path) -> None:
     written_anew(run_folder, Audits("c" * 64, (public_audit(),)).to_dict())
-    refused(run_folder, tmp_path, "holds the audits of another run")
+    refused(run_folder, tmp_path, "has the audits of another run")
 
 
 @pytest.mark.parametrize(

@@ -698,7 +698,7 @@ def test_sample_writes_nothing_into_a_bundle(cli: Cli, run_folder: Path, bundle:
         refused = cli(
             "sample", run_folder, "--rows", "10", "-o", bundle / "data" / "more.csv", *options
         )
-        assert refused.code == 2 and "lies in a bundle" in refused.err
+        assert refused.code == 2 and "is inside the bundle" in refused.err
     assert sorted(bundle.rglob("*")) == before
 
 

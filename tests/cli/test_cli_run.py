@@ -210,7 +210,7 @@ def test_an_internal_gate_that_failed_is_exit_code_3_and_the_bundle_is_there(cli
     for _ in range(2):
         ended = cli(*SMALL, "-o", "bundle", "--gates", "gates.yaml")
         assert ended.code == 3 and "1 internal gate failed (tvd1)" in ended.err, ended.err
-        assert "internal.html before it goes out" in ended.err
+        assert "internal.html before you publish" in ended.err
         assert Path("bundle/datapackage.json").is_file() and "verified" in ended.out
 
 

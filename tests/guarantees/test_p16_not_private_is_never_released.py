@@ -123,7 +123,7 @@ def test_a_release_that_ignores_the_stamp_would_be_noticed(
 
 
 def test_only_neural_generators_have_a_reference(rows: pd.DataFrame, schema: Schema) -> None:
-    with pytest.raises(InputError, match="no reference without privacy; choose one of"):
+    with pytest.raises(InputError, match="cannot be fitted without privacy; choose one of"):
         fitting.fit_not_private(rows, schema, model="mixture")
 
 

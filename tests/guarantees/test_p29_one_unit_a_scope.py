@@ -348,7 +348,7 @@ def test_whoever_has_several_units_pays_for_all(ledger: Ledger) -> None:
     assert ledger.spent("ward").delta_sum == pytest.approx(1e-6 + entry.cost[1])
     past = ledger.state().past()[-1]
     assert (past.spend.epsilon, past.spend.delta, past.spend.events) == (*entry.cost, ())
-    with pytest.raises(InputError, match="nothing is left of the guarantee"):
+    with pytest.raises(InputError, match="guarantees nothing"):
         reserve(ledger, ROWS_OF_ONE, 9.0, policy=None)
     [account] = accounts(ledger.state(), past_now(), dataset="ward", compose=False)
     assert account.counts == "patient"

@@ -83,7 +83,7 @@ def test_an_office_from_policy_to_release(cli: Cli) -> None:
     assert fit(cli, "rare", epsilon=0.17, tier="rare-disease").code == 0
 
     unsigned = cli("release", "run", "-o", "bundle")
-    assert unsigned.code == 4 and "asks for 2 more people to sign" in unsigned.err
+    assert unsigned.code == 4 and "requires 2 more people to sign" in unsigned.err
     assert not Path("bundle").exists()
     entry = Ledger().entries()[0].id[:12]
     assert cli("ledger", "sign", entry, user="fitter").code == 4
@@ -100,7 +100,7 @@ def test_an_office_from_policy_to_release(cli: Cli) -> None:
         Path("bundle/datapackage.json").read_text().replace("synthetic", "Synthetic", 1)
     )
     changed = cli("ledger", "verify", "--against", "bundle")
-    assert changed.code == 5 and "holds no release of this bundle" in changed.err
+    assert changed.code == 5 and "has no release of this bundle" in changed.err
     charge = json.loads(Path("bundle/privacy.json").read_text())["ledger"]
     assert (charge["scope"], charge["fits"]) == (["ward", "ward-2019", "ward-2020"], 1)
     assert charge["policy"] == Ledger().state().policy.digest  # type: ignore[union-attr]
@@ -196,7 +196,7 @@ def test_the_same_file_under_another_name_is_told(
 ) -> None:
     monkeypatch.delenv("DPSYNTH_LEDGER")  # the user's own ledger is made by the first fit
     first = fit(cli, "one").err
-    assert "a new ledger was made" in first and "the same data" not in first
+    assert "a new ledger was created" in first and "the same data" not in first
     told = fit(cli, "two", dataset="elsewhere")
     assert told.code == 0 and "dpsynth: warning: the same data were fitted as dataset" in told.err
     assert "'ward-2019'" in told.err
@@ -221,7 +221,7 @@ def test_a_backup_is_whole_and_can_be_put_back(cli: Cli) -> None:
     assert fit(cli, "three").code == 4
     assert cli("ledger", "verify", "--accept", "--against", "one").code == 0
     lost = cli("ledger", "verify", "--against", "two")
-    assert lost.code == 5 and "an old backup was put in its place" in lost.err
+    assert lost.code == 5 and "it was replaced with an old backup" in lost.err
     assert fit(cli, "three").code == 0
 
 
@@ -249,7 +249,7 @@ def test_a_copy_that_is_none_is_no_backup(cli: Cli, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("dpsynth.ledger.backup.sqlite3.connect", elsewhere)
     refused = cli("ledger", "backup", "copy.sqlite")
-    assert refused.code == 4 and "is no copy of it" in refused.err
+    assert refused.code == 4 and "differs from it" in refused.err
     assert not Path("copy.sqlite").exists()
 
 
@@ -311,7 +311,7 @@ def test_a_server_s_dump_is_put_back_whole(
     assert Ledger().spent("ward-2019").fits == 2
     monkeypatch.setenv("DPSYNTH_LEDGER", first)
     lost = cli("ledger", "verify", "--against", "two")
-    assert lost.code == 5 and "an old backup was put in its place" in lost.err
+    assert lost.code == 5 and "it was replaced with an old backup" in lost.err
 
 
 def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

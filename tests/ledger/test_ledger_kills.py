@@ -148,7 +148,9 @@ def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
         if ended:
             assert status == "charged" and output.exists()
         if status == "reading":
-            assert "its process ended while it could read: it counts" in explained(entry)
+            assert "its process ended while it could read data, so it stays charged" in explained(
+                entry
+            )
         if status == "reserved":
             assert not read and "you can void it" in explained(entry)
             void(ledger, entry.id, "killed before it read")

@@ -21,7 +21,7 @@ from dpsynth.models.descriptions import MODELS
 from dpsynth.privacy import source_unit, units_of
 from dpsynth.schema import kind_of, labels_of, unit_of
 
-_NOT_SAID = "The publisher does not say."
+_NOT_SAID = "Not stated by the publisher."
 _SPECIAL = re.compile(  # what formats or links at its place, in CommonMark or on GitHub
     r"""[\\`*\[\]|~$]
     | (?<![^\W_])_ | _(?![^\W_])  # within a word an underscore is one

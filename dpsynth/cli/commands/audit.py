@@ -77,13 +77,14 @@ def audit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Attack a release before you publish it, and see what the attacks could have detected.
+    """Attack a release before somebody else does.
 
-    With only a RUN, dpsynth audits its training: it plants canaries among rows drawn from the run.
-    No real row is read, and the result becomes part of a bundle. With DATA, --synthetic and
-    --holdout, it also attacks the table: memorisation, membership, attributes, linkage, singling
-    out. Use SCHEMA for tables from other tools. Findings about tables are INTERNAL. Every audit
-    runs controls. The exit code is 3 if an attack succeeded or a control failed.
+    The result also says what the attacks could have detected. With only a RUN, dpsynth audits its
+    training: it plants canaries among rows drawn from the run. No real row is read, and the result
+    becomes part of a bundle. With DATA, --synthetic and --holdout, it also attacks the table:
+    memorisation, membership, attributes, linkage, singling out. Use SCHEMA for tables from other
+    tools. Findings about tables are INTERNAL. Every audit runs controls. The exit code is 3 if an
+    attack succeeded or a control failed.
     """
     from dpsynth.assessment import attack_audit as verbs
     from dpsynth.assessment.results_folder import PAGE

@@ -24,10 +24,11 @@ EPSILON, DELTA, PATIENTS, SEED = 3.0, 1e-6, 5_000, 1
 )
 @output_options
 def demo(output: str, as_json: bool, quiet: bool) -> None:
-    """Simulate a cohort, fit a generator, and write and check a bundle.
+    """Make a demo bundle from a simulated cohort.
 
-    Everything goes into one folder, including a ledger for the demo. An earlier demo in that folder
-    is replaced. Any other existing folder is refused.
+    The demo simulates patients, fits a generator, and writes and checks a bundle. Everything goes
+    into one folder, including a ledger for the demo. An earlier demo in that folder is replaced.
+    Any other existing folder is refused.
     """
     from dpsynth.bundle import release, verify
     from dpsynth.eval.overview import overview

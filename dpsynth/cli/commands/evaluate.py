@@ -87,11 +87,12 @@ def evaluate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Compare a synthetic table with the DATA that its generator learned from.
+    """Compare a synthetic table with the real DATA.
 
-    RUN is the folder of a run, and the table must be drawn from it. For tables from other tools,
-    give SCHEMA instead: a path or the name of a schema that ships with dpsynth. All results are
-    INTERNAL because they are computed from real rows. The exit code is 3 if an internal gate fails.
+    DATA is the table that the generator learned from. RUN is the folder of a run, and the table
+    must be drawn from it. For tables from other tools, give SCHEMA instead: a path or the name of a
+    schema that ships with dpsynth. All results are INTERNAL because they are computed from real
+    rows. The exit code is 3 if an internal gate fails.
     """
     from dpsynth.assessment import check_place, publish_quality
     from dpsynth.assessment import evaluation as verbs
@@ -167,10 +168,11 @@ def compare(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Compare several synthetic tables in one table and page, with the same tasks and splits.
+    """Compare several synthetic tables in one report.
 
-    A candidate is a table from any tool, or a run, from which the schema's number of rows is drawn.
-    The result is INTERNAL because it is computed from real rows.
+    All candidates get the same tasks and splits. A candidate is a table from any tool, or a run,
+    from which the schema's number of rows is drawn. The result is INTERNAL because it is computed
+    from real rows.
     """
     from dpsynth.assessment import evaluation as verbs
     from dpsynth.assessment.results_folder import COMPARISON_PAGE

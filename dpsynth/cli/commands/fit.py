@@ -58,10 +58,10 @@ def fit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Fit a generator to DATA under differential privacy, and write a run.
+    """Fit a generator to DATA under differential privacy.
 
-    You must give --epsilon, --delta and --dataset. The ledger is charged before the first row is
-    read. The budget stays charged even if the fit is interrupted.
+    The result is a run. You must give --epsilon, --delta and --dataset. The ledger is charged
+    before the first row is read. The budget stays charged even if the fit is interrupted.
     """
     from dpsynth.policy import Policy
     from dpsynth.synthesis import fitting

@@ -10,10 +10,11 @@ from dpsynth.cli.console import Console, output_options
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
 def ledger() -> None:
-    """Show and govern the privacy budget that the patients (or rows) of each dataset have spent.
+    """Show and govern the privacy budget that was spent.
 
-    Set DPSYNTH_LEDGER to a path or a URL such as postgresql://user@host/database. Without it, the
-    ledger is a file in your state folder. Your name is DPSYNTH_USER, or your login name.
+    A ledger counts what the patients (or rows) of each dataset have spent. Set DPSYNTH_LEDGER to a
+    path or a URL such as postgresql://user@host/database. Without it, the ledger is a file in your
+    state folder. Your name is DPSYNTH_USER, or your login name.
     """
 
 
@@ -44,10 +45,10 @@ def create(place: str | None, as_json: bool, quiet: bool) -> None:
 @click.option("--composed", is_flag=True, help="Also compose all events (takes seconds).")
 @output_options
 def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> None:
-    """List every fit (when, who, dataset, epsilon, delta, status) and the budget that is left.
+    """List every fit and the budget that is left.
 
-    Every fit counts unless it was voided. A fit whose process died counts too, because it may have
-    read rows.
+    For each fit you see when, who, dataset, epsilon, delta and status. Every fit counts unless it
+    was voided. A fit whose process died counts too, because it may have read rows.
     """
     from datetime import UTC, datetime
 
@@ -182,10 +183,11 @@ def void(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
 @click.option("--reason", required=True, help="Reason; the ledger keeps it permanently.")
 @output_options
 def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
-    """Give up what ENTRY can still spend, so that it leaves the 365-day window a year from now.
+    """Give up what ENTRY can still spend.
 
-    A share for quality figures that has not been measured can then never be measured. A fit that is
-    still open because its process died is closed as failed. Budget that was spent stays spent.
+    The entry then leaves the 365-day window a year from now. A share for quality figures that has
+    not been measured can then never be measured. A fit that is still open because its process died
+    is closed as failed. Budget that was spent stays spent.
     """
     from dpsynth.ledger import Ledger
     from dpsynth.ledger import forfeit as give_up
@@ -200,7 +202,10 @@ def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
 @click.argument("run", type=click.Path())
 @output_options
 def close(run: str, as_json: bool, quiet: bool) -> None:
-    """Close the entry of RUN if its fit completed but could not reach the ledger at the end."""
+    """Close the entry of RUN after the ledger was unreachable.
+
+    Use this if the fit completed but could not reach the ledger at the end.
+    """
     from dpsynth.bundle import close_entry
     from dpsynth.ledger import Ledger
 
@@ -215,11 +220,12 @@ def close(run: str, as_json: bool, quiet: bool) -> None:
 @click.option("--accept", is_flag=True, help="Accept the current ledger, whatever you saw before.")
 @output_options
 def verify(against: tuple[str, ...], accept: bool, as_json: bool, quiet: bool) -> None:
-    """Check that no entry was edited, removed, reordered or, with --against, cut off the end.
+    """Check that no entry was edited, removed or reordered.
 
-    All problems are listed; if there are any, the exit code is 5. dpsynth remembers how much of a
-    ledger you have seen, and refuses a shorter or different ledger. Use --accept to continue
-    anyway, for example after you restored a backup.
+    With --against bundles or runs, also check that no entry was cut off the end. All problems are
+    listed; if there are any, the exit code is 5. dpsynth remembers how much of a ledger you have
+    seen, and refuses a shorter or different ledger. Use --accept to continue anyway, for example
+    after you restored a backup.
     """
     from dpsynth.bundle import evidence_by_folder
     from dpsynth.ledger import Ledger, note, verify_ledger
@@ -255,9 +261,10 @@ def backup(file: str, as_json: bool, quiet: bool) -> None:
 @click.option("--html", is_flag=True, help="Write a page for a board instead of JSON.")
 @output_options
 def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
-    """Write the ledger as JSON, or as a page for a board: budget left, every fit, who signed.
+    """Write the ledger as JSON, or as a page for a board.
 
-    The file is internal because it names people and times. It does not contain the ledger's key.
+    It shows the budget left, every fit and who signed. The file is internal because it names people
+    and times. It does not contain the ledger's key.
     """
     from dpsynth.ledger import Ledger
     from dpsynth.ledger.statements import exported

@@ -43,11 +43,11 @@ def plan(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Show every mechanism that a fit would run, with its share of the budget and its noise.
+    """Show the mechanisms and noise of a fit; open no data.
 
-    No data is opened. With --policy or --dataset, also check the fit against the policy: see every
-    constraint, the tightest one, and what would satisfy all of them. The exit code is 4 if the
-    policy would refuse the fit.
+    You see every mechanism that the fit would run, with its share of the budget and its noise. With
+    --policy or --dataset, also check the fit against the policy: see every constraint, the tightest
+    one, and what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
     """
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Wish, prepare, require_small_delta

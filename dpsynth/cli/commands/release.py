@@ -39,9 +39,10 @@ def release(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write a bundle from RUN: data, schema, privacy certificate, a page and a card for readers.
+    """Write a bundle from RUN for release.
 
-    Public gates decide whether the release goes ahead. The exit code is 3 if one stops it. A bundle
+    A bundle has the data, schema, privacy certificate, and a page and a card for readers. Public
+    gates decide whether the release goes ahead. The exit code is 3 if one stops it. A bundle
     contains nothing computed from real rows except what the plan paid for.
     """
     from dpsynth.bundle import release as write_bundle
@@ -72,9 +73,10 @@ def release(
 @click.argument("subject", metavar="RUN|BUNDLE", type=click.Path())
 @output_options
 def dpia(subject: str, as_json: bool, quiet: bool) -> None:
-    """Draft a paragraph for a data protection impact assessment, from the certificate alone.
+    """Draft text for a data protection impact assessment.
 
-    Brackets mark what only the office knows. No real row is read.
+    The text is made from the certificate alone. Brackets mark what only the office knows. No real
+    row is read.
     """
     from dpsynth.bundle import dpia_of
 

@@ -74,11 +74,12 @@ def run(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Split, fit, sample, evaluate, audit and release in one command.
+    """Make a bundle from a private table in one command.
 
-    Run the same command again to continue after the last completed stage. An interrupted fit stays
-    charged; dpsynth repeats it only with --fit-again. Without SCHEMA and DATA, settings come from
-    dpsynth.yaml. Options override the file.
+    The stages are split, fit, sample, evaluate, audit and release. Run the same command again to
+    continue after the last completed stage. An interrupted fit stays charged; dpsynth repeats it
+    only with --fit-again. Without SCHEMA and DATA, settings come from dpsynth.yaml. Options
+    override the file.
 
     Evaluation and audit are INTERNAL. They never influence whether the bundle is written or what it
     contains, even if they cannot be completed. The exit code is 3 if a public gate stopped the

@@ -21,10 +21,11 @@ SHORT = 12  # characters of a passphrase
 )
 @output_options
 def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None:
-    """Make a key pair to sign bundles with: OUTPUT (private) and OUTPUT.pub (public).
+    """Make a key pair to sign bundles with.
 
-    The private key is encrypted with a passphrase from DPSYNTH_KEY_PASSPHRASE or a hidden prompt.
-    Both files are PEM, which openssl can read. Existing files are never overwritten.
+    OUTPUT is the private key and OUTPUT.pub the public key. The private key is encrypted with a
+    passphrase from DPSYNTH_KEY_PASSPHRASE or a hidden prompt. Both files are PEM, which openssl can
+    read. Existing files are never overwritten.
     """
     from dpsynth.bundle.format import check_key_place, create_key, fingerprint, load_public
 
@@ -60,11 +61,11 @@ def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None
 @click.option("--force", is_flag=True, help="Replace an existing signature.")
 @output_options
 def sign(bundle: str, key: str, force: bool, as_json: bool, quiet: bool) -> None:
-    """Verify BUNDLE, then sign its manifest, which covers all its files.
+    """Verify BUNDLE, then sign it.
 
-    The signature is datapackage.json.sig. Anyone with the public key can check it with dpsynth
-    verify or with openssl. If the bundle fails verification, it is not signed and the exit code is
-    5.
+    The signature covers the manifest, and through it all files. The signature is
+    datapackage.json.sig. Anyone with the public key can check it with dpsynth verify or with
+    openssl. If the bundle fails verification, it is not signed and the exit code is 5.
     """
     from dpsynth.bundle import sign as sign_bundle
 

@@ -44,10 +44,10 @@ def split(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Split DATA by unit into train and holdout, in the file format and dialect of the source.
+    """Split DATA by unit into train and holdout.
 
-    Units are held out at random. Rows are copied unchanged. Both files are as private as the
-    source.
+    Both files have the format and dialect of the source. Units are held out at random. Rows are
+    copied unchanged. Both files are as private as the source.
     """
     from dpsynth.schema import Schema
     from dpsynth.tables import OptOut, split_file

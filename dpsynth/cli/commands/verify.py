@@ -46,11 +46,12 @@ def verify(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Check BUNDLE: every hash, every cell against the schema, and the epsilon of the certificate.
+    """Check the files, cells and certificate of BUNDLE.
 
-    With --key, also check the signature. With --ledger (in the office), also compare the bundle
-    with the ledger that DPSYNTH_LEDGER names. All problems are listed; if there are any, the exit
-    code is 5.
+    Every hash is checked, every cell is compared with the schema, and epsilon is computed again
+    from the certificate. With --key, also check the signature. With --ledger (in the office), also
+    compare the bundle with the ledger that DPSYNTH_LEDGER names. All problems are listed; if there
+    are any, the exit code is 5.
     """
     from dpsynth.bundle import verify as check
 
