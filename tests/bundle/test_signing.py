@@ -305,7 +305,7 @@ def test_without_terminal_and_environment_nothing_is_made(
     code, out, err = command("keygen", tmp_path / "office.key")
     assert (code, out) == (2, "")
     said = (
-        "set DPSYNTH_KEY_PASSPHRASE, or run this command in a terminal; --no-passphrase"
+        "set DPSYNTH_KEY_PASSPHRASE, or run this command in a terminal; use --no-passphrase"
         if value is None
         else "DPSYNTH_KEY_PASSPHRASE is set and empty"
     )

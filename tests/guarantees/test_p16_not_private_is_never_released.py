@@ -166,7 +166,7 @@ def test_a_budget_contradicts_not_private(tmp_path: Path, option: str) -> None:
     found = invoke(
         "fit", "demo", "rows.csv", "--not-private", option, "0.1", "-o", str(tmp_path / "run")
     )
-    assert found.exit_code == 2 and f"leave {option} out" in found.output
+    assert found.exit_code == 2 and f"leave out {option}" in found.output
 
 
 def test_the_command_says_so_and_charges_nothing(

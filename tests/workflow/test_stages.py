@@ -504,7 +504,7 @@ def test_keys_that_nobody_has_are_said_at_the_end(office: Office, cohort: pd.Dat
     office.path("gone.txt").write_text("\n".join(gone))
     with pytest.warns(DpsynthWarning, match="2 of 3 keys"):
         outcome = office.run(opt_out=office.path("gone.txt"))
-    assert any("2 of 3 keys" in note and "no row has: 1." in note for note in outcome.notes)
+    assert any("2 of 3 keys" in note and "without a row: 1." in note for note in outcome.notes)
 
 
 def test_a_setting_may_change_until_a_stage_has_taken_it(office: Office) -> None:
