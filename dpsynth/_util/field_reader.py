@@ -134,7 +134,7 @@ class Part:
         if value is None or value in options:
             return value or default
         meant = did_you_mean(value, options)
-        self.mistake(key, f"{shown(value)} is none of {listed(options)}{meant}")
+        self.mistake(key, f"{shown(value)} is not one of {listed(options)}{meant}")
         return default
 
     def number(self, key: str) -> float | int | None:

@@ -84,7 +84,7 @@ def percent_at_most(share: float) -> str:
     >>> percent_at_most(0.75), percent_at_most(0.9525), percent_at_most(0.9999546)
     ('75 %', '95.3 %', '99.996 %')
     >>> percent_at_most(1 - 1e-9), percent_at_most(1.0)
-    ('all but 100 %', '100 %')
+    ('almost 100 %', '100 %')
     """
     if share >= 1:
         return "100 %"
@@ -93,7 +93,7 @@ def percent_at_most(share: float) -> str:
         value = math.ceil(exact * 10**decimals - Fraction(1, 10**6)) / 10**decimals
         if value < 100:
             return f"{value:.{decimals}f}".rstrip("0").rstrip(".") + " %"
-    return "all but 100 %"
+    return "almost 100 %"
 
 
 def one_in(chance: float) -> str:

@@ -79,7 +79,7 @@ def require_plain_file(path: Path, *, largest: int | None = None) -> None:
     except OSError as error:
         raise ArtifactError(f"{path} is missing or cannot be read") from error
     if not stat.S_ISREG(status.st_mode):
-        raise ArtifactError(f"{path} is no plain file; links and pipes are not followed")
+        raise ArtifactError(f"{path} is not a plain file; links and pipes are not followed")
     if largest is not None and status.st_size > largest:
         raise ArtifactError(f"{path} has {status.st_size} bytes; at most {largest} are read")
 
@@ -165,7 +165,7 @@ def text(value: Any, place: str) -> str:
 def matching(value: Any, place: str, pattern: str, noun: str) -> str:
     """Check that a value is text of a narrow form, in which no words can travel."""
     if re.fullmatch(pattern, text(value, place), re.ASCII) is None:
-        raise ArtifactError(f"{place} is no {noun}")
+        raise ArtifactError(f"{place} is not a valid {noun}")
     return str(value)
 
 

@@ -27,10 +27,10 @@ def read_plain(path: str | Path, noun: str, *, subject: str, title: str) -> Any:
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path} is no {noun} file; its name ends in {listed(SUFFIXES)}")
+        raise InputError(f"{path} is not a {noun} file; use a name that ends in {listed(SUFFIXES)}")
     try:
         if not path.is_file():
-            raise InputError(f"{noun} file {path} does not exist, or is no plain file")
+            raise InputError(f"{noun} file {path} does not exist, or is not a plain file")
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
     except OSError as error:

@@ -32,7 +32,7 @@ def dpia_of(folder: Path) -> tuple[str, ...]:
         run = Run.load(folder)
         if run.certificate is None or run.stamps:
             raise InputError(
-                f"{folder} is stamped {', '.join(run.stamps)}: nothing may be claimed of it"
+                f"{folder} is stamped {', '.join(run.stamps)}, so it has no guarantee to describe"
             )
         schema, certificate = run.schema, Certificate.from_dict(run.certificate)
     else:

@@ -49,8 +49,8 @@ class Permission:
         paid = self.measured
         if paid is None or (paid.table, paid.figures) != (table, sha256):
             raise BudgetError(
-                f"{place} holds figures that ledger {self.book.place} did not see being paid for: "
-                "they were changed, or measured with another copy of the ledger; take it away"
+                f"{place} has figures that ledger {self.book.place} has no payment for: they were "
+                "changed, or measured with another copy of the ledger; remove the file"
             )
 
     def enter(self, manifest: str) -> None:
@@ -65,9 +65,9 @@ def ledger_of(run: Run, book: Book | None) -> Book:
         BudgetError: no ledger charged it, or that ledger is not at hand.
     """
     if run.certificate is None or run.certificate["ledger"] is None:
-        raise BudgetError("no ledger charged this run; fit again with one")
+        raise BudgetError("no ledger charged this run; fit again with a ledger")
     wanted = run.certificate["ledger"]["id"]
-    where = "there is none here"
+    where = "no ledger was found here"
     try:
         book = book or Book.existing()
     except InputError as error:
@@ -75,7 +75,7 @@ def ledger_of(run: Run, book: Book | None) -> Book:
     if book is None or book.id != wanted:
         where = where if book is None else f"{book.place} is another"
         raise BudgetError(
-            f"ledger {wanted} charged this run and decides on its release, and {where}; set "
+            f"ledger {wanted} charged this run and decides on its release, but {where}; set "
             "DPSYNTH_LEDGER to it"
         )
     return book

@@ -43,12 +43,12 @@ def sign(
     """
     folder = Path(bundle)
     if not folder.is_dir():
-        raise InputError(f"{folder} is no bundle: there is no such folder")
+        raise InputError(f"{folder} is not a bundle: there is no such folder")
     target = folder / SIGNATURE
     if os.path.lexists(target) and not overwrite:
-        raise InputError(f"{folder} is signed already; --force replaces its signature")
+        raise InputError(f"{folder} is already signed; --force replaces its signature")
     if Path(os.path.realpath(folder)) in Path(os.path.realpath(key)).parents:
-        raise InputError(f"{key} lies in the bundle that it would sign; keep keys elsewhere")
+        raise InputError(f"{key} is inside the bundle that it would sign; keep keys elsewhere")
     private = load_private(key, passphrase)
     content = examine(folder, signed=False).manifest
     if read_plain_bytes(folder / MANIFEST) != content:

@@ -113,7 +113,7 @@ def examine(
     """
     folder = Path(bundle)
     if not folder.is_dir():
-        raise InputError(f"{folder} is no bundle: there is no such folder")
+        raise InputError(f"{folder} is not a bundle: there is no such folder")
     public = None
     if key is not None:
         from dpsynth.bundle.format import load_public
@@ -202,7 +202,7 @@ def _canonical(
         if not other_version:
             findings.add(
                 MANIFEST,
-                f"says that dpsynth {writer} wrote it; this is {__version__}, which cannot compare "
+                f"was written by dpsynth {writer}; this is {__version__}, which cannot compare "
                 "page, card and documents: use that version, or accept it (--other-version)",
             )
         return
@@ -217,7 +217,7 @@ def _canonical(
             held = content if path == MANIFEST else read_plain_bytes(folder / path)
             if held != document:
                 findings.add(
-                    path, "is not written as a release writes it: something may hide in it"
+                    path, "is not written as a release writes it: it may contain hidden content"
                 )
     if len(findings.problems) == before:
         findings.checks.append("every document is written as a release writes it")
@@ -239,9 +239,9 @@ def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
                     f"{path} has its listed SHA-256; dpsynth {writer} can compare it"
                 )
             elif made.files[path] != read_plain_bytes(folder / path):
-                findings.add(path, "is not the one that the other files give")
+                findings.add(path, "does not match the other files")
             else:
-                findings.checks.append(f"{path} is the one that the other files give")
+                findings.checks.append(f"{path} matches the other files")
 
 
 def _ledger(folder: Path, ledger: Book, findings: Findings) -> None:
@@ -256,4 +256,4 @@ def _ledger(folder: Path, ledger: Book, findings: Findings) -> None:
             Problem(f"ledger: {one.place}", one.message) for one in error.findings
         ]
     else:
-        findings.checks.append("the ledger holds what the certificate says, and its chain is whole")
+        findings.checks.append("the ledger matches the certificate, and its chain is complete")

@@ -97,7 +97,9 @@ def release(
     certificate = _releasable(run)
     permission = Permission.of(run, ledger)
     if table is not None and (rows is not None or seed is not None):
-        raise InputError("a table is released as it is: give either a table, or rows and seed")
+        raise InputError(
+            "a given table is released unchanged: give either a table, or rows and seed"
+        )
     with claimed(bundle), atomic_folder(bundle) as temporary:
         (temporary / "data").mkdir()
         if table is None:
@@ -154,14 +156,14 @@ def _releasable(run: Run) -> Certificate:
     if run.certificate is None or STAMP in run.stamps:
         raise GateError(
             f"the run is stamped {STAMP}: it was fitted without privacy and can never be released; "
-            "fit again under a budget"
+            "fit again with a budget"
         )
     stamps = list(run.stamps)
     if run.certificate["ledger"] is None and "no-ledger" not in stamps:
         stamps.append("no-ledger")
     if stamps:
         raise GateError(
-            f"the run is stamped {', '.join(stamps)} and may not be released; fit again with a "
+            f"the run is stamped {', '.join(stamps)} and must not be released; fit again with a "
             "ledger and the operating system's randomness"
         )
     return Certificate.from_dict(run.certificate)
@@ -190,7 +192,7 @@ def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
     if not recorded:
         raise GateError(
             f"{table} is not recorded in {run_folder}/samples.json as drawn from this run, or was "
-            "changed since; draw it again by `dpsynth sample`"
+            "changed since; draw it again with `dpsynth sample`"
         )
     if kind != ".parquet":
         write_table(typed_frames(copy, run.schema), folder / PARQUET, run.schema)
@@ -213,8 +215,8 @@ def _paid_quality(
     place = f"{run_folder}/{QUALITY}"
     if quality.table_sha256 != drawn.sha256:
         raise GateError(
-            f"{place} holds the figures of another table; release the one that was measured "
-            "(--table), or take the file away"
+            f"{place} has the figures of another table; release the table that was measured "
+            "(--table), or remove the file"
         )
     if problems := quality.problems(schema, certificate, drawn.rows):
         raise GateError(f"{place}: {problems[0]}; it cannot be published")
@@ -233,7 +235,7 @@ def _own_audits(run_folder: Path, certificate: Certificate, drawing: Drawing) ->
         return None
     problems = audits.problems(certificate, certificate.model)
     if audits.run_sha256 != drawing.run_sha256:
-        problems = ["it holds the audits of another run"]
+        problems = ["it has the audits of another run"]
     if problems:
         raise GateError(f"{run_folder}/{AUDIT}: {problems[0]}; {remedy}")
     return audits

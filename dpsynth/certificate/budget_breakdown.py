@@ -43,8 +43,8 @@ def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]
     for event, square in zip(certificate.events, squares, strict=True):
         purpose = _purpose(event, who, again=event.name in pairs[1:])
         if event.name == QUALITY:
-            spent = "on this page" if quality else "set aside; none is published with this bundle"
-            purpose = f"figures of the quality of the synthetic table: {spent}"
+            spent = "on this page" if quality else "set aside; none are published with this bundle"
+            purpose = f"figures on the quality of the synthetic table: {spent}"
         share = square / total if 0 < total < float("inf") else 1 / len(squares)
         lines.append(BudgetLine(event.name, share, purpose, _noise(event, who)))
     return lines
@@ -54,16 +54,18 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
     match event:
         case JointHistograms():
             many = "1 count" if event.histograms == 1 else f"{event.histograms:,} sets of counts"
-            return f"how often the values of each column occur: {many}"
+            return f"how often each value of a column occurs: {many}"
         case ChosenHistograms():
             if again:
-                return "a second, sharper look at the pairs of columns that stood out before"
+                return (
+                    "a second, more precise count of the column pairs that stood out in the first"
+                )
             pairs = "1 pair" if event.most == 1 else f"{event.most:,} pairs"
-            return f"which values occur together: counts of at most {pairs} of columns"
+            return f"which values occur together: counts for at most {pairs} of columns"
         case PoissonSgd():
             drawn = percent(event.sampling_rate).replace(".0 ", " ")
             return (
-                f"training of the network: {event.steps:,} steps, each with a random {drawn} of "
+                f"training the network: {event.steps:,} steps, each with a random {drawn} of "
                 f"the {who}"
             )
     return "another measurement of the source"
@@ -90,7 +92,7 @@ def _noise(event: Event, who: str) -> str:
     sd = f"sd {figure(noise_sd(event))} {who if each else 'rows'}"
     if isinstance(event, JointHistograms):
         return f"{sd} on each count; multiplier {figure(event.sigma / event.sensitivity)}"
-    multiplier = f"multiplier {figure(event.noise_multiplier)} for all together"
+    multiplier = f"multiplier {figure(event.noise_multiplier)} for all of them together"
     if event.name == QUALITY:
         return f"about {sd} on each figure; {multiplier}"
-    return f"{sd} on each count if all are taken; {multiplier}"
+    return f"{sd} on each count if all pairs are used; {multiplier}"

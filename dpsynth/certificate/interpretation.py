@@ -49,9 +49,9 @@ class Belief:
 
     @property
     def bound(self) -> str:
-        """Say the most that is left, as "at most 75 %"; nothing if it is all but certainty."""
+        """Return the upper bound, as "at most 75 %", or "almost 100 %" where it rounds to that."""
         most = percent_at_most(self.most)
-        return most if most.startswith("all") else f"at most {most}"
+        return most if most.startswith("almost") else f"at most {most}"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Reading:
 
     @property
     def exception(self) -> str:
-        """Give the chance for which nothing is promised."""
+        """Return delta in words: the probability with which the bound may not hold."""
         return one_in(self.delta) if self.delta < 0.5 else percent(min(1.0, self.delta))
 
 
@@ -93,10 +93,10 @@ def largest_posterior(prior: float, epsilon: float, delta: float = 0.0) -> float
     0.75
 
     Raises:
-        InputError: prior or delta is no probability, or epsilon is negative.
+        InputError: prior or delta is not a probability, or epsilon is negative.
     """
     if not (0 <= prior <= 1 and 0 <= delta <= 1 and epsilon >= 0):
-        raise InputError("a prior and delta lie between 0 and 1, and epsilon is at least 0")
+        raise InputError("prior and delta must be between 0 and 1, and epsilon at least 0")
     if prior in (0, 1):
         return float(prior)
     # prior e^eps / (prior e^eps + 1 - prior), written so that nothing overflows
@@ -120,49 +120,52 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
     charge = certificate.ledger
     if charge is not None and charge.epsilon_total > certificate.cost[0] * (1 + 1e-9):
         title = (
-            f"All {charge.fits} fits that the ledger counts for the same "
-            f"{counted_several(certificate.unit)}, when this was certified"
+            f"All {charge.fits} fits that the ledger counted for the same "
+            f"{counted_several(certificate.unit)} when this fit was certified"
         )
         found.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
     return tuple(found)
 
 
 def protected(unit: Unit) -> str:
-    """Say whose presence is hidden."""
+    """Say whose presence the guarantee hides."""
     if unit.max_units > 1:
         several = "rows" if unit.name is None else f"values of column '{shown(unit.name)}'"
         if unit.missing_key == "own":
             several += " and rows without one"
         return (
-            f"Protected is {whom(unit)} with at most {unit.max_units} {several} in the source "
-            "table, with all of them at once: noise was added for one of them, and the figures "
-            f"below are for so many. That {whom(unit)} has no more is an assumption, which nothing "
-            f"checks. It stands on: {shown(unit.max_units_basis or '').strip().rstrip('.')}."
+            f"The guarantee protects {whom(unit)} with at most {unit.max_units} {several} in the "
+            "source table, and covers all of them together: the noise was planned for one of them, "
+            f"and the figures below are for {unit.max_units}. This assumes that {whom(unit)} has "
+            "no more, and nothing checks that. Basis of the assumption: "
+            f"{shown(unit.max_units_basis or '').strip().rstrip('.')}."
         )
     if unit.name is None:
         if unit.person is not None:
             return (
-                f"Protected is {whom(unit)}, as one row of the source table. That nobody has "
-                "several rows is an assumption, which nothing checks. It stands on: "
+                f"The guarantee protects {whom(unit)}, as one row of the source table. This "
+                "assumes that nobody has several rows, and nothing checks that. Basis of the "
+                "assumption: "
                 f"{shown(unit.max_units_basis or '').strip().rstrip('.')}."
             )
         return (
-            "Protected is one row of the source table. A person with several rows is protected for "
-            "each of them alone, not for all together."
+            "The guarantee protects one row of the source table. If a person has several rows, it "
+            "protects each row separately, not all of them together."
         )
     rows = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
-    which = "consecutive ones" if unit.keep == "window" else "chosen at random"
+    used = "was used" if unit.max_rows == 1 else "were used"
+    which = "which were consecutive" if unit.keep == "window" else "chosen at random"
     several = "" if unit.max_rows == 1 else f", {which}"
     column = f"column '{shown(unit.name)}' of the source table"
     if unit.person is None:
         return (
-            f"Protected is a value of {column}, with all of its rows at once. At most {rows} of a "
-            f"value were used{several}. A person with several values is protected for each of them "
-            "alone."
+            f"The guarantee protects a value of {column}, with all of its rows together. At most "
+            f"{rows} of each value {used}{several}. If a person has several values, it protects "
+            "each value separately."
         )
     return (
-        f"Protected is {whom(unit)}, as named by {column}, with all rows at once. At most {rows} "
-        f"of {whom(unit)} were used{several}."
+        f"The guarantee protects {whom(unit)}, identified by {column}, with all of their rows "
+        f"together. At most {rows} of each {unit.person} {used}{several}."
     )
 
 
@@ -173,7 +176,7 @@ def for_person(certificate: Certificate) -> str:
         return ""
     epsilon, delta = certificate.cost
     return (
-        f" (for {whom(unit)}, who is taken to have at most {unit.max_units} of them: epsilon "
+        f" (for {whom(unit)}, assuming at most {unit.max_units} of them: epsilon "
         f"{figure_at_most(epsilon)} and delta {figure_at_most(delta)})"
     )
 
@@ -181,17 +184,19 @@ def for_person(certificate: Certificate) -> str:
 def what_it_is_not() -> tuple[str, ...]:
     """List the ways in which epsilon is commonly misread."""
     return (
-        "It is not the chance that you are recognised. It bounds how much your records, by being "
-        "in the data, can change anybody's opinion on whether they are.",
-        "It is about being in the data. For what a record says of somebody who is known to be in "
-        "the data, the factor holds twice (e^(2 epsilon)).",
-        "It is yours alone. If it is known that a family, or a practice, is in the data as a whole "
-        "or not at all, the records of all its members speak together, and the bound is weaker.",
-        "It is not a forecast. It is a limit for every attack by anybody, today or later.",
-        "It does not hide what is true of people like you. That smokers fall ill more often can be "
-        "learned from this table, and concerns smokers who never were in the data as well.",
-        "It was not measured on this table. It follows from the noise that was planned before the "
-        "records were opened.",
+        "It is not the probability that you are recognised. It limits how much the presence of "
+        "your records can change anyone's belief that you are in the data.",
+        "It is about whether you are in the data. For what a record says about someone who is "
+        "known to be in the data, the factor applies twice (e^(2 epsilon)).",
+        "It covers you alone. If an attacker knows that a family, or a medical practice, is in the "
+        "data as a whole or not at all, the records of all its members count together, and the "
+        "bound is weaker.",
+        "It is not a forecast of what an attacker will achieve. It is a limit for every attack by "
+        "anyone, now or later.",
+        "It does not hide what is true of people like you. For example, this table can show that "
+        "smokers fall ill more often. That also concerns smokers who were never in the data.",
+        "It was not measured on this table. It follows from the noise, which was planned before "
+        "the records were opened.",
     )
 
 
@@ -212,23 +217,24 @@ def _verdict(epsilon: float) -> str:
     even, rare = largest_posterior(0.5, epsilon), largest_posterior(0.01, epsilon)
     if rare > 0.5:
         return (
-            "This bound alone promises little: somebody whom an attacker thought 1 % likely to be "
-            f"in the data could come to be held {percent_at_most(rare)} likely to be in it. "
-            "Attacks that are known usually achieve less; nothing here promises that they do."
+            "On its own, this bound promises little: an attacker who thought it 1 % likely that "
+            f"you are in the data could come to think it {percent_at_most(rare)} likely. Known "
+            "attacks usually achieve less, but nothing here guarantees that."
         )
     if even > 0.9:
         return (
-            "This bound protects those best of whom little is suspected: 1 % becomes "
-            f"{percent_at_most(rare)} at most. An attacker who already thought it as likely as not "
-            f"that you are in the data could become {percent_at_most(even)} sure of it."
+            "The protection is strongest for people an attacker does not already suspect: 1 % "
+            f"becomes at most {percent_at_most(rare)}. An attacker who already thought it as "
+            f"likely as not that you are in the data could become {percent_at_most(even)} sure "
+            "of it."
         )
     if even > 0.75:
         return (
-            "This bound is a moderate one: an attacker may become surer of a suspicion (50 % "
-            f"becomes {percent_at_most(even)} at most), and cannot turn a mere possibility into "
-            f"near certainty (1 % becomes {percent_at_most(rare)} at most)."
+            "This bound is moderate: an attacker may become more certain of a suspicion (50 % "
+            f"becomes at most {percent_at_most(even)}), but cannot turn a mere possibility into "
+            f"near certainty (1 % becomes at most {percent_at_most(rare)})."
         )
     return (
-        "This bound is a strong one: whatever an attacker thought of your being in the data, the "
-        f"release changes it little (50 % becomes {percent_at_most(even)} at most)."
+        "This bound is strong: whatever an attacker thought about whether you are in the data, the "
+        f"release changes it little (50 % becomes at most {percent_at_most(even)})."
     )

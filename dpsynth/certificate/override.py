@@ -43,7 +43,7 @@ class Override:
                 raise InputError(f"an override needs {name}: --override REASON --by NAME")
             if len(value) > _LONGEST or not value.isprintable():
                 raise InputError(
-                    f"{name} for an override is one line of plain text, at most {_LONGEST} "
+                    f"{name} for an override must be one line of plain text, at most {_LONGEST} "
                     "characters"
                 )
 
@@ -72,7 +72,7 @@ class Overridden:
             text(document[name], f"{place}.{name}") for name in ("gate", "reason", "by")
         )
         if gate not in OVERRIDABLE:
-            raise ArtifactError(f"{place}.gate is none that can be overridden")
+            raise ArtifactError(f"{place}.gate cannot be overridden")
         try:
             Override(reason, by)
         except InputError as error:

@@ -18,7 +18,7 @@ def output_options(command: Command) -> Command:
     command = click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")(
         command
     )
-    return click.option("--quiet", "-q", is_flag=True, help="Show no progress, no advice.")(command)
+    return click.option("--quiet", "-q", is_flag=True, help="Show no progress or advice.")(command)
 
 
 class Console:

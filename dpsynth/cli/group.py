@@ -48,18 +48,18 @@ _COMMANDS = {
 
 _EPILOG = """\
 \b
-The main job, in one command that can be resumed:
+The whole release in one command, which you can interrupt and resume:
   dpsynth run     diabetes130 extract.csv --dataset diabetes --epsilon 3 --delta 1e-6 -o bundle/
 
 \b
-The same by hand, without evaluation and audit:
+The same steps one by one, without evaluation and audit:
   dpsynth plan    diabetes130 --epsilon 3 --delta 1e-6
   dpsynth fit     diabetes130 extract.csv --dataset diabetes --epsilon 3 --delta 1e-6 -o run/
   dpsynth sample  run/ --rows 100000 -o synthetic.parquet
   dpsynth release run/ -o bundle/
 
-Exit codes: 0 done, 1 unexpected, 2 bad input or output, 3 a gate failed, 4 the budget refuses,
-5 verification failed, 130 interrupted, 128 + a signal's number ended by that signal.
+Exit codes: 0 success, 1 unexpected error, 2 bad input or output, 3 a gate failed, 4 the budget or
+policy refused, 5 verification failed, 130 interrupted, 128 + N ended by signal N.
 """
 
 
@@ -90,10 +90,10 @@ class _Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="dpsynth")
 def commands() -> None:
-    """Private synthetic health data: from a table of patients to one that can be released.
+    """Make a synthetic table that you can release from a private table of patients.
 
-    A schema says in public what the table looks like; a fit learns from it under differential
-    privacy for patients; a sample or a release draws synthetic rows from the fit alone.
+    A schema describes the table with public facts. A fit learns from the table under differential
+    privacy for patients. A sample or a release draws synthetic rows from the fit alone.
     """
     require_none_blank()
 
@@ -121,7 +121,7 @@ def main(arguments: list[str] | None = None) -> None:
         _say("interrupted", stop.__context__ if isinstance(stop, click.Abort) else stop)
         code = exit_code(stop)
     except MemoryError:
-        _say("out of memory; use a machine with more of it, or a schema with fewer columns", None)
+        _say("out of memory; use a machine with more memory or a schema with fewer columns", None)
         code = 1
     except Exception as error:
         told = remedy(error.name) if isinstance(error, ModuleNotFoundError) else None
@@ -168,8 +168,8 @@ def _unshown() -> int:
     if problem.errno == errno.EPIPE:  # as of any program whose reader ended first
         return 141
     _say(
-        f"the result could not be written to standard output: {described(problem)}; everything "
-        "else was done",
+        f"the result could not be written to standard output: {described(problem)}; the command "
+        "did everything else",
         None,
     )
     return 2
@@ -181,8 +181,8 @@ def _system_error(error: OSError) -> str:
     The file is not named: a library's name for one may quote a cell.
     """
     return (
-        f"a file could not be read or written: {described(error)}; check the files of this "
-        "command, and their disk or drive, and try again"
+        f"a file could not be read or written: {described(error)}; check the files that this "
+        "command uses and the disk they are on, then try again"
     )
 
 
@@ -191,7 +191,7 @@ def _withheld(error: Exception) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"unexpected {type(error).__name__} at {os.path.basename(place.filename)}:{place.lineno}; "
-        "its message is withheld because it may quote data (DPSYNTH_DEBUG=1 shows it)"
+        "its message is hidden because it may quote private data (DPSYNTH_DEBUG=1 shows it)"
     )
 
 

@@ -47,8 +47,8 @@ def budget_options_unless_not_private(command: Command) -> Command:
     command = click.option(
         "--not-private",
         is_flag=True,
-        help="Fit WITHOUT privacy, in the place of a budget (autoregressive, tvae or ctgan): a "
-        "reference for benchmarks; the run is stamped and can never be released.",
+        help="Fit WITHOUT privacy, instead of with a budget (autoregressive, tvae or "
+        "ctgan). For benchmarks only: the run is stamped and can never be released.",
     )(command)
     return _budget(command, required=False)
 
@@ -63,7 +63,7 @@ def check_budget(not_private: bool, **given: object) -> None:
         if not not_private and value is None:
             raise click.MissingParameter(param_hint=f"'--{name}'", param_type="option")
         if not_private and value is not None and name != "dataset":
-            raise click.UsageError(f"--not-private spends no budget: leave --{name} out")
+            raise click.UsageError(f"--not-private spends no budget; leave out --{name}")
 
 
 def _budget(command: Command, *, required: bool) -> Command:
@@ -72,33 +72,34 @@ def _budget(command: Command, *, required: bool) -> Command:
         default=DEFAULT,
         show_default=True,
         type=ModelChoice((*NAMES, AUTO)),
-        help="The generator to fit; auto chooses by the public size. A generator of another "
-        "installed package is fitted by its name, too.",
+        help="Generator to fit; auto chooses one from the public size of the table. A generator of "
+        "another installed package is also fitted by its name.",
     )(command)
     command = click.option(
         "--delta",
         required=required,
         type=float,
-        help="Probability that the guarantee of epsilon may miss; well below 1 / patients.",
+        help="Probability with which the epsilon bound may not hold; keep it well below 1 / "
+        "patients.",
     )(command)
     return click.option(
         "--epsilon",
         required=required,
         type=float,
-        help="Privacy budget of this fit, for each unit.",
+        help="Privacy budget of this fit, for each privacy unit.",
     )(command)
 
 
 def policy_options(command: Command) -> Command:
     """Add ``--policy`` and ``--tier``."""
     command = click.option(
-        "--tier", help="The kind of purpose that this fit serves, if the policy has tiers."
+        "--tier", help="Tier of the policy that this fit belongs to, if the policy has tiers."
     )(command)
     return click.option(
         "--policy",
         envvar="DPSYNTH_POLICY",
         type=click.Path(),
-        help="A policy file to keep; a ledger that has adopted one keeps its own in any case.",
+        help="Policy file to apply. If the ledger has adopted a policy, that one applies anyway.",
     )(command)
 
 
@@ -108,8 +109,8 @@ def publish_option(command: Command) -> Command:
         "--publish-quality",
         type=float,
         metavar="SHARE",
-        help="Set this share of the budget aside (such as 0.05) for quality figures that may be "
-        "published; `dpsynth evaluate --publish` spends it, once.",
+        help="Set aside this share of the budget (such as 0.05) for quality figures that you can "
+        "publish. `dpsynth evaluate --publish` spends it once.",
     )(command)
 
 

@@ -72,7 +72,7 @@ def typed_frames(path: Path, schema: Schema) -> Iterator[pd.DataFrame]:
     for frame in open_synthetic(path, schema).chunks():
         problems = codec.conforms(frame)
         if problems:
-            raise TableError(f"{path}: {problems[0]}; it is no table of this run")
+            raise TableError(f"{path}: {problems[0]}; it is not a table of this run")
         yield pd.DataFrame({c.name: _typed(frame[c.name], c) for c in schema.modelled})
 
 

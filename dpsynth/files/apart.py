@@ -10,7 +10,7 @@ from dpsynth.errors import InputError
 
 _RELEASED = ("run.json", "state.safetensors", "datapackage.json", "privacy.json")
 _ELSEWHERE = (
-    "what is computed from real rows does not go into a run or a bundle; choose another place"
+    "results computed from real rows must not go into a run or a bundle; choose another place"
 )
 
 
@@ -27,12 +27,12 @@ def check_apart(path: str | Path, *released: Path) -> None:
     future = {one for folder in released for one in _both_ways(folder)}
     for place in _both_ways(Path(path)):
         for folder in (place, *place.parents):
-            there = "is a folder" if folder == place else f"lies in {folder}"
+            there = "is a folder" if folder == place else f"is inside {folder}, a folder"
             if folder in future:
-                raise InputError(f"{path} {there} that others will be given: {_ELSEWHERE}")
+                raise InputError(f"{path} {there} that other people will receive: {_ELSEWHERE}")
             for name in _RELEASED:
                 if os.path.lexists(folder / name):
-                    raise InputError(f"{path} {there} that holds {name}: {_ELSEWHERE}")
+                    raise InputError(f"{path} {there} that contains {name}: {_ELSEWHERE}")
 
 
 def check_no_bundle(path: str | Path) -> None:
@@ -45,7 +45,7 @@ def check_no_bundle(path: str | Path) -> None:
         for folder in place.parents:
             if os.path.lexists(folder / "datapackage.json"):
                 raise InputError(
-                    f"{path} lies in a bundle, {folder}: another file in it would make its "
+                    f"{path} is inside the bundle {folder}: an extra file would make its "
                     "verification fail; choose another place"
                 )
 

@@ -149,7 +149,7 @@ def clear_errors(target: Path) -> Iterator[None]:
         raise InputError(f"cannot write {target}: {reason(error)}") from error
     except RecursionError:
         raise InputError(
-            f"cannot write {target}: it lies too many folders deep; choose a shorter path"
+            f"cannot write {target}: the path has too many folders; choose a shorter path"
         ) from None
 
 

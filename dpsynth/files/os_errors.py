@@ -11,10 +11,10 @@ _WRITING = {
     errno.EROFS: "the file system is read-only; choose another folder",
     errno.ENOSPC: "no space is left on the disk; free some, or choose another folder",
     errno.EDQUOT: "the disk quota is used up; free some space, or choose another folder",
-    errno.EFBIG: "it is larger than a file may be here (ulimit -f, or the file system's limit); "
+    errno.EFBIG: "the file exceeds the size limit here (ulimit -f, or the file system's limit); "
     "raise the limit, or choose another folder",
     errno.ENOTDIR: "a part of the path is a file, not a folder; correct the path",
-    errno.ENOENT: "its folder is gone; make it again, or choose another one",
+    errno.ENOENT: "its folder no longer exists; create it again, or choose another one",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
     errno.ELOOP: "its links lead in a circle; correct the path",
     errno.EISDIR: "it is a folder; name a file",
@@ -53,5 +53,5 @@ def described(error: OSError) -> str:
 def cannot_read(error: Exception) -> str:
     """Say why a file cannot be read, without the error's own text, which may name or quote."""
     if not isinstance(error, OSError):
-        return "its name is none that the system allows"
+        return "the system does not allow its name"
     return described(error)

@@ -53,8 +53,8 @@ class Saved:
             return
         if self.place is None:
             raise InputError(
-                f"{self.problem}. {noun[0].upper()}{noun[1:]} could be saved nowhere else, and is "
-                f"lost. {standing}."
+                f"{self.problem}. {noun[0].upper()}{noun[1:]} is lost, because it could not be "
+                f"saved anywhere else either. {standing}."
             ) from self.problem
         raise InputError(
             f"{self.problem}. Nothing is lost: {noun} was saved as {self.place}; move it to "

@@ -80,10 +80,10 @@ def void(book: Book, entry_id: str, reason: str) -> Entry:
     with book.writing() as pen:
         entry = pen.entry(entry_id)
         if not entry.voidable:
-            why = "its fit may have read private rows, so it counts for good"
+            why = "its fit may have read private rows, so it stays charged"
             raise BudgetError(
                 f"entry {entry.id} is {entry.status}: "
-                + (why if entry.counts else "it is out of the sums already")
+                + (why if entry.counts else "it does not count already")
             )
         return pen.write(VOIDED, entry.id, {"note": reason})
 
@@ -100,11 +100,11 @@ def sign(book: Book, entry_id: str, note: str = "") -> Entry:
     with book.writing() as pen:
         entry = pen.entry(entry_id)
         if same_person(entry.who, who):
-            raise BudgetError(f"entry {entry.id} was made by {who}; somebody else has to sign")
+            raise BudgetError(f"entry {entry.id} was made by {who}; another person must sign it")
         if any(same_person(one.who, who) for one in entry.signatures):
-            raise BudgetError(f"{who} has signed entry {entry.id} already; somebody else has to")
+            raise BudgetError(f"{who} has already signed entry {entry.id}; another person must")
         if not entry.counts:
-            raise BudgetError(f"entry {entry.id} is voided; there is nothing to sign for")
+            raise BudgetError(f"entry {entry.id} is voided, so it needs no signature")
         return pen.write(SIGNED, entry.id, {"note": note})
 
 
@@ -123,13 +123,13 @@ def close(book: Book, run: ChargedRun, *, figures: str | None = None) -> Entry:
     require_person("closes an entry")
     if run.stamps:
         raise BudgetError(
-            f"the run is stamped {', '.join(run.stamps)}: it is not what a fit on the dataset made"
+            f"the run is stamped {', '.join(run.stamps)}: it is not the result of a charged fit"
         )
     evidence = replace(_evidence(run), figures=figures)
     with book.writing() as pen:
         entry = charged_entry(book, pen, evidence)
         if entry.status != READING:
-            raise BudgetError(f"entry {entry.id} is {entry.status} already; it stays so")
+            raise BudgetError(f"entry {entry.id} is already {entry.status} and cannot be closed")
         body = {"note": "closed by hand", "run": run.digest}
         return pen.write(CHARGED, entry.id, body)
 
@@ -149,11 +149,11 @@ def forfeit(book: Book, entry_id: str, reason: str) -> Entry:
     with book.writing() as pen:
         entry = pen.entry(entry_id)
         if entry.ended is not None:
-            raise BudgetError(f"entry {entry.id} is {entry.status}: nothing is left to give up")
+            raise BudgetError(f"entry {entry.id} is {entry.status}: it has nothing left to give up")
         if not entry.owes and at_work(entry):
             raise BudgetError(
-                f"the process of entry {entry.id} ({entry.process} on this machine) is still at "
-                "work; let it end, or end it first"
+                f"the process of entry {entry.id} ({entry.process} on this machine) is still "
+                "running; wait until it ends, or stop it first"
             )
         kind = FORFEITED if entry.owes else FAILED
         return pen.write(kind, entry.id, {"note": reason})
@@ -176,17 +176,17 @@ def permit(book: Book, run: ChargedRun) -> Entry:
         entry, policy = charged_entry(book, view, evidence), view.policy
     if entry.status == READING:
         raise BudgetError(
-            f"entry {entry.id} is still open: its fit could not close it. If it ended well, run "
-            "`dpsynth ledger close` on the run"
+            f"entry {entry.id} is still open: its fit could not close it. If the fit completed, "
+            "run `dpsynth ledger close` on the run"
         )
     if entry.run is None:
-        raise BudgetError(f"entry {entry.id} is {entry.status}: no run was made for it")
+        raise BudgetError(f"entry {entry.id} is {entry.status}: it has no run to release")
     wanted = max(entry.sign_off, 0 if policy is None else policy.sign_off)
     missing = wanted - len(entry.signatures)
     if missing > 0:
         people = "1 more person" if missing == 1 else f"{missing} more people"
         raise BudgetError(
-            f"the policy asks for {people} to sign before the release: "
+            f"the policy requires {people} to sign before the release: "
             f"dpsynth ledger sign {entry.id[:12]}"
         )
     return entry
@@ -210,7 +210,7 @@ def charged_entry(book: Book, view: View, evidence: Evidence) -> Entry:
     """
     findings = differences(book, Seen(view), evidence)
     if findings:
-        raise BudgetError(f"the run is not one that ledger {book.place} charged: {findings[0]}")
+        raise BudgetError(f"ledger {book.place} did not charge this run: {findings[0]}")
     assert evidence.certificate.ledger is not None
     return view.entry(evidence.certificate.ledger.entry)
 
@@ -236,9 +236,9 @@ def spend_quality(book: Book, run: ChargedRun, table: str) -> Entry:
         entry = charged_entry(book, pen, evidence)
         if entry.status != CHARGED:
             left_open = entry.status == READING
-            remedy = "; if its fit ended well: dpsynth ledger close RUN" if left_open else ""
+            remedy = "; if its fit completed: dpsynth ledger close RUN" if left_open else ""
             raise BudgetError(
-                f"entry {entry.id} is {entry.status}: there is no share to spend{remedy}"
+                f"entry {entry.id} is {entry.status}: it has no share to spend{remedy}"
             )
         if not entry.share or entry.forfeited is not None:
             gone = (

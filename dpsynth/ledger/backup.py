@@ -8,7 +8,7 @@ from pathlib import Path
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger.book import Book
 
-_NO_COPY = "the backup of {} is no copy of it; nothing was written"
+_NO_COPY = "the backup of {} differs from it; nothing was written, so try again"
 
 
 def back_up(book: Book, target: str | Path) -> Path:

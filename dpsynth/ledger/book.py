@@ -156,7 +156,7 @@ class Book:
         book = cls.existing()
         if book is None:
             raise InputError(
-                f"there is no ledger at {backends.default_location()}; the first fit makes "
+                f"there is no ledger at {backends.default_location()}; the first fit creates "
                 "one, or set DPSYNTH_LEDGER"
             )
         return book

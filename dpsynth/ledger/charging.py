@@ -52,7 +52,7 @@ def default_ledger(*, stacklevel: int) -> Ledger:
     book = Ledger.default()
     if book.made:
         warnings.warn(
-            f"a new ledger was made: {book.place}; it knows of nothing that was spent before",
+            f"a new ledger was created: {book.place}; it knows nothing about budget spent before",
             DpsynthWarning,
             stacklevel=stacklevel,
         )
@@ -107,8 +107,8 @@ def charged(
         ledger.charge(entry.id, run=opened.run)
     except DpsynthError as lost:
         warnings.warn(
-            f"the fit ended well, but its entry {entry.id} could not be closed ({lost}); it counts "
-            "as it stands, and the run is good. Before a release: dpsynth ledger close RUN",
+            f"the fit completed, but its entry {entry.id} could not be closed ({lost}). The entry "
+            "counts, and the run is valid. Before a release, run: dpsynth ledger close RUN",
             DpsynthWarning,
             stacklevel=3,
         )

@@ -47,7 +47,7 @@ def require_for(policy: Policy, ledger: str, place: str) -> None:
     """
     if policy.ledger not in (None, ledger):
         raise BudgetError(
-            f"the policy '{policy.name}' is for ledger {policy.ledger}, and {place} is "
+            f"the policy '{policy.name}' is for ledger {policy.ledger}, but {place} is ledger "
             f"{ledger}; set DPSYNTH_LEDGER to the right one"
         )
 
@@ -62,17 +62,17 @@ def check_cost(unit: Unit, epsilon: float, delta: float) -> None:
     if not (cost <= LARGEST_EPSILON and chance < 1):
         raise InputError(
             f"for a {unit.person} with {unit.max_units} units of the table, epsilon {epsilon:g} "
-            f"and delta {delta:g} come to epsilon {cost:.6g} and delta {chance:.6g}: nothing is "
-            "left of the guarantee; ask for a smaller epsilon, or fit by a key column"
+            f"and delta {delta:g} come to epsilon {cost:.6g} and delta {chance:.6g}, which "
+            "guarantees nothing; use a smaller epsilon, or fit by a key column"
         )
 
 
 def check_text(what: str, text: str, *, needed: bool = False) -> None:
     """Refuse what is not one short line."""
     if len(text) > LONGEST_TEXT or not text.isprintable():
-        raise InputError(f"{what} is one line of at most {LONGEST_TEXT} characters")
+        raise InputError(f"{what} must be one line of at most {LONGEST_TEXT} characters")
     if needed and not text.strip():
-        raise InputError(f"{what} is needed: a few words, for whoever reads the ledger later")
+        raise InputError(f"{what} is needed: write a few words for later readers of the ledger")
 
 
 def user() -> str:

@@ -147,7 +147,7 @@ def differences(book: Book, account: Account, evidence: Evidence) -> list[str]:
             "from another fit"
         )
     if evidence.manifest not in (None, *(one.manifest for one in entry.releases)):
-        messages.append(f"its entry {charge.entry} holds no release of this bundle")
+        messages.append(f"its entry {charge.entry} has no release of this bundle")
     recorded = None if entry.measured is None else entry.measured.figures
     if evidence.figures not in (None, recorded):
         messages.append(
@@ -163,7 +163,7 @@ def _totals(account: Account, charge: Charge) -> list[str]:
     stated = Spent(charge.fits, charge.epsilon_total, charge.delta_total)
     if spent is None or spent == stated:
         return []
-    return ["it states other fits, or other sums, than the ledger held when it was certified"]
+    return ["its fits or sums differ from those of the ledger when it was certified"]
 
 
 def _anchored(book: Book, account: Account, charge: Charge) -> list[str]:
@@ -171,11 +171,11 @@ def _anchored(book: Book, account: Account, charge: Charge) -> list[str]:
     if account.length < charge.record:
         return [
             f"the ledger ends at record {account.length}, but had {charge.record} when this was "
-            "certified: its end was cut off, or an old backup was put in its place"
+            "certified: its end was cut off, or it was replaced with an old backup"
         ]
     if charge.seal not in {head.seal(book.key) for head in account.heads(charge.record)}:
         return [
-            f"record {charge.record} has another hash than when this was certified: it, or one "
-            "before it, was written anew"
+            f"record {charge.record} has another hash than when this was certified: it or an "
+            "earlier record was rewritten"
         ]
     return []

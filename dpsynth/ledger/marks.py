@@ -38,15 +38,15 @@ class Mark:
     def difference(self, view: View) -> str | None:
         """Say in which way a ledger is not the one that was seen; None if it is, or has gone on."""
         if view.id != self.ledger:
-            return f"it is another ledger: {view.id}, in the place of {self.ledger}"
+            return f"it is another ledger: {view.id} instead of {self.ledger}"
         if view.head.number < self.number:
             return (
-                f"it ends at record {view.head.number}, and had {self.number}: its end was cut "
-                "off, or an old backup was put in its place"
+                f"it ends at record {view.head.number}, but had {self.number}: its end was cut "
+                "off, or it was replaced with an old backup"
             )
         record = view.record(self.number)
         if self.number and (record is None or record.hash != self.hash):
-            return f"record {self.number} is another: it, or one before it, was written anew"
+            return f"record {self.number} has changed: it or an earlier record was rewritten"
         return None
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,9 +95,9 @@ def require_never_seen(place: str) -> None:
     """
     if (known := _read(place)) is not None:
         raise InputError(
-            f"ledger {known.ledger} was at {place}, and is gone: what was spent there still "
-            f"counts. Put it back, or restore it from a backup. To start a new one: dpsynth ledger "
-            f"create {place}"
+            f"ledger {known.ledger} is missing from {place}. Budget spent in it still counts. Put "
+            f"it back, or restore it from a backup. To start a new one: dpsynth ledger create "
+            f"{place}"
         )
 
 

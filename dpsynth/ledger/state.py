@@ -126,7 +126,7 @@ def past_of(entry: Entry) -> Past:
 def changed(place: str, finding: str) -> BudgetError:
     """Word what was found in a ledger that something else than dpsynth wrote to."""
     return BudgetError(
-        f"ledger {place} was changed by something else than dpsynth: {finding}. `dpsynth ledger "
+        f"ledger {place} was changed by something other than dpsynth: {finding}. `dpsynth ledger "
         "verify` lists every finding; restore the ledger from a backup"
     )
 

@@ -64,7 +64,7 @@ def verify_ledger(
         raise VerificationError(findings)
     counted = "1 record" if len(records) == 1 else f"{len(records)} records"
     checks = [f"the chain of {counted} is whole, and each follows from the one before"]
-    return checks + [f"it holds all that {place} was charged for" for place in claims]
+    return checks + [f"it contains everything that {place} was charged for" for place in claims]
 
 
 def _out_of_time(records: Sequence[Record]) -> list[Problem]:

@@ -113,14 +113,16 @@ class Allocation:
 
     def lines(self) -> list[str]:
         """Say it in words, a line each."""
-        lines = [f"planned: {_many(self.releases, 'release')} a year, somebody may be in all"]
+        lines = [
+            f"planned: {_many(self.releases, 'release')} a year; one person may be in all of them"
+        ]
         least = "" if self.lowest is None else f"at least {self.lowest}, "
         lines.append(f"one epsilon for all releases: {least}at most {self.highest}")
         if not self.uniform:
-            lines.append("  no epsilon is both: these two contradict each other")
+            lines.append("  no epsilon satisfies both: these two contradict each other")
         if self.contradiction:
             lines.append(
-                "an epsilon for each tier: there is none, for these contradict each other:"
+                "no epsilon for each tier is possible: these constraints contradict each other:"
             )
             lines += [f"  {constraint}" for constraint in self.contradiction]
         else:
@@ -129,7 +131,7 @@ class Allocation:
             total = f"{float(_yearly(self.tiers)):g}"
             lines.append(f"  together {total} a year, each at a delta of at most {self.delta:g}")
         if self.years is not None:
-            lines.append(f"  the caps on everything allow this for {_many(self.years, 'year')}")
+            lines.append(f"  the caps on the total allow this for {_many(self.years, 'year')}")
         if self.unplanned:
             lines.append(f"left out, without releases_a_year: {', '.join(self.unplanned)}")
         return lines

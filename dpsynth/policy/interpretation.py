@@ -8,7 +8,7 @@ from dpsynth.policy.policy import Policy
 
 def policy_lines(policy: Policy) -> list[str]:
     """Say what a policy asks for, a line each."""
-    lines = [f"delta       {policy.delta:g}; every cap holds at it", *_caps(policy.caps, "")]
+    lines = [f"delta       {policy.delta:g}, for every cap", *_caps(policy.caps, "")]
     for tier in policy.tiers:
         lines.append(f"tier        {tier.name}{_planned(tier.releases_a_year)}")
         lines += _caps(tier.caps, "  ")
@@ -26,7 +26,8 @@ def policy_lines(policy: Policy) -> list[str]:
     if policy.gates:
         lines.append(f"gates       a release needs {', '.join(policy.gates)}")
     if policy.sign_off:
-        lines.append(f"sign-off    {policy.sign_off} of those who did not fit, before a release")
+        people = "1 person" if policy.sign_off == 1 else f"{policy.sign_off} people"
+        lines.append(f"sign-off    {people} other than the one who ran the fit, before a release")
     return lines
 
 
@@ -37,7 +38,7 @@ def _planned(releases: int | None) -> str:
 
 
 def _caps(caps: Caps, indent: str) -> list[str]:
-    named = (("a release", caps.release), ("365 days", caps.year), ("in all", caps.total))
+    named = (("a release", caps.release), ("365 days", caps.year), ("in total", caps.total))
     return [
         f"{indent}cap         epsilon {cap.epsilon:g} {'in ' if name == '365 days' else ''}{name}: "
         f"{cap.basis}"

@@ -74,16 +74,16 @@ def _remedy(unit: Unit, other: Unit) -> str:
     """Say which declaration would make both count the same."""
     if unit.person and unit.person == other.person and _has_several(unit) != _has_several(other):
         return (
-            f"One of both takes a value of a key column for one {unit.person}, and the other says "
-            f"that a {unit.person} has several: let this schema say what those of the earlier fits "
-            "say"
+            f"One schema treats a value of a key column as one {unit.person}, and the other says "
+            f"that a {unit.person} has several: declare in this schema what the schemas of the "
+            "earlier fits declare"
         )
     if unit.person and other.person and unit.person != other.person:
         return f"If both are the same, name the person '{other.person}' in this schema too"
     if unit.reading and other.reading and unit.reading != other.reading:
         return "Let the schema read keys (key, missing_key) as the schema of the earlier fits does"
     if other.name is None and other.person is None:
-        return "Earlier fits cannot be counted anew: fit by rows as they did, or do not fit"
+        return "Earlier fits cannot be counted again: fit by rows as they did, or do not fit"
     name = f"name: {other.person or 'patient'}"
     same = "" if other.person else f", same_as: ['{other.name}']"
     if unit.name is None or unit.missing_key == "own":
@@ -92,6 +92,6 @@ def _remedy(unit: Unit, other: Unit) -> str:
             f"person: {{{name}{same}, max_units: {{value: ..., basis: ...}}}}"
         )
     return (
-        "If its keys stand for the same, give the key column the same name, or declare it in this "
-        f"schema: person: {{{name}{same}}}; if one may have several, with max_units"
+        "If the keys mean the same, give the key column the same name, or declare it in this "
+        f"schema: person: {{{name}{same}}}; add max_units if one person can have several"
     )

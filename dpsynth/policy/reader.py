@@ -189,7 +189,7 @@ def _read_models(top: Part) -> tuple[str, ...] | None:
         if model not in NAMES and not is_allowance(model):
             meant = did_you_mean(model, NAMES)
             known = f"known: {listed(NAMES)}; one of another package is written package:name"
-            top.mistake("models", f"{shown(model)} is no generator{meant}; {known}")
+            top.mistake("models", f"{shown(model)} is not a model{meant}; {known}")
     if models == ():
         top.mistake("models", "allows none; list generators, or remove the key to allow all")
     return None if models is None else tuple(sorted(models))
@@ -244,4 +244,4 @@ def _read_sign_off(top: Part) -> int:
 
 def _check_name(part: Part, key: str, name: str, what: str) -> None:
     if not NAME.fullmatch(name):
-        part.mistake(key, f"{what} {_NAMES}; {shown(name)} is none")
+        part.mistake(key, f"{what} {_NAMES}; {shown(name)} does not")

@@ -179,10 +179,10 @@ class _Account:
                 asks.append(f"a delta of at most {rounded_down(left_delta, 2)!r}")
             ways.append("ask for " + " and ".join(asks) + _for_whom(request))
         else:
-            ways.append("the plain sum leaves nothing; `dpsynth plan` looks for less that may fit")
+            ways.append("the plain sum leaves nothing; use `dpsynth plan` to look for an epsilon")
         if self.kind == ROLLING:
             ways += self._waiting(spend)
-        return ", or ".join([*ways, "have the cap raised by those who set it"])
+        return ", or ".join([*ways, "ask the people who set the cap to raise it"])
 
     def _waiting(self, spend: Spend) -> list[str]:
         """Say after which day (UTC) enough of the past is 365 days old, or what keeps it young."""
@@ -199,7 +199,7 @@ class _Account:
         if not still or not self.filter.admits([spend]):
             return []
         fits = "1 fit" if still == 1 else f"{still} fits"
-        return [f"end what {fits} may still spend (`dpsynth ledger show`), and wait 365 days"]
+        return [f"end what {fits} can still spend (`dpsynth ledger show`), and wait 365 days"]
 
 
 def _accounts(
@@ -238,7 +238,7 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
     if (least := policy.minimum_population) is not None:
         found = request.population // request.unit.max_units  # of whom there are so many at least
         fits = found >= least.value
-        remedy = "this dataset is too small to be released from"
+        remedy = "this dataset is too small for a release"
         name = "minimum population"
         verdicts.append(_verdict(name, fits, least.value, found, least.basis, remedy))
     if not policy.allow_refuse:
@@ -267,8 +267,8 @@ def _one_unit(policy: Policy, past: Sequence[Past], request: Request) -> list[Ve
 def _tier(policy: Policy, name: str | None) -> Verdict:
     names, fits = [tier.name for tier in policy.tiers], policy.tier(name) is not None
     meant = did_you_mean(name or "", names)
-    remedy = f"name one of {', '.join(names)}{meant}" if names else "name none: there are no tiers"
-    basis = "a fit counts under the purpose that it serves"
+    remedy = f"name one of {', '.join(names)}{meant}" if names else "leave it out: it has no tiers"
+    basis = "a fit counts under the tier of its purpose"
     return _verdict("tier", fits, ", ".join(names) or None, name, basis, remedy)
 
 

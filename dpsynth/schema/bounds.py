@@ -90,7 +90,7 @@ def read_bound(type_: str, value: object, pattern: str | None) -> int | float | 
     if abs(value) > LARGEST_WHOLE or value != int(value):
         raise ValueError(f"a whole number is expected for type {type_}, not {shown(value)}")
     if kind.bounds is not None and not kind.bounds[0] <= value <= kind.bounds[1]:
-        raise ValueError(f"a {type_} lies between {kind.bounds[0]} and {kind.bounds[1]}")
+        raise ValueError(f"a {type_} must be between {kind.bounds[0]} and {kind.bounds[1]}")
     return int(value)
 
 

@@ -105,7 +105,7 @@ def _read_roles(own: Part) -> frozenset[str]:
     for word in words:
         if word not in ROLES:
             meant = did_you_mean(word, ROLES)
-            own.mistake("role", f"{shown(word)} is no role{meant}; roles: {listed(ROLES)}")
+            own.mistake("role", f"{shown(word)} is not a role{meant}; roles: {listed(ROLES)}")
     roles = frozenset(words) & frozenset(ROLES)
     if roles & UNMODELLED and len(roles) > 1:
         own.mistake("role", f"{listed(sorted(roles & UNMODELLED))} stands alone; remove the others")

@@ -45,7 +45,7 @@ def read_document(name_or_path: str | Path) -> tuple[Any, str, str]:
         file = resources.files("dpsynth.data_schemas").joinpath(name_or_path + _SHIPPED)
         return parse_yaml(file.read_bytes(), name_or_path), name_or_path, name_or_path
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path} is no schema file; its name ends in {listed(SUFFIXES)}")
+        raise InputError(f"{path} is not a schema file; use a name that ends in {listed(SUFFIXES)}")
     content = _content(path)
     parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
     return parse(content, str(path)), str(path), _stem(path)

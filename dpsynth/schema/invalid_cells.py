@@ -62,7 +62,7 @@ def _read(own: Part, key: str, column: Column) -> str | None:
     if column.categories is None:
         if word in ("minimum", "maximum") and not column.kind.is_text:
             return str(word)
-        own.mistake(key, f"{shown(word)} is none of missing, minimum, maximum, refuse")
+        own.mistake(key, f"{shown(word)} is not one of missing, minimum, maximum, refuse")
         return None
     if word == OTHER and column.kind.is_text:
         return _other_of(column) or OTHER
@@ -74,7 +74,9 @@ def _read(own: Part, key: str, column: Column) -> str | None:
         return text
     options = [MISSING, *([OTHER] if column.kind.is_text else []), REFUSE, *column.categories]
     meant = did_you_mean(text, options)
-    own.mistake(key, f"{shown(word)} is no policy and no category{meant}; known: {listed(options)}")
+    own.mistake(
+        key, f"{shown(word)} is not a policy or a category{meant}; known: {listed(options)}"
+    )
     return None
 
 

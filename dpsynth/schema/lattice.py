@@ -127,7 +127,7 @@ def lattice_of_bounds(
     """
     low, high = Fraction(str(minimum)), Fraction(str(maximum))
     if low > high:
-        raise ValueError("minimum lies above maximum")
+        raise ValueError("minimum is above maximum")
     width = _default_step(low, high) if step is None else Fraction(str(step))
     if width <= 0:
         raise ValueError("step must be positive")

@@ -153,7 +153,7 @@ def _read_dialect(part: Part) -> Dialect:
     try:
         "a".encode(encoding)
     except (LookupError, UnicodeError, ValueError):
-        part.mistake("encoding", f"{shown(encoding)} is no text encoding; like utf-8 or latin-1")
+        part.mistake("encoding", f"{shown(encoding)} is not a text encoding; try utf-8 or latin-1")
     decimal = part.choice("decimal", (".", ","), plain.decimal)
     if len({*signs.values(), decimal}) < 3:
         part.mistake(None, "delimiter, quote and decimal are three different characters")
@@ -222,7 +222,7 @@ def _read_person(own: Part, *, several: str | None) -> dict[str, Any]:
     if most.value > MOST_ROWS_OF_A_UNIT:
         part.mistake("max_units", f"is {most.value}; at most {MOST_ROWS_OF_A_UNIT} units of one")
     if not most.basis.isprintable():
-        part.mistake("max_units.basis", "one line is expected: it stands in ledger and certificate")
+        part.mistake("max_units.basis", "write one line: it appears in ledger and certificate")
     return person | {"max_units": most.value, "max_units_basis": most.basis}
 
 

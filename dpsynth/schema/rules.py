@@ -182,7 +182,7 @@ def _as_date(value: Any) -> Any:
         return None
 
 
-_NO_DATE = "compares a date with a text that is none; write dates like '2015-12-31'"
+_NO_DATE = "compares a date with a text that is not a date; write dates like '2015-12-31'"
 
 
 def _mismatch(link: Comparison, left: str, right: str) -> str | None:

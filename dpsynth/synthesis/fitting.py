@@ -124,8 +124,8 @@ def require_small_delta(schema: Schema, epsilon: float, delta: float) -> None:
     if chance * units >= 1:
         several = f" ({chance:.3g} for {whom(unit)})" if unit.max_units > 1 else ""
         raise InputError(
-            f"delta {delta:g}{several} is not below 1 over the population of {units}: it would "
-            "allow to publish one unit whole; take far less"
+            f"delta {delta:g}{several} is not below 1 over the population of {units}: such a delta "
+            "would permit publishing one unit's full record; use a much smaller value"
         )
 
 
@@ -253,7 +253,7 @@ def fit_not_private(
     neural = [spec.name for spec in SPECS if spec.neural]
     if model not in neural:
         raise InputError(
-            f"model '{model}' has no reference without privacy; choose one of {', '.join(neural)}"
+            f"model '{model}' cannot be fitted without privacy; choose one of {', '.join(neural)}"
         )
     prepared = prepare(schema, epsilon=NOMINAL.epsilon, delta=NOMINAL.delta, model=model)
     table = open_table(data, schema)

@@ -67,8 +67,8 @@ class Replicates(Generic[AnyFitted]):
         """
         if run.certificate is None:
             raise InputError(
-                "the run was fitted without privacy: it has no plan that could be carried out again"
-                "; replicates need a fit under a budget"
+                "the run was fitted without privacy, so it has no plan to repeat; replicates need "
+                "a fit with a budget"
             )
         seed = fresh_seed() if seed is None else seed
         check_seed(seed)

@@ -181,7 +181,7 @@ class Run:
         """
         folder = Path(folder)
         if not folder.is_dir():
-            raise ArtifactError(f"{folder} is no run: there is no such folder")
+            raise ArtifactError(f"{folder} is not a run folder: it does not exist")
         place = str(folder / DOCUMENT)
         document = read_document(folder / DOCUMENT)
         check_format(document, place, FORMAT, VERSION)
@@ -269,4 +269,4 @@ def _parsed_arrays(content: bytes, path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         return dict(load(content))
     except (SafetensorError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        raise ArtifactError(f"{path} is no safetensors file; nothing of it was read") from error
+        raise ArtifactError(f"{path} is not a safetensors file, so it was not read") from error

@@ -128,5 +128,5 @@ def drawn_from(folder: str | Path, table: str | Path) -> Sample:
             return sample
     raise GateError(
         f"{path} is not recorded in {folder}/samples.json as drawn from this run, or was changed "
-        "since; draw it again by `dpsynth sample`, or name the schema in the place of the run"
+        "since; draw it again with `dpsynth sample`, or give the schema instead of the run"
     )

@@ -154,9 +154,9 @@ def _check(kinds: Mapping[str, Held], schema: Schema, place: str, option: str | 
         return
     first, *others = reasons
     remedy = (
-        f"read the file by dpsynth.read_table(path, schema), or with {option}"
+        f"read the file with dpsynth.read_table(path, schema), or with {option}"
         if option is not None
-        else "write the column as text, from the source and not from a table that a program read"
+        else "write the column as text, directly from the source and not from a table in memory"
     )
     also = "" if not others else f". Also refused: {', '.join(others)}"
     raise TableError(
@@ -172,18 +172,18 @@ def refusal(column: Column, held: Held, schema: Schema) -> str | None:
     if held is Held.NOTHING:
         return "and it is the key of the unit" if key else _refusal_of_words(column)
     if held in (Held.MIXED, Held.OTHER):
-        return "so that cells of one content may have different codes"
+        return "so that cells with the same content may get different codes"
     if key or column.kind.text_only:
         what = "it is the key of the unit" if key else f"its type is {column.type}"
         return (
-            f"and {what}, so it must be text: numbers lose leading zeros and long keys, and "
-            "whether a reader makes numbers, dates or truth values of a column depends on every "
-            "patient's cells"
+            f"and {what}, so it must be text: numbers lose leading zeros and cut long keys, and "
+            "whether a program reads a column as numbers, dates or truth values depends on the "
+            "cells of every patient"
         )
     if held is Held.SINGLE:
         return "which keep fewer digits than the text they were read from"
     if held is Held.ZONED:
-        return "which may be another clock's than that of the place, whose time the text gives"
+        return "which may differ from the local time that the text gives"
     if held not in _OF_FAMILY[column.kind.family]:
         return f"and its type is {column.type}"
     return _refusal_of_words(column) or _refusal_of_form(column, held, schema.dialect.decimal)

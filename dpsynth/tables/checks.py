@@ -55,7 +55,7 @@ def check_file(path: Path) -> None:
             if not file.read(1):
                 raise TableError(f"{path} is empty")
     except FileNotFoundError:
-        hint = "" if str(path) != "-" else "; a table is not read from standard input: name a file"
+        hint = "" if str(path) != "-" else "; a table cannot come from standard input: name a file"
         raise TableError(f"{path}: there is no such file{hint}") from None
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None

@@ -190,7 +190,7 @@ def _decoded(path: Path, raw: BinaryIO, dialect: Dialect) -> io.TextIOWrapper:
     if zipped and not named:
         raise TableError(f"{path} is gzipped; call it .csv.gz")
     if named and not zipped:
-        raise TableError(f"{path} is no gzip file; call it .csv if it is plain text")
+        raise TableError(f"{path} is not a gzip file; rename it to .csv if it is plain text")
     stream: Any = gzip.GzipFile(fileobj=raw, mode="rb") if zipped else raw
     encoding = dialect.encoding
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
@@ -208,8 +208,8 @@ def _lines(path: Path, text: io.TextIOWrapper, dialect: Dialect) -> Iterator[str
         number += 1
         if "\0" in line:
             raise TableError(
-                f"{path} line {number}: a NUL byte; this is no text file in {dialect.encoding}, "
-                "the declared dialect.encoding"
+                f"{path} line {number} has a NUL byte, so this is not a text file in "
+                f"{dialect.encoding}, the declared dialect.encoding"
             )
         if len(line) == LONGEST_LINE:
             raise TableError(f"{path} line {number}: longer than {LONGEST_LINE} characters")

@@ -70,8 +70,8 @@ class OptOut:
         column, texts = _unit_column(schema), list(keys)
         if not all(isinstance(key, str) for key in texts):
             raise InputError(
-                "the opt-out list holds keys that are not text; give them as they stand in the "
-                "table, with leading zeros"
+                "the opt-out list has keys that are not text; write them exactly as in the table, "
+                "with leading zeros"
             )
         return cls._of([pd.DataFrame({column: texts}, dtype=object)], schema, "opt-out list")
 
@@ -99,7 +99,7 @@ class OptOut:
 def _unit_column(schema: Schema) -> str:
     if schema.unit.column is None:
         raise InputError(
-            f"schema {schema.name} has no column with the role unit: each row is a unit without a "
-            "key, so that an opt-out list names nobody; declare the column, or leave the list out"
+            f"schema {schema.name} has no column with the role unit: rows have no key, so an "
+            "opt-out list cannot match any row; declare the column, or leave out the list"
         )
     return schema.unit.column

@@ -206,10 +206,10 @@ def _dealt(
     wanted = (_IN_TRAIN, _IN_HOLDOUT) if holdout else (_IN_TRAIN,)
     if any(side not in side_of_unit[:count] for side in wanted):
         raise InputError(
-            f"the table has too few units for a holdout of {holdout:g} of them: one side came out "
-            "empty; take another share"
+            f"the table has too few units for a holdout of {holdout:g}: one of the two files would "
+            "be empty; choose another share"
             if holdout
-            else "every unit of the table is on the opt-out list; nobody is left"
+            else "every unit of the table is on the opt-out list, so no row is left to fit"
         )
     sides: Sides = side_of_unit[units]
     return Dealt(sides, column, seen.digest)
@@ -224,15 +224,15 @@ def _gone(opt_out: OptOut, keys: Keys, count: int) -> npt.NDArray[np.bool_]:
     gone = opt_out.of_units(keys, count)
     if not gone.any():
         raise InputError(
-            "nobody on the opt-out list is in the table: write its keys as they are in the table; "
-            "if the list is right and nobody of it is there, leave it out"
+            "no key on the opt-out list is in the table: write the keys exactly as in the table; "
+            "if the list is correct and nobody on it is in the table, leave out the list"
         )
     if (found := int(gone.sum())) < len(opt_out.keys):
         warnings.warn(
             f"{found} of {len(opt_out.keys)} keys of the opt-out list are in the table, and their "
-            f"rows were left out. Keys that no row has: {len(opt_out.keys) - found}. Check how "
-            "these are written, since keys are compared letter by letter: a person whose key is "
-            "written differently in the table is still in it",
+            f"rows were left out. Keys without a row: {len(opt_out.keys) - found}. Check how they "
+            "are written: keys are compared letter by letter, so a person whose key is written "
+            "differently in the table is still in it",
             DpsynthWarning,
             stacklevel=5,
         )

@@ -142,15 +142,17 @@ def _require_ours(run: Run, order: Order) -> Charge:
     """Refuse a run that says of itself anything but what was ordered; return what it says else."""
     told = order.settings
     if run.certificate is None or run.stamps:
-        raise ArtifactError(f"{order.run} is stamped {', '.join(run.stamps)}: no stage made it")
+        raise ArtifactError(
+            f"{order.run} is stamped {', '.join(run.stamps)}, so this command did not fit it"
+        )
     claim = Certificate.from_dict(run.certificate)
     said = (claim.epsilon, claim.delta, run.generator, run.schema.hash())
     wanted = (told.epsilon, told.delta, told.model, order.fitted.hash())
     charge = claim.ledger
     if said != wanted or charge is None or charge.dataset.lower() != told.dataset.lower():
         raise ArtifactError(
-            f"{order.run} is the run of another fit than the settings ask for; put the right one "
-            "back, or take another work folder"
+            f"{order.run} does not match the settings; put the right run back, or choose another "
+            "work folder"
         )
     return charge
 
@@ -177,8 +179,8 @@ def _require_unspent(job: Job, book: Ledger) -> None:
     fits = job.work.log.fits
     if elsewhere := [one for one in fits if one.ledger != book.id]:
         raise BudgetError(
-            f"a fit of {job.work.path} was charged in ledger {elsewhere[-1].ledger}, and "
-            f"{book.place} is another; set DPSYNTH_LEDGER to it"
+            f"a fit of {job.work.path} was charged to ledger {elsewhere[-1].ledger}, but "
+            f"{book.place} is another ledger; set DPSYNTH_LEDGER to the first one"
         )
     spent = [one for one in fits if _may_have_read(book, one)]
     told = job.order.settings
@@ -186,16 +188,15 @@ def _require_unspent(job: Job, book: Ledger) -> None:
         times = "a fit" if len(spent) == 1 else f"{len(spent)} fits"
         entries = ", ".join(one.entry[:12] for one in spent)
         raise BudgetError(
-            f"{times} of {job.work.path} may have read rows and left no run that can be released: "
-            f"the ledger counts what that cost (entry {entries}), on dataset "
-            f"'{told.dataset}'. Another fit is charged epsilon {told.epsilon:g} on top of it: "
-            "--fit-again does so"
+            f"{times} of {job.work.path} may have read rows, and left no run that can be released. "
+            f"The cost stays charged to dataset '{told.dataset}' (entry {entries}). To fit again, "
+            f"and be charged another epsilon {told.epsilon:g}, use --fit-again"
         )
     for entry in book.state().of_dataset(told.dataset):  # also of a fit that was never noted
         if entry.voidable and entry.counts:
             warnings.warn(
                 f"an earlier fit of '{told.dataset}' reserved epsilon {entry.epsilon:g} and read "
-                "no row; unless it is still at work, it counts until it is voided: dpsynth ledger "
+                "no row. It counts until you void it. If it is no longer running: dpsynth ledger "
                 f"void {entry.id[:12]} --reason ...",
                 DpsynthWarning,
                 stacklevel=5,

@@ -55,8 +55,8 @@ class Release:
             raise InputError(f"{order.bundle} is the bundle of another run; choose another output")
         if own.get("about") != _words(order):
             raise InputError(
-                f"{order.bundle} says something else about the release than the settings do; move "
-                "it away, and the same command writes it anew: nothing is charged"
+                f"{order.bundle} describes the release differently from the settings; move it away "
+                "and run the same command to write it again at no charge"
             )
         _require_written(job.override, order.bundle)
         return True
@@ -77,8 +77,8 @@ class Release:
         except (BudgetError, GateError) as error:
             error.add_note(
                 Note(
-                    f"no bundle was written; what was made before is kept in {job.work.path} and "
-                    f"{order.internal}, and the same command again goes on from here"
+                    f"no bundle was written; earlier results are kept in {job.work.path} and "
+                    f"{order.internal}; run the same command again to continue from here"
                 )
             )
             raise
@@ -93,8 +93,8 @@ def _require_written(override: Override | None, bundle: Path) -> None:
     written = certificate.overrides
     if not written or written != override.of(one.gate for one in written):
         raise InputError(
-            f"{bundle} was written before, without this override, and stays as it is; leave "
-            "--override out"
+            f"{bundle} was already written without this override and is not changed; leave out "
+            "--override"
         )
 
 

@@ -71,8 +71,8 @@ class Order:
         )
         if settings.opt_out is not None and schema.unit.column is None:
             raise InputError(
-                f"schema {schema.name} has no column with the role unit: an opt-out list names "
-                "nobody; declare the column, or leave the list out"
+                f"schema {schema.name} has no column with the role unit, so an opt-out list cannot "
+                "match any row; declare the column, or leave out the list"
             )
         _require_apart(settings)
         log = Log.read(settings.work_folder)
@@ -155,6 +155,6 @@ def _require_apart(settings: Settings) -> None:
         for other, above in whole.items():
             if one != other and (path == above or above in path.parents):
                 raise InputError(
-                    f"{one} ({named[one]}) lies in {other} ({named[other]}): what is released, "
-                    "what is internal and the work folder are three folders, side by side"
+                    f"{one} ({named[one]}) is inside {other} ({named[other]}): the bundle, the "
+                    "internal results and the work folder must be three separate folders"
                 )

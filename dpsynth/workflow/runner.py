@@ -105,9 +105,9 @@ class Outcome:
         found += [f"not done: {one.rstrip('.')}" for one in self.not_done]
         if found:
             raise GateError(
-                f"{'; '.join(found)}. The bundle {self.order.bundle} was written, since these are "
-                f"computed from real rows and decide nothing in public: read "
-                f"{self.order.internal}/internal.html before it goes out"
+                f"{'; '.join(found)}. The bundle {self.order.bundle} was still written: internal "
+                "results use real rows, so they must not influence what is published. Read "
+                f"{self.order.internal}/internal.html before you publish the bundle"
             )
 
 
@@ -208,8 +208,8 @@ def _brought_about(stage: Stage, job: Job) -> State:
         if stage.name != Fit.name:  # which says itself what it cost
             stop.add_note(
                 Note(
-                    f"interrupted in stage {stage.name}; what was made before it is kept, nothing "
-                    "is charged again, and the same command goes on"
+                    f"interrupted in stage {stage.name}; earlier results are kept. Run the same "
+                    "command again to continue; nothing is charged again"
                 )
             )
         raise
@@ -229,16 +229,16 @@ def _remedy(stage: Stage, order: Order) -> str:
     """Say what to do about other settings than a stage took."""
     if stage.name in (Split.name, Fit.name):
         return (
-            "Set them back, or name another output and work folder for a new run; a new fit is "
+            "Restore them, or choose another output and work folder for a new run; a new fit is "
             "charged"
         )
     if stage.name == Release.name:
         return (
-            f"Set them back; or move {order.bundle} away, and the same command writes it anew with "
-            "them: nothing is charged"
+            f"Restore them; or move {order.bundle} away and run the same command, which writes it "
+            "again with the new settings at no charge"
         )
     return (
-        "Set them back; what follows a fit can be done otherwise at no charge, in single steps "
+        "Restore them; or run the steps after the fit one by one at no charge "
         f"(dpsynth sample, evaluate, audit, release) on {order.run}"
     )
 
@@ -261,7 +261,7 @@ def _check(order: Order) -> None:
         check_vacant(order.internal)
     if "release" not in known and order.bundle.exists():
         raise InputError(
-            f"{order.bundle} exists, and {told.work_folder} knows nothing of it; choose another "
+            f"{order.bundle} exists but was not written from {told.work_folder}; choose another "
             "output, so that nothing is lost"
         )
     if "release" not in known:

@@ -177,9 +177,7 @@ class Settings:
 
         path = Path(path)
         if path.suffix.lower() not in (".yaml", ".yml"):
-            raise InputError(
-                f"{path}: settings are written as YAML; take a name that ends in .yaml"
-            )
+            raise InputError(f"{path}: settings are YAML; choose a name that ends in .yaml")
         content = self.written(path.parent)
         if path.is_file() and path.read_bytes() == content:
             return

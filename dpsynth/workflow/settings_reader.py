@@ -25,7 +25,7 @@ _WANTED = {
     "data": "the path of the private table",
     "dataset": "the name under which the ledger counts what these patients have spent",
     "epsilon": "the privacy budget; it has no default",
-    "delta": "the probability that epsilon may miss; it has no default",
+    "delta": "the probability with which epsilon may not hold; it has no default",
     "output": "the folder of the bundle",
 }
 

@@ -98,6 +98,6 @@ def require_unchanged(job: Job, record: Record) -> None:
         path = job.work.path / name
         if not path.is_file() or file_digest(path) != sha256:
             raise InputError(
-                f"{path} was changed or removed since it was made; put it back, or take another "
-                "work folder"
+                f"{path} was changed or removed since it was written; put it back, or choose "
+                "another work folder"
             )

@@ -51,8 +51,8 @@ class Split:
             return True
         if job.work.log.fits:
             raise InputError(
-                f"{job.order.split} is gone, and a fit was made from it; the holdout cannot be "
-                "dealt again. Put it back, or take another output and work folder"
+                f"{job.order.split} is missing, but a fit used it, and the same holdout cannot be "
+                "drawn again. Put it back, or choose another output and work folder"
             )
         return False
 

@@ -90,7 +90,7 @@ class Log:
             fits = tuple(Attempt(text(f["ledger"], "fits"), text(f["entry"], "fits"))
                          for f in document["fits"])  # fmt: skip
         except (KeyError, TypeError) as error:
-            raise ArtifactError(f"{path} is damaged; take another work folder") from error
+            raise ArtifactError(f"{path} is damaged; choose another work folder") from error
         seen = document.get("ledger")
         mark = None if seen is None else Mark.from_dict(seen, f"{path}: ledger")
         return cls(whole(document["seed"], f"{path}: seed", least=0), stages, fits, mark)
@@ -214,7 +214,7 @@ def check_place(folder: Path) -> None:
     elif not (folder / DOCUMENT).is_file():
         kept = {path.name for path in folder.iterdir() if not is_leftover(path)}
         if kept - {LOCK, ".gitignore"}:
-            raise InputError(f"{folder} exists and is no work folder of a run; choose another name")
+            raise InputError(f"{folder} exists but is not a work folder; choose another name")
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -251,5 +251,5 @@ def _lock(descriptor: int, folder: Path) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
-                f"another process is at work in {folder}; wait until it has ended"
+                f"another process is working in {folder}; wait until it has ended"
             ) from None

@@ -203,7 +203,7 @@ def test_results_do_not_go_into_a_run_or_a_bundle(
     (office.folder / "bundle" / "datapackage.json").write_text("{}")
     place = office.path(f"{inside}/internal")
     assert call("evaluate", office.path("run"), *office.arguments, "-o", place) == 2
-    assert "does not go into a run or a bundle" in capsys.readouterr().err
+    assert "must not go into a run or a bundle" in capsys.readouterr().err
 
 
 def test_nothing_is_spent_where_the_result_has_no_place(
@@ -270,7 +270,7 @@ def test_another_tools_table_is_judged_by_the_schema(
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
-        (["--publish"], "--publish is for a run"),
+        (["--publish"], "--publish needs a run"),
         (["--seed", "-1"], "whole number from 0"),
         (["--gates", "none.yaml"], "cannot be read"),
     ],

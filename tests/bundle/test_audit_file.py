@@ -199,7 +199,7 @@ def test_as_many_audits_as_may_be_can_be_read_and_judged(
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text(json.dumps(document()))
     (tmp_path / "audit.json").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ArtifactError, match="no plain file"):
+    with pytest.raises(ArtifactError, match="not a plain file"):
         read_audits(tmp_path)
 
 

@@ -43,7 +43,7 @@ CERTIFICATE_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "no event": (lambda d: d.update(events=[]), "a list of events is expected"),
     "an event of another model": (lambda d: d.update(model="tvae"), "'DP-SGD steps', which model"),
     "an event's name": (lambda d: d["events"][0].update(name="x"), "which model independent runs"),
-    "an unknown model": (lambda d: d.update(model="gan"), "model is none of"),
+    "an unknown model": (lambda d: d.update(model="gan"), "model is not one of"),
     "an event twice": (lambda d: d["events"].append(d["events"][0]), "a name occurs twice"),
     "fewer histograms": (
         lambda d: d["events"][0].update(histograms=2),
@@ -63,7 +63,7 @@ CERTIFICATE_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     ),
     "an event more": (
         lambda d: d["events"].append(d["events"][0] | {"name": "x", "sigma": 1e6}),
-        "1 events are none that model",
+        "does not run 1 of the events",
     ),
     "composed above the claim": (
         lambda d: d.update(epsilon=d["composed_epsilon"] * (1 - 1e-10)),

@@ -42,7 +42,7 @@ def test_what_passes_needs_nobody() -> None:
 
 def test_a_gate_that_stops_can_be_overridden_in_public() -> None:
     bad = (*GOOD[:4], verdict("audit", False))
-    with pytest.raises(GateError, match="Gate audit'; whoever answers for it can override"):
+    with pytest.raises(GateError, match="Gate audit'; the person responsible can override"):
         decide(bad, (), None)
     assert decide(bad, (), EXCUSE) == (Overridden("audit", EXCUSE.reason, EXCUSE.by),)
 
@@ -51,7 +51,7 @@ def test_a_gate_that_stops_can_be_overridden_in_public() -> None:
 def test_what_makes_a_bundle_false_cannot_be_overridden(key: str) -> None:
     assert key not in OVERRIDABLE
     bad = tuple(replace(one, passed=one.key != key) for one in GOOD)
-    with pytest.raises(GateError, match=f"does not hold: 'Gate {key}'$"):
+    with pytest.raises(GateError, match=f"did not pass: 'Gate {key}'; they cannot be overridden$"):
         decide((*bad, verdict("epsilon", False)), (), EXCUSE)
 
 
@@ -60,12 +60,12 @@ def test_a_policy_makes_an_informing_gate_stop() -> None:
     with pytest.raises(GateError, match="Gate epsilon"):
         decide(told, ("epsilon",), None)
     assert [one.gate for one in decide(told, ("epsilon",), EXCUSE)] == ["epsilon"]
-    with pytest.raises(BudgetError, match="no verdict of: membership"):
+    with pytest.raises(BudgetError, match="were not run on this run: membership"):
         decide(told, ("audit", "membership"), EXCUSE)
 
 
 def test_nothing_is_overridden_in_advance() -> None:
-    with pytest.raises(InputError, match="nothing to override"):
+    with pytest.raises(InputError, match="no gate stops this release"):
         decide(GOOD, (), EXCUSE)
 
 
@@ -81,7 +81,9 @@ def test_disputes_are_found_both_ways() -> None:
     bad = (*GOOD[:4], verdict("audit", False))
     excused = (Overridden("audit", "r", "b"),)
     assert disputes(bad, excused) == [] and disputes(GOOD, ()) == []
-    assert disputes(bad, ()) == ["should have stopped at what does not hold: 'Gate audit'"]
+    assert disputes(bad, ()) == [
+        "should have been stopped by a check that did not pass: 'Gate audit'"
+    ]
     assert disputes(GOOD, excused) == ["overrides gate 'audit', which passed"]
 
 
@@ -113,12 +115,12 @@ def test_a_removed_or_invented_override_is_found(
 ) -> None:
     forger.bundle = release(refuted, tmp_path / "overridden", rows=50, seed=1, override=EXCUSE)
     forger.edit("privacy.json", lambda d: d.update(overrides=[]))
-    assert "privacy.json: should have stopped" in forger.findings()
+    assert "privacy.json: should have been stopped" in forger.findings()
     other = {"gate": "constant", "reason": "r", "by": "b"}
     forger.edit("privacy.json", lambda d: d.update(overrides=[other]))
     assert "overrides gate 'constant', which passed" in forger.findings()
     forger.edit("privacy.json", lambda d: d.update(overrides=[other | {"gate": "cells"}]))
-    assert "none that can be overridden" in forger.findings()
+    assert "cannot be overridden" in forger.findings()
 
 
 def test_a_required_gate_stops_a_release(run_folder: Path, tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_the_twin_without_disputes_would_be_noticed(
 ) -> None:
     """The broken twin: a release that asks nobody, read by a verification that disputes nothing."""
     monkeypatch.setattr("dpsynth.bundle.writer.decide", lambda verdicts, gates, override: ())
-    with pytest.raises(VerificationError, match="should have stopped"):
+    with pytest.raises(VerificationError, match="should have been stopped"):
         release(refuted, tmp_path / "bundle", rows=50, seed=1)
     monkeypatch.setattr("dpsynth.bundle.verifier.disputes", lambda verdicts, overrides: [])
     assert release(refuted, tmp_path / "bundle", rows=50, seed=1).is_dir()

@@ -42,10 +42,10 @@ def test_it_states_the_measures(every_type: Schema, certificate: Certificate) ->
         "dataset 'cohort': 1 fit",
         "under no policy",
         "was not attacked",
-        "to be treated as personal data",
+        "treat the synthetic table as personal data",
     ):
         assert words in text, words
-    assert f"for at most {bound:.1f}" in text or f"for at most {bound + 0.1:.1f}" in text
+    assert f"it at most {bound:.1f}" in text or f"it at most {bound + 0.1:.1f}" in text
 
 
 def test_it_hides_neither_failures_nor_overrides(
@@ -65,7 +65,7 @@ def test_rows_as_units_are_not_called_patients(
 ) -> None:
     unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = " ".join(dpia_paragraph(every_type, replace(certificate, unit=unit)))
-    assert "those whom the rows describe; each row counts as a person" in text
+    assert "the people whom the rows describe; each row counts as one person" in text
     assert "one row of the source" in text
 
 
@@ -78,7 +78,7 @@ def test_one_fit_is_bounded_once_and_several_together(
     charge = replace(certificate.ledger, fits=2, epsilon_total=6.0, delta_total=2e-6)
     text = " ".join(dpia_paragraph(every_type, replace(certificate, ledger=charge)))
     assert text.count("% likely") == 2
-    assert "sees the results of all of them may come to hold a presence for at most 99.8 %" in text
+    assert "sees the results of all of them may come to think it at most 99.8 % likely" in text
 
 
 @pytest.mark.parametrize("reason", ["no figure is used", "no figure is used.", "no figure. "])

@@ -23,9 +23,9 @@ def test_no_identity_of_the_ledger_holds_words(forger: Forger, name: str) -> Non
 
 def test_no_version_holds_words(forger: Forger) -> None:
     forger.edit("privacy.json", lambda document: document["accountant"].update(version=WORDS))
-    assert "accountant.version is no version" in forger.findings()
+    assert "accountant.version is not a valid version" in forger.findings()
     forger.edit("datapackage.json", lambda document: document["dpsynth"].update(writer=WORDS))
-    assert "dpsynth.writer is no version" in forger.findings()
+    assert "dpsynth.writer is not a valid version" in forger.findings()
 
 
 @pytest.mark.parametrize("count", [10**60, -(10**60)])

@@ -110,7 +110,7 @@ def test_any_audit_that_refutes_or_fails_stops(
     [(key, verdict)] = failed(certificate, profile, Audits("c" * 64, tampered)).items()
     assert (key, verdict.stops, verdict.value) == ("audit", True, 1)
     assert verdict.detail.startswith(f"audit {place}: ") and verdict.detail.endswith(said)
-    with pytest.raises(GateError, match="No audit on synthetic rows refutes the claim"):
+    with pytest.raises(GateError, match="No audit on synthetic rows refuted the claim"):
         decide((verdict,), (), None)
 
 

@@ -150,18 +150,19 @@ def test_the_page_says_what_a_reader_must_know(
     text = said(page())
     for words in (
         "Synthetic data. No row was copied from a real record: every row was drawn",
-        "differential privacy with epsilon 3 and delta 1e-6",
+        "differential privacy for each patient, with epsilon 3 and delta 1e-6",
         "Do not compute standard errors, confidence intervals or p-values as if",
-        "spread more evenly than chance",
+        "stratified sampling, so they vary less than independent draws",
         "by a factor of at most 20.1",
         "at most 1 in 1,000,000",
-        "Thought 50 % likely before: at most",
-        "At most 2 rows of a patient",
-        "No quality figure is published with this bundle",
-        "6 of 7 passed; not this: the training was attacked on synthetic rows.",
-        "No audit was made",
+        "this bound may not hold",
+        "50 % likely before the release: at most",
+        "At most 2 rows of each patient",
+        "No quality figures are published with this bundle",
+        "6 of 7 checks passed. Not run: the attack on the training.",
+        "No audit was run",
         "one-way histograms",
-        "admitted <= discharged: kept by every row",
+        "admitted <= discharged: every row follows it",
     ):
         assert words in text, words
     assert certificate.ledger is not None
@@ -284,8 +285,8 @@ def test_a_row_unit_is_not_called_a_patient(
 ) -> None:
     unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = said(page(certificate=replace(certificate, unit=unit)))
-    assert "for each row of the source table, differential privacy" in text
-    assert "A person with several rows is protected for each of them alone" in text
+    assert "differential privacy for each row of the source table, with epsilon" in text
+    assert "If a person has several rows, it protects each row separately" in text
 
 
 def test_other_fits_on_the_data_are_shown(
@@ -294,7 +295,7 @@ def test_other_fits_on_the_data_are_shown(
     assert certificate.ledger is not None
     more = replace(certificate.ledger, fits=2, epsilon_total=13.0, delta_total=2e-6)
     text = said(page(certificate=replace(certificate, ledger=more)))
-    title = "All 2 fits that the ledger counts for the same patients, when this was certified"
+    title = "All 2 fits that the ledger counted for the same patients when this fit was certified"
     assert f"{title}: epsilon 13, delta 2e-6" in text
     assert "promises little" in text and "promises little" not in said(page())
 
@@ -303,7 +304,7 @@ def test_paid_figures_are_shown_with_their_intervals(page: Callable[..., str]) -
     text = said(page(quality=QUALITY))
     for words in ("0.0612", "0.05 to 0.07", "not given", "0.0312", "AUC 0.71 (0.68 to 0.74)"):
         assert words in text
-    assert "No quality figure is published" not in text
+    assert "No quality figures are published" not in text
 
 
 def test_audits_are_told_in_plain_words(
@@ -315,19 +316,19 @@ def test_audits_are_told_in_plain_words(
     black, white = AUDITS.audits[0].views
     proved, guesses, correct = white.proved
     for words in (
-        "Audit 1 of 2: 1,000 invented patients; the coins put 489 of them in",
+        "Audit 1 of 2: 1,000 invented patients, of which the coin tosses included 489",
         "Audit 2 of 2",
-        "Planted among 500 invented patients that this model made up. Seed 9",
+        "Planted among 500 invented patients that this model generated. Seed 9",
         f"{guesses}{correct}{guesses // 2}at least {at_least(proved)}4.61at most 3",
         f"at least {at_least(black.proved[0])}not known",
         "Every noisy result. Would have refuted the claim with probability 90%",
-        "Worked, a leak on purpose: A generator without noise",
+        "Worked, deliberate leak: A generator without noise",
         "Worked, no leak: A generator that never saw",
-        "Accounting is the proof; an audit is an attack that may fail to find what is there.",
+        "The accounting is the proof. An audit is an attack, and an attack can miss a leak.",
         "all 7 passed",
     ):
         assert words in text, words
-    for words in ("No audit was made", "not audited", "Failed"):
+    for words in ("No audit was run", "not audited", "Failed"):
         assert words not in text, words
 
 
@@ -341,7 +342,7 @@ def test_rows_are_not_called_patients_where_audits_are_told(
 ) -> None:
     unit = replace(certificate.unit, name=None, max_rows=1, person=None)
     text = said(page(certificate=replace(certificate, unit=unit), audits=AUDITS))
-    assert "1,000 invented rows; the coins" in text and "invented patient" not in text
+    assert "1,000 invented rows, of which the coin" in text and "invented patient" not in text
 
 
 @pytest.mark.parametrize("change", [{"epsilon_fdp": 2.5}, {"sentence": "x"}, {"roc": None}])
@@ -375,9 +376,9 @@ def test_a_failed_check_is_named_at_the_top(
 ) -> None:
     profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
     text = said(page(verdicts=judge(certificate, profile, most_epsilon=2.0)))
-    named = "the training was attacked on synthetic rows; epsilon is at most 2."
-    assert f"5 of 7 passed; not this: {named}" in text
-    assert "beyond its limit" in text
+    named = "Not run: the attack on the training. Not passed: “Epsilon is at most 2”."
+    assert f"5 of 7 checks passed. {named}" in text
+    assert "over its limit" in text
 
 
 def test_a_wide_table_has_a_small_page(page: Callable[..., str], every_type: Schema) -> None:
@@ -396,7 +397,7 @@ def test_another_page_is_found(forger: Forger, bundle: Path, before: str, after:
     path = bundle / "report.html"
     path.write_text(path.read_text().replace(before, after))
     forger.relist()
-    assert "report.html: is not the one that the other files give" in forger.findings()
+    assert "report.html: does not match the other files" in forger.findings()
 
 
 def test_what_another_version_derived_is_held_to_its_hash(forger: Forger, bundle: Path) -> None:
@@ -404,7 +405,7 @@ def test_what_another_version_derived_is_held_to_its_hash(forger: Forger, bundle
     path.write_text(path.read_text().replace("dpsynth 0.1.0", "dpsynth 9.9"))
     forger.edit("datapackage.json", lambda d: d["dpsynth"].update(writer="9.9"))
     forger.relist()
-    assert "says that dpsynth 9.9 wrote it" in forger.findings()
+    assert "was written by dpsynth 9.9" in forger.findings()
     checks = verify(bundle, other_version=True)
     for file in ("report.html", "CARD.md", "croissant.json"):
         assert f"{file} has its listed SHA-256; dpsynth 9.9 can compare it" in checks
@@ -476,8 +477,8 @@ def test_figures_of_another_table_are_refused(measured: Measured, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"event": "nothing"}, "nobody paid"),
-        ({"event": "one-way histograms"}, "nobody paid"),
+        ({"event": "nothing"}, "set no budget aside"),
+        ({"event": "one-way histograms"}, "set no budget aside"),
         ({"columns": (ColumnDistance("patient_id", 0, 0, 0, None),)}, "names a column"),
         ({"targets": (TargetQuality("patient_id", "x", 0, 0, 0, ()),)}, "names a target"),
         ({"rows": 10**6}, "another number of rows"),
@@ -495,7 +496,7 @@ def test_figures_that_the_ledger_did_not_see_are_refused(
     measured: Measured, tmp_path: Path
 ) -> None:
     edited(measured.run, note="Better than they are.")
-    with pytest.raises(BudgetError, match="did not see being paid for"):
+    with pytest.raises(BudgetError, match="has no payment for"):
         measured.release(tmp_path / "made")
     with pytest.raises(VerificationError, match="does not hold its quality figures"):
         verify_ledger(Ledger(), evidence_by_folder([measured.run]))
@@ -506,7 +507,7 @@ def test_figures_from_another_copy_of_the_ledger_are_refused(
 ) -> None:
     """Whoever measures on copies could take the mean of many answers."""
     monkeypatch.setenv("DPSYNTH_LEDGER", str(measured.run.parent / "before.sqlite"))
-    with pytest.raises(BudgetError, match="did not see being paid for"):
+    with pytest.raises(BudgetError, match="has no payment for"):
         measured.release(tmp_path / "made")
 
 
@@ -515,7 +516,7 @@ def test_unpaid_figures_in_a_bundle_are_found(
 ) -> None:
     forger = type(forger)(measured.release(tmp_path / "made"))
     forger.edit("quality.json", lambda document: document.update(event="nothing"))
-    assert "set nothing aside for it: nobody paid" in forger.findings()
+    assert "set no budget aside for it" in forger.findings()
 
 
 def test_figures_of_a_table_that_is_not_there_are_found(

@@ -67,7 +67,7 @@ def test_audits_open_quietly_and_fit(browser: Any, audited: Path, width: int) ->
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.goto((audited / "report.html").as_uri())
-    section = page.get_by_role("region", name="Attacked before release")
+    section = page.get_by_role("region", name="Attacks before the release")
     assert section.count() == 1
     assert section.get_by_role("img", name="Epsilon that each attacker proved").count() == 2
     whole = section.bounding_box()
@@ -83,7 +83,7 @@ def test_the_text_can_be_reached_by_keyboard(browser: Any, bundle: Path) -> None
     page = browser.new_page()
     page.goto((bundle / "report.html").as_uri())
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "To the text"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the text"
     page.keyboard.press("Enter")
     page.wait_for_url("**#privacy")
     page.close()

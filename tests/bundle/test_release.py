@@ -288,7 +288,7 @@ def refused(run_folder: Path, tmp_path: Path, match: str) -> None:
 
 def test_audits_of_another_run_are_refused(run_folder: Path, tmp_path: Path) -> None:
     written_anew(run_folder, Audits("c" * 64, (public_audit(),)).to_dict())
-    refused(run_folder, tmp_path, "holds the audits of another run")
+    refused(run_folder, tmp_path, "has the audits of another run")
 
 
 @pytest.mark.parametrize(
@@ -344,6 +344,6 @@ def test_a_run_that_an_audit_speaks_against_is_not_released(
 ) -> None:
     append_audit(run_folder, audit)
     append_audit(run_folder, public_audit(8))
-    with pytest.raises(GateError, match=f"the release stops at what does not hold: .*{words}"):
+    with pytest.raises(GateError, match=f"stopped by checks that did not pass: .*{words}"):
         release(run_folder, tmp_path / "bundle", rows=200, seed=2)
     assert os.listdir(tmp_path) == ["run"]

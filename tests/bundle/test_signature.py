@@ -187,18 +187,18 @@ def test_an_interrupt_leaves_no_half_a_pair(
 def test_keys_stay_out_of_bundles(bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "way-in").symlink_to(bundle / "data")
     for place in (bundle / "office.key", bundle / "data" / "x", tmp_path / "way-in" / "x"):
-        with pytest.raises(InputError, match="lies in the bundle .* keep keys elsewhere"):
+        with pytest.raises(InputError, match="is inside the bundle .* keep keys elsewhere"):
             create_key(place, None)
     assert not list(bundle.rglob("*.pub"))
     inside = written(bundle / "office.key", private_pem(KEY))
-    with pytest.raises(InputError, match="lies in the bundle .* keep keys elsewhere"):
+    with pytest.raises(InputError, match="is inside the bundle .* keep keys elsewhere"):
         load_private(inside)
 
 
 @pytest.mark.parametrize("permissions", [0o640, 0o604, 0o620, 0o644, 0o610, 0o666])
 def test_a_private_key_that_others_can_reach_is_refused(tmp_path: Path, permissions: int) -> None:
     path = written(tmp_path / "office.key", private_pem(KEY), permissions)
-    with pytest.raises(InputError, match=f"has mode {permissions:04o}: .*chmod 600 "):
+    with pytest.raises(InputError, match=f"has mode {permissions:04o}, .*chmod 600 "):
         load_private(path)
     path.chmod(0o400)
     load_private(path)
@@ -206,27 +206,27 @@ def test_a_private_key_that_others_can_reach_is_refused(tmp_path: Path, permissi
 
 RSA = rsa.generate_private_key(65537, 2048)
 NO_PRIVATE_KEYS: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "is empty; it is no key"),
-    "blank": (b" \n\n", "is empty; it is no key"),
+    "empty": (b"", "is empty, so it is not a key"),
+    "blank": (b" \n\n", "is empty, so it is not a key"),
     "huge": (private_pem(KEY) + b"\n" * 2**14, "bytes; at most 16384 are read"),
-    "text": (b"not a key\n", "is no private key in PEM"),
-    "bytes": (bytes(range(256)), "is no private key in PEM"),
-    "cut": (private_pem(KEY)[:60], "is no private key in PEM"),
-    "a changed letter": (private_pem(KEY).replace(b"MC4C", b"MC9C"), "is no private key in PEM"),
+    "text": (b"not a key\n", "is not a private key in PEM"),
+    "bytes": (bytes(range(256)), "is not a private key in PEM"),
+    "cut": (private_pem(KEY)[:60], "is not a private key in PEM"),
+    "a changed letter": (private_pem(KEY).replace(b"MC4C", b"MC9C"), "is not a private key in PEM"),
     "DER": (
         KEY.private_bytes(
             serialization.Encoding.DER,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         ),
-        "is no private key in PEM",
+        "is not a private key in PEM",
     ),
-    "public": (public_pem(KEY), "is a public key; a signature is made with the private one"),
+    "public": (public_pem(KEY), "is a public key; sign with the private key"),
     "RSA": (private_pem(RSA), "is a key of another kind; dpsynth signs with Ed25519 alone"),
     "RSA, old": (private_pem(RSA, "TraditionalOpenSSL"), "is a key of another kind"),
     "Ed448": (private_pem(ed448.Ed448PrivateKey.generate()), "is a key of another kind"),
     "X25519": (private_pem(x25519.X25519PrivateKey.generate()), "is a key of another kind"),
-    "OpenSSH": (private_pem(KEY, "OpenSSH"), "is no private key in PEM"),
+    "OpenSSH": (private_pem(KEY, "OpenSSH"), "is not a private key in PEM"),
 }
 
 
@@ -241,10 +241,10 @@ def test_what_is_no_private_key_is_refused_in_one_sentence(tmp_path: Path, case:
 
 
 NO_PUBLIC_KEYS: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "is empty; it is no key"),
+    "empty": (b"", "is empty, so it is not a key"),
     "huge": (public_pem(KEY) + b"\n" * 2**14, "bytes; at most 16384 are read"),
-    "text": (b"not a key\n", "is no public key in PEM"),
-    "private": (private_pem(KEY), "is a private key, which nobody but its office should have"),
+    "text": (b"not a key\n", "is not a public key in PEM"),
+    "private": (private_pem(KEY), "is a private key, which only its office should have"),
     "RSA": (public_pem(RSA), "is a key of another kind"),
     "X25519": (public_pem(x25519.X25519PrivateKey.generate()), "is a key of another kind"),
 }
@@ -269,7 +269,7 @@ def test_links_pipes_folders_and_nothing_are_refused(
     os.mkfifo(tmp_path / "pipe", 0o600)
     (tmp_path / "folder").mkdir(0o700)
     for name in ("link", "pipe", "folder"):
-        with pytest.raises(InputError, match=f"{name} is no plain file"):
+        with pytest.raises(InputError, match=f"{name} is not a plain file"):
             load(tmp_path / name)
     with pytest.raises(InputError, match="nowhere is missing"):
         load(tmp_path / "nowhere")

@@ -152,7 +152,7 @@ def test_what_is_signed_is_what_was_verified(
 
 def test_a_damaged_signature_can_be_replaced(bundle: Path, key: Path) -> None:
     (bundle / SIGNATURE).write_bytes(b"short")
-    with pytest.raises(VerificationError, match="is no signature"):
+    with pytest.raises(VerificationError, match="is not a signature"):
         verify(bundle)
     sign(bundle, key, overwrite=True)
     verify(bundle, key=public_of(key))
@@ -164,7 +164,7 @@ def test_an_existing_signature_is_replaced_only_if_asked_to(
     sign(bundle, key)
     first = (bundle / SIGNATURE).read_bytes()
     other, other_public = create_key(tmp_path / "other.key", None)
-    with pytest.raises(InputError, match="is signed already; --force replaces its signature"):
+    with pytest.raises(InputError, match="is already signed; --force replaces its signature"):
         sign(bundle, other)
     assert (bundle / SIGNATURE).read_bytes() == first
     sign(bundle, other, overwrite=True)
@@ -190,9 +190,9 @@ def test_a_link_in_the_place_of_the_signature_is_not_written_through(
 ) -> None:
     (tmp_path / "elsewhere").write_text("precious")
     (bundle / SIGNATURE).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="is signed already"):
+    with pytest.raises(InputError, match="is already signed"):
         sign(bundle, key)
-    with pytest.raises(VerificationError, match="is no plain file"):
+    with pytest.raises(VerificationError, match="is not a plain file"):
         sign(bundle, key, overwrite=True)
     assert (tmp_path / "elsewhere").read_text() == "precious"
 
@@ -217,7 +217,7 @@ def test_a_failed_replacement_leaves_the_old_signature(
 def test_a_key_inside_the_bundle_is_refused(bundle: Path, key: Path, place: str) -> None:
     shutil.move(key, bundle / place)
     (bundle / "privacy.json").unlink()  # no more a bundle by its looks, and still the one to sign
-    with pytest.raises(InputError, match="lies in the bundle that it would sign"):
+    with pytest.raises(InputError, match="is inside the bundle that it would sign"):
         sign(bundle, bundle / place)
     assert not (bundle / SIGNATURE).exists()
 
@@ -232,7 +232,7 @@ def test_what_is_wrong_with_the_bundle_is_said_before_a_passphrase_is_asked_for(
     with pytest.raises(InputError, match="there is no such folder"):
         sign(tmp_path / "nowhere", protected, ask)
     (bundle / SIGNATURE).write_bytes(b"")
-    with pytest.raises(InputError, match="is signed already"):
+    with pytest.raises(InputError, match="is already signed"):
         sign(bundle, protected, ask)
 
 
@@ -305,7 +305,7 @@ def test_without_terminal_and_environment_nothing_is_made(
     code, out, err = command("keygen", tmp_path / "office.key")
     assert (code, out) == (2, "")
     said = (
-        "set DPSYNTH_KEY_PASSPHRASE, or run this at a terminal; --no-passphrase"
+        "set DPSYNTH_KEY_PASSPHRASE, or run this command in a terminal; use --no-passphrase"
         if value is None
         else "DPSYNTH_KEY_PASSPHRASE is set and empty"
     )
@@ -320,7 +320,7 @@ def test_without_terminal_and_environment_nothing_is_signed(
     key, _ = create_key(tmp_path / "office.key", PHRASE)
     code, out, err = command("sign", bundle, "--key", key)
     assert (code, out) == (2, "")
-    assert "set DPSYNTH_KEY_PASSPHRASE, or run this at a terminal" in err
+    assert "set DPSYNTH_KEY_PASSPHRASE, or run this command in a terminal" in err
     assert "--no-passphrase" not in err and len(err.splitlines()) == 1
     assert not (bundle / SIGNATURE).exists()
 
@@ -392,7 +392,7 @@ def at_terminal(answers: list[tuple[str, str]], *arguments: object) -> tuple[int
     return process.wait(timeout=60), screen
 
 
-ASKED, AGAIN = "Passphrase of the key", "The same again"
+ASKED, AGAIN = "Passphrase of the key", "Repeat the passphrase"
 
 
 def test_at_a_terminal_a_passphrase_is_asked_for_twice_and_hidden(

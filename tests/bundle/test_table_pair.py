@@ -59,7 +59,7 @@ def test_text_that_says_the_same_in_other_bytes_is_found(
     (bundle / TEXT).write_bytes(changed)
     forger.relist()
     found = forger.findings()
-    assert f"{TEXT}: {HIDING}" in found and "holds other rows" not in found
+    assert f"{TEXT}: {HIDING}" in found and "has other rows" not in found
 
 
 def with_dead_bytes(content: bytes) -> bytes:
@@ -129,7 +129,7 @@ def test_another_build_of_the_library_is_accepted_where_that_is_asked_for(
     assert [one.place for one in strict.problems] == [TABLE]
     assert "--other-version" in strict.problems[0].message
     accepted = pair(bundle, heading, other_version=True)
-    assert accepted.problems == [] and "may hold bytes that no row needs" in accepted.checks[-1]
+    assert accepted.problems == [] and "may contain extra bytes" in accepted.checks[-1]
 
 
 def test_what_another_version_of_the_library_wrote_is_refused(forger: Forger, bundle: Path) -> None:
@@ -149,16 +149,16 @@ def test_the_same_bytes_are_accepted_whatever_the_version(
 ) -> None:
     monkeypatch.setattr("dpsynth.bundle.checks.tables.pa.cpp_version", "1.2.3")
     sound = pair(bundle, heading)
-    assert sound.problems == [] and f"{TABLE} holds nothing but its rows" in sound.checks
+    assert sound.problems == [] and f"{TABLE} contains nothing except its rows" in sound.checks
 
 
 def test_what_another_dpsynth_wrote_is_compared_by_cells(bundle: Path, heading: Heading) -> None:
     (bundle / TEXT).write_text(quoted((bundle / TEXT).read_text()))
     other = Heading(heading.schema, heading.drawing, heading.about, writer="0.0.1")
     found = pair(bundle, other)
-    assert found.problems == [] and any("holds the same 300 rows" in one for one in found.checks)
+    assert found.problems == [] and any("has the same 300 rows" in one for one in found.checks)
     (bundle / TEXT).write_text("\n".join((bundle / TEXT).read_text().split("\n")[:-2]))
-    assert any("holds other rows" in one.message for one in pair(bundle, other).problems)
+    assert any("has other rows" in one.message for one in pair(bundle, other).problems)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
@@ -177,4 +177,4 @@ def test_digests_are_those_of_files(
 
 
 def test_a_sound_bundle_says_so(bundle: Path) -> None:
-    assert f"{TABLE} holds nothing but its rows" in verify(bundle)
+    assert f"{TABLE} contains nothing except its rows" in verify(bundle)

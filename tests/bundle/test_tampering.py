@@ -105,11 +105,11 @@ BY_HAND: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "a file added": (
         lambda bundle: (bundle / "notes.txt").write_text("x"),
-        "notes.txt: is there, but is not listed in the manifest",
+        "notes.txt: is not listed in the manifest",
     ),
     "a file added beside the tables": (
         lambda bundle: (bundle / "data/patients.csv").write_text("x"),
-        "data/patients.csv: is there, but is not listed in the manifest",
+        "data/patients.csv: is not listed in the manifest",
     ),
     "a file removed": (lambda bundle: (bundle / "CARD.md").unlink(), "CARD.md: is missing"),
     "the manifest removed": (
@@ -118,7 +118,7 @@ BY_HAND: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "rows in the signature's place": (
         lambda bundle: (bundle / SIGNATURE).write_text("F,40,70.5\n" * 9),
-        f"{SIGNATURE}: is no signature: it has not 64 bytes",
+        f"{SIGNATURE}: is not a signature: it must have 64 bytes",
     ),
 }
 
@@ -156,7 +156,7 @@ def test_the_certificate_of_another_run_is_found(
     (bundle / "privacy.json").write_bytes(written(another.to_dict()))
     assert "privacy.json: was changed" in forger.findings()
     forger.relist()
-    assert "report.html: is not the one that the other files give" in forger.findings()
+    assert "report.html: does not match the other files" in forger.findings()
 
 
 def test_a_certificate_of_less_is_found_however_consistent(forger: Forger) -> None:
@@ -249,7 +249,7 @@ def test_what_another_version_wrote_is_accepted_only_if_asked_for(
 ) -> None:
     (bundle / "CARD.md").write_text("# Anonymous data")
     forger.edit("datapackage.json", lambda d: d["dpsynth"].update(writer="9.9.9"))
-    assert "says that dpsynth 9.9.9 wrote it" in forger.findings()
+    assert "was written by dpsynth 9.9.9" in forger.findings()
     assert any("its listed SHA-256" in line for line in verify(bundle, other_version=True))
 
 
@@ -276,7 +276,7 @@ def test_a_key_that_is_none_is_a_usage_error(signed: Path, keys: tuple[Path, Pat
 def test_the_ledger_knows_its_own_bundles(bundle: Path, run_folder: Path, tmp_path: Path) -> None:
     ledger = Ledger.present()
     made = release(run_folder, tmp_path / "made", rows=50, seed=1)
-    assert any("the ledger holds" in line for line in verify(made, ledger=ledger))
+    assert any("the ledger matches" in line for line in verify(made, ledger=ledger))
     with pytest.raises(VerificationError, match="another ledger"):
         verify(made, ledger=Ledger.create(tmp_path / "elsewhere.sqlite"))
 

@@ -34,11 +34,11 @@ def test_a_sound_bundle_passes_every_check(forger: Forger, bundle: Path) -> None
         "compose to at most epsilon 3 at delta 1e-06",
         f"every cell of {TABLE}",
         f"every cell of {TEXT}",
-        "holds the same 300 rows",
-        "holds nothing but its rows",
-        "report.html is the one that the other files give",
-        "CARD.md is the one that the other files give",
-        "croissant.json is the one that the other files give",
+        "has the same 300 rows",
+        "contains nothing except its rows",
+        "report.html matches the other files",
+        "CARD.md matches the other files",
+        "croissant.json matches the other files",
     ):
         assert part in checks
     forger.relist()  # the forger's tool alone changes nothing
@@ -83,7 +83,7 @@ def test_a_changed_byte_is_found(forger: Forger, bundle: Path, file: str) -> Non
 @pytest.mark.parametrize("place", ["rows.csv", "data/rows.csv", "data/.hidden", ".tmp-x"])
 def test_an_added_file_is_found(forger: Forger, bundle: Path, place: str) -> None:
     (bundle / place).write_text("x")
-    assert f"{place}: is there, but is not listed in the manifest" in forger.findings()
+    assert f"{place}: is not listed in the manifest" in forger.findings()
 
 
 @pytest.mark.parametrize("place", ["extra", "data/extra", ".hidden"])
@@ -96,7 +96,7 @@ def test_an_added_file_is_found_although_it_is_listed(forger: Forger, bundle: Pa
     (bundle / "rows.csv").write_text("x")
     item = {"name": "rows", "path": "rows.csv", "bytes": 0, "hash": ""}
     forger.edit("datapackage.json", lambda d: d["resources"].append(item))
-    assert "none of the files of a bundle of version 2" in forger.findings()
+    assert "not a file of a bundle of version 2" in forger.findings()
 
 
 @pytest.mark.parametrize("file", [TABLE, "privacy.json", "datapackage.json", "data"])
@@ -106,13 +106,13 @@ def test_a_link_is_found_and_not_followed(
     shutil.move(bundle / file, tmp_path / "elsewhere")
     (bundle / file).symlink_to(tmp_path / "elsewhere")
     assert forger.findings().endswith(
-        f"1 finding:\n  {file}: is no plain file; a bundle has no links"
+        f"1 finding:\n  {file}: is not a plain file; a bundle cannot have links"
     )
 
 
 def test_a_pipe_is_found_and_not_read(forger: Forger, bundle: Path) -> None:
     os.mkfifo(bundle / "data" / "pipe")
-    assert "data/pipe: is no plain file" in forger.findings()
+    assert "data/pipe: is not a plain file" in forger.findings()
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_every_finding_is_listed(forger: Forger, bundle: Path) -> None:
     forger.rewrite_text(lambda lines: lines[:-1])
     forger.recertify(lambda d: d.update(epsilon=1.0))
     found = forger.findings()
-    assert "rows.csv" in found and "holds other rows" in found and "above the claim" in found
+    assert "rows.csv" in found and "has other rows" in found and "above the claim" in found
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_a_bundle_with_audits_passes_every_check(audited: Forger) -> None:
     assert len(checks) == 13
 
 
-PAGE = "report.html: is not the one that the other files give"
+PAGE = "report.html: does not match the other files"
 AUDIT_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "of another run": (lambda d: d.update(run_sha256="c" * 64), "the audits of another run"),
     "one left out": (lambda d: d["audits"].pop(), PAGE),
@@ -234,7 +234,7 @@ AUDIT_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "an internal audit": (lambda d: d.update(format="dpsynth-audit"), "is an internal audit"),
     "a refuted claim": (
         lambda d: white(d).update(refuted=True),
-        "what does not hold: 'No audit on synthetic rows refutes the claim",
+        "a check that did not pass: 'No audit on synthetic rows refuted the claim",
     ),
     "a failed control": (
         lambda d: d["audits"][0]["controls"][0].update(passed=False),

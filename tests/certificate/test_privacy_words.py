@@ -95,9 +95,9 @@ def test_all_fits_are_read_too_if_they_come_to_more(certificate: Certificate) ->
 @pytest.mark.parametrize(
     ("epsilon", "words"),
     [
-        (0.5, "strong one"),
-        (2.0, "moderate one"),
-        (3.0, "best of whom little is suspected"),
+        (0.5, "This bound is strong"),
+        (2.0, "This bound is moderate"),
+        (3.0, "strongest for people an attacker does not already suspect"),
         (10.0, "promises little"),
         (500.0, "promises little"),
     ],
@@ -122,21 +122,21 @@ def test_at_epsilon_ten_the_words_say_what_may_be_learned(certificate: Certifica
 
 def test_whom_it_protects_is_said() -> None:
     mrn = replace(EACH_ROW, name="mrn", max_rows=4, person="patient")
-    assert "At most 4 rows of a patient" in protected(mrn)
+    assert "At most 4 rows of each patient" in protected(mrn)
     assert "consecutive" in protected(replace(mrn, keep="window"))
-    assert "each of them alone" in protected(EACH_ROW)
+    assert "protects each row separately" in protected(EACH_ROW)
     stays = protected(replace(mrn, person=None))
-    assert "Protected is a value of column 'mrn'" in stays and "patient" not in stays
+    assert "protects a value of column 'mrn'" in stays and "patient" not in stays
     three = protected(replace(EACH_ROW, person="patient", max_units=3, max_units_basis="form 7"))
-    assert "a patient with at most 3 rows" in three and "assumption" in three and "form 7" in three
+    assert "a patient with at most 3 rows" in three and "assumes" in three and "form 7" in three
 
 
 @given(st.floats(0, 1))
 def test_a_bound_on_a_chance_is_never_shown_smaller(share: float) -> None:
     text = percent_at_most(share)
-    value = 100.0 if "all but" in text else float(text.removesuffix(" %"))
+    value = 100.0 if "almost" in text else float(text.removesuffix(" %"))
     assert value >= 100 * share - 2e-6
-    assert (value == 100) <= (share > 0.999999 or text.startswith("all but"))
+    assert (value == 100) <= (share > 0.999999 or text.startswith("almost"))
 
 
 @given(st.floats(1e-5, 1e6))

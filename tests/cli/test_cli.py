@@ -623,7 +623,7 @@ def test_a_refit_is_refused_before_it_is_charged(cli: Cli, cohort: Path) -> None
 def test_fit_words_the_number_of_fits(cli: Cli, cohort: Path) -> None:
     arguments = ("fit", "demo", cohort, *BUDGET, "--model", "independent", "-o")
     assert "1 fit," in cli(*arguments, "first").out
-    assert "2 fits, epsilon 6 in all" in cli(*arguments, "second").out
+    assert "2 fits, total epsilon 6" in cli(*arguments, "second").out
 
 
 def test_the_dataset_may_come_from_the_environment(
@@ -645,7 +645,8 @@ def test_ledger_show_lists_and_filters(cli: Cli, cohort: Path) -> None:
         assert fitted.code == 0
     shown = cli("ledger", "show")
     assert shown.out.count("charged") == 3 and "try 2" in shown.out
-    assert "first: 1 fit, epsilon 3" in shown.out and "second: 2 fits, epsilon 6" in shown.out
+    assert "first: 1 fit, total epsilon 3" in shown.out
+    assert "second: 2 fits, total epsilon 6" in shown.out
     only = cli("ledger", "show", "--dataset", "second", "--json").json
     second = only["datasets"].pop("second")
     assert (second["fits"], second["epsilon"], second["delta"]) == (2, 6.0, 2e-6)
@@ -699,7 +700,7 @@ def test_sample_writes_nothing_into_a_bundle(cli: Cli, run_folder: Path, bundle:
         refused = cli(
             "sample", run_folder, "--rows", "10", "-o", bundle / "data" / "more.csv", *options
         )
-        assert refused.code == 2 and "lies in a bundle" in refused.err
+        assert refused.code == 2 and "is inside the bundle" in refused.err
     assert sorted(bundle.rglob("*")) == before
 
 

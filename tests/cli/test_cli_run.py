@@ -97,7 +97,7 @@ def test_a_dry_run_opens_and_writes_nothing(cli: Cli, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     shown = cli(*SMALL, "-o", "bundle", "--dry-run")
     assert shown.code == 0, shown.err
-    for words in ("one-way histograms", "80 units, public; 0.2 held out", "release   to do"):
+    for words in ("one-way histograms", "80 units (public); 0.2 held out", "release   to do"):
         assert words in shown.out, shown.out
     found = cli(*SMALL, "-o", "bundle", "--dry-run", "--json").json
     assert found["kind"] == "dpsynth.run-plan" and found["plan"]["composed_epsilon"] <= 3
@@ -178,7 +178,10 @@ def test_another_file_is_named_by_config_and_options_win(
         ((*SMALL, "-o", "b", "--gates", "absent.yaml"), "absent.yaml"),
         ((*SMALL, "-o", "b", "--about", "absent.yaml"), "absent.yaml"),
         ((*SMALL, "-o", "b", "--model", "tave"), "did you mean 'tvae'"),
-        ((*SMALL, "-o", "b", "--override", "it is fine"), "--override and --by go together"),
+        (
+            (*SMALL, "-o", "b", "--override", "it is fine"),
+            "give both --override REASON and --by NAME",
+        ),
     ],
 )
 def test_bad_input_is_exit_code_2_before_anything_is_made(
@@ -207,7 +210,7 @@ def test_an_internal_gate_that_failed_is_exit_code_3_and_the_bundle_is_there(cli
     for _ in range(2):
         ended = cli(*SMALL, "-o", "bundle", "--gates", "gates.yaml")
         assert ended.code == 3 and "1 internal gate failed (tvd1)" in ended.err, ended.err
-        assert "internal.html before it goes out" in ended.err
+        assert "internal.html before you publish" in ended.err
         assert Path("bundle/datapackage.json").is_file() and "verified" in ended.out
 
 

@@ -27,11 +27,11 @@ TEXT_CHANGES: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
     "a missing cell": (lambda x: [x[0], x[1][2:], *x[2:]], "column 'age'"),
     "another valid cell": (
         lambda x: [x[0], ("19" if x[1][:2] == "18" else "18") + x[1][2:], *x[2:]],
-        "holds other rows",
+        "has other rows",
     ),
-    "one row less": (lambda x: x[:-1], "holds other rows"),
-    "one row more": (lambda x: [*x, x[-1]], "holds other rows"),
-    "two rows swapped": (lambda x: [x[0], *sorted(x[1:])], "holds other rows"),
+    "one row less": (lambda x: x[:-1], "has other rows"),
+    "one row more": (lambda x: [*x, x[-1]], "has other rows"),
+    "two rows swapped": (lambda x: [x[0], *sorted(x[1:])], "has other rows"),
     "one column more": (lambda x: [line + ",1" for line in x], "columns are not those"),
     "another column's name": (lambda x: ["x" + x[0], *x[1:]], "columns are not those"),
     "no rows": (lambda x: x[:1], "a header and no rows"),
@@ -123,7 +123,7 @@ def test_a_broken_rule_is_found_in_both_formats(
     found = forger.findings()
     for path in (TABLE, TEXT):
         assert f"{path}: rule 'admitted <= discharged': some rows break it" in found
-    assert "holds other rows" not in found
+    assert "has other rows" not in found
 
 
 def test_text_and_typed_cells_read_the_same(bundle: Path, every_type: Schema) -> None:

@@ -174,7 +174,7 @@ def test_the_user_s_own_ledger_is_made_once(
     with pytest.raises(InputError, match="is empty"):
         Ledger.default()
     place.unlink()
-    with pytest.raises(InputError, match="and is gone"):
+    with pytest.raises(InputError, match="is missing from"):
         Ledger.default()
     place.write_bytes(kept)
     assert Ledger.default().spent("cardio").fits == 1

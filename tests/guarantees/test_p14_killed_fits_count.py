@@ -101,7 +101,7 @@ def test_a_killed_fit_counts_and_leaves_no_run(
     assert [entry.status for entry in ledger.entries()] == ["reading"]
     assert ledger.spent("clinic").epsilon_sum == 2.0
     assert runs_in(folder) == []
-    with pytest.raises(ArtifactError, match="there is no such folder"):
+    with pytest.raises(ArtifactError, match="is not a run folder: it does not exist"):
         Run.load(folder / "run")
     said = shell(folder, *FIT)  # the name is free, and the next certificate counts both
     assert said.code == 0, said.err

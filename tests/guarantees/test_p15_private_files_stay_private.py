@@ -164,7 +164,7 @@ def test_nothing_internal_goes_into_a_run_or_a_bundle(
     (office / "link").symlink_to("given")
     for place in ("given/x", "given/deep/x", "link/x", "given/../link/x"):
         said = shell(office, *INTERNAL[command].format(place).split())
-        assert said.code == 2 and f"that holds {holder}" in said.err, said.err
+        assert said.code == 2 and f"that contains {holder}" in said.err, said.err
     assert os.listdir(office / "given") == [holder]
 
 
@@ -174,7 +174,7 @@ def test_a_split_into_a_bundle_is_caught(
     """Broken twin: nobody looks where the split goes."""
     (office / "bundle").mkdir()
     (office / "bundle" / "datapackage.json").write_text("{}")
-    with pytest.raises(InputError, match="does not go into a run or a bundle"):
+    with pytest.raises(InputError, match="must not go into a run or a bundle"):
         split_file(office / "source.csv", clinic, office / "bundle" / "split")
     monkeypatch.setattr("dpsynth.tables.splitting.check_apart", lambda path: None)
     split_file(office / "source.csv", clinic, office / "bundle" / "split")
@@ -185,7 +185,7 @@ def test_a_place_that_will_be_a_bundle_counts_too(tmp_path: Path) -> None:
     check_apart(tmp_path / "bundle.internal", tmp_path / "bundle")
     (tmp_path / "link").symlink_to("bundle")
     for place in ("bundle", "bundle/internal", "link/internal"):
-        with pytest.raises(InputError, match="that others will be given"):
+        with pytest.raises(InputError, match="that other people will receive"):
             check_apart(tmp_path / place, tmp_path / "bundle")
 
 

@@ -211,7 +211,7 @@ def test_a_ledger_with_two_measurements_of_one_share_is_no_sound_one(
 ) -> None:
     office = fitted(tmp_path)
     entry = office.ledger.state().entries[-1].id
-    with pytest.raises(BudgetError, match="changed by something else"):
+    with pytest.raises(BudgetError, match="changed by something other than"):
         with office.ledger.writing() as pen:
             pen.write("measured", entry, {"table": "a"})
             pen.write("measured", entry, {"table": "b"})

@@ -123,7 +123,7 @@ def test_a_release_that_ignores_the_stamp_would_be_noticed(
 
 
 def test_only_neural_generators_have_a_reference(rows: pd.DataFrame, schema: Schema) -> None:
-    with pytest.raises(InputError, match="no reference without privacy; choose one of"):
+    with pytest.raises(InputError, match="cannot be fitted without privacy; choose one of"):
         fitting.fit_not_private(rows, schema, model="mixture")
 
 
@@ -166,7 +166,7 @@ def test_a_budget_contradicts_not_private(tmp_path: Path, option: str) -> None:
     found = invoke(
         "fit", "demo", "rows.csv", "--not-private", option, "0.1", "-o", str(tmp_path / "run")
     )
-    assert found.exit_code == 2 and f"leave {option} out" in found.output
+    assert found.exit_code == 2 and f"leave out {option}" in found.output
 
 
 def test_the_command_says_so_and_charges_nothing(
@@ -184,6 +184,6 @@ def test_the_command_says_so_and_charges_nothing(
     assert "NOT PRIVATE" in found.output and "cannot be released" in found.output
     assert not (tmp_path / "ledger.sqlite").exists()
     found = invoke("sample", str(tmp_path / "run"), "-o", str(tmp_path / "s.csv"), "--rows", "20")
-    assert found.exit_code == 0 and "fitted without it; keep this table inside" in found.output
+    assert found.exit_code == 0 and "fitted without privacy, so keep this table" in found.output
     found = invoke("release", str(tmp_path / "run"), "-o", str(tmp_path / "bundle"))
     assert isinstance(found.exception, GateError)

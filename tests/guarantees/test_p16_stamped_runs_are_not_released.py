@@ -78,7 +78,7 @@ def test_a_stamped_run_is_not_released(
     assert run.stamps == (stamp,) == Run.load(tmp_path / "run").stamps
     office(tmp_path)
     before = set(os.listdir(tmp_path))
-    with pytest.raises(GateError, match=f"stamped {stamp} and may not be released") as caught:
+    with pytest.raises(GateError, match=f"stamped {stamp} and must not be released") as caught:
         release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
     assert caught.value.exit_code == 3
     assert set(os.listdir(tmp_path)) == before

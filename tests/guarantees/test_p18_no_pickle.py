@@ -112,7 +112,7 @@ def test_a_payload_in_the_place_of_the_arrays_does_not_run(
 ) -> None:
     marker = tmp_path / "marker"
     replace_state(run_folder, PAYLOADS[name](marker))
-    with pytest.raises(ArtifactError, match="is no safetensors file; nothing of it was read"):
+    with pytest.raises(ArtifactError, match="is not a safetensors file, so it was not read"):
         Run.load(run_folder)
     assert not marker.exists()
     broken_load(run_folder)

@@ -42,7 +42,7 @@ _FACTS: dict[Any, Facts] = {}
 SHARE = 5  # each reader meets one hostile cell in five, and each cell a fifth of the readers
 OWN = ("CSV", "CSV, gzipped", "dpsynth.read_table")  # they read in the declared dialect
 REASONS = re.compile(
-    "must be text|may have different codes|fewer digits|another clock's|and its type is"
+    "must be text|may get different codes|fewer digits|differ from the local time|and its type is"
     "|the key of the unit|many readers take|lacks a column|a cell must hold"
 )
 

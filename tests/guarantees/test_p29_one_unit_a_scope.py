@@ -348,7 +348,7 @@ def test_whoever_has_several_units_pays_for_all(ledger: Ledger) -> None:
     assert ledger.spent("ward").delta_sum == pytest.approx(1e-6 + entry.cost[1])
     past = ledger.state().past()[-1]
     assert (past.spend.epsilon, past.spend.delta, past.spend.events) == (*entry.cost, ())
-    with pytest.raises(InputError, match="nothing is left of the guarantee"):
+    with pytest.raises(InputError, match="guarantees nothing"):
         reserve(ledger, ROWS_OF_ONE, 9.0, policy=None)
     [account] = accounts(ledger.state(), past_now(), dataset="ward", compose=False)
     assert account.counts == "patient"
@@ -475,13 +475,14 @@ def test_nobody_is_called_a_patient_where_none_was_counted(
     unit = "row of the source table" if key is None else "encounter_id"
     assert unit in texts["report.html"]
     shown = page(Snapshot.of(ledger, past_now()))
-    assert "patient" not in shown.replace("a patient, say, or a row", "").lower()
+    assert "patient" not in shown.replace("such as a patient or a row", "").lower()
 
 
 def test_documents_say_patient_where_one_was_counted(ledger: Ledger) -> None:
     named = clinic("patient_id", person={"name": "patient"})
     certificate = Certificate.from_dict(fit(ledger, named).certificate)
-    assert "Protected is a patient, as named by column 'patient_id'" in protected(certificate.unit)
+    told = protected(certificate.unit)
+    assert "The guarantee protects a patient, identified by column 'patient_id'" in told
     assert "in sum for each patient" in certificate.not_covered[0]
 
 

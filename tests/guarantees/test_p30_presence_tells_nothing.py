@@ -37,7 +37,7 @@ from dpsynth.workflow import assessment_stages
 from dpsynth.workflow.runner import Outcome, run_stages
 from dpsynth.workflow.settings import Settings
 
-pytestmark = pytest.mark.filterwarnings("ignore:a new ledger was made")
+pytestmark = pytest.mark.filterwarnings("ignore:a new ledger was created")
 KEPT = ("patient_id", "sex", "age", "smoker", "ward", "readmitted_30d")
 PATIENT = "hostile"
 

@@ -279,7 +279,7 @@ def test_room_and_remedy_say_the_same() -> None:
     [meter] = room(POLICY, [open_], "ward", None, now)
     assert meter.used == 0.7
     [verdict] = [v for v in judge(POLICY, [open_], request, now) if not v.allowed]
-    assert "end what 1 fit may still spend" in verdict.remedy
+    assert "end what 1 fit can still spend" in verdict.remedy
     assert "ask again after" not in verdict.remedy
     [verdict] = [v for v in judge(POLICY, [shut], request, now) if not v.allowed]
     assert f"ask again after {(now + YEAR).date()}" in verdict.remedy
@@ -316,17 +316,21 @@ def test_a_share_that_is_given_up_is_gone(ledger: Ledger) -> None:
     ledger.begin(entry.id)
     ledger.charge(entry.id)
     [entry] = ledger.entries()
-    assert entry.ended is None and "may still be spent: as of today" in explained(entry)
+    told = explained(entry)
+    assert entry.ended is None and "can still be spent, so it counts as of today" in told
     with pytest.raises(InputError, match="a reason is needed"):
         forfeit(ledger, entry.id, " ")
     given_up = forfeit(ledger, entry.id, "no figures")
     assert given_up.forfeited is not None and given_up.ended == given_up.forfeited.at
     assert given_up.status == CHARGED and given_up.counts
-    with pytest.raises(BudgetError, match="nothing is left"):
+    with pytest.raises(BudgetError, match="nothing left to give up"):
         forfeit(ledger, entry.id, "again")
     with pytest.raises(BudgetError, match="waits for no quality figures"):
         enter_figures(ledger, entry.id, "f" * 64)
-    with pytest.raises(BudgetError, match="changed by something else"), ledger.writing() as pen:
+    with (
+        pytest.raises(BudgetError, match="changed by something other than"),
+        ledger.writing() as pen,
+    ):
         pen.write(MEASURED, entry.id, {"table": "t"})
 
 
@@ -336,7 +340,10 @@ def test_no_share_is_spent_that_was_not_set_aside(ledger: Ledger) -> None:
     ledger.begin(entry.id)
     ledger.charge(entry.id)
     assert ledger.entries()[0].ended is not None
-    with pytest.raises(BudgetError, match="changed by something else"), ledger.writing() as pen:
+    with (
+        pytest.raises(BudgetError, match="changed by something other than"),
+        ledger.writing() as pen,
+    ):
         pen.write(MEASURED, entry.id, {"table": "t"})
 
 
@@ -346,14 +353,14 @@ def test_a_fit_that_died_is_ended_by_hand(ledger: Ledger, monkeypatch: pytest.Mo
     monkeypatch.undo()
     monkeypatch.setenv("DPSYNTH_USER", "curie")
     ledger.begin(dead.id)
-    assert "until it is forfeited" in explained(ledger.entries()[0])
+    assert "until you forfeit it" in explained(ledger.entries()[0])
     ended = forfeit(ledger, dead.id, "power failed")
     assert ended.status == FAILED and ended.counts and ended.ended == ended.history[-1].at
     with pytest.raises(InputError, match="failed already"):
         ledger.charge(dead.id, run="f" * 64)
     alive = reserve(ledger, share=False)
     ledger.begin(alive.id)
-    with pytest.raises(BudgetError, match="still at work"):
+    with pytest.raises(BudgetError, match="still running"):
         forfeit(ledger, alive.id, "impatience")
     other = reserve(ledger, share=False)
     void(ledger, other.id, "never read")

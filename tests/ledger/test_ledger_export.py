@@ -163,10 +163,10 @@ def test_the_page_says_who_did_what(full: Ledger, tmp_path: Path) -> None:
     text = read(full, tmp_path).text
     for words in (
         "office 2026",
-        "Internal: names people; do not release",
+        "Internal: this page names people. Do not release it.",
         "3 fits on private data count as spent; 1 more was voided and does not count.",
-        "1 of the fits has been released.",
-        "1 fit that ended well has too few signatures for a release: cardio of",
+        "1 fit has been released.",
+        "1 completed fit needs more signatures before release: cardio of",
         "rare forms",
         "MemoryError",
         "voided by curie",
@@ -176,14 +176,14 @@ def test_the_page_says_who_did_what(full: Ledger, tmp_path: Path) -> None:
         "the law on small steps",
         "minutes of the ethics board",
         "pilot study",
-        "at least 5,000 privacy units. Why: data protection officer",
+        "at least 5,000 privacy units. Reason: data protection officer",
         "Only these models may be fitted: independent, tvae.",
         "rare (2 releases a year planned), plain.",
         "A release needs 2 signatures",
-        "a chance of at most 1 in 100,000",
+        "a probability of at most 1 in 100,000",
         "adopted by chair on",
         "interim rules",
-        "everything together, at most 9; delta 0.001",
+        "all releases together, at most 9; delta 0.001",
         full.id,
         full.records()[-1].hash,
         "dpsynth ledger verify --against bundle/",
@@ -195,20 +195,20 @@ def test_the_page_shows_the_figures_of_the_accounts(full: Ledger, tmp_path: Path
     found = read(full, tmp_path)
     for account in accounts(full.state(), datetime.now(UTC), compose=True):
         spent = account.spent
-        counted = f"Plain sum: epsilon {figure(spent.epsilon_sum)}, delta {figure(spent.delta_sum)}"
+        sums = figure(spent.epsilon_sum), figure(spent.delta_sum)
+        counted = "Sum: epsilon {} and delta {} for each".format(*sums)
         assert counted in found.text or spent.fits == 0
         for meter in account.meters[1:]:
             used, left = figure(meter.used), figure(meter.left)
             figures = f"{used} of {figure(meter.limit)} used, {left} left"
-            if meter.used == 0:
-                figures = f"nothing of {figure(meter.limit)} used"
             assert figures in found.text
             assert any(picture.endswith(figures) for picture in found.pictures)
     assert "epsilon in" not in found.text  # the policy's own names of caps are put in words
     assert "Composed: not known" in found.text  # the plan of one fit has events that nobody knows
-    assert "Each single release: cap 0.5; the largest fit so far has 0.45" in found.pictures
-    assert "Tier rare: in all, since the ledger began: 0.3 of 0.7 used, 0.4 left" in found.pictures
-    assert "In the last 365 days: nothing of 1 used" in found.pictures  # oncology
+    assert "Each single release: cap 0.5; the largest fit so far used 0.45" in found.pictures
+    tier = "Tier rare: in total, since the ledger began: 0.3 of 0.7 used, 0.4 left"
+    assert tier in found.pictures
+    assert "In the last 365 days: 0 of 1 used, 1 left" in found.pictures  # oncology
 
 
 def test_composed_epsilon_stands_beside_the_sum(
@@ -320,13 +320,14 @@ def test_the_same_ledger_and_time_give_the_same_bytes(full: Ledger, tmp_path: Pa
 def test_what_is_left_is_that_of_the_given_time(full: Ledger, tmp_path: Path) -> None:
     made = datetime.fromisoformat(full.state().entries[0].at)
     leaves = made + timedelta(days=365)
-    assert f"leaves the 365 days on {leaves.date()}" in read(full, tmp_path, now=now()).text
+    told = read(full, tmp_path, now=now()).text
+    assert f"The oldest of these fits stops counting on {leaves.date()}" in told
     later = exported(full, tmp_path / "l.json", now=leaves + timedelta(days=1)).read_text()
     year, total = json.loads(later)["accounts"]["diabetes"]["room"][1:3]
     assert (year["used"], year["left"], total["used"]) == (0, 1, 0.75)
     after = read(full, tmp_path, now=leaves + timedelta(days=1))
-    assert "In the last 365 days: nothing of 1 used" in after.pictures
-    assert any("ends at 0.75; the dashed line is the cap 4" in one for one in after.pictures)
+    assert "In the last 365 days: 0 of 1 used, 1 left" in after.pictures
+    assert any("ends at 0.75; the dashed line is the cap of 4" in one for one in after.pictures)
 
 
 def test_history_rises_with_each_fit_and_falls_after_365_days() -> None:
@@ -356,7 +357,7 @@ def test_history_rises_with_each_fit_and_falls_after_365_days() -> None:
 
 def test_an_empty_ledger_says_so_and_how_to_begin(sqlite: Ledger, tmp_path: Path) -> None:
     text = read(sqlite, tmp_path).text
-    assert "Nothing has been spent" in text and "How to begin" in text
+    assert "No budget has been spent" in text and "How to start" in text
     assert "dpsynth ledger policy office.policy.yaml" in text
     assert "Every fit" not in text
     found = json.loads(exported(sqlite, tmp_path / "l.json").read_text())
@@ -369,10 +370,10 @@ def test_a_policy_without_fits_shows_its_groups_as_full(
 ) -> None:
     adopt(sqlite, capped(3, datasets={"women": ["w-1"]}))
     found = read(sqlite, tmp_path)
-    assert "Nothing has been spent" in found.text and "Put it in force" not in found.text
-    assert "women No fit counts: all is left" not in found.text
-    assert "No fit counts: all is left." in found.text
-    assert "In all, since the ledger began: nothing of 3 used" in found.pictures
+    assert "No budget has been spent" in found.text and "Adopt the policy" not in found.text
+    assert "women No fit counts, so the whole budget is left" not in found.text
+    assert "No fit counts, so the whole budget is left." in found.text
+    assert "In total, since the ledger began: 0 of 3 used, 3 left" in found.pictures
 
 
 def test_without_a_policy_nothing_is_capped(
@@ -380,9 +381,9 @@ def test_without_a_policy_nothing_is_capped(
 ) -> None:
     reserve(sqlite, epsilon=7)
     found = read(sqlite, tmp_path, now=now() + timedelta(days=60))
-    assert "No policy is in force: nothing is capped." in found.text
+    assert "There is no policy, so no cap applies." in found.text
     (curve,) = found.pictures
-    assert curve.startswith("Plain sum of epsilon") and "ends at 7; nothing is capped" in curve
+    assert curve.startswith("Sum of epsilon") and "ends at 7; no cap applies" in curve
 
 
 def test_a_cap_that_is_passed_stands_first_and_striped(
@@ -392,11 +393,11 @@ def test_a_cap_that_is_passed_stands_first_and_striped(
     caps = {key: {"epsilon": 2, "basis": BASIS} for key in ("release", "total")}
     adopt(sqlite, capped(1, caps=caps))
     found = read(sqlite, tmp_path)
-    figures = "3 used of 2: over the cap by 1; nothing is left"
-    assert f"Over its cap: cardio, in all, since the ledger began: {figures}." in found.text
-    assert f"In all, since the ledger began: {figures}" in found.pictures
-    assert "That fit was entered under earlier rules." in found.text
-    assert "No cap is passed" not in found.text
+    figures = "3 of 2 used, over the cap by 1; nothing is left"
+    assert f"Over its cap: cardio, in total, since the ledger began: {figures}." in found.text
+    assert f"In total, since the ledger began: {figures}" in found.pictures
+    assert "That fit was entered under an earlier policy." in found.text
+    assert "No cap is exceeded" not in found.text
     stripes = [attrs for tag, attrs in found.tags if tag == "rect" and attrs["class"] == "over"]
     assert len(stripes) > 20 and all(666 <= float(s["x"] or 0) < 1000 for s in stripes[3:])
 
@@ -409,8 +410,8 @@ def test_a_cap_that_is_passed_beyond_all_measure_is_null_in_json(
     room = json.loads(exported(sqlite, tmp_path / "l.json").read_text())["accounts"]["cardio"]
     assert (room["room"][0]["used"], room["room"][0]["left"]) == (None, 0)
     found = read(sqlite, tmp_path, now=now() + timedelta(days=60))
-    assert "more than all of 1 used" in found.text and "inf" not in found.text.split()
-    assert any("ends at more than all" in picture for picture in found.pictures)
+    assert "more than the whole cap of 1 used" in found.text and "inf" not in found.text.split()
+    assert any("ends at more than the cap" in picture for picture in found.pictures)
 
 
 def test_only_the_owner_can_read_it_and_an_older_export_is_replaced(

@@ -148,9 +148,11 @@ def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
         if ended:
             assert status == "charged" and output.exists()
         if status == "reading":
-            assert "its process ended while it could read: it counts" in explained(entry)
+            assert "its process ended while it could read data, so it stays charged" in explained(
+                entry
+            )
         if status == "reserved":
-            assert not read and "it may be voided" in explained(entry)
+            assert not read and "you can void it" in explained(entry)
             void(ledger, entry.id, "killed before it read")
         assert not [path for path in tmp_path.iterdir() if path.suffix == ".json"]
         expected = len(entries)

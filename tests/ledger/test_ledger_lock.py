@@ -21,7 +21,7 @@ def test_a_second_writer_waits_before_it_looks(
     looked = []
     with first.writing() as pen:
         assert pen.state.entries == ()
-        with pytest.raises(BudgetError, match="another process held it"):
+        with pytest.raises(BudgetError, match="another process locked it"):
             with second.writing() as other:
                 looked.append(other.state)
         assert second.state().entries == ()  # whoever only looks need not wait

@@ -29,7 +29,7 @@ from dpsynth.policy.policy import Policy
 from dpsynth.privacy.events import JointHistograms
 
 Reserve = Callable[..., Entry]
-CHANGED = "changed by something else than dpsynth"
+CHANGED = "changed by something other than dpsynth"
 
 
 def write(ledger: Ledger, *statements: Any) -> None:

@@ -179,7 +179,7 @@ MISTAKES: list[tuple[str, object, str]] = [
     ("datasets/heart", ["a b"], "datasets.heart: the name of a dataset"),
     ("datasets/heart", [2019], "datasets.heart[0]: text is expected"),
     ("datasets/heart", "x", "datasets.heart: a list is expected"),
-    ("models", ["tave"], "models: 'tave' is no generator (did you mean 'tvae'?)"),
+    ("models", ["tave"], "models: 'tave' is not a model (did you mean 'tvae'?)"),
     ("models", [], "models: allows none"),
     ("minimum_population", 5000, "minimum_population: a value and its basis are expected"),
     ("minimum_population/basis", ..., "minimum_population.basis: is missing"),
@@ -264,7 +264,7 @@ def test_files_that_are_not_there_or_of_another_kind_are_refused(tmp_path: Path)
     with pytest.raises(InputError, match="ends in"):
         Policy.load(tmp_path / "policy.txt")
     (tmp_path / "folder.yaml").mkdir()
-    with pytest.raises(InputError, match="no plain file"):
+    with pytest.raises(InputError, match="not a plain file"):
         Policy.load(tmp_path / "folder.yaml")
 
 

@@ -228,7 +228,7 @@ def test_the_refusal_names_every_constraint_with_basis_use_and_remedy() -> None:
     assert lines[1] == (
         "  epsilon in 365 days: limit 0.5, 0.34 of it used, 0.31 asked (basis: ethics board); "
         "ask for an epsilon of at most 0.16, or ask again after 2027-06-21, "
-        "or have the cap raised by those who set it"
+        "or ask the people who set the cap to raise it"
     )
 
 

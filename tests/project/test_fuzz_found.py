@@ -121,7 +121,7 @@ def test_a_ledger_whose_tables_are_not_text_is_damaged(tmp_path: Path) -> None:
     path.write_bytes(content.replace(good, b"BEFORE UPDATE ON dpsynt\xff\xff\xff\xffdger"))
     with pytest.raises(UnicodeDecodeError), sqlite3.connect(path) as connection:
         connection.execute("PRAGMA synchronous = EXTRA")
-    with pytest.raises(InputError, match="is damaged or no ledger"):
+    with pytest.raises(InputError, match="is damaged or not a ledger"):
         Ledger(path)
 
 

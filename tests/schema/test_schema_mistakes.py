@@ -101,8 +101,8 @@ CASES: list[tuple[str, Any, str, str]] = [
     # the dialect
     ("dpsynth.dialect", {"delimiter": ";;"}, "dpsynth.dialect.delimiter", "one character"),
     ("dpsynth.dialect", {"decimal": ","}, "dpsynth.dialect", "three different characters"),
-    ("dpsynth.dialect", {"encoding": "utf-88"}, "dpsynth.dialect.encoding", "no text encoding"),
-    ("dpsynth.dialect", {"encoding": "rot13"}, "dpsynth.dialect.encoding", "no text encoding"),
+    ("dpsynth.dialect", {"encoding": "utf-88"}, "dpsynth.dialect.encoding", "not a text encoding"),
+    ("dpsynth.dialect", {"encoding": "rot13"}, "dpsynth.dialect.encoding", "not a text encoding"),
     ("dpsynth.dialect", {"separator": ";"}, "dpsynth.dialect.separator", "known: delimiter"),
     # rules
     ("dpsynth.rules", "sbp < 3", "dpsynth.rules", "a list of rules"),
@@ -196,10 +196,15 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("fields.6.type", "integer", f"{DIAGNOSIS}.dpsynth.codes", "codes are text"),
     # policies
     ("fields.2.dpsynth.on_bad", "missing", f"{SEX}.dpsynth.on_bad", "is required"),
-    ("fields.2.dpsynth.on_unknown", "X", f"{SEX}.dpsynth.on_unknown", "no policy and no category"),
+    (
+        "fields.2.dpsynth.on_unknown",
+        "X",
+        f"{SEX}.dpsynth.on_unknown",
+        "is not a policy or a category",
+    ),
     ("fields.2.dpsynth.on_unknown", "minimum", f"{SEX}.dpsynth.on_unknown", "no policy"),
     ("fields.1.dpsynth.on_unknown", "missing", f"{SBP}.dpsynth.on_unknown", "use on_bad"),
-    ("fields.1.dpsynth.on_bad", "other", f"{SBP}.dpsynth.on_bad", "none of missing, minimum"),
+    ("fields.1.dpsynth.on_bad", "other", f"{SBP}.dpsynth.on_bad", "not one of missing, minimum"),
     ("fields.0.dpsynth.on_bad", "refuse", "fields[0] 'patient'.dpsynth.on_bad", "remove it"),
     ("fields.4.dpsynth", {"on_unknown": "other"}, f"{SMOKER}.dpsynth.on_unknown", "no category"),
 ]

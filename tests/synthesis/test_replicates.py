@@ -281,7 +281,7 @@ def test_numbers_of_replicates_that_are_refused(made_run: Run, m: int) -> None:
 
 def test_a_run_without_privacy_has_no_plan(made_run: Run) -> None:
     bare = replace(made_run, certificate=None, stamps=(NOT_PRIVATE,))
-    with pytest.raises(InputError, match="no plan that could be carried out again"):
+    with pytest.raises(InputError, match="no plan to repeat"):
         bare.replicates(2)
 
 

@@ -91,7 +91,7 @@ def test_a_missing_file_is_named(run_folder: Path, file: str) -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="nowhere is no run: there is no such folder"):
+    with pytest.raises(ArtifactError, match="nowhere is not a run folder: it does not exist"):
         Run.load(tmp_path / "nowhere")
 
 
@@ -201,7 +201,7 @@ def test_only_plain_files_are_read(run_folder: Path, tmp_path: Path, file: str, 
         os.mkfifo(path)
     else:
         path.mkdir()
-    with pytest.raises(ArtifactError, match="no plain file"):
+    with pytest.raises(ArtifactError, match="not a plain file"):
         Run.load(run_folder)
 
 

@@ -397,7 +397,7 @@ def test_rows_without_a_key_are_on_no_list(tmp_path: Path) -> None:
 
 def test_a_list_that_names_nobody_of_the_table_is_refused(schema: Schema) -> None:
     listed = OptOut.of(["Quokka7Zx"], schema)
-    with pytest.raises(InputError, match="nobody on the opt-out list") as told:
+    with pytest.raises(InputError, match="no key on the opt-out list") as told:
         split(frame(20), schema, holdout=0.5, seed=1, opt_out=listed)
     assert "uokka" not in str(told.value)
 
@@ -427,10 +427,10 @@ def test_lists_that_are_none(schema: Schema, tmp_path: Path) -> None:
     assert "Quokka" not in str(headless.value)
     with pytest.raises(InputError, match="no such file"):
         OptOut.load(tmp_path / "absent.txt", schema)
-    with pytest.raises(InputError, match="one side came out empty"):
+    with pytest.raises(InputError, match="one of the two files would be empty"):
         split(frame(3), schema, holdout=0.5, opt_out=OptOut.of(["a0", "a1"], schema))
     frame(2).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match="nobody is left"):
+    with pytest.raises(InputError, match="no row is left to fit"):
         leave_out(tmp_path / "t.parquet", schema, tmp_path / "out", OptOut.of(["a0", "a1"], schema))
     assert not (tmp_path / "out").exists()
 
@@ -446,7 +446,7 @@ def test_a_share_that_is_none(schema: Schema, share: float) -> None:
 
 @pytest.mark.parametrize(("units", "share"), [(1, 0.5), (2, 1e-9), (3, 1 - 1e-9)])
 def test_a_side_without_units(schema: Schema, units: int, share: float) -> None:
-    with pytest.raises(InputError, match="one side came out empty"):
+    with pytest.raises(InputError, match="one of the two files would be empty"):
         split(frame(units), schema, holdout=share)
 
 

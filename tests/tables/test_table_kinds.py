@@ -237,7 +237,7 @@ def test_a_refusal_says_what_where_and_what_to_do_and_quotes_nothing(
     with pytest.raises(TableError) as refused:
         open_table(source, schema_of("sex", "age"))
     said = str(refused.value)
-    for words in ("column 'key' holds whole numbers", "leading zeros", "every patient's cells"):
+    for words in ("column 'key' holds whole numbers", "leading zeros", "cells of every patient"):
         assert words in said
     assert said.endswith("Also refused: sex") and str(CANARY) not in said
     assert ("from the source" in said) is file

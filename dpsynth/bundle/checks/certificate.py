@@ -62,7 +62,7 @@ def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
     if outside_name(certificate.model) is not None:
         return _outside_events_paid(certificate, schema)
     if certificate.model not in NAMES:
-        return [f"model is none of {', '.join(NAMES)}; this dpsynth cannot tell what it must pay"]
+        return [f"model is not one of {', '.join(NAMES)}; its privacy cost cannot be checked"]
     try:
         budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
         planned = shares_of(certificate.model, Domain.of(schema, Codec(schema)), budget)
@@ -79,7 +79,7 @@ def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
     ]
     unknown = len(set(found) - set(needed))
     if unknown:
-        messages.append(f"{unknown} events are none that model {certificate.model} runs")
+        messages.append(f"model {certificate.model} does not run {unknown} of the events")
     return messages + [
         f"event '{name}' is not the one that model {certificate.model} runs on such a table"
         for name in needed

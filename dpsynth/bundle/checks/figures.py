@@ -38,5 +38,5 @@ def check_audits(folder: Path, found: set[str], contents: Contents, findings: Fi
             for problem in audits.problems(contents.certificate, contents.certificate.model):
                 findings.add(AUDIT, problem)
             if audits.run_sha256 != drawing.run_sha256:
-                findings.add(AUDIT, "holds the audits of another run")
+                findings.add(AUDIT, "has the audits of another run")
     return replace(contents, audits=audits)

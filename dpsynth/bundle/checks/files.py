@@ -29,9 +29,9 @@ def found_files(folder: Path, findings: Findings) -> set[str]:
             if stat.S_ISREG(mode):
                 found.add(place)
             elif not stat.S_ISDIR(mode):
-                findings.add(place, "is no plain file; a bundle has no links")
+                findings.add(place, "is not a plain file; a bundle cannot have links")
             elif place != "data":
-                findings.add(place, "is a folder that no bundle has")
+                findings.add(place, "is a folder that does not belong in a bundle")
     return found
 
 
@@ -44,7 +44,9 @@ def read_manifest(
 ) -> dict[str, Any] | None:
     """Parse a manifest, and compare the files with its list: names, sizes, digests."""
     document: dict[str, Any] | None = None
-    with findings.step(MANIFEST, "every file is listed with its SHA-256, and no other is there"):
+    with findings.step(
+        MANIFEST, "every file is listed with its SHA-256, and there are no other files"
+    ):
         document = parsed(content, str(folder / MANIFEST))
         listed = listed_files(document, files)
         for path in sorted(found - set(listed) - {MANIFEST, SIGNATURE}):
@@ -72,10 +74,10 @@ def check_signature(
             findings.add(SIGNATURE, "is missing: this bundle is not signed, or no longer")
         return
     if (folder / SIGNATURE).stat().st_size != SIGNATURE_BYTES:
-        findings.add(SIGNATURE, f"is no signature: it has not {SIGNATURE_BYTES} bytes")
+        findings.add(SIGNATURE, f"is not a signature: it must have {SIGNATURE_BYTES} bytes")
     elif public is None:
         findings.checks.append(
-            f"{SIGNATURE} is there, and was not checked: the publisher's key can (--key)"
+            f"{SIGNATURE} exists but was not checked; to check it, give the publisher's key (--key)"
         )
     else:
         from dpsynth.bundle.format import fingerprint, problem

@@ -30,7 +30,7 @@ class Findings:
         except DpsynthError as error:
             self.problems.append(Problem(place, str(error)))
         except (ArithmeticError, UnicodeError):
-            self.problems.append(Problem(place, "holds a number or a text that cannot be"))
+            self.problems.append(Problem(place, "has a number or a text that is not possible"))
         if passed is not None and len(self.problems) == before:
             self.checks.append(passed)
 

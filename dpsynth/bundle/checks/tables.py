@@ -90,14 +90,14 @@ class TablePair:
     def _text(self, table: Content, anew: str | None) -> None:
         """Compare the text table with the other; cell by cell only to say what differs."""
         findings = self.findings
-        same = f"{CSV} holds the same {table.rows} rows as {PARQUET}"
+        same = f"{CSV} has the same {table.rows} rows as {PARQUET}"
         if anew == file_digest(self.folder / CSV):
             findings.checks += [f"every cell of {CSV} is one that the schema allows", same]
             return
         before = len(findings.problems)
         text = self._cells(CSV)
         if text is not None and text != table:
-            findings.add(CSV, f"holds other rows than {PARQUET}")
+            findings.add(CSV, f"has other rows than {PARQUET}")
         if len(findings.problems) > before:
             return
         if anew is not None:
@@ -109,7 +109,7 @@ class TablePair:
         """Compare the bytes of the Parquet table, if the library that wrote it is the one here."""
         findings = self.findings
         if anew == file_digest(self.folder / PARQUET):
-            findings.checks.append(f"{PARQUET} holds nothing but its rows")
+            findings.checks.append(f"{PARQUET} contains nothing except its rows")
             return
         with pq.ParquetFile(self.folder / PARQUET) as file:
             writer = str(file.metadata.created_by)
@@ -118,7 +118,7 @@ class TablePair:
             findings.add(PARQUET, "was written by a program that dpsynth does not use")
         elif self.other_version:
             findings.checks.append(
-                f"{PARQUET} may hold bytes that no row needs: it is not written as on this machine"
+                f"{PARQUET} may contain extra bytes: it is not written as on this machine"
             )
         elif known[1] != pa.cpp_version:
             findings.add(

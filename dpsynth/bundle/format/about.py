@@ -129,7 +129,7 @@ def _fault(name: str, value: Any) -> str | None:
     if name not in _LONG and ("\n" in value.strip() or len(value) > _LINE):
         return f"must be one line of at most {_LINE} characters"
     check, wanted = _CHECKS.get(name, (_any, ""))
-    return None if check(value.strip()) else f"is no {wanted}"
+    return None if check(value.strip()) else f"must be {wanted}"
 
 
 def _keywords_fault(value: Any) -> str | None:
@@ -156,10 +156,10 @@ def _is_address(text: str) -> bool:
 
 _LONG = frozenset({"citation", "intended_use", "limits"})
 _CHECKS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "version": (_VERSION.fullmatch, "version of three numbers, such as 1.0.0"),
-    "date": (_is_date, "date such as 2026-11-22"),
-    "contact": (_is_address, "e-mail or web address"),
-    "licence": (_LICENCE.fullmatch, "identifier of a licence, such as CC-BY-4.0"),
-    "licence_url": (_URL.fullmatch, "web address"),
-    "homepage": (_URL.fullmatch, "web address"),
+    "version": (_VERSION.fullmatch, "a version of three numbers, such as 1.0.0"),
+    "date": (_is_date, "a date such as 2026-11-22"),
+    "contact": (_is_address, "an e-mail or web address"),
+    "licence": (_LICENCE.fullmatch, "an identifier of a licence, such as CC-BY-4.0"),
+    "licence_url": (_URL.fullmatch, "a web address"),
+    "homepage": (_URL.fullmatch, "a web address"),
 }

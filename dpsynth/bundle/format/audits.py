@@ -126,7 +126,7 @@ def append_audit(run_folder: str | Path, audit: PublicAudit) -> Path:
     run = read_document(place)
     sha256 = text(run.get("sha256"), f"{place}: sha256")
     if run.get("certificate") is None:
-        raise ArtifactError(f"{place} has no certificate: there is no claim to audit")
+        raise ArtifactError(f"{place} has no certificate, so there is no claim to audit")
     certificate = Certificate.from_dict(run["certificate"], f"{place}: certificate")
     if problems := audit.problems(certificate, certificate.model):
         raise ArtifactError(f"the audit does not fit {place}: {problems[0]}")

@@ -136,12 +136,12 @@ def listed_files(
         if not _is_inside(path):
             raise ArtifactError(f"{place}.path leaves the bundle")
         if path not in files:
-            raise ArtifactError(f"{place}.path is none of the files of a bundle of version 2")
+            raise ArtifactError(f"{place}.path is not a file of a bundle of version 2")
         if path in listed:
             raise ArtifactError(f"{place}.path occurs twice")
         found = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))
         if found is None:
-            raise ArtifactError(f"{place}.hash is no SHA-256")
+            raise ArtifactError(f"{place}.hash is not a SHA-256")
         counted = size_key(path)
         size = whole(resource.get(counted), f"{place}.{counted}", least=0)
         rest = {key: value for key, value in resource.items() if key not in ("hash", counted)}

@@ -194,7 +194,7 @@ class Quality:
         if self.rows != rows:
             found.append("it is about a table with another number of rows")
         if self.event != QUALITY or reserved(certificate.events) is None:
-            found.append("the plan of the certificate set nothing aside for it: nobody paid")
+            found.append("the plan of the certificate set no budget aside for it")
         names = {column.name for column in schema.modelled}
         if not {one.column for one in self.columns} <= names:
             found.append("it names a column that the synthetic table does not have")

@@ -118,12 +118,12 @@ def load_private(path: str | Path, passphrase: Passphrase = None) -> Ed25519Priv
     require_plain_file(place, largest=_LARGEST)
     content = _content(place)
     if b"PUBLIC KEY-----" in content:
-        raise InputError(f"{place} is a public key; a signature is made with the private one")
+        raise InputError(f"{place} is a public key; sign with the private key")
     mode = os.lstat(place).st_mode & 0o777
     if os.name == "posix" and mode & 0o077:
         raise InputError(
-            f"{place} has mode {mode:04o}: others may read or change it, and so sign for you; make "
-            f"a new key if they may have, or else: chmod 600 {place}"
+            f"{place} has mode {mode:04o}, so other users can read or change it and sign for you; "
+            f"if that may have happened, make a new key; otherwise run: chmod 600 {place}"
         )
     secret = None
     if b"ENCRYPTED" in content:
@@ -139,7 +139,7 @@ def load_private(path: str | Path, passphrase: Passphrase = None) -> Ed25519Priv
                 f"the passphrase does not open {place}, or the file is damaged"
             ) from error
         raise InputError(
-            f"{place} is no private key in PEM (PKCS#8); make one with: dpsynth keygen FILE"
+            f"{place} is not a private key in PEM (PKCS#8); make one with: dpsynth keygen FILE"
         ) from error
     if not isinstance(key, Ed25519PrivateKey):
         raise InputError(f"{place} is a key of another kind; dpsynth signs with Ed25519 alone")
@@ -156,16 +156,16 @@ def load_public(path: str | Path) -> Ed25519PublicKey:
     content = _content(place)
     if b"PRIVATE KEY-----" in content:
         raise InputError(
-            f"{place} is a private key, which nobody but its office should have; a signature is "
-            "checked with the public one"
+            f"{place} is a private key, which only its office should have; check a signature with "
+            "the public key"
         )
     if content.count(b"-----BEGIN") > 1:
-        raise InputError(f"{place} holds several keys; take a file with the publisher's alone")
+        raise InputError(f"{place} has several keys; give a file with only the publisher's key")
     try:
         key = serialization.load_pem_public_key(content)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise InputError(
-            f"{place} is no public key in PEM (SubjectPublicKeyInfo); the office publishes one"
+            f"{place} is not a public key in PEM (SubjectPublicKeyInfo); get it from the publisher"
         ) from error
     if not isinstance(key, Ed25519PublicKey):
         raise InputError(f"{place} is a key of another kind; bundles are signed with Ed25519 alone")
@@ -202,7 +202,7 @@ def fingerprint(public: Ed25519PublicKey) -> str:
 def _content(path: Path) -> bytes:
     content = read_plain_bytes(path, largest=_LARGEST)
     if not content.strip():
-        raise InputError(f"{path} is empty; it is no key")
+        raise InputError(f"{path} is empty, so it is not a key")
     return content
 
 
@@ -220,5 +220,6 @@ def _require_outside_bundles(path: Path) -> None:
     for folder in sorted(above):
         if (folder / MANIFEST).is_file() and (folder / PRIVACY).is_file():
             raise InputError(
-                f"{path} lies in the bundle {folder}, which others are given; keep keys elsewhere"
+                f"{path} is inside the bundle {folder}, which other people receive; keep keys "
+                "elsewhere"
             )

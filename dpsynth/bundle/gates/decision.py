@@ -35,21 +35,25 @@ def decide(
     """
     if unknown := sorted(set(required) - {one.key for one in verdicts}):
         raise BudgetError(
-            f"the policy requires gates that this run has no verdict of: {', '.join(unknown)}"
+            f"the policy requires gates that were not run on this run: {', '.join(unknown)}"
         )
     stopping = [one for one in verdicts if not one.passed and (one.stops or one.key in required)]
     firm = [one for one in stopping if one.key not in OVERRIDABLE]
     if firm:
-        raise GateError(f"the release stops at what does not hold: {_named(firm)}")
+        raise GateError(
+            f"the release is stopped by checks that did not pass: {_named(firm)}; they cannot be "
+            "overridden"
+        )
     if stopping and override is None:
         raise GateError(
-            f"the release stops at what does not hold: {_named(stopping)}; whoever answers for it "
-            "can override that, in public: --override REASON --by NAME"
+            f"the release is stopped by checks that did not pass: {_named(stopping)}; the person "
+            "responsible can override them, and the bundle will show it: --override REASON --by "
+            "NAME"
         )
     if override is None:
         return ()
     if not stopping:
-        raise InputError("no gate stops this release: there is nothing to override")
+        raise InputError("no gate stops this release, so leave out --override and --by")
     return override.of(one.key for one in stopping)
 
 
@@ -61,7 +65,10 @@ def disputes(verdicts: Sequence[Verdict], overridden: Sequence[Overridden]) -> l
     failed = {one.key: one for one in verdicts if not one.passed}
     excused = {one.gate for one in overridden}
     stopping = [one for one in failed.values() if one.stops and one.key not in excused]
-    messages = [f"should have stopped at what does not hold: {_named([one])}" for one in stopping]
+    messages = [
+        f"should have been stopped by a check that did not pass: {_named([one])}"
+        for one in stopping
+    ]
     return messages + [
         f"overrides gate '{gate}', which passed" for gate in sorted(excused - set(failed))
     ]

@@ -72,7 +72,7 @@ def judge(
         audits: of the run, on synthetic rows; None if none was made.
         measured: whether the quality figures that the plan paid for go along.
         stamps: of the run, and reasons why it may not be released.
-        most_epsilon: above this, the page says that epsilon alone promises little.
+        most_epsilon: above this, the page says that epsilon alone promises almost nothing.
     """
     return (
         _cells(profile),
@@ -92,11 +92,12 @@ def _cells(profile: Profile) -> Verdict:
     share = sum(column.strange for column in strange) / cells if cells else 1.0
     return Verdict(
         "cells",
-        "Every cell is one that the schema allows",
+        "Every cell has a value that the schema allows",
         share == 0,
         share,
         0.0,
-        "a cell outside the declared types, bounds and categories was not made by the generator",
+        "the generator writes no cell outside the declared types, bounds and categories, so such a "
+        "cell came from somewhere else",
         detail=", ".join(column.column.name for column in strange),
     )
 
@@ -106,11 +107,12 @@ def _rules(profile: Profile) -> Verdict:
     worst = max((rule.broken / profile.rows for rule in broken), default=0.0)
     return Verdict(
         "rules",
-        "Every row keeps the declared rules",
+        "Every row follows the declared rules",
         worst == 0,
         worst,
         0.0,
-        "the share of rows that break the rule most often broken; an impossible record misleads",
+        "the figure is the share of rows that break the rule broken most often; an impossible "
+        "record misleads the people who use the table",
         detail="; ".join(rule.text for rule in broken),
     )
 
@@ -123,11 +125,12 @@ def _accounted(certificate: Certificate) -> Verdict:
     near = cost is not None and abs(cost - stated) <= _TOLERANCE * max(cost, 1e-6)
     return Verdict(
         "accounting",
-        "The events of the certificate come to no more epsilon than it states",
+        "The events in the certificate cost no more epsilon than it states",
         kept and near,
         stated,
         limit,
-        "epsilon is computed again from the noise of every event; a claim must not be smaller",
+        "epsilon is computed again from the noise of every event; the stated epsilon must not be "
+        "smaller",
     )
 
 
@@ -145,11 +148,12 @@ def _unstamped(certificate: Certificate, stamps: Sequence[str]) -> Verdict:
         found.append("no-ledger")
     return Verdict(
         "stamps",
-        "The run bears no stamp that forbids its release",
+        "The run has no stamp that forbids its release",
         not found,
         float(len(found)),
         0.0,
-        "a fit without ledger, or with noise that can be drawn again, protects nobody outside",
+        "a fit that no ledger counts, or whose noise can be drawn again, protects nobody once it "
+        "is released",
         detail=", ".join(found),
     )
 
@@ -163,7 +167,7 @@ def _audited(audits: Audits | None) -> Verdict:
             False,
             1.0,
             0.0,
-            "an attack can show that a program does not keep its promise; nobody tried here",
+            "an attack can show that a program breaks its guarantee; none was run here",
             stops=False,
             detail=NOT_AUDITED,
         )
@@ -175,11 +179,12 @@ def _audited(audits: Audits | None) -> Verdict:
     more = [f"{len(failures) - _NAMED} more"] if len(failures) > _NAMED else []
     return Verdict(
         "audit",
-        "No audit on synthetic rows refutes the claim, and the audits' controls worked",
+        "No audit on synthetic rows refuted the claim, and the audits' controls worked",
         not failures,
         float(len(failures)),
         0.0,
-        "a refuted claim is none, and an attack that misses a planted leak shows nothing",
+        "a refuted claim cannot be relied on, and an attack that misses a planted leak shows "
+        "nothing",
         detail="; ".join([*failures[:_NAMED], *more]),
     )
 
@@ -192,7 +197,8 @@ def _measured(measured: bool) -> Verdict:
         measured,
         float(not measured),
         0.0,
-        "figures that are there or not as rows have it would tell of the rows, and nobody paid",
+        "if their publication depended on the real rows, it would reveal something about the rows "
+        "that no budget paid for",
         detail="" if measured else "not published",
     )
 
@@ -204,7 +210,7 @@ def _epsilon(certificate: Certificate, most: float) -> Verdict:
         certificate.epsilon <= most,
         certificate.epsilon,
         most,
-        "above it the bound alone promises next to nothing; the office's policy decides",
+        "above this limit the bound alone promises almost nothing; the office's policy decides",
         stops=False,
     )
 
@@ -213,11 +219,11 @@ def _alive(profile: Profile) -> Verdict:
     constant = [column.column.name for column in profile.columns if column.constant]
     return Verdict(
         "constant",
-        "No column holds one value only where the schema declares several",
+        "No column has only one value where the schema declares several",
         not constant,
         float(len(constant)),
         0.0,
-        "such a column tells nothing; rare values may have drowned in the noise",
+        "such a column carries no information; rare values may have been lost in the noise",
         stops=False,
         detail=", ".join(constant),
     )

@@ -16,7 +16,7 @@ from dpsynth.bundle.format.audit import PublicAudit
 _ROW, _EDGE = 34.0, 6.0  # of the picture: height of a row, room at both ends of the axis
 _SEES = {
     "black": "What the fit keeps: the model that synthetic tables are drawn from",
-    "white": "Every noisy result of the fit, also those that are never published",
+    "white": "Every noisy result of the fit, including results that are never published",
 }
 _NAMES = {"black": "What the fit keeps", "white": "Every noisy result"}
 

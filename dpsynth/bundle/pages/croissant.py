@@ -72,8 +72,8 @@ def croissant(
         "rai:dataCollectionType": "Others",
         "rai:dataUseCases": about.intended_use,
         "rai:dataLimitations": " ".join(limits_of(heading)),
-        "rai:dataBiases": "A rare value, and with it a small group of people, is reproduced less "
-        "faithfully than a common one; biases of the source are reproduced with the rest.",
+        "rai:dataBiases": "Rare values, and so small groups of people, are reproduced less "
+        "faithfully than common ones. Biases of the source are reproduced too.",
         "rai:personalSensitiveInformation": personal(certificate),
     }
     kept = {key: value for key, value in document.items() if value not in (None, [], "")}
@@ -128,7 +128,7 @@ def _rows(heading: Heading, ids: Mapping[str, str]) -> dict[str, Any]:
         "@type": "cr:RecordSet",
         "@id": ROWS,
         "name": ROWS,
-        "description": f"{heading.drawing.rows} synthetic rows; each stands alone.",
+        "description": f"{heading.drawing.rows} synthetic rows, not linked to each other.",
         "field": fields,
     }
 

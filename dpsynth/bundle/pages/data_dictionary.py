@@ -11,9 +11,9 @@ from dpsynth.bundle.gates import ColumnProfile
 from dpsynth.schema import Bound, Column, unit_of
 
 _ROLES = {
-    "target": "to be predicted",
+    "target": "prediction target",
     "sensitive": "sensitive",
-    "quasi_identifier": "could help to recognise a person",
+    "quasi_identifier": "could help someone recognise a person",
     "group": "divides people into groups",
     "time": "time",
     "event": "event",
@@ -40,9 +40,9 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
     if column.is_categorical and not column.kind.is_truth:
         facts.append(Fact("Categories", f"{len(column.levels)} declared"))
     if column.codes is not None:
-        facts.append(Fact("Codes", f"{column.codes.system}, by {column.codes.rollup}"))
+        facts.append(Fact("Codes", f"{column.codes.system}, grouped by {column.codes.rollup}"))
     if column.bounds_basis is not None:
-        facts.append(Fact("Why these", column.bounds_basis))
+        facts.append(Fact("Basis of bounds", column.bounds_basis))
     if roles := [words for role, words in _ROLES.items() if role in column.roles]:
         facts.append(Fact("Role", ", ".join(roles)))
     facts.append(Fact("Missing", _missing(profile)))
@@ -52,7 +52,7 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
         low, first, median, third, high = profile.five
         facts.append(Fact("Median", median))
         facts.append(Fact("Middle half", f"{first} to {third}"))
-        facts.append(Fact("Least and largest", f"{low}, {high}"))
+        facts.append(Fact("Range", f"{low} to {high}"))
     return tuple(facts)
 
 
@@ -75,7 +75,7 @@ def summary_of(profile: ColumnProfile) -> str:
 
 def _missing(profile: ColumnProfile) -> str:
     if profile.column.required:
-        return "never, by declaration"
+        return "never (declared)"
     return percent(profile.missing / profile.rows)
 
 

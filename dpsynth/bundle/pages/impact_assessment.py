@@ -38,24 +38,24 @@ def _processing(schema: Schema, certificate: Certificate) -> str:
     unit = certificate.unit
     table = shown(schema.title or schema.name)
     named = unit.person is not None and unit.max_units == 1
-    people = counted_several(unit) if named else "those whom the rows describe"
+    people = counted_several(unit) if named else "the people whom the rows describe"
     who = (
-        f"{people}, told apart by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
+        f"{people}, identified by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
         "each are used"
         if unit.name
-        else "those whom the rows describe; each row counts as a person"
+        else "the people whom the rows describe; each row counts as one person"
     )
     if unit.max_units > 1:
-        who += f"; {whom(unit)} is taken to have at most {unit.max_units} of these"
+        who += f"; {whom(unit)} is assumed to have at most {unit.max_units} of these"
     return (
         f"Processing. From the table '{table}' (health data, GDPR Article 9) a generator "
-        f"(model {certificate.model}) is trained, and from the generator alone a synthetic table "
-        f"is drawn for [purpose]. The persons concerned are {who}. {len(schema.modelled)} columns "
-        "with publicly declared bounds and categories are modelled; of all others, only those "
-        "that name persons or order their rows are used, and nothing is learned from them. The "
-        "quality of the table and attacks on it are judged inside the office, on real rows [if so: "
-        "of which some are held out of the training]. The legal basis of the training is [Article "
-        "6 and Article 9 (2), and national law]."
+        f"(model {certificate.model}) is trained. From the generator alone, a synthetic table is "
+        f"drawn for [purpose]. The data subjects are {who}. {len(schema.modelled)} columns with "
+        "publicly declared bounds and categories are modelled. Of the other columns, only those "
+        "that identify persons or order their rows are used, and nothing is learned from them. "
+        "The quality of the table, and attacks on it, are assessed inside the office, on real rows "
+        "[if applicable: some of which are held out of the training]. The legal basis of the "
+        "training is [Article 6 and Article 9 (2), and national law]."
     )
 
 
@@ -66,33 +66,33 @@ def _measures(certificate: Certificate) -> str:
     )
     protected = source_unit(unit) + (" with all rows" if unit.name else "")
     events = ", ".join(event.name for event in certificate.events)
-    bound = posterior if posterior.startswith("all") else f"at most {posterior}"
+    bound = posterior if posterior.startswith("almost") else f"at most {posterior}"
     return (
         "Measures. The training satisfies differential privacy with epsilon "
         f"{figure_at_most(certificate.epsilon)} and delta {figure(certificate.delta)}, for adding "
         f"or removing one {protected}{for_person(certificate)}. The mechanisms that see records "
-        f"({events}) were planned with their noise before the records were opened, and come to "
-        "epsilon "
-        f"{figure_at_most(certificate.composed_epsilon)} together. Somebody who knows all other "
-        "records, and holds the presence of a given one for as likely as not, may come to hold it "
-        f"for {bound} likely. So what the presence of a person adds to singling out, linkability "
-        "and inference (the risks that Opinion 05/2014 of the Article 29 Working Party names) is "
-        "bounded for every attack, not for a list of attacks that were tried. For what a record "
-        "says of somebody who is known to be in the data, epsilon counts twice."
+        f"({events}) and their noise were planned before the records were opened. Together they "
+        f"cost epsilon {figure_at_most(certificate.composed_epsilon)}. A person who knows all "
+        "other records, and thinks it as likely as not that a given record is present, may come "
+        f"to think it {bound} likely. So the bound limits what the presence of a person adds to "
+        "singling out, linkability and inference (the risks that Opinion 05/2014 of the Article 29 "
+        "Working Party names), for every attack and not only for attacks that were tried. For what "
+        "a record says about someone who is known to be in the data, epsilon counts twice."
     )
 
 
 def _ledger(certificate: Certificate) -> str:
     charge = certificate.ledger
     if charge is None:
-        return "Accountability. No ledger was charged: the run cannot be released."
+        return "Accountability. No ledger was charged, so the run cannot be released."
     fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
     policy = "a policy of the office" if charge.policy else "no policy"
     return (
         f"Accountability. A ledger counts every fit on dataset '{shown(charge.dataset)}': {fits} "
-        f"when this was certified, with epsilon {figure_at_most(charge.epsilon_total)} in all for "
-        f"each {counted_of(certificate.unit)}, under {policy}{_of_all(charge)}. Its entries are "
-        "chained by hashes, and the certificate holds its seal."
+        f"when this fit was certified, with a total epsilon of "
+        f"{figure_at_most(charge.epsilon_total)} for each {counted_of(certificate.unit)}, under "
+        f"{policy}{_of_all(charge)}. The entries of the ledger are chained by hashes, and the "
+        "certificate contains its seal."
     )
 
 
@@ -103,9 +103,10 @@ def _of_all(charge: Charge) -> str:
     most = percent_at_most(
         largest_posterior(_PRIOR, charge.epsilon_total, min(1.0, charge.delta_total))
     )
-    bound = most if most.startswith("all") else f"at most {most}"
+    bound = most if most.startswith("almost") else f"at most {most}"
     return (
-        f"; whoever sees the results of all of them may come to hold a presence for {bound} likely"
+        "; such a person who sees the results of all of them may come to think it "
+        f"{bound} likely that the record is present"
     )
 
 
@@ -118,23 +119,24 @@ def _evidence(certificate: Certificate, audits: Audits | None) -> str:
     overridden = f" Overrides: {told}." if told else ""
     if audits is None:
         return (
-            "Evidence. The training was not attacked before the release; the bound above needs no "
-            f"attack to hold, an attack can show that a program does not keep it.{overridden}"
+            "Evidence. The training was not attacked before the release. The bound above does not "
+            "depend on an attack, but an attack can show that a program breaks the bound."
+            f"{overridden}"
         )
     failures = sum(len(one.failures) for one in audits.audits)
     found = "none refuted the bound" if not failures else f"{failures} of their checks failed"
     count = "1 audit" if len(audits.audits) == 1 else f"{len(audits.audits)} audits"
     return (
-        f"Evidence. {count} with planted canaries attacked the training; {found}. Audits on real "
-        f"records, if any, are internal and not part of this text.{overridden}"
+        f"Evidence. {count} with planted canaries attacked the training; {found}. Any audits on "
+        f"real records are internal and not part of this text.{overridden}"
     )
 
 
 def _left(certificate: Certificate) -> str:
     return (
-        "Residual risk. What holds for the population at large can be inferred about anyone, in "
-        "the data or not. The decision to publish and the choice among several fits are not "
-        "covered by the bound, nor is the correctness of the source. Until [the controller] has "
-        "assessed whether identification by means reasonably likely to be used is possible "
-        "(Recital 26), the synthetic table is to be treated as personal data."
+        "Residual risk. What holds for the population at large can be inferred about anyone, "
+        "whether or not they are in the data. The bound does not cover the decision to publish, "
+        "the choice among several fits, or the correctness of the source. Until [the controller] "
+        "has assessed whether identification by means reasonably likely to be used is possible "
+        "(Recital 26), treat the synthetic table as personal data."
     )

@@ -12,13 +12,12 @@ from dpsynth.certificate import Certificate, for_person
 from dpsynth.privacy import source_unit
 
 INFERENCE = (
-    "Standard errors, confidence intervals and p-values that are computed as if the rows were real "
-    "are too small: they leave out the noise of privacy and the error of the model. A result that "
-    "matters has to be confirmed on real records."
+    "Standard errors, confidence intervals and p-values are too small if you compute them as if "
+    "the rows were real: they leave out the privacy noise and the error of the model. Confirm "
+    "every result that matters on real records."
 )
 UNITS_APART = (
-    "Each row stands alone: rows are not linked to a person, and sequences of visits are not "
-    "modelled."
+    "Rows are not linked to each other or to a person, and sequences of visits are not modelled."
 )
 
 
@@ -29,21 +28,25 @@ def limits_of(heading: Heading) -> tuple[str, ...]:
     if heading.schema.unit.column is not None:
         found.append(UNITS_APART)
     found.append(
-        "What the model does not capture is lost: effects of three and more columns together, and "
+        "What the model does not capture is lost: effects of three or more columns together, and "
         "rare combinations, are reproduced less faithfully than common ones."
     )
     if drawing.condition is not None:
-        found.append(f"Only rows with {drawing.condition} were kept; shares are among those.")
+        found.append(
+            f"Only rows with {drawing.condition} were kept; all shares are shares of these rows."
+        )
     if not drawing.plain:
-        found.append("Rows are spread more evenly than chance would spread them.")
+        found.append(
+            "Rows are drawn with stratified sampling, so they vary less than independent draws."
+        )
     return tuple(found)
 
 
 def collected(drawing: Drawing) -> str:
     """Say where the rows come from."""
     return (
-        f"Every row was made up by a computer: drawn from a generator (model {drawing.model}) that "
-        "learned from records of people under differential privacy. A row can be like a real "
+        f"Every row is generated: it was drawn from a generator (model {drawing.model}) that "
+        "learned from records of people under differential privacy. A row can resemble a real "
         "record by chance."
     )
 
@@ -51,11 +54,11 @@ def collected(drawing: Drawing) -> str:
 def personal(certificate: Certificate) -> str:
     """Say what the table may tell of persons."""
     return (
-        "Its rows were drawn from a generator that learned from personal health data; a row can be "
-        "like a real record by chance. What the presence of any one "
-        f"{source_unit(certificate.unit)} adds to the table is "
-        f"bounded by differential privacy with epsilon {figure_at_most(certificate.epsilon)} and "
-        f"delta {figure(certificate.delta)}{for_person(certificate)}; privacy.json lists every "
-        "event, so that anybody can compute that. Whether the table counts as personal data is for "
-        "its publisher to assess."
+        "The rows were drawn from a generator that learned from personal health data. A row can "
+        f"resemble a real record by chance. What the presence of any one "
+        f"{source_unit(certificate.unit)} adds to the table is limited by differential privacy "
+        f"with epsilon {figure_at_most(certificate.epsilon)} and delta "
+        f"{figure(certificate.delta)}{for_person(certificate)}. privacy.json lists every event, so "
+        "anyone can recompute these figures. The publisher must assess whether the table counts "
+        "as personal data."
     )

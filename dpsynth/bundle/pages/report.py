@@ -123,6 +123,7 @@ def _environment() -> Environment:
     made.globals |= {word.__name__: word for word in words}
     made.globals |= {
         "hundred": svg.hundred,
+        "not_audited": NOT_AUDITED,
         "found": lambda verdict: _judged(verdict, verdict.value),
         "word": _word,
         "limit": lambda verdict: _judged(verdict, verdict.limit),
@@ -146,7 +147,7 @@ def _word(verdict: Verdict) -> str:
         return "passed"
     if verdict.detail == NOT_AUDITED:
         return NOT_AUDITED
-    return "failed" if verdict.stops else "beyond its limit"
+    return "failed" if verdict.stops else "over its limit"
 
 
 def _judged(verdict: Verdict, value: float) -> str:
@@ -155,7 +156,7 @@ def _judged(verdict: Verdict, value: float) -> str:
 
 def _budget_picture(lines: Sequence[BudgetLine]) -> Markup:
     rows = [(line.name, line.share, percent(line.share)) for line in lines]
-    return svg.shares_of("budget-picture", "Part of the privacy budget that each event has", rows)
+    return svg.shares_of("budget-picture", "Share of the privacy budget that each event has", rows)
 
 
 def _card(place: int, profile: ColumnProfile) -> _Card:

@@ -30,15 +30,21 @@ MINUTES = 30.0
 @click.argument("subject", metavar="RUN|SCHEMA")
 @click.argument("data", type=click.Path(), required=False)
 @click.option("--synthetic", type=click.Path(), help="The table to attack.")
-@click.option("--train", type=click.Path(), help="Another way to name DATA.")
+@click.option("--train", type=click.Path(), help="Same as DATA.")
 @click.option("--holdout", type=click.Path(), help="Real rows of people who are not in DATA.")
-@click.option("--output", "-o", type=click.Path(), help="Folder for the findings and the page.")
+@click.option("--output", "-o", type=click.Path(), help="Folder for the findings and their page.")
 @click.option("--force", is_flag=True, help="Replace an earlier audit in that folder.")
 @click.option(
-    "--seed", default=0, show_default=True, help="Seed for people and canaries; noise has none."
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Seed for the choice of people and canaries; noise has no seed.",
 )
 @click.option(
-    "--canaries", default=1_000, show_default=True, help="Planted patients, half of them in."
+    "--canaries",
+    default=1_000,
+    show_default=True,
+    help="Candidate patients to plant; about half are included.",
 )
 @click.option("--no-training", is_flag=True, help="Attack the table only; plant no canaries.")
 @click.option(
@@ -46,11 +52,11 @@ MINUTES = 30.0
     type=click.Choice(("run", "real")),
     default="run",
     show_default=True,
-    help="Rows around the canaries: drawn from the run (free, public), or DATA: a fit of its own, "
-    "charged to --dataset, internal.",
+    help="Rows around the canaries. run: drawn from the run; no budget, public result. real: DATA; "
+    "a separate fit, charged to --dataset, internal result.",
 )
-@click.option("--dataset", help="With --background real: the ledger counts the fit under it.")
-@click.option("--deep", is_flag=True, help="Also train shadow models; takes --budget-minutes.")
+@click.option("--dataset", help="With --background real: dataset to charge for the fit.")
+@click.option("--deep", is_flag=True, help="Also train shadow models for --budget-minutes.")
 @click.option(
     "--plugin",
     "plugins",
@@ -58,7 +64,7 @@ MINUTES = 30.0
     metavar="NAME",
     help="An attack of another installed package; repeatable. Default: all.",
 )
-@click.option("--no-plugins", is_flag=True, help="Make no attack of another package.")
+@click.option("--no-plugins", is_flag=True, help="Run no attack of another package.")
 @click.option("--budget-minutes", type=float, help=f"Time for shadow models; default: {MINUTES:g}.")
 @output_options
 def audit(
@@ -81,14 +87,14 @@ def audit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Attack a release before somebody else does, and say what the attacks could have seen.
+    """Attack a release before somebody else does.
 
-    With a RUN alone, its training is audited: canaries among rows that are drawn from the run; no
-    real row is read, and the result goes along with a bundle. With DATA, --synthetic and --holdout,
-    the table is attacked too: memorisation, membership, attributes, linkage, singling out, and by
-    attacks of other installed packages. SCHEMA serves for tables of other tools. What is found in
-    tables is INTERNAL. Every audit plays controls. Exit code 3 if an attack succeeded, or if a
-    control failed.
+    The result also says what the attacks could have detected. With only a RUN, dpsynth audits its
+    training: it plants canaries among rows drawn from the run. No real row is read, and the result
+    becomes part of a bundle. With DATA, --synthetic and --holdout, it also attacks the table:
+    memorisation, membership, attributes, linkage, singling out, and attacks of other installed
+    packages. Use SCHEMA for tables from other tools. Findings about tables are INTERNAL. Every audit runs controls. The exit code is 3 if an
+    attack succeeded or a control failed.
     """
     from dpsynth.assessment import attack_audit as verbs
     from dpsynth.assessment import check_canaries
@@ -96,12 +102,12 @@ def audit(
 
     with Console(as_json=as_json, quiet=quiet) as console:
         if data is not None and train is not None:
-            raise click.UsageError("DATA and --train are the same: give one")
+            raise click.UsageError("DATA and --train mean the same; give only one")
         source = data or train
         if budget_minutes is not None and not deep:
-            raise click.UsageError("--budget-minutes is for --deep")
+            raise click.UsageError("--budget-minutes needs --deep")
         if force and output is None:
-            raise click.UsageError("--force is for -o: it replaces what is there")
+            raise click.UsageError("--force needs -o: it replaces an earlier audit in that folder")
         schema, run = _subject(subject)
         _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
         trained, paid = None, None
@@ -118,11 +124,13 @@ def audit(
             assert run is not None and source is not None and dataset is not None
             check_canaries(canaries)
             if output is None:
-                raise click.UsageError("--background real is paid for: name a folder for it (-o)")
+                raise click.UsageError(
+                    "--background real uses privacy budget; give a folder for its result (-o)"
+                )
             told = run.certificate or {}
             console.advice(
-                f"The canaries among real rows are a fit of their own: epsilon "
-                f"{told.get('epsilon')}, delta {told.get('delta')}, charged to {dataset}."
+                f"The audit on real rows is a separate fit: epsilon {told.get('epsilon')} and "
+                f"delta {told.get('delta')} are charged to {dataset}."
             )
             paid = _on_real(run, source, dataset, canaries, seed)
         document = verbs.audit_run(
@@ -149,7 +157,9 @@ def audit(
         if real is not None or background == "real":
             console.advice("Internal: computed from real rows. Do not release.")
             if output is None:
-                console.advice("Nothing internal was written; -o FOLDER keeps findings and page.")
+                console.advice(
+                    "Findings were not saved. Use -o FOLDER to save the findings and their page."
+                )
         end(document)
 
 
@@ -162,7 +172,7 @@ def _subject(subject: str) -> tuple[Schema, Run | None]:
         run = Run.load(subject)
         return run.schema, run
     if Path(subject).is_dir():
-        raise InputError(f"{subject} is a folder, but no run; name a run or a schema")
+        raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
     if Path(subject).name.lower().endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(f"{subject} is a table; the order is: audit RUN|SCHEMA DATA")
     return Schema.load(subject), None
@@ -188,15 +198,15 @@ def _check(
     if background == "real":
         if run is None or source is None or dataset is None or no_training:
             raise click.UsageError(
-                "--background real plants canaries among DATA in a fit like the run's: it needs a "
-                "RUN, DATA and --dataset"
+                "--background real repeats the fit with canaries planted in DATA; give a RUN, "
+                "DATA and --dataset, and leave out --no-training"
             )
         if missing == ["--synthetic", "--holdout"]:
             missing = []
     elif dataset is not None:
-        raise click.UsageError("--dataset is for --background real, which alone is charged")
+        raise click.UsageError("--dataset needs --background real; nothing else is charged")
     if 0 < len(missing) < 3:
-        raise click.UsageError(f"to attack a table, give {', '.join(missing)} as well")
+        raise click.UsageError(f"to attack a table, also give {', '.join(missing)}")
     if run is None and missing:
         raise click.UsageError("for a SCHEMA, give --synthetic, --train and --holdout")
     if missing and (deep or no_training):
@@ -251,7 +261,7 @@ def _shadows(
 ) -> Deep:
     """Return what makes shadow models; they are kept, so that an interrupted audit goes on."""
     if run is None or folder is None:
-        raise click.UsageError("--deep trains the run's generator again: it needs a RUN and -o")
+        raise click.UsageError("--deep trains the run's generator again; give a RUN and -o")
 
     def deep(tables: Any, progress: Any) -> Attack:
         from dpsynth.assessment import shadows

@@ -18,12 +18,12 @@ def lines_of(document: dict[str, Any]) -> list[str]:
     lines.append("")
     for one in document["findings"]:
         word = "FOUND" if one["found"] else "not found"
-        lines += [f"{word:<12}{one['key']}", *_wrapped(f"seen: {one['sentence']}")]
+        lines += [f"{word:<12}{one['key']}", *_wrapped(f"result: {one['sentence']}")]
         if one["key"] in powers:
             lines += _wrapped(f"power: {powers[one['key']]}")
     failed = [one for one in document["controls"] if not one["passed"]]
     passed = len(document["controls"]) - len(failed)
-    lines += ["", f"controls    {passed} of {len(document['controls'])} did what they must"]
+    lines += ["", f"controls    {passed} of {len(document['controls'])} worked as required"]
     for one in failed:
         lines += [f"FAILED      {one['title']} ({one['attack']})", *_wrapped(one["sentence"])]
     return lines
@@ -56,7 +56,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 VERDICTS = {
-    "quiet": "no attack succeeded; what they could have seen stands below",
+    "quiet": "no attack succeeded; see below what the attacks could have detected",
     "found": "an attack SUCCEEDED",
-    "failed": "this audit FAILED: a control did not do what it must, so it proves nothing",
+    "failed": "this audit FAILED: a control did not work as required, so the audit proves nothing",
 }

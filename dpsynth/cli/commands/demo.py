@@ -19,13 +19,16 @@ EPSILON, DELTA, PATIENTS, SEED = 3.0, 1e-6, 5_000, 1
 
 
 @click.command(epilog="Example:  dpsynth demo -o demo/")
-@click.option("--output", "-o", default="demo", show_default=True, type=click.Path())
+@click.option(
+    "--output", "-o", default="demo", show_default=True, type=click.Path(), help="Folder to write."
+)
 @output_options
 def demo(output: str, as_json: bool, quiet: bool) -> None:
-    """Simulate a cohort, fit, sample, check, and write a bundle.
+    """Make a demo bundle from a simulated cohort.
 
-    Everything goes into one folder, the demo's own ledger included; an earlier demo there is
-    replaced, anything else is left alone.
+    The demo simulates patients, fits a generator, and writes and checks a bundle. Everything goes
+    into one folder, including a ledger for the demo. An earlier demo in that folder is replaced.
+    Any other existing folder is refused.
     """
     from dpsynth.bundle import release, verify
     from dpsynth.eval.overview import overview
@@ -71,26 +74,25 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
             "scores": {name: vars(score) for name, score in scores.items()},
         }
         lines = [
-            f"A cohort of {PATIENTS} simulated patients: {folder}/cohort.csv",
-            f"A generator that learned from it under differential privacy: {folder}/run",
-            f"A bundle of {len(synthetic)} synthetic rows, verified: {bundle}",
+            f"{folder}/cohort.csv: a cohort of {PATIENTS} simulated patients",
+            f"{folder}/run: a generator fitted to it under differential privacy",
+            f"{bundle}: a verified bundle of {len(synthetic)} synthetic rows",
             "",
-            f"It cost epsilon {EPSILON:g} at delta {DELTA:g} (composed: {composed:.4f}) "
-            "for each patient, with at most "
-            f"{schema.unit.max_rows} visits of a patient.",
+            f"Privacy cost for each patient, with at most {schema.unit.max_rows} visits each: "
+            f"epsilon {EPSILON:g} at delta {DELTA:g} (composed: {composed:.4f}).",
             "",
-            "How close it is (internal: computed from the cohort, not part of the bundle):",
+            "Quality (internal: computed from the cohort, not part of the bundle):",
             *[f"  {line}" for line in scores_lines(scores)],
         ]
         console.result("demo", values, lines)
-        console.advice(f"\nNext: open {bundle}/report.html, then README.md shows a real table.")
+        console.advice(f"\nNext: open {bundle}/report.html. README.md shows how to use real data.")
 
 
 def scores_lines(scores: dict[str, Score]) -> list[str]:
     """Word the scores, each with its references in brackets."""
     return [
         f"{name:<20} total variation distance {score.value:.3f}  [{score.floor:.3f} by chance"
-        + (f", {score.ceiling:.3f} if columns were drawn on their own]" if score.ceiling else "]")
+        + (f", {score.ceiling:.3f} with independent columns]" if score.ceiling else "]")
         for name, score in scores.items()
     ]
 

@@ -45,30 +45,33 @@ def _show_gates(context: click.Context, option: click.Parameter, asked: bool) ->
     "--synthetic",
     required=True,
     type=click.Path(),
-    help="The table to judge: the one that will be released.",
+    help="The table to evaluate: the one that you will release.",
 )
 @click.option("--holdout", type=click.Path(), help="Real rows of people who are not in DATA.")
 @click.option("--output", "-o", type=click.Path(), help="Folder for the figures and the page.")
 @click.option("--force", is_flag=True, help="Replace an earlier evaluation in that folder.")
-@click.option("--gates", "limits", type=click.Path(), help="YAML of internal gates of your own.")
+@click.option(
+    "--gates", "limits", type=click.Path(), help="YAML file with your own internal gates."
+)
 @click.option(
     "--show-gates",
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_show_gates,
-    help="Print the gates that ship, as a file to start from.",
+    help="Print the gates that ship with dpsynth, as a starting point, and exit.",
 )
 @click.option(
     "--seed",
     default=0,
     show_default=True,
-    help="Of subsamples and splits: the same seed gives the same figures.",
+    help="Seed for subsamples and splits. The same seed gives the same figures.",
 )
 @click.option(
     "--publish",
     is_flag=True,
-    help="Also spend what the fit set aside by --publish-quality, once, on figures for the public.",
+    help="Also spend the budget that the fit set aside with --publish-quality on public figures. "
+    "This works once.",
 )
 @output_options
 def evaluate(
@@ -84,11 +87,12 @@ def evaluate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Measure a synthetic table against the DATA that its generator learned from.
+    """Compare a synthetic table with the real DATA.
 
-    RUN is a run's folder; the table has to be drawn from it. SCHEMA, a path or the name of a
-    shipped schema, serves for tables of other tools. Everything this finds is INTERNAL: it is
-    computed from real rows. Exit code 3 if an internal gate fails.
+    DATA is the table that the generator learned from. RUN is the folder of a run, and the table
+    must be drawn from it. For tables from other tools, give SCHEMA instead: a path or the name of a
+    schema that ships with dpsynth. All results are INTERNAL because they are computed from real
+    rows. The exit code is 3 if an internal gate fails.
     """
     from dpsynth.assessment import check_place, publish_quality
     from dpsynth.assessment import evaluation as verbs
@@ -99,7 +103,7 @@ def evaluate(
         schema, candidate = _subject(subject, synthetic)
         chosen = gates(limits)
         if publish and candidate.run is None:
-            raise click.UsageError("--publish is for a run, whose fit set a share aside")
+            raise click.UsageError("--publish needs a run whose fit set aside budget for it")
         check_place(output, force, EVALUATION)
         published = None
         if publish:  # before anything else is known of the table
@@ -151,7 +155,7 @@ def evaluate(
 @click.option("--holdout", type=click.Path(), help="Real rows of people who are not in DATA.")
 @click.option("--output", "-o", type=click.Path(), help="Folder for the figures and the page.")
 @click.option("--force", is_flag=True, help="Replace an earlier comparison in that folder.")
-@click.option("--seed", default=0, show_default=True, help="Of subsamples, splits and draws.")
+@click.option("--seed", default=0, show_default=True, help="Seed for subsamples, splits and draws.")
 @output_options
 def compare(
     schema: str,
@@ -164,10 +168,11 @@ def compare(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Put several synthetic tables into one table and page: same source, tasks and splits.
+    """Compare several synthetic tables in one report.
 
-    A candidate is a table (of any tool) or a run, from which the schema's number of rows is drawn.
-    The result is INTERNAL: it is computed from real rows.
+    All candidates get the same tasks and splits. A candidate is a table from any tool, or a run,
+    from which the schema's number of rows is drawn. The result is INTERNAL because it is computed
+    from real rows.
     """
     from dpsynth.assessment import evaluation as verbs
     from dpsynth.assessment.results_folder import COMPARISON_PAGE
@@ -220,7 +225,7 @@ def _subject(subject: str, synthetic: str) -> tuple[Schema, Candidate]:
     if (Path(subject) / DOCUMENT).exists():
         return Run.load(subject).schema, Candidate.of_run(subject, synthetic)
     if Path(subject).is_dir():
-        raise InputError(f"{subject} is a folder, but no run; name a run or a schema")
+        raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
     if Path(subject).name.lower().endswith((".csv", ".csv.gz", ".parquet")):
         raise InputError(f"{subject} is a table; the order is: evaluate RUN|SCHEMA DATA")
     return Schema.load(subject), Candidate(Path(synthetic).name, synthetic)
@@ -238,11 +243,13 @@ def _candidate(text: str, schema: Schema, seed: int) -> Candidate:
     path = Path(place)
     if not (path / DOCUMENT).exists():
         if not path.is_file():
-            raise InputError(f"{place}: there is no such table or run")
+            raise InputError(f"{place}: no such table or run")
         return Candidate(name, path)
     run = Run.load(path)
     if run.schema.hash() != schema.hash():
-        raise InputError(f"{place} is a run of another schema than {schema.name}")
+        raise InputError(
+            f"{place} was fitted with another schema than {schema.name}; give a run of this schema"
+        )
     return Candidate.drawn(name, run, seed)
 
 

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 @click.option(
     "--dataset",
     envvar="DPSYNTH_DATASET",
-    help="Name under which the ledger counts what these patients have spent.",
+    help="Name under which the ledger counts the budget that these patients have spent.",
 )
 @budget_options_unless_not_private
-@click.option("--output", "-o", required=True, type=click.Path(), help="Folder of the run; new.")
-@click.option("--purpose", default="", help="A few words for the ledger.")
+@click.option("--output", "-o", required=True, type=click.Path(), help="New folder for the run.")
+@click.option("--purpose", default="", help="Purpose of the fit, in a few words for the ledger.")
 @policy_options
 @publish_option
 @click.option(
-    "--no-ledger", is_flag=True, help="Charge nowhere: the run is stamped and never released."
+    "--no-ledger", is_flag=True, help="Charge no ledger. The run is stamped and never released."
 )
 @output_options
 @takes_schema
@@ -58,10 +58,10 @@ def fit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Learn a generator from DATA under differential privacy; write a run.
+    """Fit a generator to DATA under differential privacy.
 
-    The budget (--epsilon, --delta, --dataset: all required) is reserved in the ledger before the
-    first row is read, and counts as spent from then on, also if the fit is interrupted.
+    The result is a run. You must give --epsilon, --delta and --dataset. The ledger is charged
+    before the first row is read. The budget stays charged even if the fit is interrupted.
     """
     from dpsynth.policy import Policy
     from dpsynth.synthesis import fitting
@@ -70,7 +70,9 @@ def fit(
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
         if not_private:
             if publish_quality is not None:
-                raise click.UsageError("--not-private has no budget to set a share of aside")
+                raise click.UsageError(
+                    "--not-private has no budget, so leave out --publish-quality"
+                )
             run = fitting.fit_not_private(
                 data, schema, model=model, output=output, progress=console.progress
             )
@@ -119,7 +121,7 @@ def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
     if ledger:
         lines.append(
             f"ledger      dataset {ledger['dataset']}: {counted(ledger['fits'], 'fit')}, "
-            f"epsilon {ledger['epsilon_total']:g} in all"
+            f"total epsilon {ledger['epsilon_total']:g}"
         )
     if run.stamps:
         lines.append(f"stamped     {', '.join(run.stamps)}: this run cannot be released")

@@ -10,10 +10,11 @@ from dpsynth.cli.console import Console, output_options
 
 @click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
 def ledger() -> None:
-    """Show and govern what those in each dataset (patients, or rows) have spent.
+    """Show and govern the privacy budget that was spent.
 
-    The ledger is DPSYNTH_LEDGER, a path or a URL such as postgresql://user@host/database; without
-    it, a file in your state folder. You are DPSYNTH_USER, or your login name.
+    A ledger counts what the patients (or rows) of each dataset have spent. Set DPSYNTH_LEDGER to a
+    path or a URL such as postgresql://user@host/database. Without it, the ledger is a file in your
+    state folder. Your name is DPSYNTH_USER, or your login name.
     """
 
 
@@ -21,10 +22,11 @@ def ledger() -> None:
 @click.argument("place", required=False)
 @output_options
 def create(place: str | None, as_json: bool, quiet: bool) -> None:
-    """Start a new ledger at PLACE: a path, or a URL; default: DPSYNTH_LEDGER.
+    """Create a new ledger at PLACE (a path or a URL). The default is DPSYNTH_LEDGER.
 
-    It knows of nothing that was spent before. Nothing but this command starts a ledger at a place
-    that you name. Where a ledger is, nothing is changed; where one was, restore it from a backup.
+    A new ledger knows nothing about budget spent before. This is the only command that creates a
+    ledger at a place that you name. It never changes an existing ledger. If a ledger is missing,
+    restore it from a backup.
     """
     from dpsynth.ledger import Ledger
 
@@ -34,18 +36,19 @@ def create(place: str | None, as_json: bool, quiet: bool) -> None:
         console.result(
             "ledger-create",
             values,
-            [f"a new ledger: {book.place}", f"its id: {book.id}"],
+            [f"new ledger: {book.place}", f"id: {book.id}"],
         )
 
 
 @ledger.command(epilog="Example:  dpsynth ledger show --dataset diabetes --json")
 @click.option("--dataset", help="Only this dataset, and those that share its budget.")
-@click.option("--composed", is_flag=True, help="Compose all events too (takes seconds).")
+@click.option("--composed", is_flag=True, help="Also compose all events (takes seconds).")
 @output_options
 def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> None:
-    """List every fit: when, who, dataset, epsilon, delta, status; and what is left.
+    """List every fit and the budget that is left.
 
-    Every fit counts that was not voided: one that died may have read rows.
+    For each fit you see when, who, dataset, epsilon, delta and status. Every fit counts unless it
+    was voided. A fit whose process died counts too, because it may have read rows.
     """
     from datetime import UTC, datetime
 
@@ -78,9 +81,9 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
 @click.argument("file", required=False, type=click.Path())
 @output_options
 def policy(file: str | None, as_json: bool, quiet: bool) -> None:
-    """Adopt the policy in FILE for all later fits and releases; without FILE, show that in force.
+    """Adopt the policy in FILE for all later fits and releases. Without FILE, show the current one.
 
-    `dpsynth plan --policy FILE` tries a policy out without adopting it.
+    To try a policy without adopting it, use `dpsynth plan --policy FILE`.
     """
     from datetime import UTC, datetime
 
@@ -94,13 +97,13 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
         if given is not None:
             adopt(book, given)
         if book.made:
-            console.advice(f"A new ledger was made: {book.place}")
+            console.advice(f"A new ledger was created: {book.place}")
         adopted = book.state().adopted
         if not adopted:
             console.result(
                 "ledger-policy",
                 {"internal": True, "ledger": book.id, "policy": None},
-                ["no policy is in force: nothing is capped; see docs/governance.md"],
+                ["there is no policy, so no cap applies; see docs/governance.md"],
             )
             return
         latest = adopted[-1]
@@ -113,7 +116,7 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
         if any(tier.releases_a_year for tier in latest.policy.tiers):
             lines += ["", *allocation(latest.policy).lines()]
         over = [
-            f"over already: {account.name}: {meter(one)}"
+            f"already over the cap: {account.name}: {meter(one)}"
             for account in accounts(book.state(), datetime.now(UTC), compose=False)
             for one in account.meters
             if one.used > one.limit
@@ -134,12 +137,12 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
 
 @ledger.command(epilog="Example:  dpsynth ledger sign 3f9a1c0b22d4 --note 'board 2026-11'")
 @click.argument("entry")
-@click.option("--note", default="", help="A few words to stand beside the signature.")
+@click.option("--note", default="", help="A few words to record with the signature.")
 @output_options
 def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
-    """Sign ENTRY, a fit by somebody else, for release; the policy says how many have to.
+    """Sign ENTRY, a fit by somebody else, for release. The policy says how many people must sign.
 
-    ENTRY is an id from `dpsynth ledger show --json`, or its first six characters or more.
+    ENTRY is an id from `dpsynth ledger show --json`, or at least its first six characters.
     """
     from dpsynth.ledger import Ledger
     from dpsynth.ledger import sign as add_signature
@@ -160,16 +163,16 @@ def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
     epilog="Example:  dpsynth ledger void 3f9a1c0b22d4 --reason 'killed while starting'"
 )
 @click.argument("entry")
-@click.option("--reason", required=True, help="Why; it stands in the ledger for good.")
+@click.option("--reason", required=True, help="Reason; the ledger keeps it permanently.")
 @output_options
 def void(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
-    """Take ENTRY out of the sums: only where the record proves that no private read began."""
+    """Take ENTRY out of the sums. This needs a record that proves that no private read began."""
     from dpsynth.ledger import Ledger
     from dpsynth.ledger import void as take_out
 
     with Console(as_json=as_json, quiet=quiet) as console:
         voided = take_out(Ledger.present(), entry, reason)
-        lines = [f"entry {voided.id} of dataset {voided.dataset} is voided and counts no more"]
+        lines = [f"entry {voided.id} of dataset {voided.dataset} is voided and no longer counts"]
         console.result("ledger-void", {"internal": True, "entry": voided.to_dict()}, lines)
 
 
@@ -177,20 +180,21 @@ def void(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
     epilog="Example:  dpsynth ledger forfeit 3f9a1c0b22d4 --reason 'no figures will be published'"
 )
 @click.argument("entry")
-@click.option("--reason", required=True, help="Why; it stands in the ledger for good.")
+@click.option("--reason", required=True, help="Reason; the ledger keeps it permanently.")
 @output_options
 def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
-    """Give up what ENTRY may still spend; it leaves the 365 days a year from now.
+    """Give up what ENTRY can still spend.
 
-    A share for quality figures that is not measured yet is never measured then. A fit that is open,
-    because its process died, is closed as failed. What was spent stays spent.
+    The entry then leaves the 365-day window a year from now. A share for quality figures that has
+    not been measured can then never be measured. A fit that is still open because its process died
+    is closed as failed. Budget that was spent stays spent.
     """
     from dpsynth.ledger import Ledger
     from dpsynth.ledger import forfeit as give_up
 
     with Console(as_json=as_json, quiet=quiet) as console:
         ended = give_up(Ledger.present(), entry, reason)
-        lines = [f"entry {ended.id} of dataset {ended.dataset} can spend nothing more"]
+        lines = [f"entry {ended.id} of dataset {ended.dataset} can spend no more budget"]
         console.result("ledger-forfeit", {"internal": True, "entry": ended.to_dict()}, lines)
 
 
@@ -198,7 +202,10 @@ def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
 @click.argument("run", type=click.Path())
 @output_options
 def close(run: str, as_json: bool, quiet: bool) -> None:
-    """Close the entry of RUN, whose fit ended well but could not reach the ledger any more."""
+    """Close the entry of RUN after the ledger was unreachable.
+
+    Use this if the fit completed but could not reach the ledger at the end.
+    """
     from dpsynth.bundle import close_entry
     from dpsynth.ledger import Ledger
 
@@ -210,13 +217,15 @@ def close(run: str, as_json: bool, quiet: bool) -> None:
 
 @ledger.command(epilog="Example:  dpsynth ledger verify --against bundle/")
 @click.option("--against", multiple=True, type=click.Path(), help="A bundle or run; repeatable.")
-@click.option("--accept", is_flag=True, help="Take it as it is, whatever you last saw there.")
+@click.option("--accept", is_flag=True, help="Accept the current ledger, whatever you saw before.")
 @output_options
 def verify(against: tuple[str, ...], accept: bool, as_json: bool, quiet: bool) -> None:
-    """Check that no entry was edited, removed, reordered or, against bundles, cut off.
+    """Check that no entry was edited, removed or reordered.
 
-    Exit code 5 if anything was; every finding is named. dpsynth notes how far you saw a ledger, and
-    refuses one that is shorter or another; --accept goes on with it, as after a restored backup.
+    With --against bundles or runs, also check that no entry was cut off the end. All problems are
+    listed; if there are any, the exit code is 5. dpsynth remembers how much of a ledger you have
+    seen, and refuses a shorter or different ledger. Use --accept to continue anyway, for example
+    after you restored a backup.
     """
     from dpsynth.bundle import evidence_by_folder
     from dpsynth.ledger import Ledger, note, verify_ledger
@@ -234,10 +243,10 @@ def verify(against: tuple[str, ...], accept: bool, as_json: bool, quiet: bool) -
 @click.argument("file", type=click.Path())
 @output_options
 def backup(file: str, as_json: bool, quiet: bool) -> None:
-    """Copy the whole ledger into FILE, also while fits write to it. Keep FILE as safe as that.
+    """Copy the whole ledger into FILE, even while fits write to it.
 
-    To put it back, copy FILE to the ledger's place while nothing is fitted; then check it against
-    the newest bundle (`dpsynth ledger verify --against`).
+    Keep FILE as safe as the ledger. To restore it, copy FILE to the ledger's place while no fit is
+    running. Then check it against the newest bundle (`dpsynth ledger verify --against`).
     """
     from dpsynth.ledger import Ledger, back_up
 
@@ -249,12 +258,13 @@ def backup(file: str, as_json: bool, quiet: bool) -> None:
 
 @ledger.command(epilog="Example:  dpsynth ledger export --html -o ledger.html")
 @click.option("--output", "-o", required=True, type=click.Path(), help="The file to write.")
-@click.option("--html", is_flag=True, help="A page for a board, in the place of JSON.")
+@click.option("--html", is_flag=True, help="Write a page for a board instead of JSON.")
 @output_options
 def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
-    """Write the ledger as JSON, or as a page for a board: what is left, every fit, who signed.
+    """Write the ledger as JSON, or as a page for a board.
 
-    Internal: it names people and times. The ledger's key is not in it.
+    It shows the budget left, every fit and who signed. The file is internal because it names people
+    and times. It does not contain the ledger's key.
     """
     from dpsynth.ledger import Ledger
     from dpsynth.ledger.statements import exported

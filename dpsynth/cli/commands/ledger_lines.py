@@ -68,14 +68,14 @@ def account_lines(accounts: tuple[Account, ...]) -> list[str]:
         spent = account.spent
         whom = "" if account.counts is None else f" for each {account.counts}"
         lines.append(
-            f"{account.name}: {counted(spent.fits, 'fit')}, epsilon {spent.epsilon_sum:g} and "
-            f"delta {spent.delta_sum:.6g} in all{whom}"
+            f"{account.name}: {counted(spent.fits, 'fit')}, total epsilon {spent.epsilon_sum:g} "
+            f"and delta {spent.delta_sum:.6g}{whom}"
         )
         lines += [f"  counts {described(unit)}" for unit in account.units]
         if account.composed is not None:
             lines.append(
                 f"  composed: epsilon {account.composed:.4g} at delta {account.delta:g} (for "
-                "information; caps count by a filter)"
+                "information; caps use a privacy filter)"
             )
         lines += [f"  {meter(one)}" for one in account.meters]
     return lines
@@ -87,7 +87,7 @@ def meter(one: Meter) -> str:
 
     if one.name.endswith(SINGLE):
         return f"{one.name}: at most {one.limit:g}"
-    return f"{one.name}: {one.used:.4g} of {one.limit:g} used, as the filter counts"
+    return f"{one.name}: {one.used:.4g} of {one.limit:g} used, by the privacy filter"
 
 
 def when(at: str) -> str:

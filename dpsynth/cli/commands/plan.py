@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.argument("schema")
 @budget_options
-@click.option("--dataset", help="Ask the ledger: may this dataset still spend so much?")
+@click.option("--dataset", help="Also check with the ledger whether this dataset can spend this.")
 @policy_options
 @publish_option
 @output_options
@@ -45,10 +45,11 @@ def plan(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Show every mechanism that a fit would run, its share and its noise; open no data.
+    """Show the mechanisms and noise of a fit; open no data.
 
-    With --policy or --dataset, also hold it against the policy: every constraint, the one that
-    binds, and what would satisfy them all. Exit code 4 if the policy would refuse the fit.
+    You see every mechanism that the fit would run, with its share of the budget and its noise. With
+    --policy or --dataset, also check the fit against the policy: see every constraint, the tightest
+    one, and what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
     """
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Wish, prepare, require_small_delta
@@ -78,7 +79,7 @@ def plan(
             f"schema      {loaded.name}",
             f"model       {model} ({prepared.reason})",
             f"unit        {unit_text(loaded)}",
-            f"population  {loaded.population.value} units, public",
+            f"population  {loaded.population.value} units (public)",
             f"budget      epsilon {epsilon:g}, delta {delta:g}; "
             f"all mechanisms together cost epsilon {calibrated.epsilon:.4g}"
             + cost_text(loaded, calibrated.budget.epsilon, calibrated.budget.delta),
@@ -116,7 +117,7 @@ def _answer(
     state = None if book is None else book.state()
     own = None if state is None else state.policy
     if policy is not None and own is not None and own.digest != policy.digest:
-        console.advice(f"The ledger has adopted the policy '{own.name}'; fits keep that one.")
+        console.advice(f"The ledger has adopted the policy '{own.name}', which applies to fits.")
     policy = policy or own
     past = () if state is None else state.past()
     if policy is None:
@@ -128,7 +129,7 @@ def _answer(
 
 
 def _answer_lines(answer: Preview) -> list[str]:
-    """Lay out what the policy says of each constraint, what binds, and what would do."""
+    """Lay out what the policy says of each constraint, what stops the fit, and what would fit."""
     from dpsynth.policy import figure_of
 
     rows = [
@@ -151,10 +152,10 @@ def _answer_lines(answer: Preview) -> list[str]:
     names = ", ".join(verdict.constraint for verdict in answer.binding)
     if answer.allowed:
         return [*lines, f"tightest    {names}"] if names else lines[:-1]
-    lines.append(f"what binds  {names}")
+    lines.append(f"stopped by  {names}")
     lines += [f"            {verdict.constraint}: {verdict.remedy}" for verdict in answer.binding]
     if answer.largest is not None:
-        lines.append(f"would do    epsilon {answer.largest:g} satisfies every constraint")
+        lines.append(f"try         epsilon {answer.largest:g}, which satisfies every constraint")
     return lines
 
 
@@ -173,7 +174,10 @@ def describe_event(event: Event) -> str:
     if isinstance(event, ChosenHistograms) and event.name == QUALITY:
         return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
     if isinstance(event, ChosenHistograms):
-        return f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all"
+        return (
+            f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all are "
+            "used"
+        )
     return f"{event.histograms} histograms, {counted}; discrete Gaussian, sd {sd:.4g}"
 
 
@@ -186,8 +190,8 @@ def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
     rows = schema.rows.value
     half = 1.96 * event.noise_multiplier * math.sqrt(event.most) * event.mass / (2 * rows)
     return (
-        f"quality     a column's distance (0 to 1) will be published within about {half:.2g} if "
-        f"measured on {rows} rows, {5 * half:.2g} on a holdout of a fifth of them"
+        f"quality     a column's distance (0 to 1) will be published to within about {half:.2g} "
+        f"if measured on {rows} rows, or {5 * half:.2g} on a holdout of a fifth of them"
     )
 
 

@@ -11,21 +11,21 @@ from dpsynth.cli.console import Console, output_options
 
 @click.command(epilog="Example:  dpsynth release run/ -o bundle/")
 @click.argument("run", type=click.Path())
-@click.option("--output", "-o", required=True, type=click.Path(), help="Folder of the bundle; new.")
+@click.option("--output", "-o", required=True, type=click.Path(), help="New folder for the bundle.")
 @click.option("--table", type=click.Path(), help="Release this table, drawn earlier from the run.")
 @click.option("--rows", type=int, help="Rows to draw; default: the schema's public number.")
-@click.option("--seed", type=int, help="Seed of the sampling; default: a fresh one, recorded.")
+@click.option("--seed", type=int, help="Seed for sampling; default: a new one, which is recorded.")
 @click.option(
     "--about",
     type=click.Path(),
-    help="YAML of what the office says in public: publisher, licence, intended use and more.",
+    help="YAML file with public facts from the office: publisher, licence, intended use and more.",
 )
 @click.option(
     "--override",
     metavar="REASON",
-    help="Release although a public gate that judges evidence stops it; public, with --by.",
+    help="Release although a public gate on evidence stops it. Needs --by; the bundle shows both.",
 )
-@click.option("--by", metavar="NAME", help="Who answers for --override; public.")
+@click.option("--by", metavar="NAME", help="Name of the person responsible for --override; public.")
 @output_options
 def release(
     run: str,
@@ -39,10 +39,11 @@ def release(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write a bundle from RUN: data, schema, privacy certificate, a page and a card for readers.
+    """Write a bundle from RUN for release.
 
-    Public gates decide; exit code 3 if one stops the release. Nothing computed from real rows goes
-    into a bundle, but what the plan paid for.
+    A bundle has the data, schema, privacy certificate, and a page and a card for readers. Public
+    gates decide whether the release goes ahead. The exit code is 3 if one stops it. A bundle
+    contains nothing computed from real rows except what the plan paid for.
     """
     from dpsynth.bundle import release as write_bundle
     from dpsynth.bundle.format import About
@@ -50,7 +51,7 @@ def release(
 
     with Console(as_json=as_json, quiet=quiet) as console:
         if (override is None) != (by is None):
-            raise click.UsageError("--override and --by go together: a reason, and who gives it")
+            raise click.UsageError("give both --override REASON and --by NAME, or neither")
         console.progress("bundle", 0.0)
         bundle = write_bundle(
             Path(run),
@@ -72,9 +73,10 @@ def release(
 @click.argument("subject", metavar="RUN|BUNDLE", type=click.Path())
 @output_options
 def dpia(subject: str, as_json: bool, quiet: bool) -> None:
-    """Draft a paragraph for a data protection impact assessment, from the certificate alone.
+    """Draft text for a data protection impact assessment.
 
-    What only the office knows is left in brackets. No real row is read.
+    The text is made from the certificate alone. Brackets mark what only the office knows. No real
+    row is read.
     """
     from dpsynth.bundle import dpia_of
 

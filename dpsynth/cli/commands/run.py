@@ -30,35 +30,37 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 )
 @click.argument("schema", required=False)
 @click.argument("data", type=click.Path(), required=False)
-@click.option("--config", type=click.Path(), help=f"Settings; {FILE} if no SCHEMA is named.")
+@click.option("--config", type=click.Path(), help=f"Settings file; default without SCHEMA: {FILE}.")
 @click.option("--dataset", help="Name under which the ledger counts what these patients spent.")
-@click.option("--epsilon", type=float, help="Privacy budget of the fit, for each unit.")
-@click.option("--delta", type=float, help="Probability that epsilon may miss.")
+@click.option("--epsilon", type=float, help="Privacy budget of the fit, for each privacy unit.")
+@click.option("--delta", type=float, help="Probability with which epsilon may not hold.")
 @click.option(
     "--model",
     type=ModelChoice((*NAMES, AUTO)),
-    help=f"The generator; default: {DEFAULT}; auto chooses by the public size.",
+    help=f"Generator to fit; default: {DEFAULT}. auto chooses one from the public size.",
 )
-@click.option("--output", "-o", type=click.Path(), help="Folder of the bundle; new.")
-@click.option("--holdout", type=float, help="Share of the units held out; default: 0.2; 0: none.")
-@click.option("--opt-out", type=click.Path(), help="List of units that are left out of everything.")
-@click.option("--rows", type=int, help="Rows to draw; default: the public number that is fitted.")
-@click.option("--seed", type=int, help="Of the sampling, public; default: a fresh one, recorded.")
-@click.option("--publish-quality", type=float, metavar="SHARE", help="Of the budget; see fit.")
-@click.option("--policy", type=click.Path(), help="A policy file to keep, as in fit.")
-@click.option("--tier", help="The kind of purpose, if the policy has tiers.")
-@click.option("--purpose", help="A few words for the ledger.")
-@click.option("--gates", type=click.Path(), help="YAML of internal gates of your own.")
-@click.option("--canaries", type=int, help="Planted patients of the audit; default: 1000.")
-@click.option("--attacks/--no-attacks", default=None, help="Whether to attack the table as well.")
-@click.option("--about", type=click.Path(), help="YAML of what the office says of the release.")
-@click.option("--work", type=click.Path(), help="Folder between the stages; default: OUTPUT.work.")
+@click.option("--output", "-o", type=click.Path(), help="New folder for the bundle.")
+@click.option("--holdout", type=float, help="Share of units to hold out; default: 0.2; 0 for none.")
+@click.option("--opt-out", type=click.Path(), help="List of units to leave out of every stage.")
+@click.option("--rows", type=int, help="Rows to draw; default: the public number of fitted rows.")
+@click.option("--seed", type=int, help="Public seed for sampling; default: a new, recorded one.")
+@click.option(
+    "--publish-quality", type=float, metavar="SHARE", help="Share of the budget; see fit."
+)
+@click.option("--policy", type=click.Path(), help="Policy file to apply, as in fit.")
+@click.option("--tier", help="Tier of the policy, if the policy has tiers.")
+@click.option("--purpose", help="Purpose of the fit, in a few words for the ledger.")
+@click.option("--gates", type=click.Path(), help="YAML file with your own internal gates.")
+@click.option("--canaries", type=int, help="Patients to plant in the audit; default: 1000.")
+@click.option("--attacks/--no-attacks", default=None, help="Also attack the table, or do not.")
+@click.option("--about", type=click.Path(), help="YAML file with public facts about the release.")
+@click.option("--work", type=click.Path(), help="Folder for the stages; default: OUTPUT.work.")
 @click.option("--internal", type=click.Path(), help="Internal results; default: OUTPUT.internal.")
-@click.option("--save-config", type=click.Path(), help="Write all settings, made explicit, first.")
+@click.option("--save-config", type=click.Path(), help="First write all settings to this file.")
 @click.option("--dry-run", is_flag=True, help="Show the stages and the plan; open no data.")
-@click.option("--fit-again", is_flag=True, help="Fit, and be charged, again after an interruption.")
+@click.option("--fit-again", is_flag=True, help="Fit again after an interruption; charged again.")
 @click.option("--override", metavar="REASON", help="Release although a public gate stops it.")
-@click.option("--by", metavar="NAME", help="Who answers for --override; both are public.")
+@click.option("--by", metavar="NAME", help="Person responsible for --override; both are public.")
 @output_options
 @takes_schema
 def run(
@@ -72,16 +74,18 @@ def run(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Split, fit, sample, evaluate, audit and release, in one go.
+    """Make a bundle from a private table in one command.
 
-    The same command again goes on after the last stage that is done; a fit that was interrupted is
-    charged, and is not made again without --fit-again. Without SCHEMA and DATA, settings are read
-    from dpsynth.yaml; options take the place of what the file says.
+    The stages are split, fit, sample, evaluate, audit and release. Run the same command again to
+    continue after the last completed stage. An interrupted fit stays charged; dpsynth repeats it
+    only with --fit-again. Without SCHEMA and DATA, settings come from dpsynth.yaml. Options
+    override the file.
 
-    Evaluation and audit are INTERNAL and do not decide whether the bundle is written, nor what is
-    in it, not even where they cannot be done. Exit code 3 if a public gate stopped it (there is no
-    bundle then), or if an internal gate failed, an attack succeeded, or one of the two could not be
-    done. Read internal.html before you sign the bundle with dpsynth sign.
+    Evaluation and audit are INTERNAL. They never influence whether the bundle is written or what it
+    contains, even if they cannot be completed. The exit code is 3 if a public gate stopped the
+    release (then there is no bundle), if an internal gate failed, if an attack succeeded, or if the
+    evaluation or audit could not be completed. Read internal.html before you sign the bundle with
+    dpsynth sign.
     """
     from dpsynth.assessment.results_folder import PAGE
     from dpsynth.bundle.format.layout import SIGNATURE
@@ -90,7 +94,7 @@ def run(
 
     with Console(as_json=as_json, quiet=quiet) as console:
         if (override is None) != (by is None):
-            raise click.UsageError("--override and --by go together: a reason, and who gives it")
+            raise click.UsageError("give both --override REASON and --by NAME, or neither")
         excuse = None if override is None or by is None else Override(override, by)
         settings = _settings(config, given)
         order = Order.of(settings)
@@ -108,12 +112,12 @@ def run(
         for note in outcome.notes:
             console.advice(f"Note: {note}.")
         console.advice(
-            f"{order.settings.work_folder} holds real rows, and {order.internal} what was computed "
-            "from them: neither leaves the office."
+            f"Keep {order.settings.work_folder} and {order.internal} in the office: the first "
+            "contains real rows, the second results computed from them."
         )
         if not (order.bundle / SIGNATURE).exists():
             console.advice(
-                f"Once somebody has read {order.internal / PAGE}: "
+                f"Next: read {order.internal / PAGE}, then "
                 f"dpsynth sign {order.bundle} --key office.key"
             )
         outcome.require_quiet()
@@ -123,7 +127,7 @@ def run(
 def _verdict(outcome: Outcome) -> str:
     """Say what was judged where nothing stood out."""
     attacked = "no attack succeeded" if outcome.order.attacks else "the table was not attacked"
-    return f"Inside, every gate passed or was not judged, and {attacked}."
+    return f"Internal results: every gate passed or was not judged, and {attacked}."
 
 
 def _settings(config: str | None, given: dict[str, Any]) -> Settings:
@@ -194,7 +198,7 @@ def _show_plan(console: Console, order: Order) -> None:
         f"epsilon {plan.epsilon:.4g}{cost_text(order.fitted, told.epsilon, told.delta)}",
         f"model       {told.model} ({order.prepared.reason})",
         f"unit        {unit_text(order.fitted)}",
-        f"fitted      {order.fitted.population.value} units, public; {told.holdout:g} held out",
+        f"fitted      {order.fitted.population.value} units (public); {told.holdout:g} held out",
         f"drawn       {told.rows} rows, seed {told.seed}",
         "",
         *table(("stage", "", ""), rows),

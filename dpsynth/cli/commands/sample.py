@@ -12,22 +12,22 @@ from dpsynth.cli.console import Console, output_options
 
 @click.command(epilog="Example:  dpsynth sample run/ --rows 100000 --seed 7 -o synthetic.parquet")
 @click.argument("run", type=click.Path())
-@click.option("--rows", type=int, help="How many; default: the schema's public number of rows.")
-@click.option("--seed", type=int, help="Seed of the sampling; default: a fresh one, recorded.")
-@click.option("--where", help="Keep only rows that satisfy a condition, such as \"sex == 'F'\".")
+@click.option("--rows", type=int, help="Rows to draw; default: the schema's public number.")
+@click.option("--seed", type=int, help="Seed for sampling; default: a new one, which is recorded.")
+@click.option("--where", help="Keep only rows that meet a condition, such as \"sex == 'F'\".")
 @click.option(
     "--output",
     "-o",
     required=True,
     type=click.Path(dir_okay=False),
-    help="Table to write: .parquet, .csv or .csv.gz.",
+    help="Table to write (.parquet, .csv or .csv.gz).",
 )
 @click.option("--plain", is_flag=True, help="Draw independent rows, for analyses that need them.")
 @click.option(
     "--replicates",
     type=int,
     metavar="M",
-    help="Write M tables OUTPUT-1 ... OUTPUT-M, each from a refit of the run, for standard errors.",
+    help="Write M tables, OUTPUT-1 to OUTPUT-M, each from a refit of the run, for standard errors.",
 )
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @output_options
@@ -43,15 +43,16 @@ def sample(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Draw synthetic rows from RUN; nothing but the run is read.
+    """Draw synthetic rows from RUN. No other data is read.
 
-    The same run, seed and number of rows give the same table. The table's hash is recorded in the
-    run, so that it can be released later. Rows are spread more evenly than chance would, which
-    keeps the table close to what was learned; with --plain they are independent draws.
+    The same run, seed and number of rows give the same table. The run records the table's hash, so
+    you can release the table later. Rows are drawn with stratified sampling, so they vary less than
+    independent draws and the table stays close to what was learned. Use --plain for independent
+    draws.
 
-    With --replicates, the plan of the run is carried out again on tables drawn from the run, and
-    each replicate is drawn from what that learned. It costs time (a refit takes as long as the fit)
-    and no budget. Replicates show how uncertain estimates are; they cannot be released.
+    With --replicates, the plan of the run is repeated on tables drawn from the run, and each
+    replicate is drawn from one such refit. A refit takes as long as the fit but uses no privacy
+    budget. Replicates show how uncertain estimates are. They cannot be released.
     """
     from dpsynth._util.seeds import fresh_seed
     from dpsynth.files import check_apart, check_no_bundle
@@ -99,9 +100,11 @@ def sample(
             f"sha256      {digest}",
         ]
         if loaded.certificate is None:
-            lines.append("privacy     NONE: the run was fitted without it; keep this table inside")
+            lines.append(
+                "privacy     NONE: fitted without privacy, so keep this table in the office"
+            )
         console.result("sample", values, lines)
-        console.advice("Rows are independent of each other; synthetic rows have no patient key.")
+        console.advice("Synthetic rows are not linked to each other and have no patient key.")
 
 
 def _replicates(console: Console, run: str, m: int, output: str, **options: Any) -> None:
@@ -123,10 +126,10 @@ def _replicates(console: Console, run: str, m: int, output: str, **options: Any)
     lines = [
         f"replicates  {files[0]} to {files[-1]}: {first.rows} synthetic rows each",
         f"seed        {first.seed}",
-        "use         for standard errors; a replicate cannot be released, a sample can",
+        "use         for standard errors; release a sample, not a replicate",
     ]
     console.result("replicates", values, lines)
     console.advice(
-        "Estimate on each table, then dpsynth.eval.combine.combine(estimates, variances, "
-        "original=...): see docs/inference.md."
+        "Next: compute your estimate on each table, then combine them with "
+        "dpsynth.eval.combine.combine(estimates, variances, original=...). See docs/inference.md."
     )

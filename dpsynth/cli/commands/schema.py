@@ -10,7 +10,7 @@ from dpsynth.cli.options import takes_schema
 
 @click.group(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
 def schema() -> None:
-    """List, show and check schemas: the public facts about a table."""
+    """List, show and check schemas. A schema holds the public facts about a table."""
 
 
 @schema.command("list", epilog="Example:  dpsynth schema list")
@@ -32,7 +32,7 @@ def list_schemas(as_json: bool, quiet: bool) -> None:
 @schema.command(epilog="Example:  dpsynth schema show cardio > mine.schema.yaml")
 @click.argument("name")
 def show(name: str) -> None:
-    """Print a schema as YAML: a starting point for your own."""
+    """Print a schema as YAML, as a starting point for your own."""
     import yaml
 
     from dpsynth.schema import Schema
@@ -47,11 +47,11 @@ def show(name: str) -> None:
 @output_options
 @takes_schema
 def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
-    """Check SCHEMA, and how DATA fits it.
+    """Check SCHEMA, and how well DATA fits it.
 
-    Every mistake of the schema is listed at once. With DATA, the shares of missing, clipped,
-    unknown and unreadable cells of each column are shown: internal figures, exact and not
-    private, which are never released.
+    All mistakes in the schema are listed at once. With DATA, you also see the share of missing,
+    clipped, unknown and unreadable cells in each column. These figures are exact and not private.
+    They are internal: do not release them.
     """
     from dpsynth.encoding import review_table
     from dpsynth.schema import Schema

@@ -16,13 +16,16 @@ SHORT = 12  # characters of a passphrase
 
 @click.command(epilog="Example:  dpsynth keygen office.key")
 @click.argument("output", type=click.Path())
-@click.option("--no-passphrase", is_flag=True, help="Leave it unencrypted; protect it otherwise.")
+@click.option(
+    "--no-passphrase", is_flag=True, help="Do not encrypt the key; protect it in another way."
+)
 @output_options
 def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None:
-    """Make a key pair to sign bundles with: OUTPUT, private, and OUTPUT.pub.
+    """Make a key pair to sign bundles with.
 
-    The private key is encrypted with a passphrase, from DPSYNTH_KEY_PASSPHRASE or a hidden prompt.
-    Both files are PEM, which openssl reads; nothing is overwritten.
+    OUTPUT is the private key and OUTPUT.pub the public key. The private key is encrypted with a
+    passphrase from DPSYNTH_KEY_PASSPHRASE or a hidden prompt. Both files are PEM, which openssl can
+    read. Existing files are never overwritten.
     """
     from dpsynth.bundle.format import check_key_place, create_key, fingerprint, load_public
 
@@ -39,15 +42,15 @@ def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None
         }
         protection = "unencrypted" if no_passphrase else "encrypted"
         lines = [
-            f"private     {private}: {protection}, for you alone; keep a copy somewhere safe",
-            f"public      {public}: publish it where your readers trust you",
+            f"private     {private}: {protection}; share it with nobody, and keep a safe copy",
+            f"public      {public}: publish it where your readers trust its origin",
             f"SHA-256     {digest}",
         ]
         console.result("keygen", values, lines)
         if phrase is not None and len(phrase) < SHORT:
             console.advice(
-                f"The passphrase has fewer than {SHORT} characters: whoever copies the file can "
-                "guess it. Make the key again with a longer one."
+                f"The passphrase has fewer than {SHORT} characters, so anyone who copies the file "
+                "can guess it. Make a new key with a longer passphrase."
             )
         console.advice(f"Next: dpsynth sign bundle/ --key {private}")
 
@@ -55,13 +58,14 @@ def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None
 @click.command(epilog="Example:  dpsynth sign bundle/ --key office.key")
 @click.argument("bundle", type=click.Path())
 @click.option("--key", required=True, type=click.Path(), help="The office's private key.")
-@click.option("--force", is_flag=True, help="Replace a signature that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing signature.")
 @output_options
 def sign(bundle: str, key: str, force: bool, as_json: bool, quiet: bool) -> None:
-    """Verify BUNDLE, then sign its manifest, and so all its files.
+    """Verify BUNDLE, then sign it.
 
-    The signature is datapackage.json.sig; whoever has the public key can check it, by dpsynth
-    verify or by openssl. Exit code 5, and no signature, if the bundle does not verify.
+    The signature covers the manifest, and through it all files. The signature is
+    datapackage.json.sig. Anyone with the public key can check it with dpsynth verify or with
+    openssl. If the bundle fails verification, it is not signed and the exit code is 5.
     """
     from dpsynth.bundle import sign as sign_bundle
 
@@ -76,14 +80,14 @@ def ask_passphrase(*, new: bool) -> str:
     if (given := variable(VARIABLE)) is not None:
         return given
     if not sys.stdin.isatty():
-        remedy = f"set {VARIABLE}, or run this at a terminal"
+        remedy = f"set {VARIABLE}, or run this command in a terminal"
         if new:
-            remedy += "; --no-passphrase makes a key without one"
+            remedy += "; use --no-passphrase for a key without one"
         raise InputError(f"the key needs a passphrase: {remedy}")
     answer: str = click.prompt(
         "Passphrase of the key",
         hide_input=True,
-        confirmation_prompt="The same again" if new else False,
+        confirmation_prompt="Repeat the passphrase" if new else False,
         err=True,
     )
     return answer

@@ -18,19 +18,20 @@ from dpsynth.cli.options import takes_schema
     type=float,
     default=0.2,
     show_default=True,
-    help="Share of the units that go to the holdout, with all their rows.",
+    help="Share of the units to hold out, with all their rows.",
 )
 @click.option(
     "--seed",
     type=int,
-    help="Makes the split repeatable, for benchmarks; it is no noise. Default: fresh entropy.",
+    help="Makes the split repeatable, for benchmarks; it adds no noise. Default: fresh entropy.",
 )
 @click.option(
     "--opt-out",
     type=click.Path(),
-    help="List of units that go to neither side: a key a line, or a table with the unit's column.",
+    help="List of units to leave out of both files: one key per line, or a table with the unit's "
+    "column.",
 )
-@click.option("--output", "-o", required=True, type=click.Path(), help="Folder to make; new.")
+@click.option("--output", "-o", required=True, type=click.Path(), help="New folder for both files.")
 @output_options
 @takes_schema
 def split(
@@ -43,10 +44,10 @@ def split(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Split DATA by unit into train and holdout, in the kind and dialect of the source.
+    """Split DATA by unit into train and holdout.
 
-    Which units go to the holdout is drawn at random; rows are copied as they are. Both files are as
-    private as the source.
+    Both files have the format and dialect of the source. Units are held out at random. Rows are
+    copied unchanged. Both files are as private as the source.
     """
     from dpsynth.schema import Schema
     from dpsynth.tables import OptOut, split_file
@@ -81,16 +82,18 @@ def split(
             lines.append(f"no key      {_WORDS[keyless]}")
         if absent is not None:
             keys = counted(absent.lines, "key")
-            lines.append(f"opted out   {keys} read from {opt_out}: no row with one is left")
-        lines.append("private     both hold real rows, as the source does: never release them")
+            lines.append(f"opted out   {keys} read from {opt_out}: no row with such a key is left")
+        lines.append(
+            "private     both files contain real rows, like the source: never release them"
+        )
         console.result("split", values, lines)
         console.advice(
-            "A fit of train alone needs a schema with its population and rows: "
+            "To fit train alone, use a schema with the population and rows of train: "
             f"{1 - holdout:g} of the whole."
         )
 
 
 _WORDS = {
-    "own": "a row without a key is a unit of its own",
-    "drop": "rows without a key, if any, are in neither file, as a fit leaves them out",
+    "own": "each row without a key is a separate unit",
+    "drop": "rows without a key, if any, are in neither file, because a fit leaves them out",
 }

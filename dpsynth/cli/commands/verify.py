@@ -20,12 +20,14 @@ def _show_schema(context: click.Context, option: click.Parameter, asked: bool) -
 
 @click.command(epilog="Example:  dpsynth verify bundle/ --key office.key.pub")
 @click.argument("bundle", type=click.Path())
-@click.option("--key", type=click.Path(), help="The publisher's public key: who signed this?")
-@click.option("--ledger", is_flag=True, help="Hold it against the ledger at hand as well.")
+@click.option(
+    "--key", type=click.Path(), help="Public key of the publisher; also checks the signature."
+)
+@click.option("--ledger", is_flag=True, help="Also compare the bundle with your ledger.")
 @click.option(
     "--other-version",
     is_flag=True,
-    help="Accept what another dpsynth wrote; page, card and documents are NOT compared.",
+    help="Accept a bundle from another version; page, card and documents are NOT compared.",
 )
 @click.option(
     "--show-schema",
@@ -33,7 +35,7 @@ def _show_schema(context: click.Context, option: click.Parameter, asked: bool) -
     is_eager=True,
     expose_value=False,
     callback=_show_schema,
-    help="Print the JSON Schema of privacy.json, the certificate.",
+    help="Print the JSON Schema of privacy.json (the certificate) and exit.",
 )
 @output_options
 def verify(
@@ -44,10 +46,12 @@ def verify(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Check BUNDLE: every hash, every cell against the schema, the certificate re-accounted.
+    """Check the files, cells and certificate of BUNDLE.
 
-    With --key the signature too, with --ledger (in the office) the ledger that DPSYNTH_LEDGER
-    names. Exit code 5 if anything differs; every finding is named.
+    Every hash is checked, every cell is compared with the schema, and epsilon is computed again
+    from the certificate. With --key, also check the signature. With --ledger (in the office), also
+    compare the bundle with the ledger that DPSYNTH_LEDGER names. All problems are listed; if there
+    are any, the exit code is 5.
     """
     from dpsynth.bundle import verify as check
 

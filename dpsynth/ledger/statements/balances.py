@@ -90,12 +90,16 @@ def explained(entry: Entry) -> str:
     """Say what an entry's state means where it needs a word; empty where it does not."""
     alive = _alive(entry)
     if entry.status == RESERVED and not alive:
-        return "its process ended before it read: it may be voided"
+        return "its process ended before it read any data, so you can void it"
     if entry.status == READING and not alive:
-        return "its process ended while it could read: it counts, as of today until it is forfeited"
+        return (
+            "its process ended while it could read data, so it stays charged; it counts as of "
+            "today until you forfeit it"
+        )
     if entry.owes:
-        share = "may still be spent" if entry.measured is None else "is being spent"
-        return "; ".join(filter(None, (entry.note, f"its share for quality {share}: as of today")))
+        share = "can still be spent" if entry.measured is None else "is being spent"
+        note = f"its budget for quality figures {share}, so it counts as of today"
+        return "; ".join(filter(None, (entry.note, note)))
     return entry.note
 
 

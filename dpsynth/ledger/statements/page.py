@@ -30,7 +30,7 @@ WIDTH, HEIGHT = 1000.0, 100.0  # of every picture, in its own units
 _TITLES = {
     SINGLE: "Each single release",
     ROLLING: "In the last 365 days",
-    OVERALL: "In all, since the ledger began",
+    OVERALL: "In total, since the ledger began",
 }
 _LEAST_SPAN = timedelta(days=14)  # a shorter line shows nothing
 
@@ -138,14 +138,14 @@ def caps_of(policy: Policy) -> list[tuple[str, Cap | None]]:
     """List every bound on epsilon in a policy; None where a general one is not set."""
     rows: list[tuple[str, Cap | None]] = [
         ("Each single release, at most", policy.caps.release),
-        ("Any 365 days together, at most", policy.caps.year),
-        ("Everything together, at most", policy.caps.total),
+        ("Any period of 365 days, at most", policy.caps.year),
+        ("All releases together, at most", policy.caps.total),
     ]
     for tier in policy.tiers:
         own = (
             ("each single release, at most", tier.caps.release),
-            ("any 365 days together, at most", tier.caps.year),
-            ("everything together, at most", tier.caps.total),
+            ("any period of 365 days, at most", tier.caps.year),
+            ("all releases together, at most", tier.caps.total),
             ("each single release, at least", tier.least),
         )
         rows += [(f"Tier {tier.name}: {words}", cap) for words, cap in own if cap is not None]
@@ -190,23 +190,26 @@ def _bar(meter: Meter, account: Account, now: datetime) -> Bar:
         meter = replace(meter, used=max((entry.cost[0] for entry in fits), default=0.0))
         figures = f"cap {figure(meter.limit)}; no fit yet"
         if fits:
-            figures = f"cap {figure(meter.limit)}; the largest fit so far has {figure(meter.used)}"
+            figures = f"cap {figure(meter.limit)}; the largest fit so far used {figure(meter.used)}"
         if meter.used > meter.limit:
-            notes.append("That fit was entered under earlier rules.")
+            notes.append("That fit was entered under an earlier policy.")
     else:
         figures = _figures(meter)
         if 0 < meter.used < math.inf:
-            notes.append(f"A chance may change by a factor of at most {factor(meter.used)}.")
+            notes.append(
+                "The probability of any result can change by at most a factor of "
+                f"{factor(meter.used)}."
+            )
     ended = [datetime.fromisoformat(entry.ended) for entry in fits if entry.ended is not None]
     if kind == ROLLING and (leaving := [at + YEAR for at in ended if at + YEAR > now]):
-        notes.append(f"The oldest of these fits leaves the 365 days on {day(min(leaving))}.")
+        notes.append(f"The oldest of these fits stops counting on {day(min(leaving))}.")
     if kind == ROLLING and (still := len(fits) - len(ended)):
         which = (
-            "1 fit that may still spend counts"
+            "1 fit that can still spend budget counts until 365 days after it ends"
             if still == 1
-            else f"{still} fits that may still spend count"
+            else f"{still} fits that can still spend budget count until 365 days after they end"
         )
-        notes.append(f"{which} until 365 days after the end of it.")
+        notes.append(f"{which}.")
     top = max(meter.limit, meter.used) if meter.used < math.inf else 1.25 * meter.limit
     cap, used = meter.limit / top * WIDTH, min(meter.used, top) / top * WIDTH
     ends = (cap, min(used, cap), max(used, cap))
@@ -216,12 +219,15 @@ def _bar(meter: Meter, account: Account, now: datetime) -> Bar:
 def _figures(meter: Meter) -> str:
     limit, left = figure(meter.limit), figure(meter.left)
     if meter.used == 0:
-        return f"nothing of {limit} used"
+        return f"0 of {limit} used, {limit} left"
     if meter.used == math.inf:
-        return f"more than all of {limit} used: the deltas are beyond the policy's; nothing is left"
+        return (
+            f"more than the whole cap of {limit} used, because the deltas exceed the policy's "
+            "delta; nothing is left"
+        )
     if meter.used > meter.limit:
         over = figure(meter.used - meter.limit)
-        return f"{figure(meter.used)} used of {limit}: over the cap by {over}; nothing is left"
+        return f"{figure(meter.used)} of {limit} used, over the cap by {over}; nothing is left"
     return f"{figure(meter.used)} of {limit} used, {left} left"
 
 
@@ -247,9 +253,9 @@ def _drawn(history: Sequence[tuple[datetime, float]], meter: Meter | None, now: 
         return HEIGHT - min(value, top) / top * HEIGHT
 
     steps = "".join(f"H{x(at):.1f}V{y(value):.1f}" for at, value in history)
-    last = "more than all" if used == math.inf else figure(used)
-    title = "Plain sum of epsilon" if meter is None else f"Used: {_TITLES[meter.name].lower()}"
-    dashed = "nothing is capped" if limit is None else f"the dashed line is the cap {figure(limit)}"
+    last = "more than the cap" if used == math.inf else figure(used)
+    title = "Sum of epsilon" if meter is None else f"Used: {_TITLES[meter.name].lower()}"
+    dashed = "no cap applies" if limit is None else f"the dashed line is the cap of {figure(limit)}"
     return Curve(
         title=title,
         summary=f"{title}, from {day(first)} to {day(now)}, ends at {last}; {dashed}",

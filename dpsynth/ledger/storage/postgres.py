@@ -72,7 +72,7 @@ class PostgresServer:
         Raises:
             InputError: always; it names the tool.
         """
-        raise InputError("a ledger on PostgreSQL is backed up by the server's tools: pg_dump")
+        raise InputError("back up a ledger on PostgreSQL with the server's own tools: pg_dump")
 
     def appear(self, fill: Callable[[sa.Connection], None]) -> bool:
         """Leave it to the server's administrator to make a database; its tables can be made."""
@@ -102,19 +102,19 @@ class PostgresServer:
         """Word PostgreSQL's refusal, by its code: its texts differ between languages."""
         code = getattr(error.orig, "sqlstate", None)
         if code in _ABSENT:
-            return InputError(f"{self.place} is no ledger of this version")
+            return InputError(f"{self.place} is not a ledger of this version")
         if code == _LOCK_TIMEOUT:
-            remedy = f"another process held it for {WAIT_SECONDS} s; try again"
+            remedy = f"another process locked it for {WAIT_SECONDS} s; try again"
         elif code in (_NO_RIGHT, _READ_ONLY):
-            remedy = "this user may not write to it; ask its administrator for SELECT and INSERT"
+            remedy = "this user cannot write to it; ask its administrator for SELECT and INSERT"
         elif code in _DISK:
             remedy = "the server's disk is full or failing; nothing was entered"
         elif code == _APPEND_ONLY:
             remedy = "entries are never edited or deleted"
         elif error.connection_invalidated:
             remedy = (
-                "the connection was lost. Whether the last record was entered is not known; "
-                "`dpsynth ledger show` will tell. Until then it counts"
+                "the connection was lost, so it is not known whether the last record was entered. "
+                "Check with `dpsynth ledger show`. Until then it counts"
             )
         elif code is None or code.startswith(("08", "57", "28", "3D")):
             remedy = "the server or its database cannot be reached; nothing was entered"

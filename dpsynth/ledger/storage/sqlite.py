@@ -50,7 +50,7 @@ class SqliteFile:
                 raise InputError(f"{_missing(path)}; name a file for the ledger")
         elif there:
             raise InputError(
-                f"there is no ledger at {path}. Check the name; to start a new ledger there: "
+                f"there is no ledger at {path}. Check the name. To create a new ledger there: "
                 f"dpsynth ledger create {path}"
             )
         return cls(path, _engine(path))
@@ -73,7 +73,7 @@ class SqliteFile:
         """
         check_apart(target)
         if target.exists():
-            raise InputError(f"{target} exists; a backup is a new file")
+            raise InputError(f"{target} exists; choose a new file for the backup")
         try:
             with atomic_file(target, private=True) as temporary:
                 place = self.path.absolute().as_uri()  # quotes what a URI forbids
@@ -102,8 +102,8 @@ class SqliteFile:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.path.parent.is_dir():
             raise BudgetError(
-                f"ledger {self.path} cannot be made: there is no folder {self.path.parent}; make "
-                "it, or name another place"
+                f"ledger {self.path} cannot be created: there is no folder {self.path.parent}; "
+                "create it, or name another place"
             )
         try:
             write_new(self.path, _filled(fill), mode=0o600)
@@ -112,8 +112,8 @@ class SqliteFile:
                 return False
             reason = str(error) if isinstance(error, InputError) else type(error).__name__
             raise BudgetError(
-                f"ledger {self.path} cannot be made ({reason}); set DPSYNTH_LEDGER to a file in a "
-                "folder that you may write to"
+                f"ledger {self.path} cannot be created ({reason}); set DPSYNTH_LEDGER to a file in "
+                "a folder that you can write to"
             ) from error
         return True
 
@@ -142,17 +142,17 @@ class SqliteFile:
         said = str(error.orig).lower()
         if "not a database" in said or "malformed" in said:
             return InputError(
-                f"{self.path} is damaged or no ledger; restore it from a backup, or name another "
-                "file"
+                f"{self.path} is damaged or not a ledger; restore it from a backup, or name "
+                "another file"
             )
         if "no such" in said:
-            return InputError(f"{self.path} is no ledger of this version")
+            return InputError(f"{self.path} is not a ledger of this version")
         if "locked" in said or "busy" in said:
-            remedy = f"another process held it for {WAIT_SECONDS} s; try again"
+            remedy = f"another process locked it for {WAIT_SECONDS} s; try again"
         elif "unable to open" in said and not self.path.exists():
-            remedy = "the file is gone; put it back, or restore it from a backup"
+            remedy = "the file is missing; put it back, or restore it from a backup"
         elif "readonly" in said or "unable to open" in said:
-            remedy = "it or its folder may not be written to; set DPSYNTH_LEDGER to one that may"
+            remedy = "it or its folder is read-only; set DPSYNTH_LEDGER to a writable file"
         elif "full" in said or "disk i/o error" in said:
             remedy = "the disk is full or failing; nothing was entered. Free some space, try again"
         elif "append-only" in said:
@@ -164,7 +164,7 @@ class SqliteFile:
 
 def _missing(path: Path) -> str:
     """Say what is wrong with a path that is no file."""
-    return f"{path} is no file" if path.parent.is_dir() else f"{path.parent} is no folder"
+    return f"{path} is not a file" if path.parent.is_dir() else f"{path.parent} is not a folder"
 
 
 def _filled(fill: Callable[[sa.Connection], None]) -> bytes:

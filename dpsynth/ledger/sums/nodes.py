@@ -36,7 +36,7 @@ class StoredNodes:
             text = self._connection.execute(query).scalar()
             if type(text) is not str or hashlib.sha256(text.encode()).hexdigest() != name:
                 raise BudgetError(
-                    f"ledger {self._store.place} was changed by something else than dpsynth: sums "
+                    f"ledger {self._store.place} was changed by something other than dpsynth: sums "
                     f"that a record seals are {'missing' if text is None else 'others'}. Restore "
                     "the ledger from a backup"
                 )
