@@ -586,6 +586,7 @@ def test_a_plan_names_every_mechanism(cli: Cli) -> None:
     assert len(found["plan"]["events"]) == 3
 
 
+@pytest.mark.smoke
 def test_fit_sample_release_verify(cli: Cli, cohort: Path) -> None:
     """The main job, command by command."""
     fitted = cli("fit", "demo", cohort, *BUDGET, "--model", "independent", "-o", "run", "--json")
