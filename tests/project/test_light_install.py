@@ -1,6 +1,6 @@
 """`pip install dpsynth` without extras: no torch, and yet bundles are verified and signed.
 
-The slow part installs the package into an environment of its own, as a reader of a bundle would.
+The long part installs the package into an environment of its own, as a reader of a bundle would.
 """
 
 from __future__ import annotations
