@@ -1,14 +1,15 @@
 # dpsynth: `make demo` shows it, `make test` proves it. Both make .venv first.
 
 PYTHON ?= python3.11
-VENV := .venv
+# another Python has an environment of its own beside that of 3.11
+VENV := .venv$(addprefix -,$(filter-out python3.11,$(filter python3.%,$(notdir $(PYTHON)))))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # extra pip options for torch alone, such as the index of its CPU builds
 PIP_TORCH ?=
 DEMO ?= demo
 
-.PHONY: help install install-dev demo test lint bench quality audit mutants fuzz faults gallery site site-serve clean
+.PHONY: help install install-dev demo test test-all smoke lint bench quality audit mutants fuzz faults gallery site site-serve clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -30,9 +31,20 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 demo: install  ## simulate a cohort, fit, sample, check, and write a bundle to demo/
 	$(BIN)/dpsynth demo --output $(DEMO)
 
-# a worker for each core, each with one thread: threads of several workers would wait for each other
-test: install-dev  ## run the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs --numprocesses auto --dist loadfile
+# a worker for each core, each with one thread: threads of several workers would wait for each other;
+# bytecode is kept, so that the processes that tests start need not compile dpsynth again
+TESTS := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -rs --numprocesses auto \
+	--dist loadfile
+
+test: install-dev  ## run the tests of every pitfall, mechanism and command (minutes)
+	$(TESTS) -m "not long"
+
+test-all: test  ## the same, then what is long: large games, kill loops, browsers, real tables
+	$(TESTS) -m long
+
+smoke: install-dev  ## a small set of tests, to try another Python (PYTHON=python3.13)
+	$(BIN)/python --version
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m smoke
 
 lint: install-dev  ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
@@ -74,4 +86,4 @@ site-serve: install-dev  ## the same on http://127.0.0.1:8000, renewed as docs/ 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
 
 clean:  ## remove .venv, caches, the site and the demo
-	rm -rf $(VENV) $(DEMO) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-python* $(DEMO) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -17,9 +17,10 @@ from ..support import audit_example, evaluation_example
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="neither chromium nor google-chrome is here"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is here"),
+]
 
 PAGES = ("alone", "both", "failed", "hostile")
 READABLE = 4.5  # contrast of text, WCAG 2.2, success criterion 1.4.3

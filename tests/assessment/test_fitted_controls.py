@@ -90,7 +90,7 @@ def test_without_a_place_to_keep_them_they_are_played(
     assert asked() == GOOD and asked() == GOOD
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_control_does_what_it_must() -> None:
     made = module.play(np.random.default_rng(11), silent)
     assert tuple((one.key, one.kind, one.attack) for one in made) == module.EVERY

@@ -45,12 +45,10 @@ from dpsynth.errors import ArtifactError, BudgetError, GateError, VerificationEr
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.verification import verify_ledger
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.sample_log import record_sample
 from dpsynth.tables.simulated import simulate
-from dpsynth.tables.table import write_table
 
 from ..support.public_audit_example import public_audit, seen
+from ..support.small_office import small_office
 
 Forger = Any  # tests/conftest.py
 TABLE = "data/synthetic.parquet"
@@ -425,20 +423,9 @@ class Measured:
 @pytest.fixture(scope="module")
 def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, demo = tmp_path_factory.mktemp("measured"), Schema.load("demo")
-    source, ledger = simulate(300, seed=1), Ledger.create(folder / "ledger.sqlite")
-    run = fitting.fit(
-        source,
-        demo,
-        epsilon=20.0,
-        delta=1e-6,
-        dataset="demo",
-        model="independent",
-        publish_quality=0.3,
-        ledger=ledger,
-        output=folder / "run",
-    )
-    write_table([run.sample(300, seed=7)], folder / "out.parquet", demo)
-    record_sample(folder / "run", folder / "out.parquet", rows=300, seed=7)
+    source = simulate(300, seed=1)
+    small_office(folder, source, demo, rows=300, seed=7, epsilon=20.0, publish_quality=0.3)
+    ledger = Ledger(folder / "ledger.sqlite")
     shutil.copyfile(folder / "ledger.sqlite", folder / "before.sqlite")
     publish_quality(folder / "run", folder / "out.parquet", source, ledger=ledger)
     return folder

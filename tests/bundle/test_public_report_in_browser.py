@@ -14,6 +14,8 @@ from dpsynth.bundle.writer import release
 
 from ..support.public_audit_example import public_audit
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def audited(run_folder: Path, tmp_path: Path) -> Path:

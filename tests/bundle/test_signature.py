@@ -78,6 +78,7 @@ def openssl() -> Callable[..., subprocess.CompletedProcess[bytes]]:
     return run
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("passphrase", [None, PHRASE])
 def test_a_key_pair_signs_and_verifies(tmp_path: Path, passphrase: str | None) -> None:
     private, public = create_key(tmp_path / "keys" / "office.key", passphrase)

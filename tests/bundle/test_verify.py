@@ -25,6 +25,7 @@ Document = dict[str, Any]
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
 
 
+@pytest.mark.smoke
 def test_a_sound_bundle_passes_every_check(forger: Forger, bundle: Path) -> None:
     checks = "\n".join(verify(bundle))
     for part in (

@@ -29,10 +29,11 @@ from dpsynth.cli import main
 from dpsynth.cli.group import commands
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.registry import NAMES
-from dpsynth.privacy.unit import EACH_ROW
 from dpsynth.schema.schema import Schema, shipped_schemas
 from dpsynth.synthesis import fitting
 from dpsynth.tables.simulated import simulate
+
+from ..support.reservations import reserve
 
 BUDGET = ["--dataset", "cohort", "--epsilon", "3", "--delta", "1e-6"]
 ENTRY = "0123456789abcdef" * 2
@@ -363,18 +364,7 @@ def office(cli: Cli, made_ledger: Path, made_run: Any, monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.setenv("DPSYNTH_USER", "somebody")
         patch.setattr("dpsynth.ledger.ledger.uuid.uuid4", lambda: UUID(ENTRY))
-        Ledger().reserve(
-            "ward",
-            purpose="",
-            plan={"events": []},
-            epsilon=1,
-            delta=1e-6,
-            model="mixture",
-            schema_hash="",
-            unit=EACH_ROW,
-            allow_refuse=False,
-            population=100,
-        )
+        reserve(Ledger(), "ward", epsilon=1, model="mixture", population=100)
 
 
 @dataclass(frozen=True)
@@ -598,6 +588,7 @@ def test_a_plan_names_every_mechanism(cli: Cli) -> None:
     assert len(found["plan"]["events"]) == 3
 
 
+@pytest.mark.smoke
 def test_fit_sample_release_verify(cli: Cli, cohort: Path) -> None:
     """The main job, command by command."""
     fitted = cli("fit", "demo", cohort, *BUDGET, "--model", "independent", "-o", "run", "--json")

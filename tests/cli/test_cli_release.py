@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
 import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +14,32 @@ import pytest
 
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle.format.audits import append_audit
+from dpsynth.cli import main
+from dpsynth.cli.signals import ASKED as NAMES
 from dpsynth.ledger.actions import adopt
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.policy.policy import Policy
 
 from ..support.public_audit_example import public_audit, seen
 
+ASKED = tuple(getattr(signal, name) for name in NAMES)
 ABOUT = "publisher: General Hospital\nlicence: CC-BY-4.0\nintended_use: Teaching\n"
 
 
 def dpsynth(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dpsynth", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+    """Run the command line in this process, which has loaded what it needs."""
+    out, err = io.StringIO(), io.StringIO()
+    handlers = {number: signal.getsignal(number) for number in ASKED}
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert isinstance(stopped.value.code, int)
+    return subprocess.CompletedProcess(
+        arguments, stopped.value.code, out.getvalue(), err.getvalue()
+    )
 
 
 @pytest.fixture

@@ -266,6 +266,7 @@ def test_no_unit_has_more_than_its_share(
             assert kept.tolist() == own[start : start + len(kept)]
 
 
+@pytest.mark.long
 def test_real_patients() -> None:
     folder = os.environ.get("DPSYNTH_DATA")
     if not folder:

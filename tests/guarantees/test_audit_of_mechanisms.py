@@ -43,7 +43,10 @@ def blocks(source: SeededEntropy, *, halved: bool) -> Any:
     return Drawn(source, halved=halved)
 
 
-def names(*listed: str) -> pytest.MarkDecorator:
+LONG = pytest.mark.long  # ten steps are the game of one step, played again
+
+
+def names(*listed: Any) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", listed)
 
 
@@ -150,7 +153,7 @@ def sound_step(name: str, runs: int) -> Finding:
     return one(audit_sgd.sound(SeededEntropy(50)), name).play(runs, FAILS)
 
 
-@names(*STEPS)
+@names(*(pytest.param(name, marks=LONG if "ten" in name else ()) for name in STEPS))
 def test_a_broken_step_is_caught_where_a_sound_one_stands(name: str) -> None:
     import audit_sgd
 

@@ -18,33 +18,15 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.storage import store
 from dpsynth.ledger.verification import verify_ledger
 from dpsynth.policy.policy import Policy
-from dpsynth.privacy.unit import EACH_ROW
 
-CAPPED = Policy.from_dict(
-    {
-        "dpsynth_policy": 1,
-        "name": "office",
-        "delta": 1e-3,
-        "caps": {"total": {"epsilon": 1.0, "basis": "test"}},
-    },
-    "test",
-)
+from ..support import reservations
+from ..support.reservations import capped
+
+CAPPED = capped(1.0)
 
 
 def reserve(ledger: Ledger) -> None:
-    ledger.reserve(
-        "cardio",
-        purpose="",
-        plan={"events": []},
-        epsilon=0.7,
-        delta=1e-6,
-        model="independent",
-        schema_hash="f" * 64,
-        unit=EACH_ROW,
-        allow_refuse=False,
-        population=9000,
-        policy=CAPPED,
-    )
+    reservations.reserve(ledger, policy=CAPPED)
 
 
 def truncate(place: Path) -> None:
@@ -199,20 +181,8 @@ def test_a_policy_names_the_ledger_that_it_is_for(tmp_path: Path) -> None:
     ledger, other = (Ledger.create(tmp_path / name) for name in ("a.sqlite", "b.sqlite"))
     bound = Policy.from_dict(CAPPED.to_dict() | {"ledger": ledger.id}, "test")
     assert bound.digest != CAPPED.digest and Policy.from_dict(bound.to_dict(), "t") == bound
-    words: dict[str, Any] = {
-        "purpose": "",
-        "plan": {"events": []},
-        "epsilon": 0.7,
-        "delta": 1e-6,
-        "model": "independent",
-        "schema_hash": "f" * 64,
-        "unit": EACH_ROW,
-        "allow_refuse": False,
-        "population": 9000,
-        "policy": bound,
-    }
     with pytest.raises(BudgetError, match=f"is for ledger {ledger.id}"):
-        other.reserve("cardio", **words)
-    assert ledger.reserve("cardio", **words).counts
+        reservations.reserve(other, policy=bound)
+    assert reservations.reserve(ledger, policy=bound).counts
     with pytest.raises(InputError, match="the id of a ledger is expected"):
         Policy.from_dict(CAPPED.to_dict() | {"ledger": "mine"}, "test")

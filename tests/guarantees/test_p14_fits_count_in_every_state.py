@@ -13,8 +13,8 @@ import pytest
 from dpsynth.errors import BudgetError
 from dpsynth.ledger.actions import void
 from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.policy.policy import Policy
-from dpsynth.privacy.unit import EACH_ROW
+
+from ..support.reservations import capped, reserve
 
 COURSES: dict[str, tuple[str, ...]] = {
     "reserved": (),
@@ -24,31 +24,9 @@ COURSES: dict[str, tuple[str, ...]] = {
     "failed before it read": ("fail",),
 }
 
-CAPPED = Policy.from_dict(
-    {
-        "dpsynth_policy": 1,
-        "name": "office",
-        "delta": 1e-3,
-        "caps": {"total": {"epsilon": 1.0, "basis": "test"}},
-    },
-    "test",
-)
-
 
 def reserved(ledger: Ledger) -> Entry:
-    return ledger.reserve(
-        "cardio",
-        purpose="",
-        plan={"events": []},
-        epsilon=0.7,
-        delta=1e-6,
-        model="independent",
-        schema_hash="f" * 64,
-        unit=EACH_ROW,
-        allow_refuse=False,
-        population=9000,
-        policy=CAPPED,
-    )
+    return reserve(ledger, policy=capped(1.0))
 
 
 @pytest.fixture

@@ -29,12 +29,10 @@ from dpsynth.privacy import noisy_queries
 from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
 from dpsynth.privacy.quality_budget import reserved
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sample_log import record_sample
 from dpsynth.tables.simulated import simulate
-from dpsynth.tables.table import write_table
 
+from ..support.small_office import small_office
 from .streams import Streams
 
 DEMO = Schema.load("demo")
@@ -46,20 +44,8 @@ Patch = pytest.MonkeyPatch
 def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with a share set aside, its ledger, and a table drawn from it."""
     base = tmp_path_factory.mktemp("office")
-    run = fitting.fit(
-        simulate(300, seed=1),
-        DEMO,
-        epsilon=3.0,
-        delta=1e-6,
-        dataset="demo",
-        model="independent",
-        publish_quality=0.3,
-        ledger=Ledger.create(base / "ledger.sqlite"),
-        output=base / "run",
-    )
-    write_table([run.sample(400, seed=SAMPLING_SEED)], base / "out.parquet", DEMO)
-    record_sample(base / "run", base / "out.parquet", rows=400, seed=SAMPLING_SEED)
-    return base
+    source = simulate(300, seed=1)
+    return small_office(base, source, DEMO, rows=400, seed=SAMPLING_SEED, publish_quality=0.3)
 
 
 def many() -> pd.DataFrame:

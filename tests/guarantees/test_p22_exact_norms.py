@@ -87,6 +87,7 @@ def padding(units: int, k: int) -> Tensor:
     return (torch.arange(k) < counts[:, None]).float()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("k", [1, 3, 5, 8])
 @pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("padded", [False, True])

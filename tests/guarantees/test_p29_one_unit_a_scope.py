@@ -38,6 +38,8 @@ from dpsynth.privacy.unit_terms import described
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 
+from ..support import reservations
+
 ROW = EACH_ROW
 KEYED = replace(ROW, name="patient_id", max_rows=4)
 STAY = replace(ROW, name="encounter_id")
@@ -53,18 +55,8 @@ def policy(epsilon: float = 1.0, **keys: Any) -> Policy:
 
 
 def reserve(ledger: Ledger, unit: Unit, epsilon: float = 0.5, **changes: Any) -> Entry:
-    settings: dict[str, Any] = {
-        "purpose": "",
-        "plan": {"events": []},
-        "epsilon": epsilon,
-        "delta": 1e-6,
-        "model": "independent",
-        "schema_hash": "f" * 64,
-        "allow_refuse": False,
-        "population": 9000,
-        "policy": policy(),
-    }
-    return ledger.reserve(changes.pop("dataset", "ward"), unit=unit, **(settings | changes))
+    settings = {"dataset": "ward", "policy": policy(), "unit": unit, "epsilon": epsilon}
+    return reservations.reserve(ledger, **(settings | changes))
 
 
 @pytest.fixture

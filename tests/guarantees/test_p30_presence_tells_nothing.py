@@ -29,13 +29,12 @@ from dpsynth.eval.attacks.controls import Control
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.noisy_queries import Answer
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.sample_log import record_sample
 from dpsynth.tables.simulated import simulate
-from dpsynth.tables.table import write_table
 from dpsynth.workflow import assessment_stages
 from dpsynth.workflow.runner import Outcome, run_stages
 from dpsynth.workflow.settings import Settings
+
+from ..support.small_office import small_office
 
 pytestmark = pytest.mark.filterwarnings("ignore:a new ledger was created")
 KEPT = ("patient_id", "sex", "age", "smoker", "ward", "readmitted_30d")
@@ -88,19 +87,7 @@ def others(units: int = 40) -> pd.DataFrame:
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
     """A run that set a share aside, a table of it and the ledger: copies of one, in each folder."""
     base = tmp_path_factory.mktemp("fitted")
-    run = fitting.fit(
-        others(60),
-        STRICT,
-        epsilon=3.0,
-        delta=1e-6,
-        dataset="demo",
-        model="independent",
-        publish_quality=0.1,
-        ledger=Ledger.create(base / "ledger.sqlite"),
-        output=base / "run",
-    )
-    write_table([run.sample(300, seed=1)], base / "out.parquet", STRICT)
-    record_sample(base / "run", base / "out.parquet", rows=300, seed=1)
+    small_office(base, others(60), STRICT, rows=300, seed=1, publish_quality=0.1)
 
     def made(folder: Path) -> Path:
         shutil.copytree(base, folder, dirs_exist_ok=True)

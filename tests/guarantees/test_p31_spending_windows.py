@@ -42,6 +42,8 @@ from dpsynth.policy.rules import judge, room
 from dpsynth.privacy.filter import Spend
 from dpsynth.privacy.unit import EACH_ROW
 
+from ..support.reservations import reserve
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR = timedelta(days=365)
 SECOND = timedelta(seconds=1)
@@ -56,6 +58,7 @@ POLICY = Policy.from_dict(
     "test",
 )
 FIT, QUALITY = 0.5, 0.5  # parts of a fit's epsilon: while it reads, when figures are measured
+WITH_QUALITY = {"events": [{"name": "quality"}]}
 NEXT = {
     RESERVED: (READING, VOIDED, FAILED),
     READING: (CHARGED, FAILED),
@@ -296,23 +299,8 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     return Ledger.create(tmp_path / "ledger.sqlite")
 
 
-def reserve(ledger: Ledger, *, share: bool) -> Entry:
-    return ledger.reserve(
-        "ward",
-        purpose="",
-        plan={"events": [{"name": "quality"}] if share else []},
-        epsilon=0.7,
-        delta=1e-6,
-        model="independent",
-        schema_hash="f" * 64,
-        unit=EACH_ROW,
-        allow_refuse=False,
-        population=9000,
-    )
-
-
 def test_a_share_that_is_given_up_is_gone(ledger: Ledger) -> None:
-    entry = reserve(ledger, share=True)
+    entry = reserve(ledger, plan=WITH_QUALITY)
     ledger.begin(entry.id)
     ledger.charge(entry.id)
     [entry] = ledger.entries()
@@ -336,7 +324,7 @@ def test_a_share_that_is_given_up_is_gone(ledger: Ledger) -> None:
 
 def test_no_share_is_spent_that_was_not_set_aside(ledger: Ledger) -> None:
     """Else a fit that is over could spend again, in a window that does not count it."""
-    entry = reserve(ledger, share=False)
+    entry = reserve(ledger)
     ledger.begin(entry.id)
     ledger.charge(entry.id)
     assert ledger.entries()[0].ended is not None
@@ -349,7 +337,7 @@ def test_no_share_is_spent_that_was_not_set_aside(ledger: Ledger) -> None:
 
 def test_a_fit_that_died_is_ended_by_hand(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsynth.ledger.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
-    dead = reserve(ledger, share=True)
+    dead = reserve(ledger, plan=WITH_QUALITY)
     monkeypatch.undo()
     monkeypatch.setenv("DPSYNTH_USER", "curie")
     ledger.begin(dead.id)
@@ -358,10 +346,10 @@ def test_a_fit_that_died_is_ended_by_hand(ledger: Ledger, monkeypatch: pytest.Mo
     assert ended.status == FAILED and ended.counts and ended.ended == ended.history[-1].at
     with pytest.raises(InputError, match="failed already"):
         ledger.charge(dead.id, run="f" * 64)
-    alive = reserve(ledger, share=False)
+    alive = reserve(ledger)
     ledger.begin(alive.id)
     with pytest.raises(BudgetError, match="still running"):
         forfeit(ledger, alive.id, "impatience")
-    other = reserve(ledger, share=False)
+    other = reserve(ledger)
     void(ledger, other.id, "never read")
     assert Snapshot.of(ledger, datetime.now(UTC)).accounts[0].spent.fits == 2

@@ -17,10 +17,11 @@ import pytest
 
 from dpsynth.ledger.ledger import Entry, Ledger
 from dpsynth.policy.policy import Policy
-from dpsynth.privacy.unit import EACH_ROW
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
+
+from ..support import reservations
 
 Reserve = Callable[..., Entry]
 
@@ -116,18 +117,9 @@ def sqlite(tmp_path: Path) -> Ledger:
 
 
 def reserved(ledger: Ledger, dataset: str = "cardio", **changes: Any) -> Entry:
-    settings: dict[str, Any] = {
-        "purpose": "test",
-        "plan": {"events": ["histograms"]},
-        "epsilon": 0.5,
-        "delta": 1e-6,
-        "model": "independent",
-        "schema_hash": "f" * 64,
-        "unit": EACH_ROW,
-        "allow_refuse": False,
-        "population": 70_000,
-    }
-    return ledger.reserve(dataset, **(settings | changes))
+    settings = {"purpose": "test", "epsilon": 0.5, "population": 70_000}
+    settings |= {"plan": {"events": ["histograms"]}}
+    return reservations.reserve(ledger, dataset, **(settings | changes))
 
 
 @pytest.fixture
@@ -138,18 +130,8 @@ def reserve() -> Reserve:
 
 @pytest.fixture
 def capped() -> Callable[..., Policy]:
-    """A policy with a cap on everything, and other keys as given."""
-
-    def policy(epsilon: float, delta: float = 1e-3, **more: Any) -> Policy:
-        document = {
-            "dpsynth_policy": 1,
-            "name": "test",
-            "delta": delta,
-            "caps": {"total": {"epsilon": epsilon, "basis": "test"}},
-        }
-        return Policy.from_dict(document | more, "test")
-
-    return policy
+    """Make a policy with a cap on everything, and other keys as given."""
+    return reservations.capped
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
 
 
+@pytest.mark.smoke
 def test_an_entry_holds_what_was_reserved(
     ledger: Ledger, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

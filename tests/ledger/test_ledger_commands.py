@@ -14,7 +14,8 @@ import pytest
 
 from dpsynth.errors import BudgetError
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.privacy.unit import EACH_ROW
+
+from ..support.reservations import reserve
 
 BUDGET = ["--delta", "1e-6", "--model", "independent", "--quiet"]
 POLICY = """
@@ -318,10 +319,7 @@ def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.Mo
     book = Ledger()
     with monkeypatch.context() as patch:
         patch.setattr("dpsynth.ledger.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
-        entry = book.reserve(
-            "ward", purpose="", plan={}, epsilon=1, delta=1e-6, model="mixture",
-            schema_hash="", unit=EACH_ROW, allow_refuse=False, population=1,
-        )  # fmt: skip
+        entry = reserve(book, "ward")
     told = cli("ledger", "show").out
     assert "its process ended before it read any data, so you can void it" in told
     voided = cli("ledger", "void", entry.id[:8], "--reason", "killed while starting")

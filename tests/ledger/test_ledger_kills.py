@@ -28,6 +28,8 @@ from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.table import FrameTable
 
+pytestmark = pytest.mark.long
+
 KILLS = int(os.environ.get("DPSYNTH_KILLS", "12"))
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(

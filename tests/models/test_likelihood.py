@@ -64,7 +64,10 @@ def test_a_units_likelihood_is_the_mean_over_its_rows() -> None:
     assert both[0] == pytest.approx(np.mean([log_likelihood(generator, row)[0] for row in rows]))
 
 
-def test_of_ctgan_it_is_that_of_its_mixture() -> None:
+def test_of_ctgan_it_is_that_of_its_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However well the rest is trained: small batches, for the time it takes."""
+    for place in ("ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan_trainer.BATCH"):
+        monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)
     generator: Any = learned(Ctgan)
     mixture = Mixture(DOMAIN)
     mixture.start_ = generator.start_

@@ -46,6 +46,7 @@ def gaussian_epsilon(mu: float, target: float) -> float:
     return float(brentq(excess, 0, 100, xtol=1e-13))
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(("rate", "noise", "steps", "at", "rdp", "pld"), ORACLES)
 def test_published_values(
     rate: float, noise: float, steps: int, at: float, rdp: float, pld: float

@@ -45,6 +45,7 @@ def discrete_gaussian_fit(values: np.ndarray, sigma: float) -> float:
     return chi_square(observed, pooled)
 
 
+@pytest.mark.smoke
 @BOTH
 @pytest.mark.parametrize("sigma", [0.6, 3.7, 25.0])
 def test_discrete_gaussian_law(entropy: Entropy, sigma: float) -> None:

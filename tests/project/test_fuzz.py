@@ -27,7 +27,7 @@ def bench_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_input_of_the_fast_part_fails(tmp_path: Path) -> None:
     """Bad files of every kind; and of each kind some are read, and most are refused."""
     command = [sys.executable, BENCH / "fuzz.py", "--inputs", str(INPUTS), "--seed", "1"]

@@ -1,6 +1,6 @@
 """`pip install dpsynth` without extras: no torch, and yet bundles are verified and signed.
 
-The slow part installs the package into an environment of its own, as a reader of a bundle would.
+The long part installs the package into an environment of its own, as a reader of a bundle would.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def run(light: Path, *arguments: object, cwd: Path) -> subprocess.CompletedProce
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     expected = {"dpsynth/py.typed"}
     for folder in ("dpsynth", "models", "eval", "data_schemas"):
@@ -193,7 +193,7 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert held == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_light_installation_has_none_of_the_libraries(light: Path, tmp_path: Path) -> None:
     program = (
         "import importlib.util, json, dpsynth\n"
@@ -211,7 +211,7 @@ def test_a_light_installation_has_none_of_the_libraries(light: Path, tmp_path: P
     assert found == [] and Path(place).is_relative_to(light)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_light_installation_verifies_and_signs(light: Path, bundle: Path, tmp_path: Path) -> None:
     for arguments in (
         ("keygen", "office.key", "--no-passphrase"),
@@ -230,7 +230,7 @@ def test_a_light_installation_verifies_and_signs(light: Path, bundle: Path, tmp_
     assert "data/synthetic.csv: was changed" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line",
     [
@@ -248,7 +248,7 @@ def test_a_light_installation_runs_what_needs_no_model(
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line",
     [

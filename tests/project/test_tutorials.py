@@ -242,7 +242,7 @@ def run_blocks(
     return said
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tutorial_for_an_office_runs(tmp_path: Path, server: str) -> None:
     said = run_blocks(DOCS / "tutorials" / "office.md", *terminal(tmp_path, server))
     folder = tmp_path / "office"
@@ -251,12 +251,13 @@ def test_the_tutorial_for_an_office_runs(tmp_path: Path, server: str) -> None:
     assert (folder / "ledger.html").is_file() and "Processing. From the table" in said
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tutorial_for_scripts_runs(tmp_path: Path, server: str) -> None:
     said = run_blocks(DOCS / "tutorials" / "script.md", *terminal(tmp_path, server))
     assert "written, nothing found" in said and "Traceback" not in said
 
 
+@pytest.mark.long
 def test_what_reads_a_bundle_in_the_tutorial_for_benchmarks_runs(
     tmp_path: Path, bundle: Path, server: str
 ) -> None:

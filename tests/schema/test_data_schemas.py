@@ -31,6 +31,7 @@ def test_each_shipped_file_is_tested_here() -> None:
     assert files == set(FIELDS) == set(shipped_schemas())
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", FIELDS)
 def test_schema_loads_and_survives_a_round_trip(name: str) -> None:
     schema = Schema.load(name)

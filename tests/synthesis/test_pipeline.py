@@ -98,6 +98,7 @@ def fit(every_type: Schema, ledger: Ledger) -> Callable[..., Run]:
 # From any source to a valid table -------------------------------------------------------------
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("source", ["DataFrame", "csv", "csv.gz", "parquet"])
 def test_a_fit_from_any_source_gives_valid_rows(
     fit: Callable[..., Run],
@@ -146,6 +147,7 @@ def test_a_generous_budget_gives_the_columns_back(
     assert drawn["weight"].isna().mean() == pytest.approx(0.1, abs=0.05)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("model", NAMES)
 def test_a_fit_of_any_model_gives_valid_rows(
     fit: Callable[..., Run],
@@ -156,9 +158,8 @@ def test_a_fit_of_any_model_gives_valid_rows(
     model: str,
 ) -> None:
     """And the same ones when it is read back from its folder."""
-    monkeypatch.setattr(
-        "dpsynth.models.generators.warm_started.WARM_BATCH", 200
-    )  # for the time it takes
+    for place in ("warm_started.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan_trainer.BATCH"):
+        monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)  # for the time it takes
     run = fit(patients, model=model, output=tmp_path / "run")
     drawn = run.sample(500, seed=3)
     assert Codec(every_type).conforms(drawn) == []

@@ -21,6 +21,8 @@ from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.tables.table import open_table
 
+pytestmark = pytest.mark.long
+
 ROWS = 20_000
 NAMES = ("diabetes130", "cardio", "brfss2015")
 

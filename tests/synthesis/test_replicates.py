@@ -126,7 +126,7 @@ def test_a_run_folder_is_enough_and_nothing_else_is_touched(
     [
         ("independent", 3),
         ("mixture", 3),
-        pytest.param("tvae", 1, marks=pytest.mark.slow),
+        pytest.param("tvae", 1, marks=pytest.mark.long),
     ],
 )
 def test_generators_of_each_kind_are_refitted(model: str, max_rows: int) -> None:

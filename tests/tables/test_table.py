@@ -585,6 +585,7 @@ def test_refused_outputs(tmp_path: Path, every_type: Schema) -> None:
 # Real tables
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rows"), [("cardio", 70_000), ("diabetes130", 101_766), ("brfss2015", 253_680)]
 )

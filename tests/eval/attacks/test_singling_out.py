@@ -99,6 +99,7 @@ def test_a_fresh_sample_of_the_population_is_not_found(monkeypatch: pytest.Monke
         assert [one.found for one in attack.findings] == [False, False]
 
 
+@pytest.mark.long
 def test_the_test_holds_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 200 tables that leak nothing, about one in twenty or less has p < 0.05."""
     monkeypatch.setattr("dpsynth.eval.attacks.singling_out.ATTEMPTS", 100)

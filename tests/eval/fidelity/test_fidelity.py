@@ -195,6 +195,7 @@ def values(part: Part) -> dict[str, Estimate]:
     return {measure.key: measure.estimate for measure in part.measures}
 
 
+@pytest.mark.smoke
 def test_all_measures_and_details_are_there(demo: Part) -> None:
     columns = {f"tvd1:{column.name}" for column in Schema.load("demo").modelled}
     assert set(values(demo)) == columns | {

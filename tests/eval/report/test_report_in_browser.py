@@ -16,9 +16,10 @@ from ...support.evaluation_example import document, hostile, wide
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="neither chromium nor google-chrome is here"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is here"),
+]
 
 DRAWN = (
     "[...document.querySelectorAll('[data-figure]')].map(b => !!b.querySelector('svg.main-svg'))"
