@@ -150,7 +150,7 @@ def test_the_user_s_own_ledger_is_made_once(
     assert not Ledger.default().made
     kept = place.read_bytes()
     place.write_bytes(old)
-    with pytest.raises(BudgetError, match="not as you last saw it: it ends at record 0, and had 1"):
+    with pytest.raises(BudgetError, match="not as you last saw it: it ends at record 0, but had 1"):
         Ledger.default()
     place.write_bytes(b"")
     with pytest.raises(InputError, match="is empty"):

@@ -74,7 +74,7 @@ def test_what_is_voided_is_free_again(ledger: Ledger, reserve: Reserve, capped: 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 201, "two\nlines"])
 def test_a_reason_is_a_line(sqlite: Ledger, reserve: Reserve, reason: str) -> None:
     entry = reserve(sqlite)
-    with pytest.raises(InputError, match="a reason must be"):
+    with pytest.raises(InputError, match="a reason (is|must be)"):
         void(sqlite, entry.id, reason)
 
 
@@ -200,7 +200,7 @@ def test_a_run_whose_fit_was_given_up_is_not_released(
         run = fit(output=tmp_path / "run")
     with pytest.raises(BudgetError, match="is failed: it has no run to release"):
         permit(ledger, run)
-    with pytest.raises(BudgetError, match="is failed already"):
+    with pytest.raises(BudgetError, match="is already failed"):
         close_entry(ledger, tmp_path / "run")
 
 

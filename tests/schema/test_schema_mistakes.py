@@ -202,11 +202,11 @@ CASES: list[tuple[str, Any, str, str]] = [
         f"{SEX}.dpsynth.on_unknown",
         "is not a policy or a category",
     ),
-    ("fields.2.dpsynth.on_unknown", "minimum", f"{SEX}.dpsynth.on_unknown", "no policy"),
+    ("fields.2.dpsynth.on_unknown", "minimum", f"{SEX}.dpsynth.on_unknown", "not a policy"),
     ("fields.1.dpsynth.on_unknown", "missing", f"{SBP}.dpsynth.on_unknown", "use on_bad"),
     ("fields.1.dpsynth.on_bad", "other", f"{SBP}.dpsynth.on_bad", "not one of missing, minimum"),
     ("fields.0.dpsynth.on_bad", "refuse", "fields[0] 'patient'.dpsynth.on_bad", "remove it"),
-    ("fields.4.dpsynth", {"on_unknown": "other"}, f"{SMOKER}.dpsynth.on_unknown", "no category"),
+    ("fields.4.dpsynth", {"on_unknown": "other"}, f"{SMOKER}.dpsynth.on_unknown", "or a category"),
 ]
 
 
