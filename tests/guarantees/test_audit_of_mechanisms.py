@@ -200,10 +200,9 @@ def test_a_whole_fit_of_the_mixture(broken: bool) -> None:
     assert audit_fit.game("mixture", "mixture", source).play(300, 1e-3).broken == broken
 
 
-@pytest.mark.parametrize("model", ["autoregressive", "tvae"])
 @pytest.mark.parametrize("broken", [False, True])
-def test_a_whole_fit_of_a_network(broken: bool, model: str) -> None:
+def test_a_whole_fit_of_the_network(broken: bool) -> None:
     import audit_fit
 
-    game = audit_fit.game(model, model, SeededEntropy(110), unclipped=broken)
+    game = audit_fit.game("autoregressive", "autoregressive", SeededEntropy(110), unclipped=broken)
     assert game.play(60, 1e-3).broken == broken
