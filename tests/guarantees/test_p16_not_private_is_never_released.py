@@ -174,7 +174,9 @@ def test_the_command_says_so_and_charges_nothing(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
     monkeypatch.setattr(
-        presets, "autoregressive_training", lambda *facts: {"training": 0.2, "steps": 3, "learning_rate": 0.01}
+        presets,
+        "autoregressive_training",
+        lambda *facts: {"training": 0.2, "steps": 3, "learning_rate": 0.01},
     )
     schema.save(tmp_path / "wards.yaml")
     rows.to_csv(tmp_path / "rows.csv", index=False)

@@ -158,7 +158,12 @@ def test_a_fit_of_any_model_gives_valid_rows(
     model: str,
 ) -> None:
     """And the same ones when it is read back from its folder."""
-    for place in ("warm_started.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan_trainer.BATCH"):
+    for place in (
+        "warm_started.WARM_BATCH",
+        "ctgan.WARM_BATCH",
+        "ctgan.FAKES",
+        "ctgan_trainer.BATCH",
+    ):
         monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)  # for the time it takes
     run = fit(patients, model=model, output=tmp_path / "run")
     drawn = run.sample(500, seed=3)

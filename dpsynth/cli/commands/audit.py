@@ -93,8 +93,8 @@ def audit(
     training: it plants canaries among rows drawn from the run. No real row is read, and the result
     becomes part of a bundle. With DATA, --synthetic and --holdout, it also attacks the table:
     memorisation, membership, attributes, linkage, singling out, and attacks of other installed
-    packages. Use SCHEMA for tables from other tools. Findings about tables are INTERNAL. Every audit runs controls. The exit code is 3 if an
-    attack succeeded or a control failed.
+    packages. Use SCHEMA for tables from other tools. Findings about tables are INTERNAL. Every
+    audit runs controls. The exit code is 3 if an attack succeeded or a control failed.
     """
     from dpsynth.assessment import attack_audit as verbs
     from dpsynth.assessment import check_canaries
