@@ -28,7 +28,7 @@ PASSED = Control("copied", "Copies", "positive", "memorization:copies", True, "s
 
 def guide() -> str:
     """The toy attack, as the guide prints it."""
-    text = (ROOT / "docs/extending.md").read_text()
+    text = (ROOT / "docs/extending.md").read_text().partition("## An attack from")[2]
     [code] = re.findall(r"^```python\n(.*?TableAttack\(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return str(code)
 

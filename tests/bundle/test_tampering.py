@@ -105,11 +105,11 @@ BY_HAND: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "a file added": (
         lambda bundle: (bundle / "notes.txt").write_text("x"),
-        "notes.txt: is not listed in the manifest",
+        "notes.txt: is there, but is not listed in the manifest",
     ),
     "a file added beside the tables": (
         lambda bundle: (bundle / "data/patients.csv").write_text("x"),
-        "data/patients.csv: is not listed in the manifest",
+        "data/patients.csv: is there, but is not listed in the manifest",
     ),
     "a file removed": (lambda bundle: (bundle / "CARD.md").unlink(), "CARD.md: is missing"),
     "the manifest removed": (

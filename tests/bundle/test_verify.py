@@ -84,13 +84,13 @@ def test_a_changed_byte_is_found(forger: Forger, bundle: Path, file: str) -> Non
 @pytest.mark.parametrize("place", ["rows.csv", "data/rows.csv", "data/.hidden", ".tmp-x"])
 def test_an_added_file_is_found(forger: Forger, bundle: Path, place: str) -> None:
     (bundle / place).write_text("x")
-    assert f"{place}: is not listed in the manifest" in forger.findings()
+    assert f"{place}: is there, but is not listed in the manifest" in forger.findings()
 
 
 @pytest.mark.parametrize("place", ["extra", "data/extra", ".hidden"])
 def test_an_added_folder_is_found(forger: Forger, bundle: Path, place: str) -> None:
     (bundle / place).mkdir()
-    assert f"{place}: is a folder that no bundle has" in forger.findings()
+    assert f"{place}: is a folder that does not belong in a bundle" in forger.findings()
 
 
 def test_an_added_file_is_found_although_it_is_listed(forger: Forger, bundle: Path) -> None:

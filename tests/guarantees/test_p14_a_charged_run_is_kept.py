@@ -155,7 +155,10 @@ def limited(size: int) -> Iterator[None]:
 
 def test_too_little_room_is_known_before_the_charge(tmp_path: Path) -> None:
     book(tmp_path)
-    with limited(200_000), pytest.raises(InputError, match="which may take 0.* MB: it is larger"):
+    with (
+        limited(200_000),
+        pytest.raises(InputError, match="which may take 0.* MB: the file exceeds"),
+    ):
         fitted(tmp_path)
     assert states(tmp_path) == [] and os.listdir(tmp_path) == ["ledger.sqlite"]
 

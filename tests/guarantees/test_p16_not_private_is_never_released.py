@@ -180,7 +180,13 @@ def test_the_command_says_so_and_charges_nothing(
     )
     schema.save(tmp_path / "wards.yaml")
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    words = ["fit", str(tmp_path / "wards.yaml"), str(tmp_path / "rows.csv"), "--model", "tvae"]
+    words = [
+        "fit",
+        str(tmp_path / "wards.yaml"),
+        str(tmp_path / "rows.csv"),
+        "--model",
+        "autoregressive",
+    ]
     found = invoke(*words, "--not-private", "-o", str(tmp_path / "run"))
     assert found.exit_code == 0, found.output
     assert "NOT PRIVATE" in found.output and "cannot be released" in found.output

@@ -79,14 +79,14 @@ def test_the_file_is_written_listed_and_compared(released: Path) -> None:
     assert entries[PATH]["title"] == "The columns, one a line"
     assert list(entries)[-2:] == [PATH, "rules.json"]
     checks = verify(released)
-    assert f"{PATH} is the one that the other files give" in checks
+    assert f"{PATH} matches the other files" in checks
     assert "every document is written as a release writes it" in checks
 
 
 @pytest.mark.parametrize(
     ("path", "finding"),
     [
-        (PATH, "is not the one that the other files give"),
+        (PATH, "does not match the other files"),
         ("rules.json", "is not written as a release writes it"),
     ],
 )
@@ -110,7 +110,7 @@ def test_a_reader_without_the_entry_refuses_the_file(
     released: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(FILES, PATH)
-    with pytest.raises(VerificationError, match="none of the files of a bundle"):
+    with pytest.raises(VerificationError, match="not a file of a bundle"):
         verify(released)
 
 

@@ -101,7 +101,7 @@ def test_a_schema_declares_the_type_and_is_written_back(schema: Schema) -> None:
 
 @pytest.mark.parametrize(
     ("maximum", "message"),
-    [("a lot", "a number is expected, not 'a lot'"), (101, "a percent lies between 0 and 100")],
+    [("a lot", "a number is expected, not 'a lot'"), (101, "a percent must be between 0 and 100")],
 )
 def test_a_bound_is_of_the_type(maximum: object, message: str) -> None:
     with pytest.raises(SchemaError, match=re.escape(message)):

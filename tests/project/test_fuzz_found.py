@@ -20,6 +20,7 @@ import pytest
 from dpsynth._util.strict_json import check_format, check_keys
 from dpsynth._util.strict_yaml import MOST_REPEATS, parse_yaml
 from dpsynth.bundle import verifier
+from dpsynth.bundle.checks import files
 from dpsynth.encoding.strict_table import check_table
 from dpsynth.errors import ArtifactError, InputError, SchemaError, TableError, VerificationError
 from dpsynth.ledger.ledger import Ledger
@@ -143,9 +144,9 @@ def test_a_file_of_another_size_than_listed_is_not_read_for_its_digest(
         digested.append(path)
         return str(real(path))
 
-    real = verifier.file_digest
+    real = files.file_digest
     for module in (
-        "dpsynth.bundle.verifier",
+        "dpsynth.bundle.checks.figures",
         "dpsynth.bundle.checks.files",
         "dpsynth.bundle.format.manifest",
     ):

@@ -226,7 +226,7 @@ def test_problems_are_found_against_declared_columns() -> None:
         "column 'key' has role unit and is not in the synthetic table"
     ]
     assert problems("day < 'x'") == [
-        "it compares a date with a text that is none; write dates like '2015-12-31'"
+        "it compares a date with a text that is not a date; write dates like '2015-12-31'"
     ]
 
 

@@ -357,7 +357,7 @@ def test_the_command(run_folder: Path, tmp_path: Path) -> None:
     call = ["sample", str(run_folder), "--replicates", "2", "--rows", "30", "--seed", "8", "-o"]
     done = CliRunner().invoke(commands, [*call, str(tmp_path / "out.csv")])
     assert done.exit_code == 0, done.output
-    assert "out-1.csv" in done.stdout and "cannot be released" in done.stdout
+    assert "out-1.csv" in done.stdout and "not a replicate" in done.stdout
     assert "dpsynth.eval.combine" in done.stderr
     again = CliRunner().invoke(commands, [*call, str(tmp_path / "b.csv"), "--json"])
     told = json.loads(again.stdout)

@@ -92,7 +92,7 @@ def test_only_its_own_version_is_read(tmp_path: Path, version: object) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.txt", "", "is no settings file"),
+        ("a.txt", "", "is not a settings file"),
         ("a.yaml", "", "empty"),
         ("a.yaml", "- 1", "a mapping is expected"),
         ("a.yaml", "!!python/object:os.system x", "tags are not read"),

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpsynth.cli.commands.audit_plugins import plugins_for
 from dpsynth.cli.commands.audit_summary import end, lines_of, values_of
 from dpsynth.cli.console import Console, output_options
 from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from dpsynth.assessment import Deep, Paid, Plugin
+    from dpsynth.assessment import Deep, Paid
     from dpsynth.eval.attack_stats import Attack
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Run
@@ -113,7 +114,9 @@ def audit(
         trained, paid = None, None
         if run is not None and not no_training and background == "run":
             trained = verbs.Trained(Path(subject), canaries)
-        added = _plugins(plugins, no_plugins, source is not None and synthetic is not None, console)
+        added = plugins_for(
+            plugins, no_plugins, source is not None and synthetic is not None, console
+        )
         real = _real(subject, run, source, synthetic, holdout)
         shadows = None
         if deep:
@@ -226,29 +229,6 @@ def _real(
         candidate = Candidate.of_run(subject, synthetic)
         check_people(run.schema, source, holdout)
     return Real(source, candidate, holdout)
-
-
-def _plugins(names: tuple[str, ...], none: bool, tables: bool, console: Console) -> list[Plugin]:
-    """Load the attacks of other packages before anything private is read, and name them.
-
-    Raises:
-        UsageError: the options contradict each other, or no table is attacked.
-    """
-    from dpsynth.assessment import load_plugins
-
-    if names and none:
-        raise click.UsageError("--plugin and --no-plugins contradict each other: give one")
-    if names and not tables:
-        raise click.UsageError("--plugin attacks tables: give DATA, --synthetic and --holdout")
-    if none or not tables:
-        return []
-    loaded = load_plugins(names or None)
-    for one in loaded:
-        console.advice(
-            f"Attack of another package: {one.attack.key}, of {one.package} {one.version}; leave "
-            "it out by --no-plugins."
-        )
-    return loaded
 
 
 def _shadows(
