@@ -22,7 +22,7 @@ from presets import TRIPLES, rows_as_units
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.fidelity.summary import coarse, decile_edges, mean_tvd, tvd
-from dpsynth.models import presets
+from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Generator
 from dpsynth.models.generators import ctgan_trainer
 from dpsynth.models.generators.ctgan import Ctgan
@@ -86,11 +86,13 @@ class Bench:
 @contextmanager
 def changed(settings: dict[str, float]) -> Iterator[None]:
     """Replace settings of the preset (lower case) and constants of `pupil` (upper case)."""
-    shipped = presets.adversarial_training
+    shipped = training_settings.adversarial_training
     chosen = {name: value for name, value in settings.items() if name.islower()}
     constants = {name: value for name, value in settings.items() if name.isupper()}
     with (
-        patch.object(presets, "adversarial_training", lambda *facts: shipped(*facts) | chosen),
+        patch.object(
+            training_settings, "adversarial_training", lambda *facts: shipped(*facts) | chosen
+        ),
         patch.multiple(ctgan_trainer, **constants) if constants else nullcontext(),
     ):
         yield

@@ -76,21 +76,21 @@ SPECS = (
         f"{_HOME}.autoregressive:Autoregressive",
         f"{_NETWORK} (autoregressive)",
         neural=True,
-        preset="dpsynth.models.presets:autoregressive_training",
+        preset="dpsynth.models.training_settings:autoregressive_training",
     ),
     GeneratorSpec(
         "tvae",
         f"{_HOME}.tvae:Tvae",
         f"{_NETWORK} (variational autoencoder)",
         neural=True,
-        preset="dpsynth.models.presets:variational_training",
+        preset="dpsynth.models.training_settings:variational_training",
     ),
     GeneratorSpec(
         "ctgan",
         f"{_HOME}.ctgan:Ctgan",
         f"{_NETWORK} (adversarial)",
         neural=True,
-        preset="dpsynth.models.presets:adversarial_training",
+        preset="dpsynth.models.training_settings:adversarial_training",
     ),
 )
 

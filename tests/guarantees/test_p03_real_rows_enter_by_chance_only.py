@@ -21,7 +21,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from dpsynth.encoding.cohort import Cohort
-from dpsynth.models import presets
+from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.optimizer import DpSgd
@@ -72,9 +72,11 @@ class ByFrequency(DpSgd):
 @pytest.fixture
 def included(monkeypatch: pytest.MonkeyPatch) -> Callable[[type[DpSgd]], dict[str, Any]]:
     """How often each unit was in a step of a fit with the given trainer, and what the steps saw."""
-    shipped = presets.adversarial_training
+    shipped = training_settings.adversarial_training
     small = {"sampling_rate": RATE, "steps": STEPS, "warm_steps": 2, "hidden": 4, "rounds": 50}
-    monkeypatch.setattr(presets, "adversarial_training", lambda *size: shipped(*size) | small)
+    monkeypatch.setattr(
+        training_settings, "adversarial_training", lambda *size: shipped(*size) | small
+    )
     for name in ("ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan_trainer.BATCH"):
         monkeypatch.setattr(f"dpsynth.models.generators.{name}", 50)
 

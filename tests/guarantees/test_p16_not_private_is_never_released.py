@@ -17,7 +17,7 @@ from dpsynth.bundle.writer import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.models import presets
+from dpsynth.models import presets, training_settings
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.plan_variants import STAMP
@@ -138,9 +138,11 @@ def test_no_noise_is_drawn_and_no_private_trainer_is_built(
     monkeypatch.setattr(trainer, "DpSgd", never)
     monkeypatch.setattr("dpsynth.models.marginals.measurement.joint_histograms", never)
     monkeypatch.setattr("dpsynth.models.marginals.measurement.chosen_histograms", never)
-    shipped = presets.autoregressive_training
+    shipped = training_settings.autoregressive_training
     few = {"warm_steps": 5, "steps": 5}
-    monkeypatch.setattr(presets, "autoregressive_training", lambda *facts: shipped(*facts) | few)
+    monkeypatch.setattr(
+        training_settings, "autoregressive_training", lambda *facts: shipped(*facts) | few
+    )
     run = fitting.fit_not_private(rows, schema, model="tvae")
     exact = np.concatenate([rows[c].value_counts(normalize=True).sort_index() for c in rows])
     np.testing.assert_allclose(run.arrays["shares"], exact, atol=1e-12)
@@ -174,7 +176,7 @@ def test_the_command_says_so_and_charges_nothing(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
     monkeypatch.setattr(
-        presets,
+        training_settings,
         "autoregressive_training",
         lambda *facts: {"training": 0.2, "steps": 3, "learning_rate": 0.01},
     )

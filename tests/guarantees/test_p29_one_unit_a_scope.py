@@ -200,7 +200,7 @@ def test_a_column_is_not_one_patient_here_and_several_there(
         assert found is not None and "of different units" in found
     for unit in units[:-1]:
         reserve(ledger, unit, 0.1)
-    with pytest.raises(BudgetError, match="takes a value of a key column for one patient"):
+    with pytest.raises(BudgetError, match="treats a value of a key column as one patient"):
         reserve(ledger, units[-1], 0.1)
 
 

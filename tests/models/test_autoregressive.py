@@ -20,7 +20,7 @@ import torch
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.fidelity.summary import mean_tvd, tvd
-from dpsynth.models import presets
+from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.generators import warm_started
@@ -67,8 +67,10 @@ def fitted() -> Autoregressive:
 
 def settle_for(monkeypatch: pytest.MonkeyPatch, **settings: int) -> None:
     """Replace settings of the network and its training, and make batches of free rows small."""
-    shipped = presets.autoregressive_training
-    monkeypatch.setattr(presets, "autoregressive_training", lambda *size: shipped(*size) | settings)
+    shipped = training_settings.autoregressive_training
+    monkeypatch.setattr(
+        training_settings, "autoregressive_training", lambda *size: shipped(*size) | settings
+    )
     monkeypatch.setattr(warm_started, "WARM_BATCH", 50)
 
 

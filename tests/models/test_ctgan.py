@@ -22,7 +22,7 @@ from torch import Tensor
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.fidelity.summary import mean_tvd, tvd
-from dpsynth.models import presets
+from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.optimizer import PlainSgd
@@ -80,8 +80,10 @@ def fitted() -> Ctgan:
 
 def settle_for(monkeypatch: pytest.MonkeyPatch, **settings: int) -> None:
     """Replace settings of the training, and make batches of free rows small."""
-    shipped = presets.adversarial_training
-    monkeypatch.setattr(presets, "adversarial_training", lambda *size: shipped(*size) | settings)
+    shipped = training_settings.adversarial_training
+    monkeypatch.setattr(
+        training_settings, "adversarial_training", lambda *size: shipped(*size) | settings
+    )
     make_batches_small(monkeypatch, 80)
 
 

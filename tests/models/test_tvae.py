@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.fidelity.summary import tvd
-from dpsynth.models import presets
+from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.dpsgd.layers import Tape
@@ -60,8 +60,10 @@ def plan_for(domain: Domain = TOY) -> PrivacyPlan:
 
 def settle_for(monkeypatch: pytest.MonkeyPatch, **settings: int) -> None:
     """Replace settings of the network and its training, and make batches of free rows small."""
-    shipped = presets.variational_training
-    monkeypatch.setattr(presets, "variational_training", lambda *size: shipped(*size) | settings)
+    shipped = training_settings.variational_training
+    monkeypatch.setattr(
+        training_settings, "variational_training", lambda *size: shipped(*size) | settings
+    )
     monkeypatch.setattr(warm_started, "WARM_BATCH", 50)
 
 

@@ -50,7 +50,7 @@ def test_a_file_is_found_by_path_and_gives_the_name(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("absent.yaml", "does not exist"),
-        ("table.csv", "its name ends in .yaml, .yml, .json"),
+        ("table.csv", "a name that ends in .yaml, .yml, .json"),
         ("folder.yaml", "not a plain file"),
         ("large.yaml", "larger than 4 MB"),
         ("secret.yaml", "cannot be read"),

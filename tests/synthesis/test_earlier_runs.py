@@ -116,10 +116,12 @@ def office(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fit, charged, and released under the earlier name, as the code before wrote it."""
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     with monkeypatch.context() as before:
-        before.setitem(registry._HOMES, "tvae", (__name__, "Tvae"))
-        before.setattr(registry, "import_module", lambda _: __import__("sys").modules[__name__])
+        real = registry._attribute
+        before.setattr(
+            registry, "_attribute", lambda path: Tvae if path.endswith(":Tvae") else real(path)
+        )
         before.setattr("dpsynth.models.generators.warm_started.WARM_BATCH", 100)
-        before.setattr("dpsynth.models.presets.variational_training", small)
+        before.setattr("dpsynth.models.training_settings.variational_training", small)
         frame = run.sample(300, seed=4)
         settings: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "dataset": "tiny"}
         fitting.fit(
@@ -132,7 +134,7 @@ def office(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def small(level: int, units: int) -> dict[str, Any]:
     """The earlier settings of the network, with fewer warm steps."""
-    from dpsynth.models.presets import autoregressive_training
+    from dpsynth.models.training_settings import autoregressive_training
 
     return autoregressive_training(level, units) | {"warm_steps": 5, "hidden": 128}
 

@@ -1,0 +1,55 @@
+"""Settings of the networks and their training, by level of epsilon and public number of units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpsynth.models.presets import EXPECTED_UNITS
+from dpsynth.privacy import round_up
+
+
+def autoregressive_training(level: int, units: int) -> dict[str, Any]:
+    """Return the settings of the network and its training, by level of epsilon."""
+    return {
+        "training": (0.25, 0.25, 0.4)[level],
+        "masked": (0, 64, 128)[level],
+        "warm_steps": 500,
+        "sampling_rate": min(0.1, max(0.01, round_up(EXPECTED_UNITS / units))),
+        "steps": (200, 300, 400)[level],
+        "learning_rate": (0.01, 0.005, 0.003)[level],
+        "anchor": 2.0,
+    }
+
+
+def variational_training(level: int, units: int) -> dict[str, Any]:
+    """Return the settings of encoder, decoder and their training, by level of epsilon.
+
+    The private steps are as many, and at the same rate, as those of `autoregressive`: certificates
+    of that network from the time when it was called `tvae` verify by the events of this model.
+    """
+    steps = autoregressive_training(level, units)
+    return {
+        "training": (0.25, 0.25, 0.4)[level],
+        "hidden": 128,
+        "latent": 16,
+        "warm_steps": 1000,
+        "sampling_rate": steps["sampling_rate"],
+        "steps": steps["steps"],
+        "learning_rate": (0.01, 0.005, 0.003)[level],
+        "anchor": 2.0,
+    }
+
+
+def adversarial_training(level: int, units: int) -> dict[str, Any]:
+    """Return the settings of a critic and its generator, by level of epsilon."""
+    return {
+        "training": (0.1, 0.15, 0.4)[level],
+        "hidden": 64,
+        "latent": 8,
+        "warm_steps": 500,
+        "sampling_rate": min(0.1, max(0.01, round_up(EXPECTED_UNITS / units))),
+        "steps": (200, 300, 400)[level],
+        "learning_rate": 0.02,
+        "anchor": 1.0,
+        "rounds": 4,
+    }
