@@ -1,0 +1,148 @@
+"""From how many units on does a network beat the mixture? What the rule of ``auto`` rests on.
+
+usage: auto_choice.py [--units 3000,6000,12000,24000,48000] [--tables cardio,brfss2015,diabetes130]
+                      [--epsilons 1,3,10] [--seeds 1] [--work DIR] [--show]
+
+Needs DPSYNTH_DATA (see bench/README.md). Fits the mixture and the default network to a random part
+of each table, of each size, a row as the unit, and scores what they sample against the whole
+training split: so both are held against what a larger study would have seen. Resumable: one line a
+fit in DIR/results.jsonl. With --show, prints the table of what is there, and how many of the sizes
+the present rule decides as the figures do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from convert import convert
+from quality import TABLES, UNSET, below_one_in, prepared, score
+
+from dpsynth._util.seeds import fresh_seed
+from dpsynth.encoding.codec import Codec
+from dpsynth.models.base import Domain
+from dpsynth.models.presets import choose
+from dpsynth.models.registry import DEFAULT
+from dpsynth.privacy.plan import PrivacyBudget
+from dpsynth.schema.column import Declared
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
+from dpsynth.synthesis.sampler import Sampler
+from dpsynth.tables.table import write_table
+
+MODELS = ("mixture", DEFAULT)
+MEASURES = ("tvd1", "tvd2", "tvd3", "tstr_hgb", "c2st_auc")
+DELTA = 1e-5
+ROWS = 20_000  # synthetic rows of each fit
+
+
+def part_schema(folder: Path, units: int) -> Schema:
+    """Return the schema of a table of which every row is a unit, and there are so many."""
+    size = Declared(units, "the benchmark")
+    return replace(convert(folder / "schema.json", rows_as_units=True), population=size, rows=size)
+
+
+def one_fit(folder: Path, units: int, epsilon: float, model: str, seed: int) -> dict[str, Any]:
+    """Fit a part of the table, and score the sample against all of it."""
+    train = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
+    rows = np.random.default_rng([seed, units]).permutation(len(train))[:units]
+    schema = part_schema(folder, units)
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        train.iloc[rows].to_csv(scratch / "train.csv", index=False)
+        start = time.perf_counter()
+        run = fitting.fit(
+            scratch / "train.csv",
+            schema,
+            epsilon=epsilon,
+            delta=below_one_in(units, DELTA),
+            dataset="benchmark",
+            model=model,
+            without_ledger=True,
+        )
+        seconds = round(time.perf_counter() - start, 1)
+        frames = Sampler.of(run).frames(ROWS, seed=fresh_seed())
+        write_table(frames, scratch / "synthetic.csv", schema, overwrite=True)
+        found = score(folder, scratch / "synthetic.csv", folder / "auto-reference.json")
+    return {"seconds": seconds} | {name: found[name] for name in MEASURES if name in found}
+
+
+def chosen_by_rule(folder: Path, units: int, epsilon: float) -> str:
+    """Return what ``auto`` chooses for such a part."""
+    schema = part_schema(folder, units)
+    domain = Domain.of(schema, Codec(schema))
+    return choose(domain, PrivacyBudget(epsilon, below_one_in(units, DELTA)))[0]
+
+
+def show(results: Path, tables: Path) -> None:
+    """Print one line a table, size and epsilon: each measure of both, and what the rule says."""
+    values: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = defaultdict(dict)
+    for line in map(json.loads, results.read_text().splitlines()):
+        place = (line["table"], line["units"], line["epsilon"])
+        values[place].setdefault(line["model"], []).append(line)
+    right = both = 0
+    print("| table | units | epsilon | " + " | ".join(MEASURES) + " | better | auto |")
+    print("|---" * (len(MEASURES) + 5) + "|")
+    for (table, units, epsilon), found in sorted(values.items()):
+        if set(found) != set(MODELS):
+            continue
+        means = [
+            {name: mean(line[name] for line in found[model] if name in line) for name in MEASURES}
+            for model in MODELS
+        ]
+        wins = means[1]["tstr_hgb"] - means[0]["tstr_hgb"] + means[0]["tvd3"] - means[1]["tvd3"]
+        better = MODELS[wins > 0]
+        rule = chosen_by_rule(tables / table, units, epsilon)
+        both, right = both + 1, right + (rule == better)
+        cells = " | ".join(f"{means[0][name]:.4f} / {means[1][name]:.4f}" for name in MEASURES)
+        print(f"| {table} | {units} | {epsilon:g} | {cells} | {better} | {rule} |")
+    print(f"\n{MODELS[0]} / {MODELS[1]}; the rule agrees in {right} of {both}")
+
+
+def main() -> None:
+    """Do what is missing, or show what is there."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--units", default="3000,6000,12000,24000,48000")
+    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--epsilons", default="1,3,10")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--work", type=Path, default=Path("build/auto"))
+    parser.add_argument("--show", action="store_true", help="print what is there")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    results, tables = options.work / "results.jsonl", prepared(options.work)
+    if tables is None:
+        print(UNSET)
+        return
+    if options.show:
+        show(results, tables)
+        return
+    lines = results.read_text().splitlines() if results.exists() else []
+    keys = ("table", "units", "epsilon", "model", "seed")
+    done = {tuple(line[key] for key in keys) for line in map(json.loads, lines)}
+    for seed in range(options.seeds):
+        for units in map(int, options.units.split(",")):
+            for table in options.tables.split(","):
+                for epsilon in map(float, options.epsilons.split(",")):
+                    for model in MODELS:
+                        key = (table, units, epsilon, model, seed)
+                        if key in done:
+                            continue
+                        found = one_fit(tables / table, units, epsilon, model, seed)
+                        line = dict(zip(keys, key, strict=True)) | found
+                        with results.open("a") as file:
+                            file.write(json.dumps(line) + "\n")
+                        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
