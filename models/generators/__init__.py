@@ -12,6 +12,7 @@
 - `ctgan_trainer`: it sees a critic and released counts, never a real row
 - `independent`: every column on its own, from joint noisy one-way histograms
 - `mixture`: a mixture of product distributions, fitted to noisy one- and two-way histograms
+- `network_weights`: the weights of a network as plain arrays of a run, and back
 - `tvae`: a tabular variational autoencoder, trained by DP-SGD
 - `tvae_network`: a variational autoencoder of one-hot rows
 - `warm_started`: what `autoregressive` and `tvae` share: a network, warmed up on a mixture, trained

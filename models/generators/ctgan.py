@@ -30,6 +30,7 @@ from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, trainer_of
 from dpsynth.models.generators.ctgan_critic import FAKE, REAL, Critic, crossed, joined
 from dpsynth.models.generators.ctgan_network import Residual
 from dpsynth.models.generators.ctgan_trainer import Pupil
+from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import Start, cohort_with_visits
 
 if TYPE_CHECKING:
@@ -187,11 +188,7 @@ class Ctgan:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give the generator's weights, the mixture and the bins; the critic is not kept."""
-        weights = {
-            f"residual.{name}": tensor.detach().numpy().copy()
-            for name, tensor in self.residual_.state_dict().items()
-        }
-        return weights | self.start_.arrays()
+        return arrays_of(self.residual_, "residual") | self.start_.arrays()
 
     @classmethod
     def restore(
@@ -203,14 +200,7 @@ class Ctgan:
         fitted.clipping_norm_ = float(config["clipping_norm"])
         fitted.start_ = Start.restore(fitted.domain, arrays)
         fitted.residual_ = fitted._residual(seed=0)
-        prefix = "residual."
-        fitted.residual_.load_state_dict(
-            {
-                name.removeprefix(prefix): torch.from_numpy(array.copy())
-                for name, array in arrays.items()
-                if name.startswith(prefix)
-            }
-        )
+        load_arrays(fitted.residual_, "residual", arrays)
         return fitted
 
 

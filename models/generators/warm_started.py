@@ -21,6 +21,7 @@ from torch import Tensor
 from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
 from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, in_turn, trainer_of
 from dpsynth.models.generators.binned_network import BinnedNetwork
+from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import (
     Binning,
     Start,
@@ -174,11 +175,7 @@ class WarmStarted(ABC):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give the network's weights and the columns' bins."""
-        weights = {
-            f"network.{name}": tensor.detach().numpy().copy()
-            for name, tensor in self.network_.state_dict().items()
-        }
-        return weights | self.binning_.arrays()
+        return arrays_of(self.network_, "network") | self.binning_.arrays()
 
     @classmethod
     def restore(
@@ -191,12 +188,5 @@ class WarmStarted(ABC):
         fitted.leaders_ = tuple(tuple(columns) for columns in config["leaders"])
         fitted.binning_ = Binning.restore(fitted.domain, arrays)
         fitted.network_ = fitted._network(seed=0)
-        prefix = "network."
-        fitted.network_.load_state_dict(
-            {
-                name.removeprefix(prefix): torch.from_numpy(array.copy())
-                for name, array in arrays.items()
-                if name.startswith(prefix)
-            }
-        )
+        load_arrays(fitted.network_, "network", arrays)
         return fitted
