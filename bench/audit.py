@@ -24,7 +24,7 @@ import audit_selection
 import audit_sgd
 from pages import write_section
 
-from dpsynth.eval.attack_stats.distinguishing_game import FAILS, Finding, Game
+from dpsynth.eval.attack_stats.distinguishing_game import FAILS, Game, GameFinding
 from dpsynth.privacy.entropy import Entropy, OsEntropy
 
 TIGHT = 0.6
@@ -65,7 +65,7 @@ def enough(game: Game, runs: int) -> int:
     return runs
 
 
-def verdict(found: Finding, *, mutant: bool, few: bool) -> str:
+def verdict(found: GameFinding, *, mutant: bool, few: bool) -> str:
     """Say in a word how a game ended; in capitals where it should not have ended so.
 
     In fewer runs than usual (``few``) an attack may show little, which is nobody's fault then.
@@ -78,7 +78,7 @@ def verdict(found: Finding, *, mutant: bool, few: bool) -> str:
     return "TOO LOOSE" if loose else "stands"
 
 
-def row(found: Finding, runs: int, said: str) -> str:
+def row(found: GameFinding, runs: int, said: str) -> str:
     """Return a line of the table."""
     game, false, true = found.game, found.false.value, found.true.value
     share = f"{found.share:.0%}" if found.share <= 10 else "over 1000%"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import Curve, DiscreteCurve, GaussianCurve
+from dpsynth.eval.attack_stats.tradeoff import DiscreteCurve, GaussianCurve, TradeoffCurve
 from dpsynth.models.marginals.measurement import cohort_with_visits, pair_noise
 from dpsynth.models.presets import mass_of
 from dpsynth.privacy.entropy import Entropy, SeededEntropy
@@ -82,7 +82,7 @@ class Office:
     sigmas: list[float]
     columns: tuple[int, ...]
     cap: int
-    curve: Curve
+    curve: TradeoffCurve
 
 
 def neighbours(columns: tuple[int, ...], cap: int) -> tuple[Cohort, Cohort]:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import Curve, GaussianCurve, StepsCurve
+from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve, TradeoffCurve
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators import warm_started
@@ -107,7 +107,7 @@ def _cohort() -> Cohort:
     return Cohort(codes.astype(np.uint16), mask)
 
 
-def _curve(plan: PrivacyPlan) -> Curve:
+def _curve(plan: PrivacyPlan) -> TradeoffCurve:
     """Return the trade-off of a plan: one Gaussian mechanism, and the steps where there are any."""
     steps = [event for event in plan.events if isinstance(event, PoissonSgd)]
     if not steps:

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import Curve, GaussianCurve, StepsCurve
-from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve, TradeoffCurve
+from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.privacy.accounting import epsilon
 from dpsynth.privacy.entropy import Entropy
@@ -43,7 +43,7 @@ class Sum(torch.nn.Module):
         super().__init__()
         self.map = Linear(WIDTH, 1, generator=torch.Generator().manual_seed(0))
 
-    def forward(self, rows: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, rows: Tensor, tape: Activations | None = None) -> Tensor:
         """Return one loss a row."""
         return self.map(rows, tape).squeeze(-1)
 
@@ -205,7 +205,7 @@ def game(training: Training, source: Entropy, *, by_spread: int = 0) -> Game:
     claimed = epsilon([event], DELTA)
     plain = training.rate == 1 and training.steps == 1
     steps = StepsCurve(training.noise, training.rate, training.steps)
-    curve: Curve = GaussianCurve(1 / training.noise) if plain else steps
+    curve: TradeoffCurve = GaussianCurve(1 / training.noise) if plain else steps
     if by_spread:
         scores = spread(training, source, by_spread)
         return Game(training.name, scores, curve, claimed, DELTA, tight=False)

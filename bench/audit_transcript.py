@@ -28,7 +28,7 @@ from dpsynth.models.dpsgd.trainer import Units
 from dpsynth.models.marginals import measurement as measuring
 from dpsynth.models.marginals.adaptive_cells import levelled
 from dpsynth.models.marginals.binning import Binning
-from dpsynth.models.marginals.histograms import Bins
+from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import ChosenHistograms, JointHistograms
 from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
@@ -75,7 +75,7 @@ class Transcript:
         self._read(seen, known, [event.sigma] * len(seen))
         return seen
 
-    def binned(self, domain: Domain, columns: tuple[Bins, ...]) -> Binning:
+    def binned(self, domain: Domain, columns: tuple[MergedBins, ...]) -> Binning:
         """Make the binning of a fit, and remember it."""
         self.binning = Binning(domain, columns)
         return self.binning

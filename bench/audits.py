@@ -32,7 +32,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.auditing.leaky import Overfitted
 from dpsynth.models.base import Domain
 from dpsynth.privacy.entropy import OsEntropy
-from dpsynth.privacy.plan_variants import NOMINAL, NotPrivate
+from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, NonPrivatePlan
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.fitting import fit, prepare
 from dpsynth.synthesis.sample_log import record_sample
@@ -113,9 +113,9 @@ def by_heart(schema: Schema, train: Path, holdout: Path, seed: int) -> Real:
     codec = Codec(schema)
     cohort = read_cohort(open_table(frame, schema), codec, schema, OsEntropy())
     plan = prepare(
-        schema, epsilon=NOMINAL.epsilon, delta=NOMINAL.delta, model="autoregressive"
+        schema, epsilon=NOMINAL_BUDGET.epsilon, delta=NOMINAL_BUDGET.delta, model="autoregressive"
     ).plan
-    generator = Overfitted(Domain.of(schema, codec)).fit(cohort, NotPrivate(plan), OsEntropy())
+    generator = Overfitted(Domain.of(schema, codec)).fit(cohort, NonPrivatePlan(plan), OsEntropy())
     table = codec.decode(generator.sample(ROWS, rng), rng)
     return Real(frame, Candidate("by heart", table), others)
 

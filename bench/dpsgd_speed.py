@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.opacus_engine import OpacusSgd
 from dpsynth.models.dpsgd.optimizer import DpSgd, PlainSgd
 from dpsynth.privacy.entropy import OsEntropy, Size
@@ -35,7 +35,7 @@ from dpsynth.privacy.events import PoissonSgd
 
 COLUMNS, CODES, LATENT = 15, 10, 16
 WIDTH = COLUMNS * CODES
-MOST_MEMORY = 1.5e9  # floats; Opacus hooks hold one gradient per unit and are left out beyond
+MAX_MEMORY = 1.5e9  # floats; Opacus hooks hold one gradient per unit and are left out beyond
 Step = Callable[[], None]
 
 
@@ -55,7 +55,7 @@ class Vae(nn.Module):
         ]
         self.layers = nn.ModuleList(linear(*shape) for shape in shapes)
 
-    def forward(self, codes: Tensor, *tape: Tape) -> Tensor:
+    def forward(self, codes: Tensor, *tape: Activations) -> Tensor:
         """Return one loss per row, ``[units, rows]``."""
         hot = functional.one_hot(codes, CODES).flatten(-2).float()
         one, two, three, four, five, six = self.layers
@@ -129,7 +129,7 @@ def opacus_hooks(hidden: int, codes: Tensor) -> Step | None:
     from opacus.optimizers import DPOptimizer
 
     net = Vae(nn.Linear, hidden)
-    if sum(p.numel() for p in net.parameters()) * len(codes) > MOST_MEMORY:
+    if sum(p.numel() for p in net.parameters()) * len(codes) > MAX_MEMORY:
         return None
     wrapped = GradSampleModule(net, loss_reduction="sum")
     adam = DPOptimizer(

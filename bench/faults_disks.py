@@ -50,10 +50,10 @@ def paid(office: Office, place: Path, fit: Callable[[], tuple[int, str, str]], n
 def limits(office: Office) -> Iterator[str]:
     """Fit with a small limit on files."""
     ends = []
-    for number, most in enumerate((1_000, 40_000, 150_000, 400_000)):
+    for number, maximum in enumerate((1_000, 40_000, 150_000, 400_000)):
 
-        def small(most: int = most) -> None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        def small(maximum: int = maximum) -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (maximum, maximum))
 
         name = f"limited{number}"
         words = [*FIT, name]
@@ -62,7 +62,7 @@ def limits(office: Office) -> Iterator[str]:
                 office,
                 office.folder / name,
                 lambda words=words, small=small: office.run(words, preexec_fn=small),  # type: ignore[misc]
-                f"a limit of {most} bytes",
+                f"a limit of {maximum} bytes",
             )
         )
     yield f"fits under a limit on files      {len(ends):>3}   not charged: {_no(ends)}"

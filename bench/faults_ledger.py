@@ -30,7 +30,7 @@ from typing import Any
 
 from dpsynth.errors import BudgetError
 from dpsynth.ledger.actions import adopt
-from dpsynth.ledger.book import Pen
+from dpsynth.ledger.book import Transaction
 from dpsynth.ledger.chain import Record
 from dpsynth.ledger.charging import charge_of
 from dpsynth.ledger.entry import CHARGED, READING, RESERVED
@@ -43,7 +43,7 @@ from dpsynth.privacy.events import JointHistograms
 from dpsynth.privacy.unit import EACH_ROW
 
 SIZES, RACERS, FITS = (10, 1_000, 10_000), 220, 20
-MOST_GROWTH = 2  # of the cost of a fit's writes, from the smallest ledger to the largest
+MAX_GROWTH = 2  # of the cost of a fit's writes, from the smallest ledger to the largest
 EPSILON = 0.001
 BASIS = {"basis": "benchmark"}
 UNIT = replace(EACH_ROW, name="patient_id", max_rows=5)
@@ -88,8 +88,8 @@ def clock(ledger: Ledger) -> Iterator[Callable[[datetime], None]]:
         database.now = now
 
 
-class Bulk(Pen):
-    """Makes records as every `Pen` does, and stores them when it is told to."""
+class Bulk(Transaction):
+    """Makes records as every `Transaction` does, and stores them when it is told to."""
 
     def __init__(self, ledger: Ledger, connection: Any) -> None:
         """Begin where the ledger ends."""
@@ -255,11 +255,11 @@ def findings(figures: dict[str, Any]) -> list[str]:
     found = []
     costs = figures["milliseconds of a write"]
     if len(costs) > 1:
-        least, most = (sum(costs[size].values()) for size in (min(costs), max(costs)))
-        if most > MOST_GROWTH * least:
+        minimum, maximum = (sum(costs[size].values()) for size in (min(costs), max(costs)))
+        if maximum > MAX_GROWTH * minimum:
             found.append(
-                f"a fit's writes cost {most:.0f} ms at {max(costs)} entries and {least:.0f} ms at "
-                f"{min(costs)}"
+                f"a fit's writes cost {maximum:.0f} ms at {max(costs)} entries and {minimum:.0f} "
+                f"ms at {min(costs)}"
             )
     if race := figures.get("race"):
         failed = race["racers"] - sum(race["ends"].get(end, 0) for end in ("admitted", "refused"))

@@ -34,7 +34,7 @@ BATCH = 10_000  # inputs of all targets in one round
 KEPT = Path("build/fuzz")
 MEMORY = 1024  # MiB that a child may take
 MEMORY_DISK = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-MOST_FAILURES = 25  # of a target; more of the same teach nothing
+MAX_FAILURES = 25  # of a target; more of the same teach nothing
 
 
 @dataclass
@@ -65,7 +65,7 @@ def fuzz(
     from fuzz_failures import keep_fatal
 
     start, before, first = time.perf_counter(), _processor(), numbers.start
-    while first < numbers.stop and len(tally.failures) < MOST_FAILURES:
+    while first < numbers.stop and len(tally.failures) < MAX_FAILURES:
         work = _engine(chosen)(
             target,
             range(first, numbers.stop),
@@ -79,7 +79,7 @@ def fuzz(
             for told in told_by(work, memory=chosen.memory, patience=patience):
                 tally.add(told)
                 first = told["number"] + 1
-                if len(tally.failures) >= MOST_FAILURES:
+                if len(tally.failures) >= MAX_FAILURES:
                     break
             else:
                 first = numbers.stop

@@ -15,9 +15,9 @@ TOKENS = (
 NUMBERS = (0, 1, -1, 127, 255, 2**15, 2**31 - 1, -(2**31), 2**32 - 1, 2**62, 2**63 - 1, -(2**63))
 
 
-def damaged(rng: Random, content: bytes, *, most: int = 6) -> bytes:
+def damaged(rng: Random, content: bytes, *, maximum: int = 6) -> bytes:
     """Damage content in one to ``most`` ways."""
-    for _ in range(1 + int(rng.random() ** 2 * most)):
+    for _ in range(1 + int(rng.random() ** 2 * maximum)):
         content = rng.choice(WAYS)(rng, content)
     return content
 

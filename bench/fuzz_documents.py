@@ -37,10 +37,10 @@ def places(value: Any, way: Path = ()) -> Iterator[Path]:
     yield way
 
 
-def changed(rng: Random, document: Any, *, most: int = 3) -> Any:
+def changed(rng: Random, document: Any, *, maximum: int = 3) -> Any:
     """Return a copy of a document with one to ``most`` changes."""
     document = copy.deepcopy(document)
-    for _ in range(1 + int(rng.random() ** 2 * most)):
+    for _ in range(1 + int(rng.random() ** 2 * maximum)):
         way = rng.choice(list(places(document)))
         if not way:
             document = _another(rng, document) if rng.random() < 0.2 else document

@@ -12,7 +12,7 @@ from fuzz_bytes import damaged
 from fuzz_documents import changed
 
 from dpsynth.ledger.chain import Record, linked
-from dpsynth.ledger.storage.store import Facts
+from dpsynth.ledger.storage.store import LedgerFacts
 
 
 def ledger_file(rng: Random, content: bytes, path: Path) -> None:
@@ -62,7 +62,9 @@ _STATEMENTS = (
 
 def _rechain(rng: Random, database: sqlite3.Connection) -> None:
     """Change the body of a record and write all hashes anew, with the ledger's own key."""
-    facts = Facts(*next(database.execute("SELECT id, version, created, key FROM dpsynth_ledger")))
+    facts = LedgerFacts(
+        *next(database.execute("SELECT id, version, created, key FROM dpsynth_ledger"))
+    )
     rows = list(database.execute("SELECT * FROM dpsynth_records ORDER BY number"))
     chosen, head = rng.randrange(len(rows)), facts.origin
     database.execute("DELETE FROM dpsynth_records")

@@ -61,11 +61,11 @@ def fission(target: Target, *, rng: np.random.Generator, steps: int, **settings:
     known = np.isfinite(target.pair_sd)
     scores = {}
     for tried in (steps // 4, steps // 2, steps, 2 * steps, 4 * steps):
-        with patch.object(product_mixture, "MOST_ROUNDS", 1):
+        with patch.object(product_mixture, "MAX_ROUNDS", 1):
             found = product_mixture.fit_products(fit_to, rng=rng, steps=tried, **settings)
         joint = found.tables.T @ found.tables / len(found.weights)
         scores[tried] = (((joint - judge)[known] / target.pair_sd[known]) ** 2).mean()
-    with patch.object(product_mixture, "MOST_ROUNDS", 1):
+    with patch.object(product_mixture, "MAX_ROUNDS", 1):
         best = min(scores, key=lambda tried: scores[tried])
         return product_mixture.fit_products(target, rng=rng, steps=best, **settings)
 
@@ -92,7 +92,7 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
     "mixture": {
         "as shipped": preset(),
         "no tie to independence": preset(tie=0.0),
-        "one round of steps": lambda: patch.object(product_mixture, "MOST_ROUNDS", 1),
+        "one round of steps": lambda: patch.object(product_mixture, "MAX_ROUNDS", 1),
         "four rounds of steps": lambda: patch.object(product_mixture, "FITTED", 0.0),
         "steps by data fission": lambda: patch.object(initial_model, "fit_products", fission),
     },

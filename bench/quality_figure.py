@@ -95,8 +95,8 @@ def _lines(axes: Axes, cells: Mapping[Group, Cell], case: tuple[str, str], measu
         if not points:
             continue
         x, y, half = zip(*points, strict=True)
-        least = LEAST.get(measure, 1e-4)
-        down = [v - max(v - h, least) for v, h in zip(y, half, strict=True)]
+        minimum = LEAST.get(measure, 1e-4)
+        down = [v - max(v - h, minimum) for v, h in zip(y, half, strict=True)]
         axes.errorbar(
             x,
             y,

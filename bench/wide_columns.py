@@ -63,8 +63,8 @@ def schema(rows: int) -> Schema:
     fields = [
         {"name": "level", "type": "string", "constraints": {"enum": list("abcd"), "required": True}}
     ]
-    for name, (kind, most) in numbers.items():
-        constraints = {"minimum": 0, "maximum": most, "required": True}
+    for name, (kind, maximum) in numbers.items():
+        constraints = {"minimum": 0, "maximum": maximum, "required": True}
         fields.append({"name": name, "type": kind, "constraints": constraints})
     times = {"minimum": "1920-01-01", "maximum": "2010-12-31", "required": True}
     fields.append({"name": "born", "type": "date", "constraints": times})

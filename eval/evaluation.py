@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth.errors import InputError
-from dpsynth.eval.core import Part, Tables, described
+from dpsynth.eval.core import PartResult, Tables, described
 from dpsynth.eval.fidelity import copies, fidelity, rules
 from dpsynth.eval.gates import Gate, judged
 from dpsynth.eval.utility import trials, usefulness
@@ -76,7 +76,7 @@ def evaluation(
     }
 
 
-def _parts(tables: Tables, seed: int, progress: Progress) -> Iterator[tuple[str, Part]]:
+def _parts(tables: Tables, seed: int, progress: Progress) -> Iterator[tuple[str, PartResult]]:
     """Measure part by part, each with a source of chance of its own."""
     sources = dict(zip(PARTS, np.random.default_rng(seed).spawn(len(PARTS)), strict=True))
     progress("fidelity", 0.0)

@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 Edges = list[NDArray[np.integer] | None]
 
 SCORES = 20  # bins of a classifier's score
-MOST_TRIPLES = 200
-MOST_TRAINING = 50_000  # rows
-MOST_CATEGORIES = 255  # that the classifier takes as such
+MAX_TRIPLES = 200
+MAX_TRAINING = 50_000  # rows
+MAX_CATEGORIES = 255  # that the classifier takes as such
 RAREST = 0.01  # share of the class that is predicted, at least
 
 # squared parts of the event: of the number of rows, pairs, triples, and all targets together; the
@@ -71,7 +71,7 @@ class Questionnaire:
         table = coarse(synthetic, edges)
         columns = range(len(widths))
         triples = list(combinations(columns, 3))
-        picked = np.random.default_rng(0).permutation(len(triples))[:MOST_TRIPLES]
+        picked = np.random.default_rng(0).permutation(len(triples))[:MAX_TRIPLES]
 
         def about(sets: Sequence[tuple[int, ...]]) -> Deviation:
             return Deviation(tuple(_expectation(table, edges, widths, set_) for set_ in sets))
@@ -135,12 +135,12 @@ def _prediction(
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     place, levels = codec.names.index(column.name), len(column.levels)
-    rows = synthetic[synthetic[:, place] < levels][:MOST_TRAINING]
+    rows = synthetic[synthetic[:, place] < levels][:MAX_TRAINING]
     code = _rarest(rows[:, place], levels)
     if code is None:
         return None
     categorical = [
-        not cells and size <= MOST_CATEGORIES
+        not cells and size <= MAX_CATEGORIES
         for cells, size in zip(codec.cells, codec.sizes, strict=True)
     ]
     del categorical[place]

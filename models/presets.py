@@ -30,14 +30,14 @@ PAIRS = "two-way histograms"
 AGAIN = "two-way histograms that stand out"
 STEPS = "DP-SGD steps"
 
-LARGEST_MASS = 5040
-MOST_PAIRS = 5000
+MAX_MASS = 5040
+MAX_PAIRS = 5000
 FEW_PAIRS = 150  # up to so many are measured once; more, again where they stand out
-MOST_CELLS = 10_000  # bins of all columns together; their pairs are kept as one square
-WIDEST_COLUMN = 16
-WIDEST = 4096  # of a layer of a network, far beyond the presets
-LEAST_UNITS = 20_000
-LEAST_SIGNAL = 40  # units times mu over codes: at 24 the steps of DP-SGD lose, at 57 they gain
+MAX_CELLS = 10_000  # bins of all columns together; their pairs are kept as one square
+MAX_COLUMN_WIDTH = 16
+MAX_WIDTH = 4096  # of a layer of a network, far beyond the presets
+MIN_UNITS = 20_000
+MIN_SIGNAL = 40  # units times mu over codes: at 24 the steps of DP-SGD lose, at 57 they gain
 FINE = 250_000  # units times mu: from here on, noise leaves room for finer bins
 EXPECTED_UNITS = 5_000  # of a private step; more cost time and gain little
 
@@ -86,15 +86,15 @@ class Preset:
         Raises:
             ValueError: if a width is out of range.
         """
-        if not all(0 <= width <= WIDEST for width in (self.masked, self.hidden, self.latent)):
-            raise ValueError(f"a network's widths lie between 0 and {WIDEST}")
+        if not all(0 <= width <= MAX_WIDTH for width in (self.masked, self.hidden, self.latent)):
+            raise ValueError(f"a network's widths lie between 0 and {MAX_WIDTH}")
 
     @classmethod
     def of(cls, model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
         """Choose the settings of a model from public facts."""
         epsilon, units = budget.epsilon, domain.population
         mu = gaussian_mu(epsilon, budget.delta)
-        large = units >= LEAST_UNITS
+        large = units >= MIN_UNITS
         bins = 16 if large or epsilon > 6 else (8 if epsilon <= 4 else 12)
         if units * mu >= FINE:
             bins = 32
@@ -118,18 +118,18 @@ def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
     Private steps pay from some number of units on: below it their noise undoes what the mixture
     has learned, and the budget is better spent on the histograms.
     """
-    if domain.population < LEAST_UNITS:
+    if domain.population < MIN_UNITS:
         return "mixture", (
-            f"below {LEAST_UNITS} units the noise of DP-SGD costs more than it teaches"
+            f"below {MIN_UNITS} units the noise of DP-SGD costs more than it teaches"
         )
     signal = domain.population * gaussian_mu(budget.epsilon, budget.delta) / _codes(domain)
-    if signal < LEAST_SIGNAL:
+    if signal < MIN_SIGNAL:
         return "mixture", (
             "for so many columns and this budget the noise of DP-SGD costs more than it teaches"
         )
     return (
         "autoregressive",
-        f"from {LEAST_UNITS} units on, DP-SGD adds what pairs of columns do not show",
+        f"from {MIN_UNITS} units on, DP-SGD adds what pairs of columns do not show",
     )
 
 
@@ -146,7 +146,7 @@ def mass_of(max_rows: int) -> int | None:
     if max_rows == 1:
         return None
     enough = min(max_rows, 11)  # the multiple of 1 .. 11 is above the largest mass
-    return max(max_rows, min(math.lcm(*range(1, enough + 1)), LARGEST_MASS))
+    return max(max_rows, min(math.lcm(*range(1, enough + 1)), MAX_MASS))
 
 
 def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share, ...]:
@@ -227,16 +227,16 @@ def check_width(model: str, domain: Domain) -> None:
         InputError: for a model that fits pairs; a public fact, so it is known before any charge.
     """
     cells = _codes(domain)
-    if spec_of(model).measures_pairs and cells > MOST_CELLS:
+    if spec_of(model).measures_pairs and cells > MAX_CELLS:
         raise InputError(
             f"model '{model}' fits all pairs of columns, which have about {cells} bins; at most "
-            f"{MOST_CELLS} fit into memory. Leave columns out (role: drop), or use independent"
+            f"{MAX_CELLS} fit into memory. Leave columns out (role: drop), or use independent"
         )
 
 
 def _codes(domain: Domain) -> int:
     """Bins of all columns together, about."""
-    return sum(min(feature.size, WIDEST_COLUMN) for feature in domain.features)
+    return sum(min(feature.size, MAX_COLUMN_WIDTH) for feature in domain.features)
 
 
 def runs_again(domain: Domain) -> bool:
@@ -252,7 +252,7 @@ def _pairs_of(domain: Domain) -> int:
 def _pairs_event(name: str, domain: Domain) -> ChosenHistograms:
     return ChosenHistograms(
         name,
-        most=max(1, min(_pairs_of(domain), MOST_PAIRS)),
+        most=max(1, min(_pairs_of(domain), MAX_PAIRS)),
         rows_per_unit=domain.max_rows,
         noise_multiplier=UNDECIDED,
         unit_mass=mass_of(domain.max_rows),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsynth.models.base import Domain
-from dpsynth.models.presets import WIDEST_COLUMN, Preset
+from dpsynth.models.presets import MAX_COLUMN_WIDTH, Preset
 from dpsynth.models.registry import spec_of
 from dpsynth.privacy import PrivacyBudget
 
@@ -24,7 +24,7 @@ def most_bytes(model: str, domain: Domain, budget: PrivacyBudget) -> int:
     if not spec.measures_pairs:
         return shares
     preset = Preset.of(model, domain, budget)
-    widest = _SPREAD * max(preset.bins, WIDEST_COLUMN)
+    widest = _SPREAD * max(preset.bins, MAX_COLUMN_WIDTH)
     bins = sum(min(size, widest) for size in domain.sizes)
     wide = preset.components + 4 * (preset.masked + preset.hidden + preset.latent)
     if spec.neural:

@@ -26,7 +26,8 @@ FULL = {
 }
 """What is imported, and what it is called where it is installed from."""
 
-LEAST = {"opendp": (0, 14, 2)}  # 0.14.0 and 0.14.1 divide rationals wrongly: their noise is biased
+# opendp 0.14.0 and 0.14.1 divide rationals wrongly: their noise is biased
+MIN_VERSIONS = {"opendp": (0, 14, 2)}
 
 _FITTING = ("torch", "opendp", "safetensors")  # to learn, to add exact noise, to save a run
 _USED = ("opendp.prelude", "safetensors.numpy", "pyarrow", "pyarrow.parquet")
@@ -66,10 +67,10 @@ def load_fitting(*, networks: bool) -> None:
         if find_spec(module) is None:
             raise InputError(f"{remedy(module)}; nothing was charged")
         if too_old(module, found := installed(module)):
-            least = ".".join(map(str, LEAST[module]))
+            minimum = ".".join(map(str, MIN_VERSIONS[module]))
             raise InputError(
                 f"{module} {found} draws noise that is biased; nothing was charged. Install "
-                f"{least} or later: pip install '{module}>={least}'"
+                f"{minimum} or later: pip install '{module}>={minimum}'"
             )
     later = {*_LATER, *(_LATER_BY_NETWORKS if networks else ())}
     for module in (*_USED, *(_USED_BY_NETWORKS if networks else ()), *sorted(later)):
@@ -87,11 +88,11 @@ def load_fitting(*, networks: bool) -> None:
 
 def too_old(library: str, stated: str) -> bool:
     """Whether a version is below the first one that draws correctly."""
-    least = LEAST.get(library)
-    if least is None:
+    minimum = MIN_VERSIONS.get(library)
+    if minimum is None:
         return False
     found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", stated)
-    return found is not None and tuple(int(part or 0) for part in found.groups()) < least
+    return found is not None and tuple(int(part or 0) for part in found.groups()) < minimum
 
 
 def installed(distribution: str) -> str:

@@ -15,7 +15,7 @@ from dpsynth.errors import Problem
 
 TODO = "TODO"
 NO_BASIS = "say where it comes from (a form, a device range, a coding manual); never from the data"
-LARGEST_WHOLE = 2**53  # beyond it, JSON readers and float64 lose digits
+MAX_WHOLE = 2**53  # beyond it, JSON readers and float64 lose digits
 
 
 def is_todo(value: object) -> bool:
@@ -29,7 +29,7 @@ def is_finite(value: float | int) -> bool:
 
 
 @dataclass
-class Findings:
+class FieldFindings:
     """The notes of one reading, in the order of the document."""
 
     mistakes: list[Problem] = field(default_factory=list)
@@ -45,10 +45,10 @@ class Findings:
         self.everything.append(Problem(place, message))
 
 
-class Part:
+class FieldReader:
     """A mapping inside the document."""
 
-    def __init__(self, value: object, place: str, findings: Findings) -> None:
+    def __init__(self, value: object, place: str, findings: FieldFindings) -> None:
         """Take a value that should be a mapping; anything else is noted and read as empty."""
         self.place = place
         self.findings = findings
@@ -82,9 +82,9 @@ class Part:
         value = self.values.get(key)
         return value is not None and not is_todo(value)
 
-    def part(self, key: str) -> Part:
+    def part(self, key: str) -> FieldReader:
         """Read a mapping; an absent one is empty."""
-        return Part(self.values[key] if self.has(key) else {}, self.at(key), self.findings)
+        return FieldReader(self.values[key] if self.has(key) else {}, self.at(key), self.findings)
 
     def text(self, key: str) -> str | None:
         """Read a text that is not blank."""
@@ -152,13 +152,15 @@ class Part:
             return value
         return None
 
-    def whole(self, key: str, *, least: int) -> int | None:
+    def whole(self, key: str, *, minimum: int) -> int | None:
         """Read a whole number of at least ``least``."""
         value = self.number(key)
         if value is None:
             return None
-        if not least <= value <= LARGEST_WHOLE or value != int(value):
-            self.mistake(key, f"a whole number of at least {least} is expected, not {shown(value)}")
+        if not minimum <= value <= MAX_WHOLE or value != int(value):
+            self.mistake(
+                key, f"a whole number of at least {minimum} is expected, not {shown(value)}"
+            )
             return None
         return int(value)
 

@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
-_MOST_DECIMALS = 4
+_MAX_DECIMALS = 4
 _FINEST = 12  # decimals
 
 
@@ -89,7 +89,7 @@ def percent_at_most(share: float) -> str:
     if share >= 1:
         return "100 %"
     exact = 100 * Fraction(share)
-    for decimals in range(1, _MOST_DECIMALS + 1):
+    for decimals in range(1, _MAX_DECIMALS + 1):
         value = math.ceil(exact * 10**decimals - Fraction(1, 10**6)) / 10**decimals
         if value < 100:
             return f"{value:.{decimals}f}".rstrip("0").rstrip(".") + " %"

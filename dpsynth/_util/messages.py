@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from datetime import date
 
-LONGEST = 60
+MAX_LENGTH = 60
 
 
 def did_you_mean(word: str, options: Iterable[str]) -> str:
@@ -27,7 +27,7 @@ def did_you_mean(word: str, options: Iterable[str]) -> str:
 def closest(word: str, options: Iterable[str]) -> str | None:
     """Return the option that is spelt most like ``word``, regardless of case, if any is near."""
     lowered = {option.lower(): option for option in options}
-    near = difflib.get_close_matches(word[:LONGEST].lower(), list(lowered), n=1, cutoff=0.7)
+    near = difflib.get_close_matches(word[:MAX_LENGTH].lower(), list(lowered), n=1, cutoff=0.7)
     return lowered[near[0]] if near else None
 
 
@@ -46,14 +46,14 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return repr(value if len(value) < LONGEST else value[: LONGEST - 1] + "…")
+        return repr(value if len(value) < MAX_LENGTH else value[: MAX_LENGTH - 1] + "…")
     if isinstance(value, int | float | date):
         text = str(value) if not isinstance(value, int) or abs(value) < 10**30 else "a huge number"
         return text
     return f"a {type(value).__name__}"
 
 
-def plain(word: str, *, longest: int = LONGEST) -> str:
+def plain(word: str, *, longest: int = MAX_LENGTH) -> str:
     """Return a word of a document without quotes: shortened, and nothing that a terminal obeys.
 
     >>> plain("age"), plain(chr(27) + "[2J") == chr(92) + "x1b[2J", len(plain("x" * 100))
@@ -82,5 +82,5 @@ def listed(words: Iterable[str]) -> str:
     """
     words = list(words)
     rest = len(words) - 20
-    joined = ", ".join(plain(word, longest=2 * LONGEST) for word in words[:20])
+    joined = ", ".join(plain(word, longest=2 * MAX_LENGTH) for word in words[:20])
     return joined + (f" and {rest} more" if rest > 0 else "")

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from dpsynth._util.messages import listed, shown
 from dpsynth.errors import ArtifactError
 
-LARGEST = 64 * 2**20  # bytes of one document
+MAX_BYTES = 64 * 2**20  # bytes of one document
 HUGE = 1e300  # no number of ours comes near it
 BLOCK = 2**20
 
@@ -55,7 +55,7 @@ def bytes_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def read_plain_bytes(path: Path, *, largest: int = LARGEST) -> bytes:
+def read_plain_bytes(path: Path, *, largest: int = MAX_BYTES) -> bytes:
     """Read a whole plain file of limited size.
 
     Raises:
@@ -189,14 +189,14 @@ def several(
     value: Any,
     place: str,
     *,
-    least: int = 0,
-    most: int | None = None,
+    minimum: int = 0,
+    maximum: int | None = None,
 ) -> tuple[_Read, ...]:
     """Read a list, once its length is known to be in range."""
     if not isinstance(value, list):
         raise ArtifactError(f"{place}: a list is expected")
-    if len(value) < least or (most is not None and len(value) > most):
-        raise ArtifactError(f"{place}: a list of {least} to {most} entries is expected")
+    if len(value) < minimum or (maximum is not None and len(value) > maximum):
+        raise ArtifactError(f"{place}: a list of {minimum} to {maximum} entries is expected")
     return tuple(read(item, f"{place}[{index}]") for index, item in enumerate(value))
 
 
@@ -207,10 +207,10 @@ def texts(value: Any, place: str) -> tuple[str, ...]:
     return tuple(text(item, f"{place}[{index}]") for index, item in enumerate(value))
 
 
-def whole(value: Any, place: str, *, least: int) -> int:
+def whole(value: Any, place: str, *, minimum: int) -> int:
     """Check that a value is a whole number, at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArtifactError(f"{place}: a whole number of at least {least} is expected")
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise ArtifactError(f"{place}: a whole number of at least {minimum} is expected")
     return value
 
 

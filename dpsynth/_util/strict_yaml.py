@@ -18,9 +18,9 @@ from dpsynth._util.messages import shown
 from dpsynth._util.yaml_scalars import ambiguity
 from dpsynth.errors import Problem, SchemaError
 
-MOST_NODES = 200_000
-DEEPEST = 60
-MOST_REPEATS = 100  # of keys, that are told; a file has more where a part of it was pasted often
+MAX_NODES = 200_000
+MAX_DEPTH = 60
+MAX_REPEATS = 100  # of keys, that are told; a file has more where a part of it was pasted often
 SUFFIXES = (".yaml", ".yml", ".json")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -119,8 +119,8 @@ def _check_events(text: str, source: str) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > DEEPEST:
-            raise _at(source, event.start_mark, f"the document nests deeper than {DEEPEST}")
+        if depth > MAX_DEPTH:
+            raise _at(source, event.start_mark, f"the document nests deeper than {MAX_DEPTH}")
 
 
 def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: str) -> int:
@@ -131,7 +131,7 @@ def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: st
         return known[id(node)]
     known[id(node)] = -1
     weight = 1
-    if isinstance(node, yaml.ScalarNode) and len(problems) < MOST_REPEATS:
+    if isinstance(node, yaml.ScalarNode) and len(problems) < MAX_REPEATS:
         what = ambiguity(node)
         if what is not None:
             problems.append(Problem(f"line {node.start_mark.line + 1}", what))
@@ -142,7 +142,7 @@ def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: st
             if not isinstance(key, yaml.ScalarNode):
                 raise _at(source, key.start_mark, "a key is plain text")
             twice = key.value in lines and key.tag != "tag:yaml.org,2002:merge"
-            if twice and len(problems) < MOST_REPEATS:
+            if twice and len(problems) < MAX_REPEATS:
                 first = f"line {lines[key.value]} has it already; keep one"
                 place = f"line {key.start_mark.line + 1}"
                 problems.append(Problem(place, f"key {shown(key.value)} occurs twice: {first}"))
@@ -150,8 +150,8 @@ def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: st
         children = [child for pair in node.value for child in pair]
     for child in children:
         weight += _weigh(child, known, problems, source)
-        if weight > MOST_NODES:
-            what = f"the document stands for more than {MOST_NODES} values; a schema does not"
+        if weight > MAX_NODES:
+            what = f"the document stands for more than {MAX_NODES} values; a schema does not"
             raise _at(source, node.start_mark, what)
     known[id(node)] = weight
     return weight

@@ -15,7 +15,7 @@ from dpsynth._util.formatting import shown
 
 WIDTH = 320.0  # of every picture, in its own units; about as many pixels on a phone
 _ROW = 30.0
-_LONGEST = 40  # letters of a label beside a figure
+_MAX_LABEL_LENGTH = 40  # letters of a label beside a figure
 
 
 def picture(key: str, title: str, height: float, content: Markup, width: float = WIDTH) -> Markup:
@@ -95,7 +95,7 @@ def hundred(key: str, title: str, before: float, after: float) -> Markup:
 
 
 def intervals(
-    key: str, title: str, rows: Sequence[tuple[str, float, float, float, str]], most: float
+    key: str, title: str, rows: Sequence[tuple[str, float, float, float, str]], maximum: float
 ) -> Markup:
     """Draw a dot and its interval for each row, on one axis from 0 to ``most``.
 
@@ -103,13 +103,13 @@ def intervals(
         key: unique on the page.
         title: what it shows, in words.
         rows: label, value, low, high, and the value as text.
-        most: right end of the axis.
+        maximum: right end of the axis.
     """
     content = Markup("")
     for place, (label, value, low, high, words) in enumerate(rows):
         top = place * _ROW
         x, left, right = (
-            min(max(end / most, 0.0), 1.0) * (WIDTH - 8) + 4 for end in (value, low, high)
+            min(max(end / maximum, 0.0), 1.0) * (WIDTH - 8) + 4 for end in (value, low, high)
         )
         content += _text(0, top + 13, _short(label)) + _text(WIDTH, top + 13, words, "end")
         content += Markup('<path class="axis" d="M0,{0}H{1}"/>').format(
@@ -163,7 +163,9 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> Markup:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else label[: _LONGEST - 1].rstrip() + "…"
+    return (
+        label if len(label) <= _MAX_LABEL_LENGTH else label[: _MAX_LABEL_LENGTH - 1].rstrip() + "…"
+    )
 
 
 def _place(value: float) -> str:

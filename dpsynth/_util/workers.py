@@ -38,7 +38,7 @@ class Work(Protocol[Answer]):
         ...
 
 
-class Crew(Generic[Result]):
+class WorkerPool(Generic[Result]):
     """Processes at one kind of work; to be used in a ``with`` block.
 
     Attributes:

@@ -10,7 +10,7 @@ from dpsynth._util.messages import listed, printable
 from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
 from dpsynth.errors import InputError, Problem, SchemaError
 
-LARGEST = 2**20  # bytes
+MAX_BYTES = 2**20  # bytes
 
 
 def read_plain(path: str | Path, noun: str, *, subject: str, title: str) -> Any:
@@ -32,10 +32,10 @@ def read_plain(path: str | Path, noun: str, *, subject: str, title: str) -> Any:
         if not path.is_file():
             raise InputError(f"{noun} file {path} does not exist, or is not a plain file")
         with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{noun} file {path} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST:
+    if len(content) > MAX_BYTES:
         raise InputError(f"{noun} file {path} is larger than 1 MiB; {subject} not")
     parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
     try:

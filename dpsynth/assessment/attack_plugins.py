@@ -26,7 +26,7 @@ from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack, Finding, People, Power, TableAttack
 from dpsynth.eval.attack_stats.table_attack import KEY, RESERVED, Claim
 from dpsynth.eval.attacks.registry import ATTACKS
-from dpsynth.eval.core import Measure, Part, Tables
+from dpsynth.eval.core import Measure, PartResult, Tables
 
 GROUP = "dpsynth.attacks"
 SECONDS = 30.0  # that the import of one package may take
@@ -169,7 +169,7 @@ class _Guarded:
 
 def _mistake(attack: TableAttack, made: object) -> str:
     """Say what is wrong with a result; nothing if it can be recorded and shown."""
-    if not isinstance(made, Attack) or not isinstance(made.part, Part):
+    if not isinstance(made, Attack) or not isinstance(made.part, PartResult):
         return "it is not an Attack"
     groups: tuple[tuple[tuple[Any, ...], type[Any]], ...] = (
         (made.findings, Finding),

@@ -33,16 +33,22 @@ from dpsynth.assessment.training_audit import Trial, canaries, claim_of, trial, 
 from dpsynth.encoding import Codec, Cohort, read_cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack, People
-from dpsynth.eval.attacks import Claim, Control, Scored, caught, silent, training
+from dpsynth.eval.attacks import Control, Scored, TrainingClaim, caught, silent, training
 from dpsynth.eval.attacks.membership import membership
 from dpsynth.eval.attacks.memorization import memorization
 from dpsynth.eval.core import Tables
 from dpsynth.files import write_atomically
 from dpsynth.models import Domain, Generator
-from dpsynth.models.auditing import Overfitted, Tight, UnclippedWitness, Witness, log_likelihood
+from dpsynth.models.auditing import (
+    Overfitted,
+    Tight,
+    Transcript,
+    UnclippedTranscript,
+    log_likelihood,
+)
 from dpsynth.models.generators import Mixture
-from dpsynth.privacy import NotPrivate, OsEntropy, PrivacyPlan
-from dpsynth.privacy.plan_variants import NOMINAL
+from dpsynth.privacy import NonPrivatePlan, OsEntropy, PrivacyPlan
+from dpsynth.privacy.plan_variants import NOMINAL_BUDGET
 from dpsynth.schema import Schema
 from dpsynth.synthesis import prepare
 from dpsynth.tables import open_table, simulate
@@ -143,7 +149,7 @@ class _Board:
             np.concatenate([cohort.codes, strangers.codes[included]]),
             np.concatenate([cohort.mask, strangers.mask[included]]),
         )
-        terms = NotPrivate(self.plan("autoregressive", NOMINAL.epsilon))
+        terms = NonPrivatePlan(self.plan("autoregressive", NOMINAL_BUDGET.epsilon))
         generator = Overfitted(self.domain).fit(planted, terms, OsEntropy())
         scored = Scored(included, log_likelihood(generator, strangers))
         claim = claim_of(self.plan("autoregressive", EPSILON))
@@ -164,12 +170,12 @@ class _Board:
         background = self.cohort(self.source)
         strangers = canaries(self.domain, CANARIES, self.rng)
 
-        def played(witness: type[Witness]) -> Trial:
+        def played(witness: type[Transcript]) -> Trial:
             generator = Tight(self.domain)
             return trial(generator, plan, background, strangers, rng=self.rng, witness=witness)
 
         made = []
-        for key, witness in (("unclipped", UnclippedWitness), ("clipped", Witness)):
+        for key, witness in (("unclipped", UnclippedTranscript), ("clipped", Transcript)):
             heard = _white(claim, played(witness))
             if key == "unclipped":
                 made.append(caught(key, TITLES[key], "training:white", heard))
@@ -194,7 +200,7 @@ class _Board:
     def unseen(self) -> list[Control]:
         """Fit other patients than those who are attacked."""
         others = simulate(PATIENTS, seed=int(self.rng.integers(2**31)))
-        plan = self.plan("mixture", NOMINAL.epsilon)
+        plan = self.plan("mixture", NOMINAL_BUDGET.epsilon)
         generator = Mixture(self.domain).fit(self.cohort(others), plan, OsEntropy())
         tables = self.tables(generator)
         people = People.of(tables, self.rng)
@@ -204,7 +210,7 @@ class _Board:
         ]
 
 
-def _white(claim: Claim, played: Trial) -> Attack:
+def _white(claim: TrainingClaim, played: Trial) -> Attack:
     return training(claim, {"white": views_of(played)["white"]}, {}, EPSILON, {})
 
 

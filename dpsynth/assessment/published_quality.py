@@ -27,7 +27,7 @@ from dpsynth.errors import BudgetError, GateError, InputError, NoRowsError, Note
 from dpsynth.eval import Progress, Questionnaire, figures, silent
 from dpsynth.eval.core import Source
 from dpsynth.files import claimed
-from dpsynth.ledger import Book, enter_figures, spend_quality
+from dpsynth.ledger import LedgerFile, enter_figures, spend_quality
 from dpsynth.privacy import Entropy, OsEntropy, ask, reserved
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, drawn_from
@@ -41,7 +41,7 @@ def publish_quality(
     table: str | Path,
     data: Source,
     *,
-    ledger: Book | None = None,
+    ledger: LedgerFile | None = None,
     entropy: Entropy | None = None,
     progress: Progress = silent,
 ) -> Quality:

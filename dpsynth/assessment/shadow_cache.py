@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dpsynth._util.strict_json import read_document, written
-from dpsynth.assessment.shadow_design import Design, Fitted
+from dpsynth.assessment.shadow_design import FittedShadow, ShadowDesign
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.eval.attacks import Shadow
 from dpsynth.files import check_apart, reason, write_atomically
@@ -35,7 +35,7 @@ class ShadowFolder:
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, folder: str | Path, design: Design) -> ShadowFolder:
+    def of(cls, folder: str | Path, design: ShadowDesign) -> ShadowFolder:
         """Make the place of a setting, if it is not there.
 
         Raises:
@@ -55,7 +55,7 @@ class ShadowFolder:
         kept._write("settings.json", written({"internal": True, **design.settings}))
         return kept
 
-    def read(self) -> dict[int, Fitted]:
+    def read(self) -> dict[int, FittedShadow]:
         """Return what is there, by number; a damaged or foreign file counts as none."""
         found = {}
         for path in sorted(self.place.glob("fit-*.json")):
@@ -64,7 +64,7 @@ class ShadowFolder:
                 found[one.shadow.number] = one
         return found
 
-    def write(self, one: Fitted) -> None:
+    def write(self, one: FittedShadow) -> None:
         """Keep a fit."""
         document = {
             "format": FORMAT,
@@ -81,7 +81,7 @@ class ShadowFolder:
     def _write(self, name: str, content: bytes) -> None:
         write_atomically(self.place / name, content, private=True)
 
-    def _one(self, path: Path) -> Fitted | None:
+    def _one(self, path: Path) -> FittedShadow | None:
         try:
             document = read_document(path)
             if (document["format"], document["settings"]) != (FORMAT, self.settings):
@@ -93,6 +93,6 @@ class ShadowFolder:
             if not np.isfinite(features).all():
                 return None
             shadow = Shadow(int(document["number"]), included, features)
-            return Fitted(shadow, float(document["seconds"]))
+            return FittedShadow(shadow, float(document["seconds"]))
         except (ArtifactError, KeyError, TypeError, ValueError):
             return None

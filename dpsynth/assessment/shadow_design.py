@@ -23,11 +23,11 @@ from dpsynth._util.workers import single_threaded
 from dpsynth._version import __version__
 from dpsynth.encoding import Cohort, select
 from dpsynth.errors import InputError
-from dpsynth.eval.attacks import Exposed, Shadow, Sight
-from dpsynth.eval.core import Tables, View
+from dpsynth.eval.attacks import Exposed, Shadow, ShadowSight
+from dpsynth.eval.core import Tables, TableView
 from dpsynth.models import generator_class
-from dpsynth.privacy import NotPrivate, OsEntropy
-from dpsynth.privacy.plan_variants import NOMINAL
+from dpsynth.privacy import NonPrivatePlan, OsEntropy
+from dpsynth.privacy.plan_variants import NOMINAL_BUDGET
 from dpsynth.schema import Declared, Schema
 from dpsynth.synthesis import Prepared, Sampler, prepare, require_small_delta
 
@@ -37,14 +37,14 @@ Bools = npt.NDArray[np.bool_]
 
 UNITS = 5_000  # of a fit, but for the targets, at most
 ROWS = 20_000  # of a table that is drawn, at most
-LEAST = 50  # units of source and holdout, but for the targets
+MIN_UNITS = 50  # units of source and holdout, but for the targets
 LIBRARIES = ("opendp.prelude", "torch", "torch._dynamo")  # the last one by torch's optimisers
 STREAM = 0x5AD0  # of the seed's random numbers, apart from those of other attacks
 BASIS = "the size of a shadow table, which the auditor chose"
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class ShadowDesign:
     """What the fits of one attack share.
 
     Attributes:
@@ -67,7 +67,7 @@ class Design:
     settings: dict[str, Any]
     seed: int
     exposed: Exposed
-    sight: Sight
+    sight: ShadowSight
     codes: Codes
     owners: Ints
     pool: Ints
@@ -85,7 +85,7 @@ class Design:
         seed: int,
         targets: int,
         not_private: bool,
-    ) -> Design:
+    ) -> ShadowDesign:
         """Choose targets, and calibrate the plan.
 
         Raises:
@@ -100,8 +100,8 @@ class Design:
         everyone = np.unique(owners)
         pool = np.setdiff1d(everyone, exposed.units)
         size = min(UNITS, len(pool) // 2)
-        if len(pool) < LEAST:
-            raise InputError(f"shadow models need {LEAST} units of source and holdout at least")
+        if len(pool) < MIN_UNITS:
+            raise InputError(f"shadow models need {MIN_UNITS} units of source and holdout at least")
         population = size + targets // 2  # never those who are in
         rows = round(population * len(codes) / len(everyone))
         smaller = replace(
@@ -110,7 +110,7 @@ class Design:
         if not_private and not generator_class(model).neural:
             raise InputError(f"model '{model}' has no fit without privacy")
         if not_private:
-            epsilon, delta = NOMINAL.epsilon, NOMINAL.delta
+            epsilon, delta = NOMINAL_BUDGET.epsilon, NOMINAL_BUDGET.delta
         require_small_delta(smaller, epsilon, delta)
         settings = {
             "dpsynth": __version__,
@@ -126,7 +126,7 @@ class Design:
             "rows": min(ROWS, rows),
         }
         prepared = prepare(smaller, epsilon=epsilon, delta=delta, model=model)
-        sight = Sight.of(tables, exposed.units, rng)
+        sight = ShadowSight.of(tables, exposed.units, rng)
         return cls(
             smaller,
             prepared,
@@ -192,23 +192,23 @@ class Design:
         return Cohort(codes, mask)
 
 
-Fit = Callable[[Design, Cohort], View]
+Fit = Callable[[ShadowDesign, Cohort], TableView]
 
 
-def fit_and_draw(design: Design, cohort: Cohort) -> View:
+def fit_and_draw(design: ShadowDesign, cohort: Cohort) -> TableView:
     """Carry the plan out on a cohort, and draw a table as a release would be drawn."""
     prepared, rules = design.prepared, design.schema.rules
-    plan: Any = NotPrivate(prepared.plan) if design.not_private else prepared.plan
+    plan: Any = NonPrivatePlan(prepared.plan) if design.not_private else prepared.plan
     unfitted = prepared.generator()
     single_threaded()
     fitted = unfitted.fit(cohort, plan, OsEntropy())
     frames = Sampler(fitted, prepared.codec, rules).frames(design.rows, seed=fresh_seed())
     codes, frame = prepared.codec.read(pd.concat(frames, ignore_index=True))
-    return View(frame, codes, np.arange(len(codes)))
+    return TableView(frame, codes, np.arange(len(codes)))
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedShadow:
     """One fit that was carried out.
 
     Attributes:
@@ -229,7 +229,7 @@ class Playing:
         fit: how a table comes from a cohort.
     """
 
-    design: Design
+    design: ShadowDesign
     fit: Fit = fit_and_draw
 
     def warm(self) -> None:
@@ -239,16 +239,16 @@ class Playing:
             for library in LIBRARIES:
                 import_module(library)
 
-    def __call__(self, number: int) -> Fitted:
+    def __call__(self, number: int) -> FittedShadow:
         """Make one fit."""
         started = time.monotonic()
         included, others = self.design.dealt(number)
         table = self.fit(self.design, self.design.cohort(included, others))
         features = self.design.sight.features(table)
-        return Fitted(Shadow(number, included, features), time.monotonic() - started)
+        return FittedShadow(Shadow(number, included, features), time.monotonic() - started)
 
 
-def _digest(*views: View) -> str:
+def _digest(*views: TableView) -> str:
     """Return a digest of the codes and units of tables."""
     found = hashlib.sha256()
     for view in views:

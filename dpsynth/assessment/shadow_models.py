@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from dpsynth._util.workers import Crew, Work
+from dpsynth._util.workers import Work, WorkerPool
 from dpsynth.assessment.shadow_cache import ShadowFolder
-from dpsynth.assessment.shadow_design import Design, Fit, Fitted, Playing, fit_and_draw
+from dpsynth.assessment.shadow_design import Fit, FittedShadow, Playing, ShadowDesign, fit_and_draw
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import shadow_attack
@@ -34,7 +34,7 @@ from dpsynth.eval.core import Tables
 from dpsynth.models import Progress
 from dpsynth.schema import Schema
 
-FEWEST, MOST = 16, 200  # fits
+MIN_FITS, MAX_FITS = 16, 200  # fits
 SPARE = 1.25  # of an estimate of time, where too little was given
 TARGETS = 8
 
@@ -43,7 +43,7 @@ Clock = Callable[[], float]
 
 
 class Team(Protocol):
-    """Who carries fits out; see `dpsynth._util.workers.Crew`."""
+    """Who carries fits out; see `dpsynth._util.workers.WorkerPool`."""
 
     @property
     def idle(self) -> int:
@@ -58,12 +58,12 @@ class Team(Protocol):
         """Begin a fit."""
         ...
 
-    def next(self, seconds: float | None = None) -> Fitted | None:
+    def next(self, seconds: float | None = None) -> FittedShadow | None:
         """Wait for a result."""
         ...
 
 
-Hire = Callable[[Work[Fitted]], AbstractContextManager[Team]]
+Hire = Callable[[Work[FittedShadow]], AbstractContextManager[Team]]
 
 
 def shadows(
@@ -82,7 +82,7 @@ def shadows(
     announce: Announce,
     progress: Progress,
     fit: Fit = fit_and_draw,
-    hire: Hire = Crew,
+    hire: Hire = WorkerPool,
     clock: Clock = time.monotonic,
 ) -> Attack:
     """Attack a generator by shadow models.
@@ -114,7 +114,7 @@ def shadows(
     if workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}")
     watch = _Watch(clock, clock(), 60 * budget_minutes, workers)
-    design = Design.of(
+    design = ShadowDesign.of(
         schema, model, epsilon, delta, tables, seed=seed, targets=targets, not_private=not_private
     )
     kept = ShadowFolder.of(folder, design)
@@ -175,16 +175,16 @@ class _Watch:
 def _carry_out(
     team: Team,
     kept: ShadowFolder,
-    found: dict[int, Fitted],
+    found: dict[int, FittedShadow],
     watch: _Watch,
     announce: Announce,
     progress: Progress,
 ) -> None:
     """Make missing fits, the lowest numbers first, as many as there is time for."""
-    missing = [number for number in range(MOST) if number not in found]
+    missing = [number for number in range(MAX_FITS) if number not in found]
     at_work = 0
 
-    def finished(one: Fitted) -> None:
+    def finished(one: FittedShadow) -> None:
         kept.write(one)
         found[one.shadow.number] = one
         watch.slowest = max(watch.slowest, one.seconds)
@@ -193,7 +193,7 @@ def _carry_out(
         finished(one)
         missing.pop(0)
         more = min(len(missing), watch.room())
-        if len(found) + more < FEWEST:
+        if len(found) + more < MIN_FITS:
             raise _too_short(len(found), watch)
         if more:
             announce(_estimate(len(found), more, watch))
@@ -208,13 +208,15 @@ def _carry_out(
             if result is not None:
                 finished(result)
                 at_work -= 1
-                progress("shadows", min(1.0, max(len(found) / MOST, watch.spent / watch.budget)))
-    if len(found) < FEWEST:
+                progress(
+                    "shadows", min(1.0, max(len(found) / MAX_FITS, watch.spent / watch.budget))
+                )
+    if len(found) < MIN_FITS:
         raise _too_short(len(found), watch)
     progress("shadows", 1.0)
 
 
-def _pilot(team: Team, number: int, watch: _Watch) -> Fitted | None:
+def _pilot(team: Team, number: int, watch: _Watch) -> FittedShadow | None:
     """Make one fit, and time it; None if it did not end within the budget."""
     begun = watch.clock()
     team.hire(1)
@@ -246,12 +248,12 @@ def _too_short(done: int, watch: _Watch) -> InputError:
     """Say how long it would take; what was done is kept."""
     if not watch.slowest:
         return InputError(
-            f"not one shadow model was fitted in {watch.budget / 60:g} minutes, and {FEWEST} are "
-            f"needed; give more than {FEWEST / watch.workers:.0f} times as many"
+            f"not one shadow model was fitted in {watch.budget / 60:g} minutes, and {MIN_FITS} are "
+            f"needed; give more than {MIN_FITS / watch.workers:.0f} times as many"
         )
-    minutes = math.ceil(watch.needed(FEWEST - done) / 60)
+    minutes = math.ceil(watch.needed(MIN_FITS - done) / 60)
     return InputError(
-        f"{FEWEST} shadow models are needed, and {watch.budget / 60:g} minutes are too few: one "
+        f"{MIN_FITS} shadow models are needed, and {watch.budget / 60:g} minutes are too few: one "
         f"takes {watch.slowest:.1f} s; {done} are done and kept, and the others take about "
         f"{minutes} minutes (workers: {watch.workers}): give so many or more"
     )

@@ -27,12 +27,12 @@ import numpy.typing as npt
 from dpsynth.encoding import Codec, Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack
-from dpsynth.eval.attacks import Claim, Scored, training
+from dpsynth.eval.attacks import Scored, TrainingClaim, training
 from dpsynth.models import Domain, Generator, generator_class, generator_of, silent
-from dpsynth.models.auditing import Witness, log_likelihood
+from dpsynth.models.auditing import Transcript, log_likelihood
 from dpsynth.models.generators import Independent
 from dpsynth.models.marginals import cohort_with_visits
-from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan, Watched, deltas, epsilon
+from dpsynth.privacy import Entropy, ObservedPlan, OsEntropy, PrivacyPlan, deltas, epsilon
 from dpsynth.synthesis import Run, bootstrapped, plan_of
 
 Floats = npt.NDArray[np.float64]
@@ -42,7 +42,7 @@ Progress = Callable[[str, float], None]
 POINTS = 200  # of a claimed curve
 BACKGROUND = 20_000  # units drawn from the run, at most
 CANARIES = 1_000
-MOST_CANARIES, FEWEST_CANARIES = 10_000, 50
+MAX_CANARIES, MIN_CANARIES = 10_000, 50
 TWIN = 10.0  # times that a twin's releases are more telling than the fit's
 
 
@@ -69,8 +69,8 @@ def check_canaries(count: int) -> None:
     Raises:
         InputError: there are too few or too many.
     """
-    if not FEWEST_CANARIES <= count <= MOST_CANARIES:
-        raise InputError(f"canaries must be {FEWEST_CANARIES} to {MOST_CANARIES}, not {count}")
+    if not MIN_CANARIES <= count <= MAX_CANARIES:
+        raise InputError(f"canaries must be {MIN_CANARIES} to {MAX_CANARIES}, not {count}")
 
 
 def canaries(domain: Domain, count: int, rng: np.random.Generator) -> Cohort:
@@ -93,7 +93,7 @@ def trial(
     rng: np.random.Generator,
     baseline: Generator | None = None,
     entropy: Entropy | None = None,
-    witness: type[Witness] | None = Witness,
+    witness: type[Transcript] | None = Transcript,
     progress: Progress = silent,
 ) -> Trial:
     """Carry a plan out on a background and on those canaries whose coins say so.
@@ -113,11 +113,11 @@ def trial(
     included = rng.random(len(strangers.mask)) < 0.5
     codes = np.concatenate([background.codes, strangers.codes[included]])
     mask = np.concatenate([background.mask, strangers.mask[included]])
-    heard: Witness | None = None
+    heard: Transcript | None = None
     terms: Any = plan
     if witness is not None:
         heard = witness(*(seen_by(generator, cohort) for cohort in (strangers, background)))
-        terms = Watched(plan, heard)
+        terms = ObservedPlan(plan, heard)
     fitted = generator.fit(Cohort(codes, mask), terms, entropy or OsEntropy(), progress)
     black = log_likelihood(fitted, strangers)
     if baseline is not None:
@@ -190,8 +190,8 @@ def seen_by(generator: Generator, cohort: Cohort) -> Cohort:
     return cohort if isinstance(generator, Independent) else cohort_with_visits(cohort)
 
 
-def claim_of(plan: PrivacyPlan) -> Claim:
+def claim_of(plan: PrivacyPlan) -> TrainingClaim:
     """Return what a plan claims: its budget, and the curve that its events account for."""
     budget = plan.budget
     epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * budget.epsilon + 4, POINTS)])
-    return Claim(budget.epsilon, budget.delta, epsilons, deltas(plan.events, epsilons))
+    return TrainingClaim(budget.epsilon, budget.delta, epsilons, deltas(plan.events, epsilons))

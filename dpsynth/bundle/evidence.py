@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dpsynth._util.strict_json import as_object, file_digest, read_document, text
-from dpsynth.bundle.format import Drawing, quality_digest, read_quality
+from dpsynth.bundle.format import Provenance, quality_digest, read_quality
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY
 from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
-from dpsynth.ledger import Book, Evidence, close
+from dpsynth.ledger import Evidence, LedgerFile, close
 from dpsynth.ledger.entry import Entry
 from dpsynth.synthesis import Run
 from dpsynth.synthesis.run import DOCUMENT
@@ -26,7 +26,7 @@ def evidence_of(folder: Path) -> Evidence:
         manifest = read_document(folder / MANIFEST)
         place = f"{folder / MANIFEST}: dpsynth"
         own = as_object(manifest.get("dpsynth"), place)
-        drawing = Drawing.from_dict(own.get("drawing"), f"{place}.drawing")
+        drawing = Provenance.from_dict(own.get("drawing"), f"{place}.drawing")
         certificate = Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
         manifest_sha256 = file_digest(folder / MANIFEST)
         return Evidence(certificate, drawing.run_sha256, manifest_sha256, _figures(folder))
@@ -49,7 +49,7 @@ def evidence_by_folder(folders: Iterable[str | Path]) -> dict[str, Evidence]:
     return {str(folder): evidence_of(Path(folder)) for folder in folders}
 
 
-def close_entry(book: Book, run_folder: str | Path) -> Entry:
+def close_entry(book: LedgerFile, run_folder: str | Path) -> Entry:
     """Close the entry of a run whose fit ended, but could not reach the ledger.
 
     Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger import Book, Measured, enter_release, permit, required_gates
+from dpsynth.ledger import LedgerFile, MeasuredNote, enter_release, permit, required_gates
 from dpsynth.synthesis import Run
 
 
@@ -19,13 +19,13 @@ class Permission:
     ``gates`` are those that the office's policy requires a release to pass.
     """
 
-    book: Book
+    book: LedgerFile
     entry: str
-    measured: Measured | None
+    measured: MeasuredNote | None
     gates: tuple[str, ...]
 
     @classmethod
-    def of(cls, run: Run, book: Book | None) -> Permission:
+    def of(cls, run: Run, book: LedgerFile | None) -> Permission:
         """Ask the ledger that charged a run; by default the one at hand.
 
         Raises:
@@ -58,7 +58,7 @@ class Permission:
         enter_release(self.book, self.entry, manifest)
 
 
-def ledger_of(run: Run, book: Book | None) -> Book:
+def ledger_of(run: Run, book: LedgerFile | None) -> LedgerFile:
     """Return the ledger that charged a run; by default the one at hand is tried.
 
     Raises:
@@ -69,7 +69,7 @@ def ledger_of(run: Run, book: Book | None) -> Book:
     wanted = run.certificate["ledger"]["id"]
     where = "no ledger was found here"
     try:
-        book = book or Book.existing()
+        book = book or LedgerFile.existing()
     except InputError as error:
         where = str(error)
     if book is None or book.id != wanted:

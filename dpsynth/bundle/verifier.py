@@ -39,7 +39,7 @@ from dpsynth.bundle.checks import (
 )
 from dpsynth.bundle.derived import Derived, profile_of
 from dpsynth.bundle.files import FILES, documents_of
-from dpsynth.bundle.format import Contents, Heading
+from dpsynth.bundle.format import Contents, ManifestHeader
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY, SCHEMA
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import disputes
@@ -48,14 +48,14 @@ from dpsynth.errors import InputError, Problem, VerificationError
 from dpsynth.schema import Schema
 
 if TYPE_CHECKING:
-    from dpsynth.ledger import Book
+    from dpsynth.ledger import LedgerFile
 
 
 def verify(
     bundle: str | Path,
     *,
     key: str | Path | None = None,
-    ledger: Book | None = None,
+    ledger: LedgerFile | None = None,
     other_version: bool = False,
 ) -> list[str]:
     """Check everything that a bundle says about itself.
@@ -94,7 +94,7 @@ def examine(
     bundle: str | Path,
     *,
     key: str | Path | None = None,
-    ledger: Book | None = None,
+    ledger: LedgerFile | None = None,
     other_version: bool = False,
     signed: bool = True,
 ) -> Examined:
@@ -157,7 +157,7 @@ class _Reader:
         if schema is not None:
             if document is not None:
                 with findings.step(MANIFEST):
-                    heading = Heading.of(document, schema)
+                    heading = ManifestHeader.of(document, schema)
             if document is not None and heading is not None:
                 check_description(document, schema, heading, FILES, findings)
             if certificate is not None:
@@ -244,7 +244,7 @@ def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
                 findings.checks.append(f"{path} matches the other files")
 
 
-def _ledger(folder: Path, ledger: Book, findings: Findings) -> None:
+def _ledger(folder: Path, ledger: LedgerFile, findings: Findings) -> None:
     """Hold the certificate against the ledger that charged its fit."""
     from dpsynth.bundle.evidence import evidence_by_folder
     from dpsynth.ledger import verify_ledger  # with a database, which a light check does without

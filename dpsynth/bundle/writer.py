@@ -19,8 +19,8 @@ from dpsynth.bundle.format import (
     About,
     Audits,
     Contents,
-    Drawing,
-    Heading,
+    ManifestHeader,
+    Provenance,
     Quality,
     quality_digest,
     read_audits,
@@ -30,7 +30,7 @@ from dpsynth.bundle.format.layout import (
     AUDIT,
     CSV,
     MANIFEST,
-    MOST_CSV_ROWS,
+    MAX_CSV_ROWS,
     PARQUET,
     QUALITY,
 )
@@ -48,7 +48,7 @@ from dpsynth.synthesis import Run, Sample, read_samples, run_digest
 from dpsynth.tables import check_file, table_kind, write_table
 
 if TYPE_CHECKING:
-    from dpsynth.ledger import Book
+    from dpsynth.ledger import LedgerFile
 
 
 def release(
@@ -60,7 +60,7 @@ def release(
     seed: int | None = None,
     about: About | None = None,
     override: Override | None = None,
-    ledger: Book | None = None,
+    ledger: LedgerFile | None = None,
 ) -> Path:
     """Write a bundle: the synthetic table, its schema, the certificate, a page, the manifest.
 
@@ -106,9 +106,9 @@ def release(
             drawn = _draw(run, temporary / PARQUET, rows, seed)
         else:
             drawn = _take(run, run_folder, Path(table), temporary)
-        if drawn.rows <= MOST_CSV_ROWS and not (temporary / CSV).exists():
+        if drawn.rows <= MAX_CSV_ROWS and not (temporary / CSV).exists():
             write_table(typed_frames(temporary / PARQUET, run.schema), temporary / CSV, run.schema)
-        drawing = Drawing(
+        drawing = Provenance(
             run.generator,
             run_digest(run_folder),
             rows=drawn.rows,
@@ -117,7 +117,7 @@ def release(
             plain=drawn.plain,
         )
         contents = Contents(
-            Heading(run.schema, drawing, about or About()),
+            ManifestHeader(run.schema, drawing, about or About()),
             certificate,
             _paid_quality(run_folder, run.schema, certificate, drawn, permission),
             _own_audits(run_folder, certificate, drawing),
@@ -196,7 +196,7 @@ def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
         )
     if kind != ".parquet":
         write_table(typed_frames(copy, run.schema), folder / PARQUET, run.schema)
-        if kind != ".csv" or recorded[-1].rows > MOST_CSV_ROWS:
+        if kind != ".csv" or recorded[-1].rows > MAX_CSV_ROWS:
             copy.unlink()
     return recorded[-1]
 
@@ -224,7 +224,7 @@ def _paid_quality(
     return quality
 
 
-def _own_audits(run_folder: Path, certificate: Certificate, drawing: Drawing) -> Audits | None:
+def _own_audits(run_folder: Path, certificate: Certificate, drawing: Provenance) -> Audits | None:
     """Read the public audits beside the run, if any; refuse what is not about this run."""
     remedy = "take the file away, and audit the run again (dpsynth audit)"
     try:

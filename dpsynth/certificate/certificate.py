@@ -130,13 +130,13 @@ class Certificate:
             accountant_version=version_text(
                 document["accountant"]["version"], f"{place}.accountant.version"
             ),
-            noise=several(NoiseSource.from_dict, document["noise"], f"{place}.noise", most=2),
+            noise=several(NoiseSource.from_dict, document["noise"], f"{place}.noise", maximum=2),
             exact=texts(document["exact"], f"{place}.exact"),
             floating_point=texts(document["floating_point"], f"{place}.floating_point"),
             not_covered=texts(document["not_covered"], f"{place}.not_covered"),
             overrides=_overrides(document["overrides"], f"{place}.overrides"),
             ledger=None if charge is None else Charge.from_dict(charge, f"{place}.ledger"),
-            population=whole(document["population"], f"{place}.population", least=1),
+            population=whole(document["population"], f"{place}.population", minimum=1),
             schema_sha256=text(document["schema_sha256"], f"{place}.schema_sha256"),
         )
         _require(certificate.delta < 1, f"{place}.delta is not below 1")

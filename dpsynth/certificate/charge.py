@@ -66,10 +66,10 @@ class Charge:
             dataset=text(document["dataset"], f"{place}.dataset"),
             scope=texts(document["scope"], f"{place}.scope"),
             entry=matching(document["entry"], f"{place}.entry", "[0-9a-f]{32}", "id of an entry"),
-            fits=whole(document["fits"], f"{place}.fits", least=1),
+            fits=whole(document["fits"], f"{place}.fits", minimum=1),
             epsilon_total=number(document["epsilon_total"], f"{place}.epsilon_total", above=0),
             delta_total=number(document["delta_total"], f"{place}.delta_total", above=0),
-            record=whole(document["record"], f"{place}.record", least=1),
+            record=whole(document["record"], f"{place}.record", minimum=1),
             seal=sha256_text(document["seal"], f"{place}.seal"),
             policy=None if policy is None else sha256_text(policy, f"{place}.policy"),
         )

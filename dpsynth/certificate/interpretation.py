@@ -50,8 +50,8 @@ class Belief:
     @property
     def bound(self) -> str:
         """Return the upper bound, as "at most 75 %", or "almost 100 %" where it rounds to that."""
-        most = percent_at_most(self.most)
-        return most if most.startswith("almost") else f"at most {most}"
+        maximum = percent_at_most(self.most)
+        return maximum if maximum.startswith("almost") else f"at most {maximum}"
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Reading:
     @property
     def factor(self) -> str:
         """Say by which factor odds may change, rounded up."""
-        most = at_most(math.exp(min(self.epsilon, _LOGARITHM_OF_MOST)))
-        return most if most.startswith("over") else f"at most {most}"
+        maximum = at_most(math.exp(min(self.epsilon, _LOGARITHM_OF_MOST)))
+        return maximum if maximum.startswith("over") else f"at most {maximum}"
 
     @property
     def exception(self) -> str:

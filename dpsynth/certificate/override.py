@@ -17,7 +17,7 @@ from dpsynth._util.strict_json import check_keys, names, text
 from dpsynth.errors import ArtifactError, InputError
 
 OVERRIDABLE = ("audit", "quality", "epsilon", "constant")  # keys of public gates
-_LONGEST = 1_000
+_MAX_LENGTH = 1_000
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Override:
         for name, value in (("a reason", self.reason), ("a name", self.by)):
             if not value.strip():
                 raise InputError(f"an override needs {name}: --override REASON --by NAME")
-            if len(value) > _LONGEST or not value.isprintable():
+            if len(value) > _MAX_LENGTH or not value.isprintable():
                 raise InputError(
-                    f"{name} for an override must be one line of plain text, at most {_LONGEST} "
+                    f"{name} for an override must be one line of plain text, at most {_MAX_LENGTH} "
                     "characters"
                 )
 

@@ -109,13 +109,13 @@ def _no_units(schema: Schema, codec: Codec) -> Cohort:
 
 
 def select(
-    units: Ints, most: int, entropy: Entropy, *, order: Ints | None = None
+    units: Ints, maximum: int, entropy: Entropy, *, order: Ints | None = None
 ) -> tuple[Ints, Ints]:
     """Choose at most ``most`` rows of each unit.
 
     Args:
         units: unit of each row, `NO_KEY` for a row to leave out.
-        most: the cap.
+        maximum: the cap.
         entropy: source of the choice.
         order: rank of each row in time. If given, a unit keeps consecutive rows from a uniform
             start; otherwise a uniform subset, in random order.
@@ -129,10 +129,10 @@ def select(
     _, starts, counts = np.unique(units[rows], return_index=True, return_counts=True)
     places = np.arange(len(rows)) - np.repeat(starts, counts)
     if order is not None:
-        spare = np.maximum(counts - most, 0)
+        spare = np.maximum(counts - maximum, 0)
         first = np.floor(entropy.uniform(len(counts)) * (spare + 1)).astype(np.int64)
         places = places - np.repeat(first, counts)
-    chosen = (places >= 0) & (places < most)
+    chosen = (places >= 0) & (places < maximum)
     return rows[chosen], places[chosen]
 
 

@@ -24,12 +24,12 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.errors import DpsynthError, Problem, TableError
 from dpsynth.schema import Column, Family, Schema
 from dpsynth.tables import open_synthetic
-from dpsynth.tables.csv import LONGEST_LINE
+from dpsynth.tables.csv import MAX_LINE_LENGTH
 
 Floats = npt.NDArray[np.float64]
 
 _EPOCH = datetime(1970, 1, 1)
-_MOST_PROBLEMS = 20  # of one table; a reader needs no more to see that it is another one
+_MAX_PROBLEMS = 20  # of one table; a reader needs no more to see that it is another one
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ def check_table(path: Path, schema: Schema) -> tuple[Content | None, list[Proble
             for total, column in zip(totals, schema.modelled, strict=True):
                 total.update(_canonical(cell_values(frame[column.name], column)))
     except DpsynthError as error:
-        return None, [*problems, Problem("table", str(error))][:_MOST_PROBLEMS]
+        return None, [*problems, Problem("table", str(error))][:_MAX_PROBLEMS]
     joined = "".join(total.hexdigest() for total in totals)
     content = Content(rows, hashlib.sha256(joined.encode()).hexdigest())
-    return content, list(problems)[:_MOST_PROBLEMS]
+    return content, list(problems)[:_MAX_PROBLEMS]
 
 
 def typed_frames(path: Path, schema: Schema) -> Iterator[pd.DataFrame]:
@@ -149,7 +149,7 @@ def _header_problems(path: Path, schema: Schema) -> list[Problem]:
     try:
         if path.suffix == ".csv":
             with path.open(encoding="utf-8", newline="") as file:
-                found = next(csv.reader([file.readline(LONGEST_LINE)]), [])
+                found = next(csv.reader([file.readline(MAX_LINE_LENGTH)]), [])
             return [] if found == names else [_other_columns()]
         return _parquet_problems(path, schema)
     except (OSError, ValueError, csv.Error, pa.ArrowException):

@@ -9,7 +9,7 @@ from .atomic import write_private as write_private
 from .os_errors import cannot_read as cannot_read
 from .os_errors import described as described
 from .os_errors import reason as reason
-from .output_claim import Claim as Claim
+from .output_claim import OutputClaim as OutputClaim
 from .output_claim import Saved as Saved
 from .output_claim import check_writable as check_writable
 from .output_claim import claimed as claimed

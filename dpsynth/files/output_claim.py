@@ -63,7 +63,7 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Claim:
+class OutputClaim:
     """A destination that this process alone may write to, and room for what goes there."""
 
     target: Path
@@ -81,7 +81,7 @@ class Claim:
 
 
 @contextmanager
-def claimed(path: str | Path, room: int = 0) -> Iterator[Claim]:
+def claimed(path: str | Path, room: int = 0) -> Iterator[OutputClaim]:
     """Hold a destination, where there is nothing yet, and room for what will be written there.
 
     Args:
@@ -102,7 +102,7 @@ def claimed(path: str | Path, room: int = 0) -> Iterator[Claim]:
     try:
         check_vacant(target)  # whoever held it before may have written it by now
         _make_room(descriptor, target, room)
-        yield Claim(target, descriptor)
+        yield OutputClaim(target, descriptor)
     finally:
         with suppress(OSError):
             own.unlink()

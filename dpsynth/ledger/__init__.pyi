@@ -9,7 +9,7 @@ from .actions import sign as sign
 from .actions import spend_quality as spend_quality
 from .actions import void as void
 from .backup import back_up as back_up
-from .book import Book as Book
+from .book import LedgerFile as LedgerFile
 from .chain import Head as Head
 from .chain import Record as Record
 from .chain import origin as origin
@@ -26,7 +26,7 @@ from .ledger import Ledger as Ledger
 from .ledger import require_one_unit as require_one_unit
 from .marks import Mark as Mark
 from .marks import note as note
-from .notes import Measured as Measured
+from .notes import MeasuredNote as MeasuredNote
 from .state import Adopted as Adopted
 from .state import State as State
 from .state import past_of as past_of

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dpsynth.certificate import Certificate
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.book import Book
+from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.checks import check_text, require_for, require_person, same_person
 from dpsynth.ledger.entry import (
     CHARGED,
@@ -21,7 +21,7 @@ from dpsynth.ledger.entry import (
     VOIDED,
     Entry,
 )
-from dpsynth.ledger.evidence import Evidence, Seen, differences
+from dpsynth.ledger.evidence import Evidence, ViewedAccount, differences
 from dpsynth.ledger.statements import at_work
 from dpsynth.ledger.view import View
 from dpsynth.policy import Policy, kinds
@@ -44,7 +44,7 @@ class ChargedRun(Protocol):
         """Return the SHA-256 by which the run is known."""
 
 
-def adopt(book: Book, policy: Policy) -> None:
+def adopt(book: LedgerFile, policy: Policy) -> None:
     """Put a policy in force for every later fit and release.
 
     Raises:
@@ -68,7 +68,7 @@ def adopt(book: Book, policy: Policy) -> None:
         pen.adopt({"policy": policy.to_dict()})
 
 
-def void(book: Book, entry_id: str, reason: str) -> Entry:
+def void(book: LedgerFile, entry_id: str, reason: str) -> Entry:
     """Take an entry out of the sums: its fit provably never began to read.
 
     Raises:
@@ -88,7 +88,7 @@ def void(book: Book, entry_id: str, reason: str) -> Entry:
         return pen.write(VOIDED, entry.id, {"note": reason})
 
 
-def sign(book: Book, entry_id: str, note: str = "") -> Entry:
+def sign(book: LedgerFile, entry_id: str, note: str = "") -> Entry:
     """Sign a fit's entry for release, as somebody other than who fitted it.
 
     Raises:
@@ -108,7 +108,7 @@ def sign(book: Book, entry_id: str, note: str = "") -> Entry:
         return pen.write(SIGNED, entry.id, {"note": note})
 
 
-def close(book: Book, run: ChargedRun, *, figures: str | None = None) -> Entry:
+def close(book: LedgerFile, run: ChargedRun, *, figures: str | None = None) -> Entry:
     """Close the entry of a run whose fit ended, but could not reach the ledger.
 
     Args:
@@ -134,7 +134,7 @@ def close(book: Book, run: ChargedRun, *, figures: str | None = None) -> Entry:
         return pen.write(CHARGED, entry.id, body)
 
 
-def forfeit(book: Book, entry_id: str, reason: str) -> Entry:
+def forfeit(book: LedgerFile, entry_id: str, reason: str) -> Entry:
     """Give up what a fit may still spend, so that it leaves the 365 days in time.
 
     A fit that is reserved or reading is closed as failed: no run is released in its name. Of one
@@ -159,7 +159,7 @@ def forfeit(book: Book, entry_id: str, reason: str) -> Entry:
         return pen.write(kind, entry.id, {"note": reason})
 
 
-def permit(book: Book, run: ChargedRun) -> Entry:
+def permit(book: LedgerFile, run: ChargedRun) -> Entry:
     """Refuse the release of a run that its ledger or its policies do not allow.
 
     The stricter of the policy that admitted the fit and of the one in force counts.
@@ -192,7 +192,7 @@ def permit(book: Book, run: ChargedRun) -> Entry:
     return entry
 
 
-def required_gates(book: Book, entry: Entry) -> tuple[str, ...]:
+def required_gates(book: LedgerFile, entry: Entry) -> tuple[str, ...]:
     """List the public gates that a release must pass, whether or not they stop one by themselves.
 
     As with signatures, the policy that admitted the fit and the one in force both count.
@@ -202,13 +202,13 @@ def required_gates(book: Book, entry: Entry) -> tuple[str, ...]:
     return tuple(sorted({*entry.gates, *(() if policy is None else policy.gates)}))
 
 
-def charged_entry(book: Book, view: View, evidence: Evidence) -> Entry:
+def charged_entry(book: LedgerFile, view: View, evidence: Evidence) -> Entry:
     """Return the entry of a run that says of the ledger what the ledger says itself.
 
     Raises:
         BudgetError: it says something else; the first difference is named.
     """
-    findings = differences(book, Seen(view), evidence)
+    findings = differences(book, ViewedAccount(view), evidence)
     if findings:
         raise BudgetError(f"ledger {book.place} did not charge this run: {findings[0]}")
     assert evidence.certificate.ledger is not None
@@ -219,7 +219,7 @@ def _evidence(run: ChargedRun) -> Evidence:
     return Evidence(Certificate.from_dict(run.certificate), run.digest)
 
 
-def spend_quality(book: Book, run: ChargedRun, table: str) -> Entry:
+def spend_quality(book: LedgerFile, run: ChargedRun, table: str) -> Entry:
     """Record that the share of a fit for quality figures is spent now; before any row is read.
 
     Args:
@@ -253,7 +253,7 @@ def spend_quality(book: Book, run: ChargedRun, table: str) -> Entry:
         return pen.write(MEASURED, entry.id, {"table": table})
 
 
-def enter_figures(book: Book, entry_id: str, sha256: str) -> None:
+def enter_figures(book: LedgerFile, entry_id: str, sha256: str) -> None:
     """Record which figures came out of the one measurement: the SHA-256 of their file.
 
     Raises:
@@ -266,7 +266,7 @@ def enter_figures(book: Book, entry_id: str, sha256: str) -> None:
         pen.write(FIGURES, entry.id, {"sha256": sha256})
 
 
-def enter_release(book: Book, entry_id: str, manifest: str) -> None:
+def enter_release(book: LedgerFile, entry_id: str, manifest: str) -> None:
     """Record that a bundle is written; ``manifest`` is the SHA-256 of its manifest."""
     with book.writing() as pen:
         entry = pen.entry(entry_id)

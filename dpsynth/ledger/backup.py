@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger.book import Book
+from dpsynth.ledger.book import LedgerFile
 
 _NO_COPY = "the backup of {} differs from it; nothing was written, so try again"
 
 
-def back_up(book: Book, target: str | Path) -> Path:
+def back_up(book: LedgerFile, target: str | Path) -> Path:
     """Copy a ledger in a file, its key included, into a new file of mode 0600; check the copy.
 
     A backup is put back by copying it to the ledger's place while nothing is fitted.
@@ -25,14 +25,14 @@ def back_up(book: Book, target: str | Path) -> Path:
     return target
 
 
-def _check(book: Book, place: Path) -> None:
+def _check(book: LedgerFile, place: Path) -> None:
     """Hold a copy against its ledger, which may have gone on meanwhile.
 
     Raises:
         BudgetError: it is not a copy, or its chain does not hold.
     """
     try:
-        copy = Book(place)
+        copy = LedgerFile(place)
     except InputError as error:
         raise BudgetError(_NO_COPY.format(book.place)) from error
     records, copied = book.records(), copy.records()

@@ -23,12 +23,12 @@ from dpsynth.ledger.entry import POLICY, Disorder, Entry
 from dpsynth.ledger.fields import YEARS
 from dpsynth.ledger.marks import note, require_as_seen, require_never_seen
 from dpsynth.ledger.state import State, adopted_in, changed, spendings
-from dpsynth.ledger.storage import Facts, Store, backends, default_path
+from dpsynth.ledger.storage import LedgerFacts, Store, backends, default_path
 from dpsynth.ledger.sums import Spending, Tally, pointer
 from dpsynth.ledger.view import View
 
 
-class Pen(View):
+class Transaction(View):
     """One transaction that writes: the ledger as it found it, and `write`."""
 
     def write(self, kind: str, entry: str, body: Mapping[str, Any]) -> Entry:
@@ -88,7 +88,7 @@ class Pen(View):
         return record
 
 
-class Book:
+class LedgerFile:
     """The records of a ledger, in a SQLite file or on a PostgreSQL server.
 
     To open a ledger makes none: see `create`.
@@ -111,7 +111,7 @@ class Book:
         self.location = str(backends.default_location() if location is None else location)
         self.made = self.noted = False
         self.store = Store.open(backends.database_at(self.location))
-        self.facts: Facts = self.store.facts()
+        self.facts: LedgerFacts = self.store.facts()
 
     @classmethod
     def create(cls, location: str | Path | None = None) -> Self:
@@ -220,14 +220,14 @@ class Book:
             yield View(self.store, self.facts, connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Pen]:
+    def writing(self) -> Iterator[Transaction]:
         """Open a transaction that no other writer can enter before it is on the disk.
 
         Raises:
             BudgetError: the end of the chain does not hold, or the ledger cannot be written to.
         """
         with self.store.writing() as connection:
-            pen = Pen(self.store, self.facts, connection)
+            pen = Transaction(self.store, self.facts, connection)
             yield pen
         if self.noted:
             note(pen)

@@ -16,7 +16,7 @@ from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.strict_json import BLOCK
 from dpsynth.certificate import Charge
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
-from dpsynth.ledger.book import Book
+from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.ledger import Entry, Ledger
 from dpsynth.policy import Policy
 from dpsynth.privacy import PrivacyPlan, Unit
@@ -192,7 +192,7 @@ def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
     error.add_note(Note(told))
 
 
-def charge_of(book: Book, entry: Entry) -> Charge:
+def charge_of(book: LedgerFile, entry: Entry) -> Charge:
     """Read the charge of an entry off its ledger, for the certificate of its fit."""
     with book.looking() as view:
         scope, head = view.scope(entry.dataset), view.head

@@ -13,8 +13,8 @@ from dpsynth.policy import Policy
 from dpsynth.policy.limits import NAME
 from dpsynth.privacy import Unit
 
-LONGEST_TEXT = 200
-LARGEST_EPSILON = 1e6  # far beyond any protection; a plan stops at 1000
+MAX_TEXT_LENGTH = 200
+MAX_EPSILON = 1e6  # far beyond any protection; a plan stops at 1000
 NOBODY = "unknown"
 
 
@@ -33,8 +33,8 @@ def check_request(
                 "starts with a letter or digit"
             )
     check_text("a purpose", purpose)
-    if not (math.isfinite(epsilon) and 0 < epsilon <= LARGEST_EPSILON):
-        raise InputError(f"epsilon must be above 0 and at most {LARGEST_EPSILON:g}")
+    if not (math.isfinite(epsilon) and 0 < epsilon <= MAX_EPSILON):
+        raise InputError(f"epsilon must be above 0 and at most {MAX_EPSILON:g}")
     if not 0 < delta < 1:
         raise InputError("delta must lie between 0 and 1")
 
@@ -59,7 +59,7 @@ def check_cost(unit: Unit, epsilon: float, delta: float) -> None:
         InputError: group privacy leaves nothing of it; it says what the cost would be.
     """
     cost, chance = unit.cost(epsilon, delta)
-    if not (cost <= LARGEST_EPSILON and chance < 1):
+    if not (cost <= MAX_EPSILON and chance < 1):
         raise InputError(
             f"for a {unit.person} with {unit.max_units} units of the table, epsilon {epsilon:g} "
             f"and delta {delta:g} come to epsilon {cost:.6g} and delta {chance:.6g}, which "
@@ -69,8 +69,8 @@ def check_cost(unit: Unit, epsilon: float, delta: float) -> None:
 
 def check_text(what: str, text: str, *, needed: bool = False) -> None:
     """Refuse what is not one short line."""
-    if len(text) > LONGEST_TEXT or not text.isprintable():
-        raise InputError(f"{what} must be one line of at most {LONGEST_TEXT} characters")
+    if len(text) > MAX_TEXT_LENGTH or not text.isprintable():
+        raise InputError(f"{what} must be one line of at most {MAX_TEXT_LENGTH} characters")
     if needed and not text.strip():
         raise InputError(f"{what} is needed: write a few words for later readers of the ledger")
 

@@ -21,7 +21,7 @@ from dpsynth._util.strict_json import as_object, number, truth, whole
 from dpsynth.errors import ArtifactError
 from dpsynth.ledger.chain import MISTYPED, Head, Record
 from dpsynth.ledger.fields import check_time, delta_of, line, line_or_none, lines, plan_of
-from dpsynth.ledger.notes import Forfeited, Measured, Released, Signature, Status
+from dpsynth.ledger.notes import Forfeited, MeasuredNote, ReleasedNote, Signature, Status
 from dpsynth.privacy import Unit
 from dpsynth.privacy.quality_budget import QUALITY
 
@@ -89,8 +89,8 @@ class Entry:
     history: tuple[Status, ...]
     run: str | None = None
     signatures: tuple[Signature, ...] = field(default=())
-    releases: tuple[Released, ...] = field(default=())
-    measured: Measured | None = None
+    releases: tuple[ReleasedNote, ...] = field(default=())
+    measured: MeasuredNote | None = None
     forfeited: Forfeited | None = None
 
     @property
@@ -240,7 +240,7 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
         if known.measured is not None or not known.owes:
             raise Disorder(f"record {record.number} spends a share that is not there to spend")
         table = line(body["table"], f"{place}: table")
-        entries[record.entry] = replace(known, measured=Measured(record.at, record.who, table))
+        entries[record.entry] = replace(known, measured=MeasuredNote(record.at, record.who, table))
     elif record.kind == FIGURES:
         measured = known.measured
         if measured is None or not known.owes:
@@ -256,7 +256,7 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
         entries[record.entry] = replace(known, forfeited=given_up)
     else:
         manifest = line(body["manifest"], f"{place}: manifest")
-        released = Released(record.at, record.who, manifest)
+        released = ReleasedNote(record.at, record.who, manifest)
         entries[record.entry] = replace(known, releases=(*known.releases, released))
 
 
@@ -281,7 +281,7 @@ def _reserved(record: Record, body: dict[str, Any]) -> Entry:
 _FIELDS: dict[str, Callable[[Any, str], Any]] = {  # of a reservation
     **dict.fromkeys(("dataset", "purpose", "model", "schema_hash", "version", "host"), line),
     **dict.fromkeys(("tier", "policy"), line_or_none),
-    **dict.fromkeys(("population", "process", "sign_off"), partial(whole, least=0)),
+    **dict.fromkeys(("population", "process", "sign_off"), partial(whole, minimum=0)),
     "gates": lines,
     "epsilon": partial(number, above=0),
     "delta": delta_of,

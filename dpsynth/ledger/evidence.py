@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dpsynth.certificate import Certificate, Charge
 from dpsynth.errors import InputError
-from dpsynth.ledger.book import Book
+from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.chain import Head, Record
 from dpsynth.ledger.entry import VOIDED, Disorder, Entry, Spent, replayed
 from dpsynth.ledger.view import View
@@ -31,7 +31,7 @@ class Evidence:
     figures: str | None = None
 
 
-class Account(Protocol):
+class LedgerAccount(Protocol):
     """What a ledger says, however much of it was read."""
 
     @property
@@ -49,7 +49,7 @@ class Account(Protocol):
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedAccount:
     """A ledger of which every record was read."""
 
     records: Sequence[Record]
@@ -78,7 +78,7 @@ class Replayed:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ViewedAccount:
     """A ledger of which only what is asked for is read."""
 
     view: View
@@ -105,7 +105,7 @@ class Seen:
         return self.view.spent_by(charge.record, charge.scope)
 
 
-def differences(book: Book, account: Account, evidence: Evidence) -> list[str]:
+def differences(book: LedgerFile, account: LedgerAccount, evidence: Evidence) -> list[str]:
     """Name every way in which a ledger is not the one that charged a run or a bundle.
 
     Args:
@@ -157,7 +157,7 @@ def differences(book: Book, account: Account, evidence: Evidence) -> list[str]:
     return messages + _totals(account, charge)
 
 
-def _totals(account: Account, charge: Charge) -> list[str]:
+def _totals(account: LedgerAccount, charge: Charge) -> list[str]:
     """Compare the number of fits and their sums with the ledger as of the certificate."""
     spent = account.spent_by(charge)
     stated = Spent(charge.fits, charge.epsilon_total, charge.delta_total)
@@ -166,7 +166,7 @@ def _totals(account: Account, charge: Charge) -> list[str]:
     return ["its fits or sums differ from those of the ledger when it was certified"]
 
 
-def _anchored(book: Book, account: Account, charge: Charge) -> list[str]:
+def _anchored(book: LedgerFile, account: LedgerAccount, charge: Charge) -> list[str]:
     """Compare the chain with the head that a certificate holds."""
     if account.length < charge.record:
         return [

@@ -9,7 +9,7 @@ from dpsynth._util.strict_json import as_object, number, text, texts
 from dpsynth.errors import ArtifactError
 
 YEARS = range(2000, 2201)  # of a record
-_DEEPEST = 10  # levels of a plan's document; a plan has 3
+_MAX_DEPTH = 10  # levels of a plan's document; a plan has 3
 
 
 def line(value: Any, place: str) -> str:
@@ -38,7 +38,7 @@ def delta_of(value: Any, place: str) -> float:
 
 def plan_of(value: Any, place: str) -> dict[str, Any]:
     """Check that a plan's document nests no deeper than a plan does, in printable text."""
-    if not _is_plain(as_object(value, place), _DEEPEST):
+    if not _is_plain(as_object(value, place), _MAX_DEPTH):
         raise ArtifactError(f"{place}: it nests too deeply, or has text that cannot be shown")
     return dict(value)
 

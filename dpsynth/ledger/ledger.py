@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger.book import Book
+from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.checks import check_cost, check_request, installed_version, require_for
 from dpsynth.ledger.entry import (
     CHARGED,
@@ -42,8 +42,8 @@ __all__ = ["Entry", "Ledger", "Signature", "Spent", "Status"]
 _NOTE = re.compile(r"[A-Za-z0-9_ .-]{0,64}")
 
 
-class Ledger(Book):
-    """An append-only book of fits; see `Book` for where it lies and how it is opened."""
+class Ledger(LedgerFile):
+    """An append-only book of fits; see `LedgerFile` for where it lies and how it is opened."""
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """List the fits, oldest first: all, or those of one dataset and its kin."""

@@ -61,7 +61,7 @@ class Mark:
             ArtifactError: it is something else.
         """
         check_keys(document, place, ("ledger", "number", "hash"))
-        number = whole(document["number"], f"{place}.number", least=0)
+        number = whole(document["number"], f"{place}.number", minimum=0)
         return cls(text(document["ledger"], place), number, text(document["hash"], place))
 
 

@@ -25,7 +25,7 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedNote:
     """When (UTC) a bundle of a fit was written, by whom, and its manifest's SHA-256."""
 
     at: str
@@ -34,7 +34,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredNote:
     """When (UTC) the share for public quality figures was spent, by whom, and on which table.
 
     ``figures`` is the SHA-256 of the file with the answers, recorded at ``ended``; None if none

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger.chain import Head, Record, breaks
 from dpsynth.ledger.entry import POLICY, Disorder, Entry, replayed
-from dpsynth.ledger.storage import Facts
+from dpsynth.ledger.storage import LedgerFacts
 from dpsynth.ledger.sums import Spending
 from dpsynth.policy import Past, Policy
 from dpsynth.privacy import Spend, event_from_dict
@@ -41,7 +41,7 @@ class State:
     adopted: tuple[Adopted, ...]
 
     @classmethod
-    def of(cls, facts: Facts, records: Sequence[Record], place: str) -> State:
+    def of(cls, facts: LedgerFacts, records: Sequence[Record], place: str) -> State:
         """Read records; sums over a chain that does not hold would mean nothing.
 
         Raises:
@@ -91,8 +91,8 @@ class State:
         return tuple(past for entry in self.entries for _, _, past in spendings(entry))
 
 
-SHORTEST = 6  # beginning of an entry's id
-_LEAST_MU, _MOST_MU = 1e-12, 1e7  # of an event; a plan's lies well between
+MIN_ID_LENGTH = 6  # beginning of an entry's id
+_MIN_MU, _MAX_MU = 1e-12, 1e7  # of an event; a plan's lies well between
 _SECOND = timedelta(seconds=1)  # times of records are whole seconds, and a spending may be later
 _UNREADABLE = (  # what reading a document may raise that no dpsynth wrote
     *(ArithmeticError, AttributeError, InputError, KeyError),
@@ -113,7 +113,7 @@ def past_of(entry: Entry) -> Past:
     """
     try:
         events = tuple(event_from_dict(event) for event in entry.plan["events"])
-        if not all(_LEAST_MU <= event.mu() <= _MOST_MU for event in events):
+        if not all(_MIN_MU <= event.mu() <= _MAX_MU for event in events):
             events = ()
     except _UNREADABLE:
         events = ()
@@ -137,8 +137,8 @@ def only(found: Sequence[Entry], entry_id: str, place: str) -> Entry:
     Raises:
         InputError: the beginning is too short, or there is none, or more than one.
     """
-    if len(entry_id) < SHORTEST:
-        raise InputError(f"name an entry by at least {SHORTEST} characters of its id")
+    if len(entry_id) < MIN_ID_LENGTH:
+        raise InputError(f"name an entry by at least {MIN_ID_LENGTH} characters of its id")
     if len(found) == 1:
         return found[0]
     said = "has no entry" if not found else "has several entries that begin with"

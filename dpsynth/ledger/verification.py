@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from dpsynth.errors import BudgetError, Problem, VerificationError
-from dpsynth.ledger.book import Book
+from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.chain import Record, breaks
 from dpsynth.ledger.entry import POLICY, Disorder, Entry, replayed
-from dpsynth.ledger.evidence import Evidence, Replayed, differences
+from dpsynth.ledger.evidence import Evidence, ReplayedAccount, differences
 from dpsynth.ledger.marks import other_than_seen
 from dpsynth.ledger.state import State, spendings
 from dpsynth.ledger.sums import MemoryNodes, Tally, pointer
@@ -26,7 +26,7 @@ _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErr
 
 
 def verify_ledger(
-    book: Book, against: Mapping[str, Evidence] | None = None, *, as_seen: bool = False
+    book: LedgerFile, against: Mapping[str, Evidence] | None = None, *, as_seen: bool = False
 ) -> list[str]:
     """Check a ledger, and hold it against bundles or runs that it charged.
 
@@ -58,7 +58,7 @@ def verify_ledger(
             found = other_than_seen(view)
         findings += [Problem("seen before", found)] if found else []
     for place, evidence in claims.items():
-        messages = differences(book, Replayed(records, entries), evidence)
+        messages = differences(book, ReplayedAccount(records, entries), evidence)
         findings += [Problem(place, message) for message in messages]
     if findings:
         raise VerificationError(findings)
@@ -83,7 +83,7 @@ def _out_of_time(records: Sequence[Record]) -> list[Problem]:
     return findings
 
 
-def _other_sums(book: Book, state: State) -> list[str]:
+def _other_sums(book: LedgerFile, state: State) -> list[str]:
     """Add up all fits anew, and compare with the sums that the last record seals."""
     try:
         with book.looking() as view:

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from dpsynth.ledger.chain import Head, Record, breaks
 from dpsynth.ledger.entry import Disorder, Entry, Spent, replayed
 from dpsynth.ledger.state import State, adopted_in, changed, only, spendings
-from dpsynth.ledger.storage import Facts, Store
+from dpsynth.ledger.storage import LedgerFacts, Store
 from dpsynth.ledger.sums import StoredNodes, Tally, pointer
 from dpsynth.ledger.sums.tally import RULE
 from dpsynth.policy import Policy
@@ -26,7 +26,7 @@ from dpsynth.policy import Policy
 class View:
     """What one transaction sees of a ledger."""
 
-    def __init__(self, store: Store, facts: Facts, connection: sa.Connection) -> None:
+    def __init__(self, store: Store, facts: LedgerFacts, connection: sa.Connection) -> None:
         """Read the end of the chain.
 
         Raises:

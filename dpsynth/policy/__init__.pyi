@@ -8,7 +8,7 @@ from .limits import Cap as Cap
 from .one_unit import conflict as conflict
 from .one_unit import kinds as kinds
 from .policy import Policy as Policy
-from .rules import Meter as Meter
+from .rules import CapUsage as CapUsage
 from .rules import Verdict as Verdict
 from .rules import figure_of as figure_of
 from .rules import judge as judge

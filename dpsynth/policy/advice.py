@@ -18,9 +18,9 @@ from dpsynth.policy.policy import Policy
 from dpsynth.policy.rules import CAPS, FLOOR, OVERALL, ROLLING, SINGLE, Verdict
 from dpsynth.privacy import PrivacyFilter, exactly, rounded_down
 
-MOST_CALLS = 8
+MAX_CALLS = 8
 _DIGITS = 3  # significant ones of an epsilon that is advised
-_MOST_YEARS = 100
+_MAX_YEARS = 100
 
 
 def binding(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -48,7 +48,7 @@ def largest_epsilon(admits: Callable[[float], bool], below: float) -> float | No
     if not 0 < below < math.inf:
         raise InputError("the epsilon to stay below must be a finite number above 0")
     best, high = None, below
-    for _ in range(MOST_CALLS):
+    for _ in range(MAX_CALLS):
         low = best or 0.0
         trial = rounded_down((exactly(low) + exactly(high)) / 2, _DIGITS)
         if not low < trial < high:
@@ -61,7 +61,7 @@ def largest_epsilon(admits: Callable[[float], bool], below: float) -> float | No
 
 
 @dataclass(frozen=True)
-class Bound:
+class BindingCap:
     """A bound on the epsilon of each release, and the constraint that it comes from."""
 
     epsilon: Fraction
@@ -98,8 +98,8 @@ class Allocation:
     """
 
     releases: int
-    lowest: Bound | None
-    highest: Bound
+    lowest: BindingCap | None
+    highest: BindingCap
     tiers: tuple[TierBudget, ...]
     contradiction: tuple[str, ...]
     years: int | None
@@ -116,8 +116,8 @@ class Allocation:
         lines = [
             f"planned: {_many(self.releases, 'release')} a year; one person may be in all of them"
         ]
-        least = "" if self.lowest is None else f"at least {self.lowest}, "
-        lines.append(f"one epsilon for all releases: {least}at most {self.highest}")
+        minimum = "" if self.lowest is None else f"at least {self.lowest}, "
+        lines.append(f"one epsilon for all releases: {minimum}at most {self.highest}")
         if not self.uniform:
             lines.append("  no epsilon satisfies both: these two contradict each other")
         if self.contradiction:
@@ -170,13 +170,13 @@ def allocation(policy: Policy) -> Allocation:
     )
 
 
-def _shared(policy: Policy, releases: int) -> list[Bound]:
+def _shared(policy: Policy, releases: int) -> list[BindingCap]:
     """Bounds on the mean epsilon of all releases of a year."""
     caps = ((ROLLING, policy.caps.year), (OVERALL, policy.caps.total))
     return [_over(kind, cap, releases) for kind, cap in caps if cap is not None]
 
 
-def _own(policy: Policy, tier: Tier, releases: int) -> list[Bound]:
+def _own(policy: Policy, tier: Tier, releases: int) -> list[BindingCap]:
     """Bounds on the epsilon of a release of one tier, whatever the others get."""
     own, prefix, count = tier.caps, f"tier {tier.name}: ", _count(tier)
     bounds = [_over(SINGLE, policy.caps.release, 1)] if policy.caps.release is not None else []
@@ -186,21 +186,24 @@ def _own(policy: Policy, tier: Tier, releases: int) -> list[Bound]:
     return bounds + alone
 
 
-def _over(name: str, cap: Cap, releases: int) -> Bound:
+def _over(name: str, cap: Cap, releases: int) -> BindingCap:
     over = "" if releases == 1 else f" over {releases} releases"
-    return Bound(exactly(cap.epsilon) / releases, f"{name} {cap.epsilon:g}{over}")
+    return BindingCap(exactly(cap.epsilon) / releases, f"{name} {cap.epsilon:g}{over}")
 
 
-def _floor(tier: Tier) -> Bound:
+def _floor(tier: Tier) -> BindingCap:
     """The least epsilon of a tier; 0 where it has none."""
     if tier.least is None:
-        return Bound(Fraction(0), "")
+        return BindingCap(Fraction(0), "")
     label = f"tier {tier.name}: {FLOOR} {tier.least.epsilon:g}"
-    return Bound(exactly(tier.least.epsilon), label)
+    return BindingCap(exactly(tier.least.epsilon), label)
 
 
 def _contradiction(
-    tiers: Sequence[Tier], tops: Mapping[str, Bound], shared: Sequence[Bound], releases: int
+    tiers: Sequence[Tier],
+    tops: Mapping[str, BindingCap],
+    shared: Sequence[BindingCap],
+    releases: int,
 ) -> tuple[str, ...]:
     """Constraints that no epsilons satisfy: a floor above a cap, or floors that are too many."""
     for tier in tiers:
@@ -216,7 +219,10 @@ def _contradiction(
 
 
 def _filled(
-    tiers: Sequence[Tier], tops: Mapping[str, Bound], shared: Sequence[Bound], releases: int
+    tiers: Sequence[Tier],
+    tops: Mapping[str, BindingCap],
+    shared: Sequence[BindingCap],
+    releases: int,
 ) -> tuple[TierBudget, ...]:
     """Raise one level for all tiers, between each one's floor and top, until a cap is reached."""
 
@@ -227,11 +233,11 @@ def _filled(
         return sum((_count(t) * e for t, e in zip(tiers, at(level), strict=True)), Fraction(0))
 
     turns = {_floor(t).epsilon for t in tiers} | {tops[t.name].epsilon for t in tiers}
-    level, most = Fraction(0), min((b.epsilon * releases for b in shared), default=None)
+    level, maximum = Fraction(0), min((b.epsilon * releases for b in shared), default=None)
     for turn in sorted(turns):
-        if most is not None and total(turn) > most:  # a straight line from level to turn
+        if maximum is not None and total(turn) > maximum:  # a straight line from level to turn
             rise = (total(turn) - total(level)) / (turn - level)
-            level += (most - total(level)) / rise
+            level += (maximum - total(level)) / rise
             break
         level = turn
     return tuple(
@@ -255,7 +261,7 @@ def _years(policy: Policy, tiers: Sequence[TierBudget]) -> int | None:
         tier = policy.tier(budget.tier)
         if tier is not None and tier.caps.total is not None:
             spans.append(exactly(tier.caps.total.epsilon) / _yearly([budget]))
-    return int(min(*spans, Fraction(_MOST_YEARS))) if spans else None
+    return int(min(*spans, Fraction(_MAX_YEARS))) if spans else None
 
 
 def _yearly(tiers: Sequence[TierBudget]) -> Fraction:
@@ -266,7 +272,7 @@ def _count(tier: Tier) -> int:
     return tier.releases_a_year or 0
 
 
-def _smallest(bounds: Sequence[Bound]) -> Bound:
+def _smallest(bounds: Sequence[BindingCap]) -> BindingCap:
     return min(bounds, key=lambda bound: bound.epsilon)
 
 

@@ -19,8 +19,8 @@ def policy_lines(policy: Policy) -> list[str]:
     if policy.models is not None:
         lines.append(f"models      {', '.join(policy.models)}")
     if policy.minimum_population is not None:
-        least = policy.minimum_population
-        lines.append(f"population  at least {least.value}: {least.basis}")
+        minimum = policy.minimum_population
+        lines.append(f"population  at least {minimum.value}: {minimum.basis}")
     if not policy.allow_refuse:
         lines.append("refusals    no column may refuse a cell")
     if policy.gates:

@@ -94,8 +94,8 @@ class Policy:
         if self.models is not None:
             document["models"] = list(self.models)
         if self.minimum_population is not None:
-            least = self.minimum_population
-            document["minimum_population"] = {"value": least.value, "basis": least.basis}
+            minimum = self.minimum_population
+            document["minimum_population"] = {"value": minimum.value, "basis": minimum.basis}
         if not self.allow_refuse:
             document["allow_refuse"] = False
         if self.gates:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.field_reader import Findings, Part
+from dpsynth._util.field_reader import FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth._util.outside_names import is_allowance
 from dpsynth._util.written_files import read_plain, refusal
 from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, Group, Population, Tier
-from dpsynth.privacy.accounting import SMALLEST_DELTA
+from dpsynth.privacy.accounting import MIN_DELTA
 
-MOST_PEOPLE = 20
+MAX_PEOPLE = 20
 
 TOP_KEYS = (
     *("dpsynth_policy", "name", "delta", "caps", "tiers", "datasets", "models"),
@@ -49,8 +49,8 @@ def read_policy(document: object, source: str) -> dict[str, Any]:
     Raises:
         InputError: with every mistake, one a line, in the order of reading.
     """
-    findings = Findings()
-    top = Part(document, "", findings)
+    findings = FieldFindings()
+    top = FieldReader(document, "", findings)
     top.refuse_unknown(TOP_KEYS)
     if "dpsynth_policy" not in top.values:
         top.mistake("dpsynth_policy", f"is missing; write dpsynth_policy: {VERSION}")
@@ -79,7 +79,7 @@ def read_policy(document: object, source: str) -> dict[str, Any]:
     return values
 
 
-def _read_ledger(top: Part) -> str | None:
+def _read_ledger(top: FieldReader) -> str | None:
     """Read the id of the ledger that a policy is for."""
     ledger = _text(top, "ledger")
     if ledger is None or not _ID.fullmatch(ledger):
@@ -89,7 +89,7 @@ def _read_ledger(top: Part) -> str | None:
     return ledger
 
 
-def _text(part: Part, key: str) -> str | None:
+def _text(part: FieldReader, key: str) -> str | None:
     """Read a text that is one line, as terminals and pages show it."""
     text = part.text(key)
     if text is not None and not text.isprintable():
@@ -97,7 +97,7 @@ def _text(part: Part, key: str) -> str | None:
     return text
 
 
-def _number(part: Part, key: str) -> float | None:
+def _number(part: FieldReader, key: str) -> float | None:
     """Read a finite number; also one like 1e-5, which YAML takes for a text."""
     value = part.values.get(key)
     if isinstance(value, str) and _EXPONENT.fullmatch(value):
@@ -106,16 +106,16 @@ def _number(part: Part, key: str) -> float | None:
     return None if number is None else float(number)
 
 
-def _read_delta(top: Part) -> float:
+def _read_delta(top: FieldReader) -> float:
     delta = _number(top, "delta")
     if not top.has("delta"):
         top.gap("delta", "is missing; every cap is a guarantee at this delta: write delta: 1.0e-6")
-    elif delta is not None and not SMALLEST_DELTA <= delta < 1:
-        top.mistake("delta", f"a number of at least {SMALLEST_DELTA:g} and below 1 is expected")
+    elif delta is not None and not MIN_DELTA <= delta < 1:
+        top.mistake("delta", f"a number of at least {MIN_DELTA:g} and below 1 is expected")
     return delta or 0.5
 
 
-def _read_caps(owner: Part) -> Caps:
+def _read_caps(owner: FieldReader) -> Caps:
     part = owner.part("caps")
     part.refuse_unknown(CAP_KEYS)
     caps = {key: _read_cap(part, key) for key in CAP_KEYS if key in part.values}
@@ -124,7 +124,7 @@ def _read_caps(owner: Part) -> Caps:
     return Caps(**caps)
 
 
-def _read_cap(owner: Part, key: str) -> Cap:
+def _read_cap(owner: FieldReader, key: str) -> Cap:
     """Read an epsilon with its basis."""
     if not owner.has(key):
         owner.gap(key, 'is empty; write {epsilon: ..., basis: "..."}, or remove the key')
@@ -145,7 +145,7 @@ def _read_cap(owner: Part, key: str) -> Cap:
     return Cap(epsilon or 1.0, basis or "")
 
 
-def _read_tiers(top: Part) -> tuple[Tier, ...]:
+def _read_tiers(top: FieldReader) -> tuple[Tier, ...]:
     part, tiers = top.part("tiers"), []
     seen: dict[str, str] = {}
     for name in part.values:
@@ -155,13 +155,13 @@ def _read_tiers(top: Part) -> tuple[Tier, ...]:
         seen.setdefault(name.lower(), name)
         tier = part.part(name)
         tier.refuse_unknown(TIER_KEYS)
-        least = _read_cap(tier, "least") if "least" in tier.values else None
-        planned = tier.whole("releases_a_year", least=1)
-        tiers.append(Tier(name, _read_caps(tier), planned, least))
+        minimum = _read_cap(tier, "least") if "least" in tier.values else None
+        planned = tier.whole("releases_a_year", minimum=1)
+        tiers.append(Tier(name, _read_caps(tier), planned, minimum))
     return tuple(tiers)
 
 
-def _read_groups(top: Part) -> tuple[Group, ...]:
+def _read_groups(top: FieldReader) -> tuple[Group, ...]:
     part, groups = top.part("datasets"), []
     home: dict[str, str] = {}
     for name in part.values:
@@ -181,7 +181,7 @@ def _read_groups(top: Part) -> tuple[Group, ...]:
     return tuple(sorted(groups, key=lambda group: group.name))
 
 
-def _read_models(top: Part) -> tuple[str, ...] | None:
+def _read_models(top: FieldReader) -> tuple[str, ...] | None:
     from dpsynth.models.registry import NAMES  # light: a table of names
 
     models = _read_names(top, "models")
@@ -195,7 +195,7 @@ def _read_models(top: Part) -> tuple[str, ...] | None:
     return None if models is None else tuple(sorted(models))
 
 
-def _read_gates(top: Part) -> tuple[str, ...]:
+def _read_gates(top: FieldReader) -> tuple[str, ...]:
     gates = _read_names(top, "gates") or ()
     for gate in gates:
         if not gate.isprintable():
@@ -203,7 +203,7 @@ def _read_gates(top: Part) -> tuple[str, ...]:
     return tuple(sorted(gates))
 
 
-def _read_names(part: Part, key: str) -> tuple[str, ...] | None:
+def _read_names(part: FieldReader, key: str) -> tuple[str, ...] | None:
     """Read a list of names, none of them blank."""
     names = part.texts(key)
     if names is not None and "" in names:
@@ -211,7 +211,7 @@ def _read_names(part: Part, key: str) -> tuple[str, ...] | None:
     return None if names is None else tuple(name for name in names if name)
 
 
-def _read_population(top: Part) -> Population | None:
+def _read_population(top: FieldReader) -> Population | None:
     if "minimum_population" not in top.values:
         return None
     if not top.has("minimum_population"):
@@ -223,7 +223,7 @@ def _read_population(top: Part) -> Population | None:
         return None
     part = top.part("minimum_population")
     part.refuse_unknown(("value", "basis"))
-    value, basis = part.whole("value", least=1), _text(part, "basis")
+    value, basis = part.whole("value", minimum=1), _text(part, "basis")
     if not part.has("value"):
         part.gap("value", "is missing; write the least number of privacy units")
     if not part.has("basis"):
@@ -231,17 +231,17 @@ def _read_population(top: Part) -> Population | None:
     return Population(value or 1, basis or "")
 
 
-def _read_sign_off(top: Part) -> int:
+def _read_sign_off(top: FieldReader) -> int:
     part = top.part("sign_off")
     part.refuse_unknown(("people",))
-    people = part.whole("people", least=0)
+    people = part.whole("people", minimum=0)
     if "sign_off" in top.values and not part.has("people"):
         part.gap("people", "is missing; write how many people sign before a release")
-    if people is not None and people > MOST_PEOPLE:
-        part.mistake("people", f"at most {MOST_PEOPLE} people sign, not {people}")
+    if people is not None and people > MAX_PEOPLE:
+        part.mistake("people", f"at most {MAX_PEOPLE} people sign, not {people}")
     return people or 0
 
 
-def _check_name(part: Part, key: str, name: str, what: str) -> None:
+def _check_name(part: FieldReader, key: str, name: str, what: str) -> None:
     if not NAME.fullmatch(name):
         part.mistake(key, f"{what} {_NAMES}; {shown(name)} does not")

@@ -27,7 +27,7 @@ from dpsynth.policy.limits import Cap, Caps, Tier, renamed
 from dpsynth.policy.one_unit import conflict
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy import PrivacyFilter, Spend, described, exactly, rounded_down
-from dpsynth.privacy.accounting import SMALLEST_DELTA
+from dpsynth.privacy.accounting import MIN_DELTA
 
 CAPS = SINGLE, ROLLING, OVERALL = "epsilon a release", "epsilon in 365 days", "epsilon in all"
 FLOOR = "least epsilon"
@@ -67,7 +67,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Meter:
+class CapUsage:
     """How much of one cap is used: epsilon at the policy's delta.
 
     Attributes:
@@ -101,10 +101,10 @@ def judge(
     verdicts = [*_facts(policy, request), *_one_unit(policy, past, request)]
     accounts = _accounts(policy, past, request.dataset, tier, now)
     verdicts += [account.verdict(request) for account in accounts]
-    if tier is not None and (least := tier.least) is not None:  # too noisy to serve its purpose
+    if tier is not None and (minimum := tier.least) is not None:  # too noisy to serve its purpose
         epsilon, name = request.spend.epsilon, f"tier {tier.name}: {FLOOR}"
-        fits, remedy = exactly(epsilon) >= exactly(least.epsilon), f"at least {least.epsilon!r}"
-        verdict = _verdict(name, fits, least.epsilon, epsilon, least.basis, f"ask for {remedy}")
+        fits, remedy = exactly(epsilon) >= exactly(minimum.epsilon), f"at least {minimum.epsilon!r}"
+        verdict = _verdict(name, fits, minimum.epsilon, epsilon, minimum.basis, f"ask for {remedy}")
         verdicts.append(verdict)
     return tuple(verdicts)
 
@@ -124,7 +124,7 @@ def require(policy: Policy, past: Sequence[Past], request: Request, now: datetim
 
 def room(
     policy: Policy, past: Sequence[Past], dataset: str, tier: str | None, now: datetime
-) -> tuple[Meter, ...]:
+) -> tuple[CapUsage, ...]:
     """Say how much of each cap a dataset, with those that share its budget, has used.
 
     Caps of a tier are among them where one is named.
@@ -150,10 +150,10 @@ class _Account:
     def spends(self) -> list[Spend]:
         return [entry.spend for entry in self.counted]
 
-    def meter(self) -> Meter:
+    def meter(self) -> CapUsage:
         used = self.filter.used(self.spends)
         left = max(0.0, self.cap.epsilon - used)
-        return Meter(self.prefix + self.kind, self.cap.epsilon, used, left, self.cap.basis)
+        return CapUsage(self.prefix + self.kind, self.cap.epsilon, used, left, self.cap.basis)
 
     def verdict(self, request: Request) -> Verdict:
         used, spend = None, request.spend
@@ -171,7 +171,7 @@ class _Account:
         spend = request.spend
         left, left_delta = self.filter.plain_room(self.spends)
         ways = []
-        if left > 0 and left_delta >= exactly(SMALLEST_DELTA):
+        if left > 0 and left_delta >= exactly(MIN_DELTA):
             asks = []
             if left < exactly(spend.epsilon):
                 asks.append(f"an epsilon of at most {rounded_down(left, 3)!r}")
@@ -235,12 +235,12 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
         hint = renamed(request.model, policy.models or ())
         basis, remedy = "the policy's list of models", f"fit one of {names}{hint}"
         verdicts.append(_verdict("model", fits, names, request.model, basis, remedy))
-    if (least := policy.minimum_population) is not None:
+    if (minimum := policy.minimum_population) is not None:
         found = request.population // request.unit.max_units  # of whom there are so many at least
-        fits = found >= least.value
+        fits = found >= minimum.value
         remedy = "this dataset is too small for a release"
         name = "minimum population"
-        verdicts.append(_verdict(name, fits, least.value, found, least.basis, remedy))
+        verdicts.append(_verdict(name, fits, minimum.value, found, minimum.basis, remedy))
     if not policy.allow_refuse:
         fits, asked = not request.may_refuse, "yes" if request.may_refuse else "no"
         basis = "a refusal is one bit outside the guarantee"

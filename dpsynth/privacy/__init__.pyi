@@ -28,9 +28,9 @@ from .noisy_queries import ask as ask
 from .plan import PrivacyBudget as PrivacyBudget
 from .plan import PrivacyPlan as PrivacyPlan
 from .plan import Share as Share
-from .plan_variants import NotPrivate as NotPrivate
-from .plan_variants import Terms as Terms
-from .plan_variants import Watched as Watched
+from .plan_variants import AnyPlan as AnyPlan
+from .plan_variants import NonPrivatePlan as NonPrivatePlan
+from .plan_variants import ObservedPlan as ObservedPlan
 from .quality_budget import quality_event as quality_event
 from .quality_budget import reserved as reserved
 from .quality_budget import targets as targets

@@ -10,7 +10,7 @@ from dpsynth.errors import InputError
 UNDECIDED = math.inf
 """The noise of an event that a plan has not calibrated yet."""
 
-SMALLEST_NOISE_MULTIPLIER = 0.3
+MIN_NOISE_MULTIPLIER = 0.3
 _SIGNIFICANT_DIGITS = 6
 
 
@@ -34,17 +34,17 @@ def require_name(name: object) -> None:
         raise InputError("an event must have a name, a text that is not empty")
 
 
-def require_count(event: str, field: str, value: object, *, most: int) -> None:
+def require_count(event: str, field: str, value: object, *, maximum: int) -> None:
     """Refuse a field that is no whole number from 1 to ``most``."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise InputError(f"event '{event}': {field} must be a whole number from 1 to {most}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= maximum:
+        raise InputError(f"event '{event}': {field} must be a whole number from 1 to {maximum}")
 
 
 def require_mass(event: str, mass: object, rows: int) -> None:
     """Refuse a unit mass that would leave a row without weight."""
     if mass is None:
         return
-    require_count(event, "unit_mass", mass, most=1_000_000)
+    require_count(event, "unit_mass", mass, maximum=1_000_000)
     assert isinstance(mass, int)
     if mass < rows:
         raise InputError(

@@ -93,12 +93,12 @@ __all__ = [
     "rough_epsilon",
 ]
 
-SMALLEST_DELTA = 1e-10
+MIN_DELTA = 1e-10
 
-_LONGEST_TABLE_SIGMA = 1000.0
+_MAX_TABLE_SIGMA = 1000.0
 _INFLATION = 1e-3  # of the variance of the privacy loss, by discretisation; at most a quarter of it
 _COARSE = 6  # times the step of the fine grid: for the first look
-_MOST_POINTS = 100_000  # of the discretised loss of one composition: about half a second
+_MAX_POINTS = 100_000  # of the discretised loss of one composition: about half a second
 
 
 def epsilon(events: Sequence[Event], delta: float) -> float:
@@ -214,7 +214,7 @@ def _dominated_by_gaussian(event: JointHistograms | ChosenHistograms) -> bool:
     """Whether the event is accounted by the bound of the module's docstring."""
     if isinstance(event, ChosenHistograms):
         return True
-    return event.mass > 1 or event.sigma > _LONGEST_TABLE_SIGMA
+    return event.mass > 1 or event.sigma > _MAX_TABLE_SIGMA
 
 
 def _compositions(event: Event) -> int:
@@ -241,9 +241,9 @@ def _slack(events: Sequence[Event]) -> float:
 def _usable_delta(events: Sequence[Event], delta: float) -> float:
     """Delta less the slack, after the checks."""
     _require_decided(events)
-    if not SMALLEST_DELTA <= delta < 1:
+    if not MIN_DELTA <= delta < 1:
         raise InputError(
-            f"delta must be at least {SMALLEST_DELTA:g} and below 1;"
+            f"delta must be at least {MIN_DELTA:g} and below 1;"
             " below that, floating point does not carry the proof"
         )
     slack = _slack(events)
@@ -278,7 +278,7 @@ def _grid(events: Sequence[Event], mu: float) -> float:
     count = sum(_compositions(event) for event in events)
     wanted = mu * min(4e-3, math.sqrt(_INFLATION / count))
     widest = max(_widest_loss(event) for event in events)
-    return max(wanted, widest / _MOST_POINTS, 1e-12)
+    return max(wanted, widest / _MAX_POINTS, 1e-12)
 
 
 def _fine_enough(events: Sequence[Event], used: float, seen: float) -> bool:

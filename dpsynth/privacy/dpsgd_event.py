@@ -8,7 +8,7 @@ from typing import Any
 
 from dpsynth.errors import InputError
 from dpsynth.privacy._validate import (
-    SMALLEST_NOISE_MULTIPLIER,
+    MIN_NOISE_MULTIPLIER,
     UNDECIDED,
     is_number,
     require_count,
@@ -40,7 +40,7 @@ class PoissonSgd:
     def __post_init__(self) -> None:
         """Refuse what is not a mechanism."""
         require_name(self.name)
-        require_count(self.name, "steps", self.steps, most=10_000_000)
+        require_count(self.name, "steps", self.steps, maximum=10_000_000)
         require_noise(self.name, "noise_multiplier", self.noise_multiplier)
         if not is_number(self.sampling_rate) or not 0 < self.sampling_rate <= 1:
             raise InputError(
@@ -74,7 +74,7 @@ class PoissonSgd:
             noise = math.sqrt(self.steps) / mu
         else:
             noise = math.log1p((mu / self.sampling_rate) ** 2 / self.steps) ** -0.5
-        return replace(self, noise_multiplier=round_up(max(noise, SMALLEST_NOISE_MULTIPLIER)))
+        return replace(self, noise_multiplier=round_up(max(noise, MIN_NOISE_MULTIPLIER)))
 
     def undecided(self) -> PoissonSgd:
         """Return the event without its noise, as in a share of a plan."""

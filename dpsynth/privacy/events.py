@@ -17,7 +17,7 @@ from typing import Any
 
 from dpsynth.errors import InputError
 from dpsynth.privacy._validate import (
-    SMALLEST_NOISE_MULTIPLIER,
+    MIN_NOISE_MULTIPLIER,
     UNDECIDED,
     require_count,
     require_decided,
@@ -43,8 +43,8 @@ __all__ = [
 SMOOTHING = 1.5
 """Scale of the randomised rounding in the bound for units of several rows, see accounting.py."""
 
-_SMALLEST_SIGMA = 0.3  # below this a count is all but exact, and its privacy loss all but unbounded
-_SMALLEST_SIGMA_MANY_ROWS = 2 * SMOOTHING  # the bound needs sigma well above the smoothing
+_MIN_SIGMA = 0.3  # below this a count is all but exact, and its privacy loss all but unbounded
+_MIN_SIGMA_MANY_ROWS = 2 * SMOOTHING  # the bound needs sigma well above the smoothing
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class JointHistograms:
     def __post_init__(self) -> None:
         """Refuse what is not a mechanism."""
         require_name(self.name)
-        require_count(self.name, "histograms", self.histograms, most=1_000_000)
-        require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
+        require_count(self.name, "histograms", self.histograms, maximum=1_000_000)
+        require_count(self.name, "rows_per_unit", self.rows_per_unit, maximum=1_000_000)
         require_noise(self.name, "sigma", self.sigma)
         require_mass(self.name, self.unit_mass, self.rows_per_unit)
-        if self.mass > 1 and self.sigma < _SMALLEST_SIGMA_MANY_ROWS:
+        if self.mass > 1 and self.sigma < _MIN_SIGMA_MANY_ROWS:
             raise InputError(
-                f"event '{self.name}': sigma must be at least {_SMALLEST_SIGMA_MANY_ROWS:g} when a"
+                f"event '{self.name}': sigma must be at least {_MIN_SIGMA_MANY_ROWS:g} when a"
                 f" unit has up to {self.rows_per_unit} rows; its privacy bound needs it"
             )
 
@@ -110,8 +110,8 @@ class JointHistograms:
         require_mu(self.name, mu)
         if self.mass > 1:
             sigma = math.hypot(self.sensitivity / mu, SMOOTHING)
-            return replace(self, sigma=round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS)))
-        return replace(self, sigma=round_up(max(self.sensitivity / mu, _SMALLEST_SIGMA)))
+            return replace(self, sigma=round_up(max(sigma, _MIN_SIGMA_MANY_ROWS)))
+        return replace(self, sigma=round_up(max(self.sensitivity / mu, _MIN_SIGMA)))
 
     def undecided(self) -> JointHistograms:
         """Return the event without its noise, as in a share of a plan."""
@@ -159,8 +159,8 @@ class ChosenHistograms:
     def __post_init__(self) -> None:
         """Refuse what is not a mechanism."""
         require_name(self.name)
-        require_count(self.name, "most", self.most, most=1_000_000)
-        require_count(self.name, "rows_per_unit", self.rows_per_unit, most=1_000_000)
+        require_count(self.name, "most", self.most, maximum=1_000_000)
+        require_count(self.name, "rows_per_unit", self.rows_per_unit, maximum=1_000_000)
         require_noise(self.name, "noise_multiplier", self.noise_multiplier)
         require_mass(self.name, self.unit_mass, self.rows_per_unit)
 
@@ -181,7 +181,7 @@ class ChosenHistograms:
     def with_mu(self, mu: float) -> ChosenHistograms:
         """Return the event with the noise that has this GDP parameter, rounded up."""
         require_mu(self.name, mu)
-        noise = max(1 / mu, SMALLEST_NOISE_MULTIPLIER)
+        noise = max(1 / mu, MIN_NOISE_MULTIPLIER)
         return replace(self, noise_multiplier=round_up(noise))
 
     def sigma_for(self, part: float) -> float:
@@ -192,11 +192,11 @@ class ChosenHistograms:
         if not 0 < part <= 1:
             raise InputError(f"event '{self.name}': a part must be above 0 and at most 1")
         sigma = math.hypot(self.mass * self.noise_multiplier / part, SMOOTHING) * (1 + 1e-9)
-        return round_up(max(sigma, _SMALLEST_SIGMA_MANY_ROWS))
+        return round_up(max(sigma, _MIN_SIGMA_MANY_ROWS))
 
     def covers(self, sigmas: Sequence[float]) -> bool:
         """Whether histograms with these scales of noise are within the event."""
-        if not 0 < len(sigmas) <= self.most or min(sigmas) < _SMALLEST_SIGMA_MANY_ROWS:
+        if not 0 < len(sigmas) <= self.most or min(sigmas) < _MIN_SIGMA_MANY_ROWS:
             return False
         if not all(map(math.isfinite, sigmas)):
             return False

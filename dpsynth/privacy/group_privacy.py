@@ -39,10 +39,10 @@ def group_cost(epsilon: float, delta: float, units: int) -> tuple[float, float]:
     """
     if units == 1:
         return epsilon, delta
-    if (units - 1) * epsilon > _LARGEST:
+    if (units - 1) * epsilon > _MAX_EXPONENT:
         return upwards(units * exactly(epsilon)), 1.0
     growth = math.fsum(math.exp(index * epsilon) for index in range(units))
     return upwards(units * exactly(epsilon)), min(1.0, delta * growth * _ROUNDING)
 
 
-_LARGEST = 700.0  # e^700 is about the largest float
+_MAX_EXPONENT = 700.0  # e^700 is about the largest float

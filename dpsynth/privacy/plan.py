@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import SMALLEST_DELTA, epsilon, rough_epsilon
+from dpsynth.privacy.accounting import MIN_DELTA, epsilon, rough_epsilon
 from dpsynth.privacy.events import Event, JointHistograms, event_from_dict, round_up
 from dpsynth.privacy.gaussian import gaussian_mu
 
-LARGEST_EPSILON = 1000.0
+MAX_EPSILON = 1000.0
 """Of a fit. No table gets better beyond it, and floating point would overflow far above."""
 
 _AIM = 0.9992  # of epsilon: the search aims a little below the target, so that it lands below
 _MARGIN = 1.0001  # stated over computed: rounding on another machine must not contradict a claim
 _CLOSE = 6e-4  # relative distance to the aim at which the search ends
-_MOST_TRIALS = 60
-_MOST_NOISE = 1e8  # rows, or clipping norms: nothing is learned beyond
-_LARGEST_MU = 1e6
+_MAX_TRIALS = 60
+_MAX_NOISE = 1e8  # rows, or clipping norms: nothing is learned beyond
+_MAX_MU = 1e6
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class PrivacyBudget:
         """Refuse what is not a budget."""
         if not _is_number(self.epsilon) or not (0 < self.epsilon < math.inf):
             raise InputError("epsilon must be a finite number above 0")
-        if self.epsilon > LARGEST_EPSILON:
+        if self.epsilon > MAX_EPSILON:
             raise InputError(
-                f"epsilon must be at most {LARGEST_EPSILON:g}: so large an epsilon is no"
+                f"epsilon must be at most {MAX_EPSILON:g}: so large an epsilon is no"
                 " protection; take a smaller one"
             )
         if not _is_number(self.delta) or not 0 < self.delta < 1:
             raise InputError("delta must be above 0 and below 1")
-        if self.delta < SMALLEST_DELTA:
+        if self.delta < MIN_DELTA:
             raise InputError(
-                f"delta must be at least {SMALLEST_DELTA:g}: below that, floating point"
+                f"delta must be at least {MIN_DELTA:g}: below that, floating point"
                 " does not carry the proof"
             )
 
@@ -130,7 +130,7 @@ class PrivacyPlan:
 
         found, cost = _search(events, budget)
         for event in found:
-            if _noise(event) > _MOST_NOISE:
+            if _noise(event) > _MAX_NOISE:
                 raise _too_small(budget)
         return cls(budget=budget, events=found, epsilon=cost)
 
@@ -212,7 +212,7 @@ def _tried(
     events: Callable[[float], tuple[Event, ...]], mu: float, budget: PrivacyBudget
 ) -> tuple[Event, ...]:
     tried = events(mu)
-    if min(_noise(event) for event in tried) > 100 * _MOST_NOISE:
+    if min(_noise(event) for event in tried) > 100 * _MAX_NOISE:
         raise _too_small(budget)
     return tried
 
@@ -226,7 +226,7 @@ def _root(cost: Callable[[float], float], budget: PrivacyBudget, start: float) -
     low: tuple[float, float] | None = None  # (log mu, log(cost / aim)), below the aim
     high: tuple[float, float] | None = None  # the same, above it
     place = math.log(start)
-    for _ in range(_MOST_TRIALS):
+    for _ in range(_MAX_TRIALS):
         value = cost(math.exp(place))
         error = math.log(value / aim) if value > 0 else -math.inf
         if abs(error) < _CLOSE and value <= budget.epsilon:
@@ -236,7 +236,7 @@ def _root(cost: Callable[[float], float], budget: PrivacyBudget, start: float) -
         else:
             low = place, error
         flat = low is not None and high is not None and high[0] - low[0] < 1e-7
-        if flat or place > math.log(_LARGEST_MU):
+        if flat or place > math.log(_MAX_MU):
             break  # the noise moves in steps of its last digit, or is the least of its kind
         place = _next(low, high)
     return math.exp(place)
@@ -263,7 +263,7 @@ def _noise(event: Event) -> float:
 def _too_small(budget: PrivacyBudget) -> InputError:
     return InputError(
         f"epsilon {budget.epsilon:g} at delta {budget.delta:g} is too small: the noise would be"
-        f" more than {_MOST_NOISE:g} rows; take a larger epsilon, or fewer events"
+        f" more than {_MAX_NOISE:g} rows; take a larger epsilon, or fewer events"
     )
 
 

@@ -1,8 +1,8 @@
 """On which terms a generator reads rows: under a plan, watched or not, or without privacy.
 
-A fit without privacy is the reference that shows what the noise costs. `NotPrivate` takes the place
-of a plan. It keeps the settings of one (which histograms, how many steps) and stands for running
-them with exact counts and plain gradients. A run that was learned so has no certificate, is
+A fit without privacy is the reference that shows what the noise costs. `NonPrivatePlan` takes the
+place of a plan. It keeps the settings of one (which histograms, how many steps) and stands for
+running them with exact counts and plain gradients. A run that was learned so has no certificate, is
 stamped, and cannot be released.
 """
 
@@ -16,12 +16,12 @@ from dpsynth.privacy.events import Event
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
 STAMP = "not-private"
-NOMINAL = PrivacyBudget(epsilon=10.0, delta=1e-6)
+NOMINAL_BUDGET = PrivacyBudget(epsilon=10.0, delta=1e-6)
 """Whose presets a fit without privacy uses; nothing is spent."""
 
 
 @dataclass(frozen=True)
-class NotPrivate:
+class NonPrivatePlan:
     """The settings of a plan, to be run without its noise.
 
     Attributes:
@@ -70,7 +70,7 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True)
-class Watched:
+class ObservedPlan:
     """A plan that is carried out as ever, each noisy release being told to a witness.
 
     For audits on rows that are nobody's. What the witness is told is no more than what the plan
@@ -94,4 +94,4 @@ class Watched:
         return self.plan.event(name)
 
 
-Terms = PrivacyPlan | NotPrivate | Watched
+AnyPlan = PrivacyPlan | NonPrivatePlan | ObservedPlan

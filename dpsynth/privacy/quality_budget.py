@@ -16,7 +16,7 @@ from dpsynth.privacy.plan import Share
 from dpsynth.schema import Column, Schema
 
 QUALITY = "quality"
-LEAST, MOST = 0.005, 0.5  # of a plan's mu squared
+MIN_SHARE, MAX_SHARE = 0.005, 0.5  # of a plan's mu squared
 
 _TOTAL, _PAIRS, _TRIPLES = 1, 1, 1  # statistics beside those of columns and targets
 
@@ -44,8 +44,10 @@ def with_quality(shares: Sequence[Share], schema: Schema, fraction: float) -> tu
     Raises:
         InputError: the fraction is out of range.
     """
-    if isinstance(fraction, bool) or not LEAST <= fraction <= MOST:
-        raise InputError(f"the share for publishing quality must be from {LEAST:g} to {MOST:g}")
+    if isinstance(fraction, bool) or not MIN_SHARE <= fraction <= MAX_SHARE:
+        raise InputError(
+            f"the share for publishing quality must be from {MIN_SHARE:g} to {MAX_SHARE:g}"
+        )
     rest = [replace(share, fraction=share.fraction * (1 - fraction)) for share in shares]
     return (*rest, Share(quality_event(schema), fraction))
 

@@ -31,9 +31,9 @@ from functools import lru_cache
 from dpsynth.errors import InputError
 from dpsynth.privacy.events import ChosenHistograms, Event, JointHistograms
 
-LARGEST_ORDER = 1024
+MAX_ORDER = 1024
 _ROUNDING = 1 + 1e-9  # above what floats lose in any of the sums
-_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e12  # outside, floats would overflow; no plan comes near
+_MIN_NOISE, _MAX_NOISE = 1e-3, 1e12  # outside, floats would overflow; no plan comes near
 _SLACK = 1e-12  # of a budget, in nats: floats of a conversion lose less
 
 
@@ -51,9 +51,9 @@ def renyi(event: Event, order: int) -> float:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan")
     _require_order(order)
     noise = event.sigma if isinstance(event, JointHistograms) else event.noise_multiplier
-    if noise < _LEAST_NOISE:
+    if noise < _MIN_NOISE:
         return math.inf
-    noise = min(noise, _MOST_NOISE)  # less noise, more divergence: still an upper bound
+    noise = min(noise, _MAX_NOISE)  # less noise, more divergence: still an upper bound
     if isinstance(event, JointHistograms):
         return order * event.histograms * (event.mass / noise) ** 2 / 2 * _ROUNDING
     if isinstance(event, ChosenHistograms):
@@ -90,7 +90,7 @@ def best_order(epsilon: float, delta: float) -> int | None:
     def worth(order: int) -> float:
         return renyi_budget(epsilon, order, delta) / order
 
-    order = max(range(2, LARGEST_ORDER + 1), key=worth)
+    order = max(range(2, MAX_ORDER + 1), key=worth)
     return order if worth(order) > 0 else None
 
 
@@ -103,8 +103,8 @@ def _conversion(order: int, delta: float) -> float:
 
 
 def _require_order(order: int) -> None:
-    if not isinstance(order, int) or not 2 <= order <= LARGEST_ORDER:
-        raise InputError(f"the order of a divergence is a whole number from 2 to {LARGEST_ORDER}")
+    if not isinstance(order, int) or not 2 <= order <= MAX_ORDER:
+        raise InputError(f"the order of a divergence is a whole number from 2 to {MAX_ORDER}")
 
 
 @lru_cache(maxsize=4096)

@@ -72,14 +72,14 @@ class Unit:
         }
         unit = cls(
             **lines,
-            max_rows=whole(document["max_rows"], f"{place}.max_rows", least=1),
+            max_rows=whole(document["max_rows"], f"{place}.max_rows", minimum=1),
             keep=_line(document["keep"], f"{place}.keep"),
             trim=truth(document["trim"], f"{place}.trim"),
             case=truth(document["case"], f"{place}.case"),
             leading_zeros=truth(document["leading_zeros"], f"{place}.leading_zeros"),
             missing_key=matching(document["missing_key"], f"{place}.missing_key", _MISSING, "rule"),
             same_as=several(_line, document["same_as"], f"{place}.same_as"),
-            max_units=whole(document["max_units"], f"{place}.max_units", least=1),
+            max_units=whole(document["max_units"], f"{place}.max_units", minimum=1),
         )
         if unit.max_units > 1 and (unit.person is None or unit.max_units_basis is None):
             raise ArtifactError(f"{place}: max_units is about a person, and has a basis")

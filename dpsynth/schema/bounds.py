@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
-from dpsynth._util.field_reader import LARGEST_WHOLE, is_finite
+from dpsynth._util.field_reader import MAX_WHOLE, is_finite
 from dpsynth._util.messages import shown
 from dpsynth.schema.types import ColumnType, type_of
 
@@ -48,7 +48,7 @@ def category_text(type_: str, value: object) -> str:
             raise ValueError(f"{shown(value)} is not of type {type_}") from None
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ValueError(f"{shown(value)} is not of type {type_}")
-    if not abs(number) <= LARGEST_WHOLE:
+    if not abs(number) <= MAX_WHOLE:
         raise ValueError(f"{shown(value)} is not finite or is larger than 2^53")
     if kind.whole and number != int(number):
         raise ValueError(f"{shown(value)} is not whole, but the type is {type_}")
@@ -87,7 +87,7 @@ def read_bound(type_: str, value: object, pattern: str | None) -> int | float | 
         raise ValueError("a bound is finite; declare one that no true value passes")
     if not kind.whole:
         return float(value)
-    if abs(value) > LARGEST_WHOLE or value != int(value):
+    if abs(value) > MAX_WHOLE or value != int(value):
         raise ValueError(f"a whole number is expected for type {type_}, not {shown(value)}")
     if kind.bounds is not None and not kind.bounds[0] <= value <= kind.bounds[1]:
         raise ValueError(f"a {type_} must be between {kind.bounds[0]} and {kind.bounds[1]}")
@@ -136,5 +136,5 @@ def write_bound(value: Any, pattern: str | None = None) -> int | float | str:
     """Write a bound as JSON: whole numbers without a point, dates in the format or ISO 8601."""
     if isinstance(value, date):
         return value.strftime(pattern) if pattern else value.isoformat()
-    whole = abs(value) <= LARGEST_WHOLE and value == int(value)
+    whole = abs(value) <= MAX_WHOLE and value == int(value)
     return int(value) if whole else float(value)

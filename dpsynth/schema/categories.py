@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpsynth._util.field_reader import NO_BASIS, TODO, Part
+from dpsynth._util.field_reader import NO_BASIS, TODO, FieldReader
 from dpsynth._util.messages import did_you_mean, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import category_text
 from dpsynth.schema.column import Codes, Column
 
-MOST_CODES = 4096
+MAX_CODES = 4096
 
 
-def read_categories(field: Part, constraints: Part, own: Part, column: Column) -> Column:
+def read_categories(
+    field: FieldReader, constraints: FieldReader, own: FieldReader, column: Column
+) -> Column:
     """Read the categories from enum or from a code list, and the labels."""
     if column.kind.is_truth:
         values = constraints.values.get("enum")
@@ -41,14 +43,14 @@ def read_categories(field: Part, constraints: Part, own: Part, column: Column) -
     return replace(column, categories=categories, labels=_labels(field, column, categories))
 
 
-def _read_enum(constraints: Part, column: Column) -> tuple[str, ...]:
+def _read_enum(constraints: FieldReader, column: Column) -> tuple[str, ...]:
     values = constraints.values["enum"]
     if not isinstance(values, list | tuple) or not values:
         constraints.mistake("enum", f"a list of categories is expected, not {shown(values)}")
         return ()
-    if len(values) > MOST_CODES - 2:  # two more codes may be needed: other and missing
-        most = MOST_CODES - 2
-        constraints.mistake("enum", f"{len(values)} categories; at most {most}: roll them up")
+    if len(values) > MAX_CODES - 2:  # two more codes may be needed: other and missing
+        maximum = MAX_CODES - 2
+        constraints.mistake("enum", f"{len(values)} categories; at most {maximum}: roll them up")
         return ()
     found: dict[str, int] = {}
     if TODO in values:
@@ -78,7 +80,7 @@ def _token(type_: str, token: str) -> str:
         return token
 
 
-def _labels(field: Part, column: Column, categories: tuple[str, ...]) -> dict[str, str]:
+def _labels(field: FieldReader, column: Column, categories: tuple[str, ...]) -> dict[str, str]:
     """Read ``categories``: values, or values with labels."""
     entries = field.values.get("categories")
     labels: dict[str, str] = {}
@@ -105,7 +107,7 @@ def _labels(field: Part, column: Column, categories: tuple[str, ...]) -> dict[st
     return labels
 
 
-def _read_codes(constraints: Part, codes: Part, column: Column) -> Column:
+def _read_codes(constraints: FieldReader, codes: FieldReader, column: Column) -> Column:
     """Take categories and labels from a published code list and its declared roll-up."""
     from dpsynth.schema.code_lists import code_list
 

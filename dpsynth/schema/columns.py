@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from dpsynth._util.field_reader import LARGEST_WHOLE, NO_BASIS, Part
+from dpsynth._util.field_reader import MAX_WHOLE, NO_BASIS, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.schema.bounds import read_bound
 from dpsynth.schema.categories import read_categories
@@ -37,7 +37,7 @@ class TableFacts:
     decimal: str
 
 
-def read_column(field: Part, table: TableFacts) -> Column | None:
+def read_column(field: FieldReader, table: TableFacts) -> Column | None:
     """Read one field; None if it has no usable name or type, which is noted."""
     own = field.part("dpsynth")
     constraints = field.part("constraints")
@@ -81,7 +81,7 @@ def read_column(field: Part, table: TableFacts) -> Column | None:
     return read_policies(own, column)
 
 
-def _check_keys(field: Part, own: Part) -> None:
+def _check_keys(field: FieldReader, own: FieldReader) -> None:
     """Note keys of dpsynth that stand elsewhere, and likely misspellings of Table Schema's keys."""
     own.refuse_unknown(OWN_KEYS)
     for key in field.values:
@@ -95,7 +95,7 @@ def _check_keys(field: Part, own: Part) -> None:
             field.mistake(key, f"there is no such key here{meant}")
 
 
-def _read_roles(own: Part) -> frozenset[str]:
+def _read_roles(own: FieldReader) -> frozenset[str]:
     """Read a role, or a list of them."""
     if isinstance(own.values.get("role"), list | tuple):
         words = own.texts("role") or ()
@@ -112,7 +112,7 @@ def _read_roles(own: Part) -> frozenset[str]:
     return roles
 
 
-def _check_type(field: Part, type_: str | None, roles: frozenset[str]) -> bool:
+def _check_type(field: FieldReader, type_: str | None, roles: frozenset[str]) -> bool:
     """Tell whether the type is known, and note one that is not, or does not suit the role."""
     if type_ is None:
         if not field.has("type"):
@@ -129,7 +129,7 @@ def _check_type(field: Part, type_: str | None, roles: frozenset[str]) -> bool:
     return False
 
 
-def _read_format(field: Part, type_: str) -> str | None:
+def _read_format(field: FieldReader, type_: str) -> str | None:
     """Read the format; for dates it is ``default`` (ISO 8601) or a strptime pattern."""
     pattern = field.text("format")
     if pattern in (None, "default") or not type_of(type_).is_time:
@@ -150,7 +150,7 @@ def _read_format(field: Part, type_: str) -> str | None:
     return pattern
 
 
-def _read_booleans(field: Part, column: Column) -> Column:
+def _read_booleans(field: FieldReader, column: Column) -> Column:
     """Read trueValues and falseValues."""
     words = {key: field.texts(key) for key in ("trueValues", "falseValues")}
     if not column.kind.is_truth:
@@ -176,7 +176,9 @@ def _read_booleans(field: Part, column: Column) -> Column:
     return column
 
 
-def _check_writing(field: Part, constraints: Part, column: Column, table: TableFacts) -> None:
+def _check_writing(
+    field: FieldReader, constraints: FieldReader, column: Column, table: TableFacts
+) -> None:
     """Note ways of writing numbers that are not read, and constraints that are not kept."""
     decimal = field.text("decimalChar")
     if column.kind.has_decimals and decimal is not None and decimal != table.decimal:
@@ -199,7 +201,7 @@ def _check_writing(field: Part, constraints: Part, column: Column, table: TableF
             constraints.mistake(key, f"there is no such constraint{meant}")
 
 
-def _read_bounds(constraints: Part, own: Part, column: Column) -> Column:
+def _read_bounds(constraints: FieldReader, own: FieldReader, column: Column) -> Column:
     """Read minimum, maximum and step."""
     if not column.kind.is_numeric or column.is_categorical:
         why = "has categories" if column.is_categorical else f"is of type {column.type}"
@@ -224,16 +226,16 @@ def _read_bounds(constraints: Part, own: Part, column: Column) -> Column:
     return replace(column, step=_read_step(own, column, low, high), **bounds)
 
 
-def _read_step(own: Part, column: Column, low: Any, high: Any) -> float | int | None:
+def _read_step(own: FieldReader, column: Column, low: Any, high: Any) -> float | int | None:
     if column.kind.step is not None:
-        return own.whole("step", least=1)
+        return own.whole("step", minimum=1)
     step = own.number("step")
     if step is None:
         return None
     if step <= 0:
         own.mistake("step", "the step is positive, like 1 or 0.5")
         return None
-    if low is not None and high is not None and (high - low) / step > LARGEST_WHOLE:
+    if low is not None and high is not None and (high - low) / step > MAX_WHOLE:
         own.mistake("step", "more than 2^53 steps between the bounds; take a larger step")
         return None
     return float(step)

@@ -18,7 +18,7 @@ _UNITS = {  # of the Unified Code for Units of Measure, as people write them
     "{visits}": "visits",
     "1": "",
 }
-_MOST_LABELS = 8  # in one line
+_MAX_LABELS = 8  # in one line
 
 
 def kind_of(column: Column) -> str:
@@ -41,7 +41,7 @@ def labels_of(column: Column) -> str:
         for value in column.levels
         if (label := column.labels.get(value, value)) != value
     ]
-    more = len(said) - _MOST_LABELS
+    more = len(said) - _MAX_LABELS
     rest = [f"and {more} more: see datapackage.json"] if more > 0 else []
     comma = ";" if any("," in one for one in said) else ","
-    return f"{comma} ".join(said[:_MOST_LABELS] + rest)
+    return f"{comma} ".join(said[:_MAX_LABELS] + rest)

@@ -13,7 +13,7 @@ from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml, yaml_tex
 from dpsynth.errors import InputError
 from dpsynth.files import write_atomically
 
-LARGEST_FILE = 4 * 2**20
+MAX_FILE = 4 * 2**20
 _SHIPPED = ".schema.yaml"
 
 
@@ -76,10 +76,10 @@ def _content(path: Path) -> bytes:
         if not path.is_file():
             raise InputError(f"{path} is not a plain file; give the path of a schema file")
         with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+            content = file.read(MAX_FILE + 1)
     except OSError as error:
         raise InputError(f"schema file {path} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST_FILE:
+    if len(content) > MAX_FILE:
         raise InputError(f"schema file {path} is larger than 4 MB; a schema is not")
     return content
 

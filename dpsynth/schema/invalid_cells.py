@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpsynth._util.field_reader import Part
+from dpsynth._util.field_reader import FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.schema.bounds import category_text
 from dpsynth.schema.column import MISSING, OTHER, REFUSE, Column
@@ -34,7 +34,7 @@ def default_on_bad(column: Column, on_unknown: str) -> str:
     return on_unknown
 
 
-def read_policies(own: Part, column: Column) -> Column:
+def read_policies(own: FieldReader, column: Column) -> Column:
     """Read and resolve both policies of a modelled column."""
     numeric = column.categories is None and not column.kind.is_text
     unknown = _read(own, "on_unknown", column)
@@ -46,7 +46,7 @@ def read_policies(own: Part, column: Column) -> Column:
     return replace(column, on_bad=on_bad, on_unknown=on_bad if numeric else on_unknown)
 
 
-def _read(own: Part, key: str, column: Column) -> str | None:
+def _read(own: FieldReader, key: str, column: Column) -> str | None:
     """Read one policy as its resolved word, or None for the default."""
     if not own.has(key):
         return None

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-LEAST_POINTS = 1_000  # a number without a declared step gets at least so many points
-LARGEST_WHOLE = 2**53  # a float64 holds every integer up to here
-LARGEST_TICK = 2**50  # decimals up to here come back exactly from a float64 and two roundings
+MIN_POINTS = 1_000  # a number without a declared step gets at least so many points
+MAX_WHOLE = 2**53  # a float64 holds every integer up to here
+MAX_TICK = 2**50  # decimals up to here come back exactly from a float64 and two roundings
 EPOCH = datetime(1970, 1, 1)
 ULPS = 8 * float(np.finfo(np.float64).eps)  # relative; the last bits in which readers differ
-MOST_SLACK = 1 / 16  # of a step, where a step is hardly more than the last bit
+MAX_SLACK = 1 / 16  # of a step, where a step is hardly more than the last bit
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Lattice:
         if self.stride < 1 or self.points < 1 or self.decimals < 0:
             raise ValueError("a lattice needs stride >= 1, points >= 1 and decimals >= 0")
         last = self.first + (self.points - 1) * self.stride
-        largest = LARGEST_TICK if self.decimals else LARGEST_WHOLE
+        largest = MAX_TICK if self.decimals else MAX_WHOLE
         if max(abs(self.first), abs(last)) > largest:
             raise ValueError(f"a lattice must stay within {largest} ticks of zero")
 
@@ -74,7 +74,7 @@ class Lattice:
         steps = np.clip(steps, 0, self.points - 1)
         size = np.maximum(np.abs(self.first + steps * self.stride), abs(self.first))
         halves = np.rint(2 * steps) / 2
-        near = np.abs(steps - halves) <= np.minimum(ULPS * size / self.stride, MOST_SLACK)
+        near = np.abs(steps - halves) <= np.minimum(ULPS * size / self.stride, MAX_SLACK)
         return np.rint(np.where(near, halves, steps)).astype(np.int64)
 
     def on_lattice(self, values: Floats) -> npt.NDArray[np.bool_]:
@@ -133,7 +133,7 @@ def lattice_of_bounds(
         raise ValueError("step must be positive")
     decimals = max(_decimals(low), _decimals(width))
     points = int((high - low) // width) + 1
-    if width * 10**decimals > LARGEST_WHOLE:
+    if width * 10**decimals > MAX_WHOLE:
         raise ValueError("step is far larger than what the bounds span; declare a smaller one")
     try:
         return Lattice(int(low * 10**decimals), int(width * 10**decimals), points, decimals)
@@ -160,7 +160,7 @@ def _default_step(low: Fraction, high: Fraction) -> Fraction:
     digits = max(_decimals(low), _decimals(high))
     if high > low:
         fewest = 0
-        while (high - low) * 10**fewest < LEAST_POINTS - 1:
+        while (high - low) * 10**fewest < MIN_POINTS - 1:
             fewest += 1
         digits = max(digits, fewest)
     return Fraction(1, 10**digits)

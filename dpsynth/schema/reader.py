@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from dpsynth._util.field_reader import TODO, Findings, Part
+from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
@@ -24,8 +24,8 @@ TABLE_KEYS = (
     *("version", "max_rows", "keep", "key", "missing_key", "person", "population", "rows"),
     *("dialect", "rules", "draft", "source"),
 )
-MOST_COLUMNS = 4096
-MOST_ROWS_OF_A_UNIT = 4096
+MAX_COLUMNS = 4096
+MAX_UNIT_ROWS = 4096
 PERSON = re.compile(r"[a-z][a-z -]{0,30}[a-z]")
 # A DOI, a URL, or the year of a publication.
 _CITATION = re.compile(r"10\.\d{4,9}/\S|https?://\S|\b(?:1[89]|20)\d\d\b")
@@ -45,8 +45,8 @@ def read_schema(
     Raises:
         SchemaError: with every mistake, in the order of reading. A draft may have gaps.
     """
-    findings = Findings()
-    top = Part(document, "", findings)
+    findings = FieldFindings()
+    top = FieldReader(document, "", findings)
     own = top.part("dpsynth")
     for key in top.values:
         if key in TOP_KEYS:
@@ -80,7 +80,7 @@ def read_schema(
     return schema
 
 
-def _check_version(top: Part, own: Part) -> None:
+def _check_version(top: FieldReader, own: FieldReader) -> None:
     if not isinstance(top.values.get("dpsynth"), Mapping):
         if "dpsynth" not in top.values:
             top.mistake("dpsynth", "is missing; every schema has one, with version: 1")
@@ -93,14 +93,14 @@ def _check_version(top: Part, own: Part) -> None:
         own.mistake("version", f"this dpsynth reads version {VERSION}, not {found}")
 
 
-def _read_name(top: Part, default: str) -> str:
+def _read_name(top: FieldReader, default: str) -> str:
     name = top.text("name")
     if name is not None and not re.fullmatch(r"[A-Za-z0-9._-]+", name):
         top.mistake("name", "a schema's name has letters, digits, '.', '_' and '-' only")
     return default if name is None else name
 
 
-def _read_columns(top: Part, facts: TableFacts) -> tuple[Column, ...]:
+def _read_columns(top: FieldReader, facts: TableFacts) -> tuple[Column, ...]:
     fields = top.values.get("fields")
     if not isinstance(fields, list | tuple) or not fields:
         found = "" if fields is None else f", not {shown(fields)}"
@@ -108,8 +108,8 @@ def _read_columns(top: Part, facts: TableFacts) -> tuple[Column, ...]:
             found = "; this is a Data Package: give the schema of one of its resources"
         top.mistake("fields", f"a list of the table's columns is expected{found}")
         return ()
-    if len(fields) > MOST_COLUMNS:
-        top.mistake("fields", f"{len(fields)} columns; at most {MOST_COLUMNS} are read")
+    if len(fields) > MAX_COLUMNS:
+        top.mistake("fields", f"{len(fields)} columns; at most {MAX_COLUMNS} are read")
         return ()
     columns: list[Column] = []
     first: dict[str, int] = {}
@@ -121,7 +121,7 @@ def _read_columns(top: Part, facts: TableFacts) -> tuple[Column, ...]:
             if name in first:
                 top.mistake(place, f"repeats the name of fields[{first[name]}]; remove one")
             first.setdefault(name, index)
-        field = Part(value, place, top.findings)
+        field = FieldReader(value, place, top.findings)
         column = read_column(field, facts) if isinstance(value, Mapping) else None
         if column is not None:
             columns.append(column)
@@ -134,7 +134,7 @@ def _read_columns(top: Part, facts: TableFacts) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _read_dialect(part: Part) -> Dialect:
+def _read_dialect(part: FieldReader) -> Dialect:
     """Read how the source CSV is written."""
     part.refuse_unknown(("delimiter", "encoding", "decimal", "quote"))
     plain = Dialect()
@@ -160,7 +160,7 @@ def _read_dialect(part: Part) -> Dialect:
     return Dialect(signs["delimiter"], encoding, decimal, signs["quote"])
 
 
-def _read_unit(own: Part, columns: tuple[Column, ...]) -> PrivacyUnit:
+def _read_unit(own: FieldReader, columns: tuple[Column, ...]) -> PrivacyUnit:
     """Read the privacy unit, how its keys are compared, and how many of its rows count."""
     unit = next((column for column in columns if "unit" in column.roles), None)
     ordered = any("order" in column.roles for column in columns)
@@ -176,8 +176,8 @@ def _read_unit(own: Part, columns: tuple[Column, ...]) -> PrivacyUnit:
         person = _read_person(own, several="rows")
         return PrivacyUnit(None, 1, limit.basis if limit else None, **person)
     limit = _read_declared(own, "max_rows", "how many rows of a unit count at most", False)
-    if limit.value > MOST_ROWS_OF_A_UNIT:
-        own.mistake("max_rows", f"is {limit.value}; at most {MOST_ROWS_OF_A_UNIT} rows of a unit")
+    if limit.value > MAX_UNIT_ROWS:
+        own.mistake("max_rows", f"is {limit.value}; at most {MAX_UNIT_ROWS} rows of a unit")
     keep = own.choice("keep", ("random", "window"), "random")
     if keep == "window" and not ordered:
         own.mistake("keep", "a window needs an order: give one column role order, or keep random")
@@ -195,7 +195,7 @@ def _read_unit(own: Part, columns: tuple[Column, ...]) -> PrivacyUnit:
     )
 
 
-def _read_person(own: Part, *, several: str | None) -> dict[str, Any]:
+def _read_person(own: FieldReader, *, several: str | None) -> dict[str, Any]:
     """Read whom the ledger counts, and how many units of the table one has at most.
 
     Args:
@@ -218,15 +218,15 @@ def _read_person(own: Part, *, several: str | None) -> dict[str, Any]:
     if not part.has("max_units") and several is None:
         return person
     what = f"how many units (such as {several or 'keys'}) of the table one has at most"
-    most = _read_declared(part, "max_units", what, False)
-    if most.value > MOST_ROWS_OF_A_UNIT:
-        part.mistake("max_units", f"is {most.value}; at most {MOST_ROWS_OF_A_UNIT} units of one")
-    if not most.basis.isprintable():
+    maximum = _read_declared(part, "max_units", what, False)
+    if maximum.value > MAX_UNIT_ROWS:
+        part.mistake("max_units", f"is {maximum.value}; at most {MAX_UNIT_ROWS} units of one")
+    if not maximum.basis.isprintable():
         part.mistake("max_units.basis", "write one line: it appears in ledger and certificate")
-    return person | {"max_units": most.value, "max_units_basis": most.basis}
+    return person | {"max_units": maximum.value, "max_units_basis": maximum.basis}
 
 
-def _read_declared(own: Part, key: str, what: str, rounded: bool) -> Declared:
+def _read_declared(own: FieldReader, key: str, what: str, rounded: bool) -> Declared:
     """Read a public number with its basis; two digits suffice unless a publication is cited."""
     example = f"write {key}: {{value: ..., basis: ...}}"
     if not own.has(key):
@@ -237,7 +237,7 @@ def _read_declared(own: Part, key: str, what: str, rounded: bool) -> Declared:
         return Declared(0, TODO)
     part = own.part(key)
     part.refuse_unknown(("value", "basis"))
-    value, basis = part.whole("value", least=1), part.text("basis")
+    value, basis = part.whole("value", minimum=1), part.text("basis")
     if not part.has("value"):
         part.gap("value", f"is missing: {what}; a public number, it is never taken from the data")
     if not part.has("basis"):
@@ -258,7 +258,7 @@ def _length(fields: object) -> int:
     return len(fields) if isinstance(fields, list | tuple) else 0
 
 
-def _read_rules(own: Part, columns: tuple[Column, ...], complete: bool) -> tuple[Rule, ...]:
+def _read_rules(own: FieldReader, columns: tuple[Column, ...], complete: bool) -> tuple[Rule, ...]:
     """Read the rules; their columns are checked only if every column could be read."""
     rules: list[Rule] = []
     texts: Any = own.values.get("rules") or ()

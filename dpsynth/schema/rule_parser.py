@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from dpsynth.errors import InputError
 
-LONGEST = 2_000
-DEEPEST = 40
+MAX_LENGTH = 2_000
+MAX_DEPTH = 40
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def parse(text: str) -> Tree:
     Raises:
         InputError: it is empty, too long, nested too deeply, or not a rule; says where and why.
     """
-    if len(text) > LONGEST:
-        raise InputError(f"a rule has at most {LONGEST} characters; split it into several rules")
+    if len(text) > MAX_LENGTH:
+        raise InputError(f"a rule has at most {MAX_LENGTH} characters; split it into several rules")
     return _Parser(text).whole()
 
 
@@ -128,8 +128,8 @@ class _Parser:
 
     def rule(self) -> Tree:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise self.mistake(f"brackets nest deeper than {DEEPEST}")
+        if self.depth > MAX_DEPTH:
+            raise self.mistake(f"brackets nest deeper than {MAX_DEPTH}")
         tree = self.either()
         if self.took("keyword", "implies"):
             tree = Joined("implies", (tree, self.rule()))

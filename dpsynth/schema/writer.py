@@ -131,8 +131,8 @@ def _unit(unit: PrivacyUnit) -> dict[str, Any]:
         written["person"] = {"name": unit.person}
         written["person"] |= {"same_as": list(unit.same_as)} if unit.same_as else {}
         if unit.max_units_basis is not None:
-            most = Declared(unit.max_units, unit.max_units_basis)
-            written["person"]["max_units"] = _declared(most)
+            maximum = Declared(unit.max_units, unit.max_units_basis)
+            written["person"]["max_units"] = _declared(maximum)
     return written
 
 

@@ -1,7 +1,7 @@
 from .fitting import Prepared as Prepared
 from .fitting import prepare as prepare
 from .fitting import require_small_delta as require_small_delta
-from .policy_preview import Preview as Preview
+from .policy_preview import PolicyPreview as PolicyPreview
 from .policy_preview import Wish as Wish
 from .policy_preview import preview as preview
 from .replicate_files import write_replicates as write_replicates

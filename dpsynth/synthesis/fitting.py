@@ -18,7 +18,7 @@ from dpsynth._util.strict_json import written
 from dpsynth.certificate import certify
 from dpsynth.encoding import Codec, Cohort, read_cohort
 from dpsynth.errors import InputError
-from dpsynth.files import Claim, Saved, check_apart, claimed
+from dpsynth.files import OutputClaim, Saved, check_apart, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.models import (
     Domain,
@@ -36,7 +36,7 @@ from dpsynth.models.registry import AUTO, DEFAULT, SPECS
 from dpsynth.policy import Policy
 from dpsynth.privacy import (
     Entropy,
-    NotPrivate,
+    NonPrivatePlan,
     OsEntropy,
     PrivacyBudget,
     PrivacyPlan,
@@ -44,7 +44,7 @@ from dpsynth.privacy import (
     whom,
     with_quality,
 )
-from dpsynth.privacy.plan_variants import NOMINAL, STAMP
+from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, STAMP
 from dpsynth.schema import Schema
 from dpsynth.synthesis.run import Run
 from dpsynth.tables import Table, open_table
@@ -255,14 +255,15 @@ def fit_not_private(
         raise InputError(
             f"model '{model}' cannot be fitted without privacy; choose one of {', '.join(neural)}"
         )
-    prepared = prepare(schema, epsilon=NOMINAL.epsilon, delta=NOMINAL.delta, model=model)
+    epsilon, delta = NOMINAL_BUDGET.epsilon, NOMINAL_BUDGET.delta
+    prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
     table = open_table(data, schema)
     if output is not None:
         check_apart(output)  # it may reveal patients
     entropy = entropy or OsEntropy()
     with _claim(output, prepared, schema) as claim:
         cohort = _read(table, schema, prepared, entropy, progress)
-        terms = NotPrivate(prepared.plan)
+        terms = NonPrivatePlan(prepared.plan)
         generator = prepared.generator().fit(cohort, terms, entropy, progress)
         run = Run(
             schema=schema,
@@ -279,7 +280,7 @@ def fit_not_private(
 
 def _claim(
     output: str | Path | None, prepared: Prepared, schema: Schema
-) -> AbstractContextManager[Claim | None]:
+) -> AbstractContextManager[OutputClaim | None]:
     """Hold the output, and room for the run, before anything is paid."""
     return nullcontext() if output is None else claimed(output, prepared.room(schema))
 

@@ -45,7 +45,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Preview:
+class PolicyPreview:
     """A policy's answer.
 
     Attributes:
@@ -83,7 +83,7 @@ class Preview:
 
 def preview(
     policy: Policy, past: Sequence[Past], wish: Wish, plan: PrivacyPlan, now: datetime
-) -> Preview:
+) -> PolicyPreview:
     """Ask a policy about a plan; look for an epsilon that would be admitted if it is not.
 
     Args:
@@ -119,7 +119,7 @@ def preview(
         largest = _largest(admits, caps, plan.budget.epsilon, units)
         if largest is not None and largest * units < _floor(verdicts):
             largest = None
-    return Preview(policy, verdicts, largest)
+    return PolicyPreview(policy, verdicts, largest)
 
 
 def _floor(verdicts: Sequence[Verdict]) -> float:

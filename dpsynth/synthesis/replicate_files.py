@@ -51,9 +51,9 @@ class Replicate:
         return cls(
             file=text(document["file"], f"{place}.file"),
             sha256=text(document["sha256"], f"{place}.sha256"),
-            rows=whole(document["rows"], f"{place}.rows", least=1),
-            seed=whole(document["seed"], f"{place}.seed", least=0),
-            number=whole(document["number"], f"{place}.number", least=1),
+            rows=whole(document["rows"], f"{place}.rows", minimum=1),
+            seed=whole(document["seed"], f"{place}.seed", minimum=0),
+            number=whole(document["number"], f"{place}.number", minimum=1),
             condition=None if condition is None else text(condition, f"{place}.condition"),
         )
 

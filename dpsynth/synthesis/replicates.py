@@ -38,7 +38,7 @@ from dpsynth.synthesis.sampler import Sampler, default_rows
 STAMP = "replicate"
 """Of a refitted run: a table of it is for standard errors, and is no release."""
 
-FEWEST, MOST = 2, 100
+MIN_REPLICATES, MAX_REPLICATES = 2, 100
 AnyFitted = TypeVar("AnyFitted", bound=Fitted)
 
 
@@ -151,20 +151,20 @@ def bootstrapped(run: Fitted, *, seed: int) -> Cohort:
     and at most ``max_rows`` of a unit.
     """
     schema = run.schema
-    units, most = schema.population.value, schema.unit.max_rows
-    rows = min(max(schema.rows.value, units), units * most)
+    units, maximum = schema.population.value, schema.unit.max_rows
+    rows = min(max(schema.rows.value, units), units * maximum)
     drawn = Sampler.of(run, plain=True).codes(rows, seed=seed)
     own = rows // units + (np.arange(units) < rows % units)
-    mask = np.arange(most) < own[:, None]
-    codes = np.zeros((units, most, drawn.shape[1]), dtype=np.uint16)
+    mask = np.arange(maximum) < own[:, None]
+    codes = np.zeros((units, maximum, drawn.shape[1]), dtype=np.uint16)
     codes[mask] = drawn
     return Cohort(codes, mask)
 
 
 def check_count(m: int) -> None:
     """Refuse a number of replicates outside 2 to 100."""
-    if not FEWEST <= m <= MOST:
-        raise InputError(f"replicates must be {FEWEST} to {MOST}, not {m}")
+    if not MIN_REPLICATES <= m <= MAX_REPLICATES:
+        raise InputError(f"replicates must be {MIN_REPLICATES} to {MAX_REPLICATES}, not {m}")
 
 
 def check_rows(rows: int) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "dpsynth-run", 1
 DOCUMENT, STATE = "run.json", "state.safetensors"
-LARGEST_STATE = 4 * 2**30  # bytes
+MAX_STATE = 4 * 2**30  # bytes
 DTYPES = frozenset(
     {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
     | {"float16", "float32", "float64"}
@@ -237,7 +237,7 @@ def _read_arrays(folder: Path, described: Any, place: str) -> dict[str, npt.NDAr
         raise ArtifactError(f"{place}.file is not '{STATE}'")
     tensors = _described_tensors(described["tensors"], f"{place}.tensors")
     path = folder / STATE
-    content = read_plain_bytes(path, largest=LARGEST_STATE)
+    content = read_plain_bytes(path, largest=MAX_STATE)
     if bytes_digest(content) != described["sha256"]:
         raise ArtifactError(f"{path} is damaged: its content does not fit its SHA-256 in run.json")
     arrays = _parsed_arrays(content, path)
@@ -256,7 +256,7 @@ def _described_tensors(value: Any, place: str) -> dict[str, tuple[str, tuple[int
         dtype = text(tensor["dtype"], f"{own}.dtype")
         if dtype not in DTYPES or not isinstance(tensor["shape"], list):
             raise ArtifactError(f"{own} is not a plain array of numbers")
-        shape = tuple(whole(n, f"{own}.shape", least=0) for n in tensor["shape"])
+        shape = tuple(whole(n, f"{own}.shape", minimum=0) for n in tensor["shape"])
         tensors[name] = (dtype, shape)
     return tensors
 

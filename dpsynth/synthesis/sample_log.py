@@ -49,8 +49,8 @@ class Sample:
         return cls(
             file=text(document["file"], f"{place}.file"),
             sha256=text(document["sha256"], f"{place}.sha256"),
-            rows=whole(document["rows"], f"{place}.rows", least=1),
-            seed=whole(document["seed"], f"{place}.seed", least=0),
+            rows=whole(document["rows"], f"{place}.rows", minimum=1),
+            seed=whole(document["seed"], f"{place}.seed", minimum=0),
             condition=None if condition is None else text(condition, f"{place}.condition"),
             plain=truth(document["plain"], f"{place}.plain"),
         )

@@ -24,7 +24,7 @@ from dpsynth.synthesis.fitted import Fitted
 
 BLOCK = 65_536
 SPARSEST = 1_000  # give up when fewer than one drawn row in so many satisfies the rules
-LEAST_BATCH = 4_096  # rows drawn at a time where some may be dropped
+MIN_BATCH = 4_096  # rows drawn at a time where some may be dropped
 _MISFIT = (  # what a model may raise over arrays that are none of its own
     *(ArithmeticError, AttributeError, LookupError),
     *(RuntimeError, TypeError, ValueError),
@@ -98,7 +98,7 @@ class Sampler:
     def _block(self, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, Codes]:
         """Draw one block, and its codes; rows that break a rule are drawn again."""
         conditions = [*self.rules, *([self.where] if self.where else [])]
-        batch = max(rows, LEAST_BATCH) if conditions else rows
+        batch = max(rows, MIN_BATCH) if conditions else rows
         kept: list[pd.DataFrame] = []
         codes_kept: list[Codes] = []
         wanted, drawn, satisfied = rows, 0, 0
@@ -115,7 +115,7 @@ class Sampler:
             codes_kept.append(codes[kept[-1].index])  # the index still counts the drawn rows
             wanted -= len(kept[-1])
             if satisfied:  # the rest needs so many draws, and some to spare
-                batch = min(BLOCK, max(LEAST_BATCH, math.ceil(1.1 * wanted * drawn / satisfied)))
+                batch = min(BLOCK, max(MIN_BATCH, math.ceil(1.1 * wanted * drawn / satisfied)))
             if wanted > 0 and drawn >= 20 * SPARSEST and satisfied * SPARSEST < drawn:
                 raise InputError(
                     f"fewer than one drawn row in {SPARSEST} satisfies "

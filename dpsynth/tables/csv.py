@@ -28,7 +28,7 @@ from dpsynth.schema import Dialect
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
 
 BLOCK = 512  # rows
-LONGEST_LINE = 2**24  # characters; keeps a file without line ends from filling the memory
+MAX_LINE_LENGTH = 2**24  # characters; keeps a file without line ends from filling the memory
 GZIP_MAGIC = b"\x1f\x8b"
 
 Row = Sequence[str | None]
@@ -92,10 +92,10 @@ class CsvTable:
 
 def _chunk(rows: Iterator[Row], places: Sequence[int]) -> npt.NDArray[np.object_]:
     """Return the next rows, ``[columns, rows]``; they are turned in blocks that fit a cache."""
-    most = chunk_rows(len(places))
-    cells = np.empty((len(places), most), dtype=object)
+    maximum = chunk_rows(len(places))
+    cells = np.empty((len(places), maximum), dtype=object)
     count = 0
-    while count < most and (block := list(islice(rows, min(BLOCK, most - count)))):
+    while count < maximum and (block := list(islice(rows, min(BLOCK, maximum - count)))):
         columns = list(zip(*block, strict=True))
         for row, place in zip(cells, places, strict=True):
             row[count : count + len(block)] = columns[place]
@@ -204,13 +204,13 @@ def _decoded(path: Path, raw: BinaryIO, dialect: Dialect) -> io.TextIOWrapper:
 def _lines(path: Path, text: io.TextIOWrapper, dialect: Dialect) -> Iterator[str]:
     """Yield the lines of a text; refuse those that no table has."""
     number = 0
-    while line := text.readline(LONGEST_LINE):
+    while line := text.readline(MAX_LINE_LENGTH):
         number += 1
         if "\0" in line:
             raise TableError(
                 f"{path} line {number} has a NUL byte, so this is not a text file in "
                 f"{dialect.encoding}, the declared dialect.encoding"
             )
-        if len(line) == LONGEST_LINE:
-            raise TableError(f"{path} line {number}: longer than {LONGEST_LINE} characters")
+        if len(line) == MAX_LINE_LENGTH:
+            raise TableError(f"{path} line {number}: longer than {MAX_LINE_LENGTH} characters")
         yield line

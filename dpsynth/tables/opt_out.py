@@ -22,7 +22,7 @@ from dpsynth.tables.checks import SUFFIXES, check_file
 from dpsynth.tables.table import open_table
 from dpsynth.tables.unit_keys import Keys
 
-LARGEST_TEXT = 2**30  # bytes
+MAX_TEXT = 2**30  # bytes
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class OptOut:
         if path.name.lower().endswith(SUFFIXES):
             only = replace(schema, columns=(schema.column(column),), rules=())
             return cls._of(open_table(path, only).chunks(), schema, f"opt-out list {path}")
-        if path.stat().st_size > LARGEST_TEXT:
+        if path.stat().st_size > MAX_TEXT:
             raise InputError(f"opt-out list {path} is larger than 1 GiB; a list of keys is not")
         try:
             text = path.read_text(encoding="utf-8-sig")

@@ -27,7 +27,7 @@ Sides = npt.NDArray[np.int8]  # one a row
 Outputs = Mapping[int, Path]  # the file of each side
 
 
-class Seen:
+class SeenRows:
     """What was read of one column, row by row: two readings of a file are alike if this is.
 
     A file is split by the keys of one reading and copied by another, and the place of a row is all
@@ -78,7 +78,7 @@ def deal(path: Path, dialect: Dialect, dealt: Dealt, outputs: Outputs, progress:
     Raises:
         TableError: the file is damaged, or its rows are not those that were dealt out.
     """
-    seen = Seen()
+    seen = SeenRows()
     if table_kind(path) == ".parquet":
         _write_parquet(path, dealt, seen, outputs, progress)
     else:
@@ -88,7 +88,7 @@ def deal(path: Path, dialect: Dialect, dealt: Dealt, outputs: Outputs, progress:
 
 
 def _write_csv(
-    path: Path, dialect: Dialect, dealt: Dealt, seen: Seen, outputs: Outputs, progress: Progress
+    path: Path, dialect: Dialect, dealt: Dealt, seen: SeenRows, outputs: Outputs, progress: Progress
 ) -> None:
     """Copy each row's text to its side."""
     from dpsynth.tables.csv import CsvTable
@@ -129,7 +129,7 @@ def _text_file(path: Path, encoding: str) -> Iterator[TextIO]:
 
 
 def _write_parquet(
-    path: Path, dealt: Dealt, seen: Seen, outputs: Outputs, progress: Progress
+    path: Path, dealt: Dealt, seen: SeenRows, outputs: Outputs, progress: Progress
 ) -> None:
     """Copy each row to its side; all columns keep their Arrow types."""
     import pyarrow as pa

@@ -28,7 +28,7 @@ from dpsynth.privacy import OsEntropy
 from dpsynth.schema import Schema
 from dpsynth.tables.checks import Progress, table_kind
 from dpsynth.tables.opt_out import OptOut
-from dpsynth.tables.row_copy import Dealt, Seen, Sides, deal
+from dpsynth.tables.row_copy import Dealt, SeenRows, Sides, deal
 from dpsynth.tables.table import Table, open_table
 from dpsynth.tables.text_columns import texts_of
 from dpsynth.tables.unit_keys import NO_KEY, Keys
@@ -185,7 +185,7 @@ def _dealt(
     opt_out: OptOut | None,
 ) -> Dealt:
     """Read the keys, deal out the units, and return the side of each row."""
-    keys, opened, seen = Keys(schema), cast(Any, table), Seen()
+    keys, opened, seen = Keys(schema), cast(Any, table), SeenRows()
     column = schema.unit.column or table.columns[0]
     chunks: list[npt.NDArray[np.int64]] = []
     for chunk in replace(opened, columns=(column,)).chunks(progress):

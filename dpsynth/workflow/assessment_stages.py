@@ -26,33 +26,33 @@ from dpsynth.bundle import ledger_of
 from dpsynth.bundle.format import read_audits, read_quality
 from dpsynth.certificate import Certificate
 from dpsynth.synthesis import Run
-from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
-from dpsynth.workflow.work_folder import Record
+from dpsynth.workflow.work_folder import StageRecord
 
 
-class Evaluate:
+class EvaluateStage:
     """The table is held against the real rows; the share for public figures is spent first."""
 
     name = "evaluate"
     purpose = "hold the table against the real rows; internal"
 
-    def needed(self, order: Order) -> bool:
+    def needed(self, order: ResolvedSettings) -> bool:
         """Always."""
         return True
 
-    def facts(self, order: Order) -> dict[str, Any]:
+    def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return the gates and the seed."""
         return {
             "file: gates": digest_of(order.settings.gates),
             "evaluate_seed": order.settings.evaluate_seed,
         }
 
-    def result(self, order: Order) -> Path:
+    def result(self, order: ResolvedSettings) -> Path:
         """Return the evaluation's document."""
         return order.internal / EVALUATION
 
-    def complete(self, job: Job, record: Record) -> bool:
+    def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether this very table was evaluated, as far as it can be."""
         return _about(self.result(job.order), job.order.table)
 
@@ -77,26 +77,26 @@ class Evaluate:
         return []
 
 
-class Audit:
+class AuditStage:
     """The training is attacked, and the table where people were held out."""
 
     name = "audit"
     purpose = "attack the training, and the table if people are held out; internal"
 
-    def needed(self, order: Order) -> bool:
+    def needed(self, order: ResolvedSettings) -> bool:
         """Always."""
         return True
 
-    def facts(self, order: Order) -> dict[str, Any]:
+    def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return what the audit is asked for."""
         told = order.settings
         return {name: getattr(told, name) for name in ("canaries", "audit_seed", "attacks")}
 
-    def result(self, order: Order) -> Path:
+    def result(self, order: ResolvedSettings) -> Path:
         """Return the audit's document."""
         return order.internal / AUDIT
 
-    def complete(self, job: Job, record: Record) -> bool:
+    def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether the training was audited, and this very table if it is attacked at all."""
         order = job.order
         if not self.result(order).is_file() or read_audits(order.run) is None:
@@ -122,7 +122,7 @@ class Audit:
         return []
 
 
-def not_done(order: Order) -> tuple[str, ...]:
+def not_done(order: ResolvedSettings) -> tuple[str, ...]:
     """List what could not be done with the real rows, and why."""
     kinds = (("evaluation", EVALUATION), ("attack on the table", AUDIT))
     documents = [(kind, read_document(order.internal / name)) for kind, name in kinds]
@@ -131,19 +131,19 @@ def not_done(order: Order) -> tuple[str, ...]:
     )
 
 
-def failed_gates(order: Order) -> tuple[str, ...]:
+def failed_gates(order: ResolvedSettings) -> tuple[str, ...]:
     """List the internal gates that the table failed."""
     document = read_document(order.internal / EVALUATION)
     return tuple(one["key"] for one in document["gates"] if one["passed"] is False)
 
 
-def successful_attacks(order: Order) -> tuple[str, ...]:
+def successful_attacks(order: ResolvedSettings) -> tuple[str, ...]:
     """List the attacks that found more than chance explains."""
     document = read_document(order.internal / AUDIT)
     return tuple(one["key"] for one in document["findings"] if one["found"])
 
 
-def failed_controls(order: Order) -> tuple[str, ...]:
+def failed_controls(order: ResolvedSettings) -> tuple[str, ...]:
     """List the controls that did not do what they must, so that the audit says nothing."""
     document = read_document(order.internal / AUDIT)
     return tuple(one["key"] for one in document["controls"] if not one["passed"])

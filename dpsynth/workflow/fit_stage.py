@@ -18,26 +18,26 @@ from dpsynth.bundle import ledger_of
 from dpsynth.certificate import Certificate, Charge
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError, Note
 from dpsynth.files import check_vacant
-from dpsynth.ledger import Book, Ledger, Mark, default_ledger
+from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry
 from dpsynth.synthesis import Run, fitting
-from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
-from dpsynth.workflow.work_folder import SCHEMA, Attempt, Record
+from dpsynth.workflow.work_folder import SCHEMA, Attempt, StageRecord
 
 
-class Fit:
+class FitStage:
     """A generator learns from the private rows, and the ledger is charged."""
 
     name = "fit"
     purpose = "learn from the private rows; the ledger is charged"
 
-    def needed(self, order: Order) -> bool:
+    def needed(self, order: ResolvedSettings) -> bool:
         """Always."""
         return True
 
-    def facts(self, order: Order) -> dict[str, Any]:
+    def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return the source, and all that the ledger and the certificate hold of the fit."""
         told = order.settings
         return {
@@ -49,11 +49,11 @@ class Fit:
             **{name: getattr(told, name) for name in ("publish_quality", "tier", "purpose")},
         }
 
-    def result(self, order: Order) -> Path:
+    def result(self, order: ResolvedSettings) -> Path:
         """Return the run's folder."""
         return order.run
 
-    def complete(self, job: Job, record: Record) -> bool:
+    def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether there is a run that the ledger charged.
 
         Raises:
@@ -138,7 +138,7 @@ class _Noted(Ledger):
         return entry
 
 
-def _require_ours(run: Run, order: Order) -> Charge:
+def _require_ours(run: Run, order: ResolvedSettings) -> Charge:
     """Refuse a run that says of itself anything but what was ordered; return what it says else."""
     told = order.settings
     if run.certificate is None or run.stamps:
@@ -157,7 +157,7 @@ def _require_ours(run: Run, order: Order) -> Charge:
     return charge
 
 
-def _require_as_seen(job: Job, book: Book) -> None:
+def _require_as_seen(job: Job, book: LedgerFile) -> None:
     """Refuse a ledger that is not the one this work folder has seen; then note how far it is.
 
     Raises:

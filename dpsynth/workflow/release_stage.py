@@ -8,35 +8,35 @@ from typing import Any
 
 from dpsynth._util.strict_json import as_object, file_digest, read_document
 from dpsynth.bundle import release, verify
-from dpsynth.bundle.format import About, Drawing
+from dpsynth.bundle.format import About, Provenance
 from dpsynth.bundle.format.layout import MANIFEST, PARQUET, PRIVACY
 from dpsynth.certificate import Certificate, Override
 from dpsynth.errors import BudgetError, GateError, InputError, Note
 from dpsynth.synthesis import run_digest
-from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job
-from dpsynth.workflow.work_folder import Record
+from dpsynth.workflow.work_folder import StageRecord
 
 
-class Release:
+class ReleaseStage:
     """The bundle is written, if the public gates let it."""
 
     name = "release"
     purpose = "write the bundle, if the public gates let it"
 
-    def needed(self, order: Order) -> bool:
+    def needed(self, order: ResolvedSettings) -> bool:
         """Always."""
         return True
 
-    def facts(self, order: Order) -> dict[str, Any]:
+    def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return the public words."""
         return {"about": _words(order)}
 
-    def result(self, order: Order) -> Path:
+    def result(self, order: ResolvedSettings) -> Path:
         """Return the bundle."""
         return order.bundle
 
-    def complete(self, job: Job, record: Record) -> bool:
+    def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether the bundle is there, holds this run's table, and verifies.
 
         Raises:
@@ -49,7 +49,7 @@ class Release:
         job.progress(f"{self.name}: verifying", 0.0)
         verify(order.bundle)
         own = as_object(read_document(order.bundle / MANIFEST).get("dpsynth"), MANIFEST)
-        drawing = Drawing.from_dict(own.get("drawing"), f"{MANIFEST}: drawing")
+        drawing = Provenance.from_dict(own.get("drawing"), f"{MANIFEST}: drawing")
         table = file_digest(order.bundle / PARQUET)
         if (drawing.run_sha256, table) != (run_digest(order.run), file_digest(order.table)):
             raise InputError(f"{order.bundle} is the bundle of another run; choose another output")
@@ -98,5 +98,5 @@ def _require_written(override: Override | None, bundle: Path) -> None:
         )
 
 
-def _words(order: Order) -> dict[str, Any]:
+def _words(order: ResolvedSettings) -> dict[str, Any]:
     return (order.settings.about or About()).to_dict()

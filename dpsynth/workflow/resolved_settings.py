@@ -27,7 +27,7 @@ from dpsynth.workflow.work_folder import Log
 
 
 @dataclass(frozen=True)
-class Order:
+class ResolvedSettings:
     """What a run is to do.
 
     Attributes:

@@ -24,19 +24,19 @@ from dpsynth.errors import GateError, InputError, Note
 from dpsynth.files import check_apart, check_vacant, check_writable, remove_leftovers
 from dpsynth.tables import check_file
 from dpsynth.workflow.assessment_stages import (
-    Audit,
-    Evaluate,
+    AuditStage,
+    EvaluateStage,
     failed_controls,
     failed_gates,
     not_done,
     successful_attacks,
 )
-from dpsynth.workflow.fit_stage import Fit
-from dpsynth.workflow.release_stage import Release
-from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.fit_stage import FitStage
+from dpsynth.workflow.release_stage import ReleaseStage
+from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.settings import Settings
 from dpsynth.workflow.stage import Job, Progress, Stage
-from dpsynth.workflow.table_stages import Sample, Split
+from dpsynth.workflow.table_stages import SampleStage, SplitStage
 from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
 
 if TYPE_CHECKING:
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
     from dpsynth.ledger import Ledger
 
 STAGES: tuple[Stage, ...] = (
-    Split(),
-    Fit(),
-    Sample(),
-    Evaluate(),
-    Audit(),
-    Release(),
+    SplitStage(),
+    FitStage(),
+    SampleStage(),
+    EvaluateStage(),
+    AuditStage(),
+    ReleaseStage(),
 )
 DONE, KEPT, SKIPPED, WAITING = "done", "kept", "not needed", "to do"
 
 
 @dataclass(frozen=True)
-class State:
+class RunState:
     """What became of a stage, and how many seconds it took now, if it did."""
 
     stage: str
@@ -77,8 +77,8 @@ class Outcome:
         notes: what a person should know; internal.
     """
 
-    order: Order
-    states: tuple[State, ...]
+    order: ResolvedSettings
+    states: tuple[RunState, ...]
     gates: tuple[str, ...]
     attacks: tuple[str, ...]
     controls: tuple[str, ...]
@@ -112,13 +112,13 @@ class Outcome:
 
 
 def run_stages(
-    settings: Settings | Order,
+    settings: Settings | ResolvedSettings,
     *,
     ledger: Ledger | None = None,
     fit_again: bool = False,
     override: Override | None = None,
     progress: Progress | None = None,
-    tell: Callable[[State], None] | None = None,
+    tell: Callable[[RunState], None] | None = None,
 ) -> Outcome:
     """Make a bundle from a private table, or go on with one that was interrupted.
 
@@ -141,7 +141,7 @@ def run_stages(
         GateError: a public gate stops the release.
         VerificationError: a bundle that is there does not verify.
     """
-    order = settings if isinstance(settings, Order) else Order.of(settings)
+    order = settings if isinstance(settings, ResolvedSettings) else ResolvedSettings.of(settings)
     _check(order)
     folder, seed = order.settings.work_folder, order.settings.seed
     assert seed is not None  # the settings are resolved
@@ -170,14 +170,14 @@ def run_stages(
         )
 
 
-def planned(order: Order) -> tuple[State, ...]:
+def planned(order: ResolvedSettings) -> tuple[RunState, ...]:
     """Say of each stage whether it is to do, from the log of the work folder alone."""
     log = Log.read(order.settings.work_folder)
     done = (
         {} if log is None else {k for k, record in log.stages.items() if record.seconds is not None}
     )
     return tuple(
-        State(
+        RunState(
             stage.name,
             SKIPPED if not stage.needed(order) else DONE if stage.name in done else WAITING,
         )
@@ -185,11 +185,11 @@ def planned(order: Order) -> tuple[State, ...]:
     )
 
 
-def _brought_about(stage: Stage, job: Job) -> State:
+def _brought_about(stage: Stage, job: Job) -> RunState:
     """Find a stage done, or carry it out."""
     order, work = job.order, job.work
     if not stage.needed(order):
-        return State(stage.name, SKIPPED)
+        return RunState(stage.name, SKIPPED)
     record, facts = work.record(stage.name), stage.facts(order)
     known = record is not None and (record.seconds is not None or stage.result(order).exists())
     if record is not None and known and _binds(stage, order):
@@ -197,7 +197,7 @@ def _brought_about(stage: Stage, job: Job) -> State:
         if stage.complete(job, record):
             if record.seconds is None:  # it was interrupted between its result and its note
                 work.finish(stage.name, {}, 0.0)
-            return State(stage.name, KEPT)
+            return RunState(stage.name, KEPT)
     started = time.monotonic()
     work.start(stage.name, facts)
     work.write(SETTINGS, order.settings.written(work.path))
@@ -205,7 +205,7 @@ def _brought_about(stage: Stage, job: Job) -> State:
     try:
         files = stage.carry_out(job)
     except KeyboardInterrupt as stop:
-        if stage.name != Fit.name:  # which says itself what it cost
+        if stage.name != FitStage.name:  # which says itself what it cost
             stop.add_note(
                 Note(
                     f"interrupted in stage {stage.name}; earlier results are kept. Run the same "
@@ -216,23 +216,23 @@ def _brought_about(stage: Stage, job: Job) -> State:
     seconds = time.monotonic() - started
     digests = {path.relative_to(work.path).as_posix(): file_digest(path) for path in files}
     work.finish(stage.name, digests, seconds)
-    return State(stage.name, DONE, seconds)
+    return RunState(stage.name, DONE, seconds)
 
 
-def _binds(stage: Stage, order: Order) -> bool:
+def _binds(stage: Stage, order: ResolvedSettings) -> bool:
     """Whether what a stage took before still counts: of a release, while its bundle is there."""
-    gone = stage.name == Release.name and not os.path.lexists(order.bundle)
+    gone = stage.name == ReleaseStage.name and not os.path.lexists(order.bundle)
     return stage.needed(order) and not gone
 
 
-def _remedy(stage: Stage, order: Order) -> str:
+def _remedy(stage: Stage, order: ResolvedSettings) -> str:
     """Say what to do about other settings than a stage took."""
-    if stage.name in (Split.name, Fit.name):
+    if stage.name in (SplitStage.name, FitStage.name):
         return (
             "Restore them, or choose another output and work folder for a new run; a new fit is "
             "charged"
         )
-    if stage.name == Release.name:
+    if stage.name == ReleaseStage.name:
         return (
             f"Restore them; or move {order.bundle} away and run the same command, which writes it "
             "again with the new settings at no charge"
@@ -243,7 +243,7 @@ def _remedy(stage: Stage, order: Order) -> str:
     )
 
 
-def _check(order: Order) -> None:
+def _check(order: ResolvedSettings) -> None:
     """Refuse what would stop a later stage, before anything is read or charged."""
     told = order.settings
     check_file(told.data)

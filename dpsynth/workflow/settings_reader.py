@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.field_reader import Findings, Part
+from dpsynth._util.field_reader import FieldFindings, FieldReader
 from dpsynth._util.messages import shown
 from dpsynth._util.outside_names import outside_name
 from dpsynth._util.written_files import read_plain, refusal
@@ -16,7 +16,7 @@ from dpsynth.models.registry import AUTO, model_names
 from dpsynth.policy.limits import NAME
 from dpsynth.workflow.setting_paths import ENDINGS, PATHS, REQUIRED, VERSION, beside, joined
 
-LARGEST_SEED = 2**63
+MAX_SEED = 2**63
 
 _EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
 _SECRET = re.compile(r"pass(word|phrase)?|secret|^key$", re.IGNORECASE)
@@ -62,8 +62,8 @@ def read_settings(
         InputError: with every mistake, one a line, the file's first.
     """
     keys = ("dpsynth_run", *names)
-    findings = Findings()
-    top = Part(document, "", findings)
+    findings = FieldFindings()
+    top = FieldReader(document, "", findings)
     _refuse_secrets(top)
     top.refuse_unknown([*keys, *filter(_SECRET.search, top.values)])
     if "dpsynth_run" not in top.values:
@@ -71,7 +71,7 @@ def read_settings(
     elif type(version := top.values["dpsynth_run"]) is not int or version != VERSION:
         top.mistake("dpsynth_run", f"this dpsynth reads version {VERSION}, not {shown(version)}")
     values = joined(folder, _read(top, folder))
-    told = Part(given, "", findings)
+    told = FieldReader(given, "", findings)
     told.refuse_unknown(keys)
     given_values = joined(Path(), _read(told, Path()))
     if "output" in given_values and "output" in values:
@@ -92,7 +92,7 @@ def read_settings(
     return values
 
 
-def _read(part: Part, folder: Path) -> dict[str, Any]:
+def _read(part: FieldReader, folder: Path) -> dict[str, Any]:
     """Read what is there, each of its type and within its range."""
     found: dict[str, Any] = {name: _path(part, name) for name in PATHS}
     found["schema"] = _line(part, "schema")
@@ -109,8 +109,8 @@ def _read(part: Part, folder: Path) -> dict[str, Any]:
     found["publish_quality"] = _number(part, "publish_quality", 0, 1)
     found["holdout"] = _number(part, "holdout", 0, 1, least_allowed=True)
     found["model"] = part.choice("model", _models(part), "") or None
-    found["rows"] = part.whole("rows", least=1)
-    found["canaries"] = part.whole("canaries", least=1)
+    found["rows"] = part.whole("rows", minimum=1)
+    found["canaries"] = part.whole("canaries", minimum=1)
     for name in ("seed", "evaluate_seed", "audit_seed"):
         found[name] = _seed(part, name)
     found["attacks"] = part.flag("attacks", True) if part.has("attacks") else None
@@ -118,7 +118,7 @@ def _read(part: Part, folder: Path) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _refuse_secrets(top: Part) -> None:
+def _refuse_secrets(top: FieldReader) -> None:
     for key in filter(_SECRET.search, top.values):
         top.mistake(
             key,
@@ -127,7 +127,7 @@ def _refuse_secrets(top: Part) -> None:
         )
 
 
-def _line(part: Part, key: str) -> str | None:
+def _line(part: FieldReader, key: str) -> str | None:
     """Read a text that is one line, as terminals and pages show it."""
     text = part.text(key)
     if text is not None and not text.isprintable():
@@ -135,7 +135,7 @@ def _line(part: Part, key: str) -> str | None:
     return text
 
 
-def _path(part: Part, key: str) -> Path | None:
+def _path(part: FieldReader, key: str) -> Path | None:
     if isinstance(part.values.get(key), Path):
         part.values[key] = str(part.values[key])
     text = _line(part, key)
@@ -143,7 +143,12 @@ def _path(part: Part, key: str) -> Path | None:
 
 
 def _number(
-    part: Part, key: str, least: float, most: float | None, *, least_allowed: bool = False
+    part: FieldReader,
+    key: str,
+    minimum: float,
+    maximum: float | None,
+    *,
+    least_allowed: bool = False,
 ) -> float | None:
     """Read a number within bounds; also one like 1e-5, which YAML takes for a text."""
     value = part.values.get(key)
@@ -152,26 +157,26 @@ def _number(
     number = part.number(key)
     if number is None:
         return None
-    inside = number >= least if least_allowed else number > least
-    if not inside or (most is not None and number >= most):
-        low = f"at least {least:g}" if least_allowed else f"above {least:g}"
-        high = "" if most is None else f" and below {most:g}"
+    inside = number >= minimum if least_allowed else number > minimum
+    if not inside or (maximum is not None and number >= maximum):
+        low = f"at least {minimum:g}" if least_allowed else f"above {minimum:g}"
+        high = "" if maximum is None else f" and below {maximum:g}"
         part.mistake(key, f"a number {low}{high} is expected, not {shown(value)}")
     return float(number)
 
 
-def _seed(part: Part, key: str) -> int | None:
+def _seed(part: FieldReader, key: str) -> int | None:
     """Read a seed; one of 63 bits has more digits than other whole numbers may have."""
     value = part.values.get(key)
     if value is None:
         return None
-    if type(value) is not int or not 0 <= value < LARGEST_SEED:
+    if type(value) is not int or not 0 <= value < MAX_SEED:
         part.mistake(key, f"a whole number from 0, below 2^63, is expected, not {shown(value)}")
         return None
     return value
 
 
-def _models(part: Part) -> tuple[str, ...]:
+def _models(part: FieldReader) -> tuple[str, ...]:
     """List what ``model`` may be; the full name of an outside generator is looked up by the fit."""
     written = part.values.get("model")
     if isinstance(written, str) and outside_name(written) is not None:
@@ -179,7 +184,7 @@ def _models(part: Part) -> tuple[str, ...]:
     return (*model_names(), AUTO)
 
 
-def _about(part: Part, folder: Path) -> dict[str, Any]:
+def _about(part: FieldReader, folder: Path) -> dict[str, Any]:
     """Read what is said about the release, or the file that says it."""
     from dpsynth.bundle.format import About
 

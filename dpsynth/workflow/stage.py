@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import InputError
-from dpsynth.workflow.resolved_settings import Order
-from dpsynth.workflow.work_folder import Record, WorkFolder
+from dpsynth.workflow.resolved_settings import ResolvedSettings
+from dpsynth.workflow.work_folder import StageRecord, WorkFolder
 
 if TYPE_CHECKING:
     from dpsynth.certificate import Override
@@ -33,7 +33,7 @@ class Job:
         notes: what a person should know when all is done; internal.
     """
 
-    order: Order
+    order: ResolvedSettings
     work: WorkFolder
     ledger: Ledger | None
     fit_again: bool
@@ -52,16 +52,16 @@ class Stage(Protocol):
     name: str
     purpose: str
 
-    def needed(self, order: Order) -> bool:
+    def needed(self, order: ResolvedSettings) -> bool:
         """Whether this order has the stage at all."""
 
-    def facts(self, order: Order) -> dict[str, Any]:
+    def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return the settings that it takes; of a file, under ``file: NAME``, its SHA-256."""
 
-    def result(self, order: Order) -> Path:
+    def result(self, order: ResolvedSettings) -> Path:
         """Return what is there once it is done."""
 
-    def complete(self, job: Job, record: Record) -> bool:
+    def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether its result is there, and whole.
 
         Raises:
@@ -88,7 +88,7 @@ def digest_of(path: Path | None) -> str | None:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def require_unchanged(job: Job, record: Record) -> None:
+def require_unchanged(job: Job, record: StageRecord) -> None:
     """Refuse files of the work folder that are not as a stage left them.
 
     Raises:

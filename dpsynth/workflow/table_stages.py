@@ -11,22 +11,22 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.synthesis import Run, Sampler, read_samples, record_sample
 from dpsynth.tables import OptOut, leave_out, split_file, write_table
-from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of, require_unchanged
-from dpsynth.workflow.work_folder import Record
+from dpsynth.workflow.work_folder import StageRecord
 
 
-class Split:
+class SplitStage:
     """Units on the opt-out list are left out, and a share is held out of the fit."""
 
     name = "split"
     purpose = "leave out who opted out, and hold a share of the units out of the fit"
 
-    def needed(self, order: Order) -> bool:
+    def needed(self, order: ResolvedSettings) -> bool:
         """Whether anything is left out or held out."""
         return order.splits
 
-    def facts(self, order: Order) -> dict[str, Any]:
+    def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return what the split depends on; not the sizes that the schema declares."""
         return {
             "file: schema": order.schema.hash(),
@@ -35,11 +35,11 @@ class Split:
             "file: opt_out": digest_of(order.settings.opt_out),
         }
 
-    def result(self, order: Order) -> Path:
+    def result(self, order: ResolvedSettings) -> Path:
         """Return the folder of both sides."""
         return order.split
 
-    def complete(self, job: Job, record: Record) -> bool:
+    def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether the sides are there, as they were dealt out.
 
         Raises:
@@ -101,25 +101,25 @@ class Split:
         ]
 
 
-class Sample:
+class SampleStage:
     """The synthetic table is drawn from the run, and nothing else is read."""
 
     name = "sample"
     purpose = "draw the synthetic table from the run"
 
-    def needed(self, order: Order) -> bool:
+    def needed(self, order: ResolvedSettings) -> bool:
         """Always."""
         return True
 
-    def facts(self, order: Order) -> dict[str, Any]:
+    def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return rows and seed: with the run, they make the table."""
         return {"rows": order.settings.rows, "seed": order.settings.seed}
 
-    def result(self, order: Order) -> Path:
+    def result(self, order: ResolvedSettings) -> Path:
         """Return the table."""
         return order.table
 
-    def complete(self, job: Job, record: Record) -> bool:
+    def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether the table is there and is the one that the run's ``samples.json`` records.
 
         If not, it is drawn again: the same run, rows and seed give the same table.

@@ -39,7 +39,7 @@ DOCUMENT, SETTINGS, SCHEMA, LOCK = "stages.json", "settings.yaml", "fitted.schem
 
 
 @dataclass(frozen=True)
-class Record:
+class StageRecord:
     """One stage: the settings that it took, the digests of its files, and how long it took.
 
     Files of which only the content counts are among the settings by their SHA-256. ``seconds`` is
@@ -64,7 +64,7 @@ class Log:
     """What ``stages.json`` holds; ``ledger`` is how far the ledger was when it was last used."""
 
     seed: int
-    stages: Mapping[str, Record] = field(default_factory=dict)
+    stages: Mapping[str, StageRecord] = field(default_factory=dict)
     fits: tuple[Attempt, ...] = ()
     ledger: Mark | None = None
 
@@ -84,7 +84,7 @@ class Log:
         check_keys(document, str(path), keys, optional=("ledger",))
         try:
             stages = {
-                name: Record(as_object(one["facts"], name), one["files"], one["seconds"])
+                name: StageRecord(as_object(one["facts"], name), one["files"], one["seconds"])
                 for name, one in as_object(document["stages"], f"{path}: stages").items()
             }
             fits = tuple(Attempt(text(f["ledger"], "fits"), text(f["entry"], "fits"))
@@ -93,7 +93,7 @@ class Log:
             raise ArtifactError(f"{path} is damaged; choose another work folder") from error
         seen = document.get("ledger")
         mark = None if seen is None else Mark.from_dict(seen, f"{path}: ledger")
-        return cls(whole(document["seed"], f"{path}: seed", least=0), stages, fits, mark)
+        return cls(whole(document["seed"], f"{path}: seed", minimum=0), stages, fits, mark)
 
     def to_dict(self) -> dict[str, Any]:
         """Write the document; internal."""
@@ -157,13 +157,13 @@ class WorkFolder:
         write_atomically(self.path / name, content, private=True)
         return self.path / name
 
-    def record(self, stage: str) -> Record | None:
+    def record(self, stage: str) -> StageRecord | None:
         """Return what is known of a stage; None before it was started."""
         return self.log.stages.get(stage)
 
     def start(self, stage: str, facts: dict[str, Any]) -> None:
         """Note the settings that a stage takes, before it begins."""
-        self._keep(stage, Record(facts))
+        self._keep(stage, StageRecord(facts))
 
     def finish(self, stage: str, files: dict[str, str], seconds: float) -> None:
         """Note that a stage is done."""
@@ -194,7 +194,7 @@ class WorkFolder:
                 f"{remedy}"
             )
 
-    def _keep(self, stage: str, record: Record) -> None:
+    def _keep(self, stage: str, record: StageRecord) -> None:
         self.log = replace(self.log, stages={**self.log.stages, stage: record})
         self._save()
 

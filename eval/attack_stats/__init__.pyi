@@ -1,9 +1,9 @@
 from .combined import AttackSuccess as AttackSuccess
 from .combined import CombinedAttacks as CombinedAttacks
-from .exposure import Group as Group
+from .exposure import ExposureGroup as ExposureGroup
 from .exposure import groups_of as groups_of
-from .matched_groups import EqualSides as EqualSides
-from .matched_groups import Side as Side
+from .matched_groups import MatchedGroup as MatchedGroup
+from .matched_groups import MatchedGroups as MatchedGroups
 from .one_run import OneRun as OneRun
 from .one_run import audited as audited
 from .one_run import chance_of as chance_of

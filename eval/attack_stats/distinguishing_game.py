@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsynth.eval.attack_stats.tradeoff import Curve, PureCurve, refuted
+from dpsynth.eval.attack_stats.tradeoff import PureCurve, TradeoffCurve, refuted
 from dpsynth.eval.core import Rate
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Game:
 
     name: str
     scores: Scores
-    curve: Curve
+    curve: TradeoffCurve
     epsilon: float
     delta: float
     cut: float | None = None
@@ -53,7 +53,7 @@ class Game:
         low = Rate(counted, counted).bounds(fails)[0]
         return refuted(self.curve, low, 1 - low, self.delta)
 
-    def play(self, runs: int, fails: float = FAILS) -> Finding:
+    def play(self, runs: int, fails: float = FAILS) -> GameFinding:
         """Play with so many runs without the unit and as many with it.
 
         Raises:
@@ -65,7 +65,7 @@ class Game:
 
 
 @dataclass(frozen=True)
-class Finding:
+class GameFinding:
     """What a game showed.
 
     Attributes:
@@ -92,7 +92,7 @@ class Finding:
         return self.refuted / self.game.epsilon
 
 
-def judged(game: Game, out: Floats, within: Floats, fails: float = FAILS) -> Finding:
+def judged(game: Game, out: Floats, within: Floats, fails: float = FAILS) -> GameFinding:
     """Turn scores without and with the unit into what they refute.
 
     Raises:
@@ -107,7 +107,7 @@ def judged(game: Game, out: Floats, within: Floats, fails: float = FAILS) -> Fin
     false = Rate(int((out[size:] > cut).sum()), len(out) - size)
     true = Rate(int((within[size:] > cut).sum()), len(within) - size)
     found = refuted(game.curve, true.bounds(fails)[0], false.bounds(fails)[1], game.delta)
-    return Finding(game, found, false, true)
+    return GameFinding(game, found, false, true)
 
 
 def _size(runs: int) -> int:
@@ -115,7 +115,9 @@ def _size(runs: int) -> int:
     return max(1, round(CHOOSING * runs))
 
 
-def _chosen_cut(curve: Curve, out: Floats, within: Floats, runs: int, fails: float) -> float:
+def _chosen_cut(
+    curve: TradeoffCurve, out: Floats, within: Floats, runs: int, fails: float
+) -> float:
     """Choose the cut that would show most if ``runs`` more outcomes fell as these few did.
 
     What would show is measured in probits, or for a curve without delta by the ratio of the rates.

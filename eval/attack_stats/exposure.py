@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import Codec
 from dpsynth.eval.attack_stats.people import by_unit
-from dpsynth.eval.core import Bins, View
+from dpsynth.eval.core import Bins, TableView
 from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
 
@@ -22,11 +22,11 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 SHARE = 0.1  # of the people, who are the most exposed ones
-FEWEST = 20  # of a group; fewer say nothing
+MIN_GROUP = 20  # of a group; fewer say nothing
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ExposureGroup:
     """A part of the people that are attacked.
 
     Attributes:
@@ -40,12 +40,14 @@ class Group:
     belongs: Bools
 
 
-def groups_of(players: View, reference: View, codec: Codec, metric: Metric) -> list[Group]:
+def groups_of(
+    players: TableView, reference: TableView, codec: Codec, metric: Metric
+) -> list[ExposureGroup]:
     """Return everyone, and the most exposed tenth in each sense that the table allows."""
     apart = nearest(metric, metric.points(players), metric.points(reference)).squared[:, 0]
     units, distance = by_unit(players, np.sqrt(apart))
     made = [
-        Group("everyone", "everyone", np.ones(len(units), dtype=bool)),
+        ExposureGroup("everyone", "everyone", np.ones(len(units), dtype=bool)),
         _top("outliers", "people unlike others", distance),
         _top(
             "rare",
@@ -57,24 +59,24 @@ def groups_of(players: View, reference: View, codec: Codec, metric: Metric) -> l
     if rows.max() > 1:
         made.append(_top("visits", "people with most rows", rows))
     some = [group for group in made[1:] if not group.belongs.all()]
-    return [made[0], *(group for group in some if group.belongs.sum() >= FEWEST)]
+    return [made[0], *(group for group in some if group.belongs.sum() >= MIN_GROUP)]
 
 
-def _top(key: str, title: str, exposure: Floats) -> Group:
+def _top(key: str, title: str, exposure: Floats) -> ExposureGroup:
     """Take those above the quantile, or, where many are equal, those at it too."""
     cut = float(np.quantile(exposure, 1 - SHARE))
     belongs = exposure > cut
-    if belongs.sum() < FEWEST:
+    if belongs.sum() < MIN_GROUP:
         belongs = exposure >= cut
-    return Group(key, title, belongs)
+    return ExposureGroup(key, title, belongs)
 
 
-def _commonness(players: View, reference: View, codec: Codec) -> Floats:
+def _commonness(players: TableView, reference: TableView, codec: Codec) -> Floats:
     """Return, for each row, the reference's share of its rarest value, in logs."""
     bins = Bins.of(reference.codes, codec)
     mine, theirs = bins.cut(players.codes), bins.cut(reference.codes)
-    least = np.full(players.rows, np.inf)
+    minimum = np.full(players.rows, np.inf)
     for place, size in enumerate(bins.sizes):
         counts = np.bincount(theirs[place], minlength=size)
-        least = np.minimum(least, (counts[mine[place]] + 0.5) / (reference.rows + 1))
-    return np.asarray(np.log(least))
+        minimum = np.minimum(minimum, (counts[mine[place]] + 0.5) / (reference.rows + 1))
+    return np.asarray(np.log(minimum))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.eval.attack_stats.success import Success
-from dpsynth.eval.core import Rate, Tables, View
+from dpsynth.eval.core import Rate, Tables, TableView
 from dpsynth.eval.distances import Metric, Neighbours, Points
 from dpsynth.eval.distances.nearest import nearest
 
@@ -22,11 +22,11 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-MOST_ROWS = 100_000  # of the synthetic table, and of each side, about
+MAX_ROWS = 100_000  # of the synthetic table, and of each side, about
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class MatchedGroup:
     """Rows of some units.
 
     Attributes:
@@ -36,7 +36,7 @@ class Side:
         units: how many.
     """
 
-    view: View
+    view: TableView
     points: Points
     unit: Ints
     units: int
@@ -47,7 +47,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class EqualSides:
+class MatchedGroups:
     """What is compared.
 
     Attributes:
@@ -59,25 +59,25 @@ class EqualSides:
     """
 
     metric: Metric
-    synthetic: View
+    synthetic: TableView
     points: Points
-    source: Side
-    holdout: Side
+    source: MatchedGroup
+    holdout: MatchedGroup
 
     @classmethod
-    def of(cls, tables: Tables, others: View, rng: np.random.Generator) -> EqualSides:
+    def of(cls, tables: Tables, others: TableView, rng: np.random.Generator) -> MatchedGroups:
         """Draw as many units of the source as of others; fewer of both where rows are many."""
         metric = Metric.of(tables.codec)
         views = (tables.source, others)
         units = [np.unique(view.units) for view in views]
         rows_of_unit = sum(view.rows for view in views) / sum(map(len, units))
-        count = min(*map(len, units), max(1, int(MOST_ROWS / rows_of_unit)))
+        count = min(*map(len, units), max(1, int(MAX_ROWS / rows_of_unit)))
         sides = []
         for view, every in zip(views, units, strict=True):
             taken = view.take(np.flatnonzero(np.isin(view.units, _some(every, count, rng))))
             unit = rng.permutation(count)[np.unique(taken.units, return_inverse=True)[1]]
-            sides.append(Side(taken, metric.points(taken), unit, count))
-        synthetic = tables.synthetic.sample(MOST_ROWS, rng)
+            sides.append(MatchedGroup(taken, metric.points(taken), unit, count))
+        synthetic = tables.synthetic.sample(MAX_ROWS, rng)
         return cls(metric, synthetic, metric.points(synthetic), sides[0], sides[1])
 
     @property
@@ -85,11 +85,11 @@ class EqualSides:
         """Return how many there are on each side."""
         return self.source.units
 
-    def from_synthetic(self, side: Side) -> Neighbours:
+    def from_synthetic(self, side: MatchedGroup) -> Neighbours:
         """Return of each synthetic row the nearest rows of two different units of a side."""
         return nearest(self.metric, self.points, side.points, 2, side.unit)
 
-    def to_synthetic(self, side: Side) -> Floats:
+    def to_synthetic(self, side: MatchedGroup) -> Floats:
         """Return the squared distance of each row of a side to the nearest synthetic row."""
         return nearest(self.metric, side.points, self.points).squared[:, 0]
 

@@ -42,8 +42,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # of the canaries: numbers of guesses that are tried
-FEWEST = 6  # guesses; with fewer right ones nothing is refuted at 95 %
-MOST = 40.0  # epsilon, above which no difference is made
+MIN_GUESSES = 6  # guesses; with fewer right ones nothing is refuted at 95 %
+MAX_EPSILON = 40.0  # epsilon, above which no difference is made
 STEPS = 40  # halvings of an interval
 
 
@@ -84,8 +84,8 @@ def audited(scores: Floats, included: Bools, delta: float) -> OneRun:
         ValueError: a score is no finite number, or there are too few canaries.
     """
     m, fails = len(scores), (1 - LEVEL) / len(SHARES)
-    if m < FEWEST or not np.isfinite(scores).all():
-        raise ValueError(f"an audit needs {FEWEST} canaries or more, with finite scores")
+    if m < MIN_GUESSES or not np.isfinite(scores).all():
+        raise ValueError(f"an audit needs {MIN_GUESSES} canaries or more, with finite scores")
     found = [(r, right(scores, included, r)) for r in numbers_of_guesses(m)]
     plain = [(least_epsilon(m, r, v, delta, fails), r, v) for r, v in found]
     curved = [(least_on_curve(m, r, v, delta, fails), r, v) for r, v in found]
@@ -95,8 +95,8 @@ def audited(scores: Floats, included: Bools, delta: float) -> OneRun:
 
 def numbers_of_guesses(canaries: int) -> list[int]:
     """Return the numbers of guesses that are tried, each even: half "in", half "out"."""
-    most = canaries - canaries % 2
-    return [min(most, max(FEWEST, 2 * round(share * canaries / 2))) for share in SHARES]
+    maximum = canaries - canaries % 2
+    return [min(maximum, max(MIN_GUESSES, 2 * round(share * canaries / 2))) for share in SHARES]
 
 
 def right(scores: Floats, included: Bools, guesses: int) -> int:
@@ -209,7 +209,7 @@ def _last(refuted: Callable[[float], bool], steps: int = STEPS) -> float:
     """Return the largest epsilon that is refuted, by halving; smaller ones are refuted too."""
     if not refuted(0.0):
         return 0.0
-    low, high = 0.0, MOST
+    low, high = 0.0, MAX_EPSILON
     for _ in range(steps):
         middle = (low + high) / 2
         if refuted(middle):

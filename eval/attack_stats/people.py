@@ -20,14 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.errors import InputError
-from dpsynth.eval.core import Tables, View
+from dpsynth.eval.core import Tables, TableView
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 PLAYERS = 5_000  # of members and of non-members, about, at most
 PARTS = (0.45, 0.35, 0.2)  # of the holdout: non-members, reference, fresh
-FEWEST = 60  # units on each side; with fewer, even leaking controls are not seen
+MIN_UNITS = 60  # units on each side; with fewer, even leaking controls are not seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class People:
         others: units of the holdout who are not fresh: non-members and reference together.
     """
 
-    members: View
-    non_members: View
-    reference: View
-    fresh: View
-    others: View
+    members: TableView
+    non_members: TableView
+    reference: TableView
+    fresh: TableView
+    others: TableView
 
     @classmethod
     def of(cls, tables: Tables, rng: np.random.Generator, *, players: int = PLAYERS) -> People:
@@ -69,10 +69,10 @@ class People:
         chance = PARTS[0] * playing * len(outside) / len(inside)
         members = inside[rng.random(len(inside)) < chance]
         sets = (members, outside[non_members], outside[~non_members & ~fresh], outside[fresh])
-        if min(len(members), int(non_members.sum()), len(sets[2])) < FEWEST:
+        if min(len(members), int(non_members.sum()), len(sets[2])) < MIN_UNITS:
             raise InputError(
                 "there are too few people to attack: source and holdout need about "
-                f"{round(2 * FEWEST / PARTS[1])} units each at least"
+                f"{round(2 * MIN_UNITS / PARTS[1])} units each at least"
             )
         return cls(
             _rows(tables.source, sets[0]),
@@ -90,11 +90,11 @@ class People:
             raise InputError("members, non-members, reference and fresh people share a unit")
 
 
-def _rows(view: View, units: Ints) -> View:
+def _rows(view: TableView, units: Ints) -> TableView:
     return view.take(np.flatnonzero(np.isin(view.units, units)))
 
 
-def by_unit(view: View, values: Floats) -> tuple[Ints, Floats]:
+def by_unit(view: TableView, values: Floats) -> tuple[Ints, Floats]:
     """Return the units of a view and the mean of a figure over each one's rows."""
     units, unit_of_row, rows = np.unique(view.units, return_inverse=True, return_counts=True)
     return units, np.bincount(unit_of_row, weights=values) / rows

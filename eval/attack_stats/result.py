@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dpsynth.eval.core import Part
+from dpsynth.eval.core import PartResult
 
 ALARM = 1e-3  # chance at most that one finding accuses a table that leaks nothing
 SURE = 0.9  # probability with which a leak of the stated size would have been found
@@ -70,7 +70,7 @@ class Attack:
         powers: what it could have found.
     """
 
-    part: Part
+    part: PartResult
     findings: tuple[Finding, ...] = ()
     powers: tuple[Power, ...] = ()
 

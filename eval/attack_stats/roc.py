@@ -46,7 +46,7 @@ class Roc:
         """
         value, error = self._placed()
         n = len(self.members) + len(self.non_members)
-        return about(value, error, n, reference=0.5, least=0.0, most=1.0)
+        return about(value, error, n, reference=0.5, minimum=0.0, maximum=1.0)
 
     @property
     def chance(self) -> float:

@@ -85,14 +85,14 @@ class Success:
 
     def power(self, key: str, alarm: float = ALARM) -> Power:
         """Say which share of members the attack could hit beyond control and still go unseen."""
-        least = self.least_seen(alarm)
-        if least is None:
+        minimum = self.least_seen(alarm)
+        if minimum is None:
             return Power(key, None, "share", "no share of those in the data is sure to be seen")
         sentence = (
             f"would have been seen {SURELY} if it succeeded for "
-            f"{percent(least)} of those in the data beyond what it does for others"
+            f"{percent(minimum)} of those in the data beyond what it does for others"
         )
-        return Power(key, least, "share", sentence)
+        return Power(key, minimum, "share", sentence)
 
     def least_seen(self, alarm: float = ALARM) -> float | None:
         """Return the least excess that the test at level ``alarm`` sees with probability `SURE`.
@@ -128,11 +128,11 @@ class Success:
 
         if not sure(1.0):
             return None
-        least, most = 0.0, 1.0
+        minimum, maximum = 0.0, 1.0
         for _ in range(STEPS):
-            half = (least + most) / 2
-            least, most = (least, half) if sure(half) else (half, most)
-        return most
+            half = (minimum + maximum) / 2
+            minimum, maximum = (minimum, half) if sure(half) else (half, maximum)
+        return maximum
 
     def to_dict(self) -> dict[str, Any]:
         """Give both rates and the excess in JSON types."""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.success import Success
-from dpsynth.eval.core import Rate, View
+from dpsynth.eval.core import Rate, TableView
 
 Bools = npt.NDArray[np.bool_]
 
@@ -24,14 +24,14 @@ class Targets:
         members: how many of the rows, the first ones, are of people in the data.
     """
 
-    view: View
+    view: TableView
     members: int
 
     @classmethod
-    def of(cls, people: People, most: int, rng: np.random.Generator) -> Targets:
+    def of(cls, people: People, maximum: int, rng: np.random.Generator) -> Targets:
         """Draw so many people of each side at most, and one row of each, all at random."""
         members, non_members = (
-            one_row_each(view, most, rng) for view in (people.members, people.non_members)
+            one_row_each(view, maximum, rng) for view in (people.members, people.non_members)
         )
         return cls(together(members, non_members), members.rows)
 
@@ -42,15 +42,15 @@ class Targets:
         return Success(members, non_members)
 
 
-def one_row_each(view: View, most: int, rng: np.random.Generator) -> View:
+def one_row_each(view: TableView, maximum: int, rng: np.random.Generator) -> TableView:
     """Return one random row of each unit, of so many random units at most."""
     order = rng.permutation(view.rows)
     _, firsts = np.unique(view.units[order], return_index=True)
-    return view.take(order[rng.permutation(firsts)[:most]])
+    return view.take(order[rng.permutation(firsts)[:maximum]])
 
 
-def together(first: View, second: View) -> View:
+def together(first: TableView, second: TableView) -> TableView:
     """Return the rows of two tables as one; units keep their numbers."""
     frame = pd.concat([first.frame, second.frame], ignore_index=True)
     codes = np.concatenate([first.codes, second.codes])
-    return View(frame, codes, np.concatenate([first.units, second.units]))
+    return TableView(frame, codes, np.concatenate([first.units, second.units]))

@@ -24,11 +24,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEAST, MOST = 2.0**-5, 2.0**4  # shares of the claimed noise that are considered
+MIN_NOISE_SHARE, MAX_NOISE_SHARE = (
+    2.0**-5,
+    2.0**4,
+)  # shares of the claimed noise that are considered
 STEPS = 16  # halvings of that range, on a logarithmic scale: relative error 1e-4
 
 
-class Curve(Protocol):
+class TradeoffCurve(Protocol):
     """A mechanism with a dial: at ``dial`` its noise is that much smaller than was claimed."""
 
     def deltas(self, dial: float, epsilons: Floats) -> Floats:
@@ -40,7 +43,7 @@ class Curve(Protocol):
         ...
 
 
-def refuted(curve: Curve, low: float, high: float, delta: float) -> float:
+def refuted(curve: TradeoffCurve, low: float, high: float, delta: float) -> float:
     """Return the largest epsilon at ``delta`` that error rates refute; 0 where they refute none.
 
     Args:
@@ -49,9 +52,9 @@ def refuted(curve: Curve, low: float, high: float, delta: float) -> float:
         high: the false positive rate is at most this.
         delta: of the claim.
     """
-    if not _contradicts(curve, LEAST, low, high):
+    if not _contradicts(curve, MIN_NOISE_SHARE, low, high):
         return 0.0
-    below, above = math.log(LEAST), math.log(MOST)
+    below, above = math.log(MIN_NOISE_SHARE), math.log(MAX_NOISE_SHARE)
     for _ in range(STEPS):
         middle = (below + above) / 2
         if _contradicts(curve, math.exp(middle), low, high):
@@ -61,7 +64,7 @@ def refuted(curve: Curve, low: float, high: float, delta: float) -> float:
     return curve.epsilon(math.exp(below), delta)
 
 
-def _contradicts(curve: Curve, dial: float, low: float, high: float) -> bool:
+def _contradicts(curve: TradeoffCurve, dial: float, low: float, high: float) -> bool:
     """Whether a true positive rate of ``low`` is out of reach at a false positive rate ``high``."""
     epsilons = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 400)])
     deltas, growth = curve.deltas(dial, epsilons), np.exp(epsilons)
@@ -220,7 +223,7 @@ class ConcentratedCurve:
         return _solved(self, dial, delta)
 
 
-def _solved(curve: Curve, dial: float, delta: float) -> float:
+def _solved(curve: TradeoffCurve, dial: float, delta: float) -> float:
     """Return the least epsilon at which the curve's delta is small enough, to 1e-9."""
     low, high = 0.0, 1.0
     while curve.deltas(dial, np.array([high]))[0] > delta:

@@ -1,11 +1,11 @@
 from .audit import attacked as attacked
-from .canaries import Claim as Claim
 from .canaries import Scored as Scored
+from .canaries import TrainingClaim as TrainingClaim
 from .canaries import training as training
 from .controls import Control as Control
 from .controls import caught as caught
 from .controls import silent as silent
 from .shadow_models import Shadow as Shadow
-from .shadow_models import Sight as Sight
+from .shadow_models import ShadowSight as ShadowSight
 from .shadow_models import shadow_attack as shadow_attack
 from .shadow_targets import Exposed as Exposed

@@ -30,7 +30,7 @@ from dpsynth.eval.attack_stats import (
     Targets,
     described,
 )
-from dpsynth.eval.core import Measure, Part, Rate, Tables, View, numbers, ordinal
+from dpsynth.eval.core import Measure, PartResult, Rate, Tables, TableView, numbers, ordinal
 from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
 from dpsynth.schema import Schema
@@ -43,7 +43,7 @@ TOLERANCE = 0.05  # of the declared range: a number so near is guessed
 CELLS = 10  # of a number, each as wide as what one guess covers
 TARGETS = 2_000  # people on each side, at most
 SEARCHES = 4_000  # people on each side, summed over sensitive columns, about
-FEWEST_TARGETS = 400
+MIN_TARGETS = 400
 TRAINED = 20_000  # synthetic rows that a model learns from, at most
 TREES = 60  # of a model, about
 CLASSES = 10  # that a model tells apart: the commonest
@@ -77,7 +77,7 @@ class Secret:
         """Whether a guess may be near the truth, rather than the truth."""
         return self.codec.cells[self.place] > 0
 
-    def values(self, view: View) -> Floats:
+    def values(self, view: TableView) -> Floats:
         """Return codes of categories; numbers as shares of the declared range, NaN if missing."""
         lattice = self.codec.lattice(self.name)
         if lattice is None:
@@ -116,9 +116,9 @@ def attribute(tables: Tables, people: People, rng: np.random.Generator) -> Attac
     """
     secrets, notes = _secrets(tables)
     if not secrets:
-        return Attack(Part(notes=notes))
-    most = min(TARGETS, max(FEWEST_TARGETS, SEARCHES // len(secrets)))
-    targets = Targets.of(people, most, rng)
+        return Attack(PartResult(notes=notes))
+    maximum = min(TARGETS, max(MIN_TARGETS, SEARCHES // len(secrets)))
+    targets = Targets.of(people, maximum, rng)
     seeker = _Seeker(tables, targets.view, tables.synthetic.sample(TRAINED, rng), {})
     columns: list[dict[str, Any]] = []
     measures: list[Measure] = []
@@ -141,7 +141,7 @@ def attribute(tables: Tables, people: People, rng: np.random.Generator) -> Attac
         measures.append(Measure(key, title, together.excess, 0.0, MEANING))
         findings.append(together.finding(key, title, f"{secret.name} was guessed"))
         powers.append(together.power(key))
-    part = Part(tuple(measures), {"columns": columns}, notes)
+    part = PartResult(tuple(measures), {"columns": columns}, notes)
     return Attack(part, tuple(findings), tuple(powers))
 
 
@@ -160,8 +160,8 @@ class _Seeker:
     """Guesses secrets of the same people; searches by the same columns are made once."""
 
     tables: Tables
-    asked: View
-    taught: View
+    asked: TableView
+    taught: TableView
     found: dict[tuple[str, ...], Ints]
 
     def guesses(self, secret: Secret, rng: np.random.Generator) -> Iterator[_Guess]:
@@ -210,14 +210,18 @@ def _known(schema: Schema, secret: str) -> dict[str, tuple[str, ...]]:
     return {"quasi": quasi, "all": every} if 2 <= len(quasi) < len(every) else {"all": every}
 
 
-def _commonest(secret: Secret, synthetic: View) -> float:
+def _commonest(secret: Secret, synthetic: TableView) -> float:
     """Return what somebody would guess who knows nothing of the person."""
     classes = secret.classes(secret.values(synthetic))
     return float(secret.guesses(np.array([np.bincount(classes).argmax()]))[0])
 
 
 def _by_model(
-    secret: Secret, known: Sequence[str], view: View, taught: View, rng: np.random.Generator
+    secret: Secret,
+    known: Sequence[str],
+    view: TableView,
+    taught: TableView,
+    rng: np.random.Generator,
 ) -> Floats:
     """Guess by gradient boosting that learned from synthetic rows, of which class a row is."""
     from sklearn.ensemble import HistGradientBoostingClassifier

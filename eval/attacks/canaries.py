@@ -37,7 +37,7 @@ from dpsynth.eval.attack_stats import (
 )
 from dpsynth.eval.attack_stats.one_run import SHARES
 from dpsynth.eval.attack_stats.result import ALARM, SURE, SURELY
-from dpsynth.eval.core import Estimate, Measure, Part
+from dpsynth.eval.core import Estimate, Measure, PartResult
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -47,11 +47,13 @@ TITLES = {
     "white": "Canaries, from every noisy release of the fit (white box)",
 }
 REPEATS = 200  # simulated audits, for the power
-WIDEST = 12.0  # separation of scores, in standard deviations, beyond which all guesses are right
+MAX_SEPARATION = (
+    12.0  # separation of scores, in standard deviations, beyond which all guesses are right
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class TrainingClaim:
     """What a fit claims: (epsilon, delta), and the curve that its plan accounts for.
 
     Attributes:
@@ -109,7 +111,7 @@ class Scored:
 
 
 def training(
-    claim: Claim,
+    claim: TrainingClaim,
     views: Mapping[str, Scored],
     twins: Mapping[str, Scored],
     twin_epsilon: float,
@@ -153,10 +155,10 @@ def training(
         "included": int(included.sum()),
         "views": shown,
     }
-    return Attack(Part(tuple(measures), details), tuple(findings), tuple(powers))
+    return Attack(PartResult(tuple(measures), details), tuple(findings), tuple(powers))
 
 
-def _measure(view: str, found: OneRun, claim: Claim) -> Measure:
+def _measure(view: str, found: OneRun, claim: TrainingClaim) -> Measure:
     return Measure(
         f"training_epsilon_{view}",
         f"Epsilon that canaries prove at least, {view} box",
@@ -168,7 +170,7 @@ def _measure(view: str, found: OneRun, claim: Claim) -> Measure:
     )
 
 
-def _finding(view: str, found: OneRun, claim: Claim, refuted: bool) -> Finding:
+def _finding(view: str, found: OneRun, claim: TrainingClaim, refuted: bool) -> Finding:
     """Say how many guesses were right, and what that proves; bounds are rounded down."""
     plain, curved = (math.floor(100 * x) / 100 for x in (found.epsilon, found.curve_epsilon))
     proof = f"proves epsilon at least {plain:.2f}" if plain > 0 else "proves nothing by itself"
@@ -184,19 +186,19 @@ def _finding(view: str, found: OneRun, claim: Claim, refuted: bool) -> Finding:
     return Finding(f"training:{view}", TITLES[view], refuted, sentence)
 
 
-def refutable(claim: Claim, canaries: int) -> bool:
+def refutable(claim: TrainingClaim, canaries: int) -> bool:
     """Say whether so many canaries could refute a claim at all, if every guess were right."""
     return claim.refuted(canaries, {r: r for r in numbers_of_guesses(canaries)})
 
 
-def _hopeless(claim: Claim, canaries: int) -> str:
+def _hopeless(claim: TrainingClaim, canaries: int) -> str:
     return (
         f"with {canaries} canaries in one run no attack, however good, could refute epsilon "
         f"{claim.epsilon:g}"
     )
 
 
-def _power(view: str, claim: Claim, twin: Scored | None, twin_epsilon: float) -> Power:
+def _power(view: str, claim: TrainingClaim, twin: Scored | None, twin_epsilon: float) -> Power:
     """Say which leak would have refuted the claim, as far as the twin shows it."""
     key = f"training:{view}"
     if twin is None:
@@ -213,18 +215,18 @@ def _power(view: str, claim: Claim, twin: Scored | None, twin_epsilon: float) ->
             f"would not have seen a leak of epsilon {twin_epsilon:.3g} reliably, which a twin of "
             f"the fit had; larger leaks were not tried",
         )
-    least = GaussianCurve(leaked * needed / seen).epsilon(1.0, claim.delta)
+    minimum = GaussianCurve(leaked * needed / seen).epsilon(1.0, claim.delta)
     return Power(
         key,
-        least,
+        minimum,
         "epsilon",
         f"would have refuted the claim {SURELY} if the fit leaked epsilon "
-        f"{at_most(least)} or more; a twin that leaks {twin_epsilon:.3g} shows how well the attack "
-        "sees",
+        f"{at_most(minimum)} or more; a twin that leaks {twin_epsilon:.3g} shows how well the "
+        "attack sees",
     )
 
 
-def separation_needed(claim: Claim, canaries: int) -> float:
+def separation_needed(claim: TrainingClaim, canaries: int) -> float:
     """Return how far apart scores must be, in deviations, for the claim to fall with `SURE`.
 
     From simulated audits whose scores are normal with equal deviations, as those of a Gaussian
@@ -243,7 +245,7 @@ def separation_needed(claim: Claim, canaries: int) -> float:
             counts[r] = int(np.quantile(each, 1 - SURE, method="lower"))
         return claim.refuted(canaries, counts)
 
-    low, high = 0.0, WIDEST
+    low, high = 0.0, MAX_SEPARATION
     if not falls(high):
         return math.inf
     while high - low > 0.02:

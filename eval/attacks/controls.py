@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from dpsynth.eval.attack_stats import Attack, People, PositiveControl, TableAttack
 from dpsynth.eval.attacks.registry import ATTACKS
-from dpsynth.eval.core import Tables, View
+from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
 
@@ -143,7 +143,7 @@ def controls(
     """
     rows = min(ROWS, tables.synthetic.rows)
 
-    def table(key: str, title: str, view: View, leaks: bool = True) -> ControlTable:
+    def table(key: str, title: str, view: TableView, leaks: bool = True) -> ControlTable:
         return ControlTable(key, title, replace(tables, synthetic=view), leaks)
 
     copied = table("copied", "One row in ten copied", with_copies(tables, rows, rng))
@@ -177,13 +177,13 @@ def silent(key: str, title: str, name: str, attack: Attack) -> Control:
     return Control(key, title, "negative", name, not found, sentence)
 
 
-def with_copies(tables: Tables, rows: int, rng: np.random.Generator) -> View:
+def with_copies(tables: Tables, rows: int, rng: np.random.Generator) -> TableView:
     """Return synthetic rows of which one in ten gives way to a source row."""
     share = max(1, round(COPIED * rows))
     return joined([tables.synthetic.sample(rows - share, rng), tables.source.sample(share, rng)])
 
 
-def members_first(tables: Tables, people: People, rows: int, rng: np.random.Generator) -> View:
+def members_first(tables: Tables, people: People, rows: int, rng: np.random.Generator) -> TableView:
     """Return source rows: all of the members', and as many others as there is room for."""
     inside = np.flatnonzero(np.isin(tables.source.units, people.members.units))
     others = np.setdiff1d(np.arange(tables.source.rows), inside)
@@ -193,7 +193,7 @@ def members_first(tables: Tables, people: People, rows: int, rng: np.random.Gene
 
 def jittered(
     tables: Tables, people: People, metric: Metric, rows: int, rng: np.random.Generator
-) -> tuple[View, bool]:
+) -> tuple[TableView, bool]:
     """Return source rows, each moved by as little as the usual test of distances lets pass.
 
     The usual test compares a low quantile of the distances to the source with that of the holdout.
@@ -223,7 +223,7 @@ def jittered(
     return moved, False
 
 
-def shifted(metric: Metric, base: View, donor: View, apart: float) -> View:
+def shifted(metric: Metric, base: TableView, donor: TableView, apart: float) -> TableView:
     """Take a donor's cells, the most alike first, until rows lie ``apart`` (squared) or further."""
     parts = by_cell(metric, base, donor)
     order = np.argsort(parts, axis=1)
@@ -234,7 +234,7 @@ def shifted(metric: Metric, base: View, donor: View, apart: float) -> View:
     return crossed(base, donor, swapped)
 
 
-def by_cell(metric: Metric, first: View, second: View) -> Floats:
+def by_cell(metric: Metric, first: TableView, second: TableView) -> Floats:
     """Return the parts of the squared distances of rows side by side, ``[rows, columns]``."""
     a, b = metric.points(first), metric.points(second)
     parts = np.zeros(first.codes.shape)
@@ -246,26 +246,26 @@ def by_cell(metric: Metric, first: View, second: View) -> Floats:
     return parts
 
 
-def learned(fresh: View, tables: Tables, rows: int, rng: np.random.Generator) -> View:
+def learned(fresh: TableView, tables: Tables, rows: int, rng: np.random.Generator) -> TableView:
     """Return rows of a generator that knows ``fresh`` people only: two of them, crossed."""
     first, second = (fresh.take(rng.integers(0, fresh.rows, rows)) for _ in range(2))
     return crossed(first, second, rng.random(first.codes.shape) < 0.5)
 
 
-def crossed(first: View, second: View, swapped: npt.NDArray[np.bool_]) -> View:
+def crossed(first: TableView, second: TableView, swapped: npt.NDArray[np.bool_]) -> TableView:
     """Take cells from the second table where it says so, ``[rows, columns]``; units are rows."""
     frame = first.frame.copy()
     for place, name in enumerate(frame.columns):
         here = swapped[:, place]
         frame[name] = frame[name].where(~here, second.frame[name])
     codes = np.where(swapped, second.codes, first.codes)
-    return View(frame, codes, np.arange(len(codes)))
+    return TableView(frame, codes, np.arange(len(codes)))
 
 
-def joined(views: Sequence[View]) -> View:
+def joined(views: Sequence[TableView]) -> TableView:
     """Put rows of several tables into one; units are rows."""
     import pandas as pd
 
     frame = pd.concat([view.frame for view in views], ignore_index=True)
     codes = np.concatenate([view.codes for view in views])
-    return View(frame, codes, np.arange(len(codes)))
+    return TableView(frame, codes, np.arange(len(codes)))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.core import Bins, View
+from dpsynth.eval.core import Bins, TableView
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ WAYS = 4  # columns of a query, at most
 
 
 def log_ratios(
-    queries: View, table: View, known: View, codec: Codec, rng: np.random.Generator
+    queries: TableView, table: TableView, known: TableView, codec: Codec, rng: np.random.Generator
 ) -> Floats:
     """Return log ratios of matching shares, ``[rows of queries, queries]``.
 

@@ -26,7 +26,7 @@ from dpsynth.eval.attack_stats import (
     TableAttack,
     Targets,
 )
-from dpsynth.eval.core import Measure, Part, Tables, View
+from dpsynth.eval.core import Measure, PartResult, Tables, TableView
 from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
 from dpsynth.schema import Schema
@@ -55,7 +55,7 @@ def linkability(tables: Tables, people: People, rng: np.random.Generator) -> Att
     takes some, the same ones for everybody.
     """
     if len(tables.codec.names) < 2:
-        return Attack(Part(notes=("linkability needs two modelled columns: left out",)))
+        return Attack(PartResult(notes=("linkability needs two modelled columns: left out",)))
     targets = Targets.of(people, TARGETS, rng)
     successes: list[AttackSuccess] = []
     splits: list[dict[str, Any]] = []
@@ -80,7 +80,7 @@ def linkability(tables: Tables, people: People, rng: np.random.Generator) -> Att
     )
     measure = Measure("linkability", TITLE, all_ways.excess, 0.0, MEANING)
     power = all_ways.power("linkability")
-    return Attack(Part((measure,), {"splits": splits}), (finding,), (power,))
+    return Attack(PartResult((measure,), {"splits": splits}), (finding,), (power,))
 
 
 def _splits(schema: Schema, rng: np.random.Generator) -> list[Halves]:
@@ -103,7 +103,7 @@ def _ordered(schema: Schema, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(column.name for column in schema.modelled if column.name in names)
 
 
-def _nearest(codec: Codec, known: Sequence[str], view: View, synthetic: View) -> Ints:
+def _nearest(codec: Codec, known: Sequence[str], view: TableView, synthetic: TableView) -> Ints:
     """Return the synthetic rows nearest to each row of a view, by the known columns alone."""
     metric = Metric.of(codec, skip=set(codec.names) - set(known))
     return nearest(metric, metric.points(view), metric.points(synthetic), max(NEIGHBOURS)).rows

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from dpsynth.eval.attack_stats import (
     Attack,
+    ExposureGroup,
     Finding,
-    Group,
     OneRun,
     People,
     PositiveControl,
@@ -44,7 +44,7 @@ from dpsynth.eval.attack_stats.result import ALARM, SURELY
 from dpsynth.eval.attack_stats.roc import ALARMS
 from dpsynth.eval.attack_stats.table_attack import BEFORE
 from dpsynth.eval.attacks.count_queries import log_ratios
-from dpsynth.eval.core import Estimate, Measure, Part, Tables, View
+from dpsynth.eval.core import Estimate, Measure, PartResult, Tables, TableView
 from dpsynth.eval.distances import Metric, log_density, width_among, width_of
 from dpsynth.eval.distances.nearest import nearest
 
@@ -111,16 +111,16 @@ def membership(
         "for each patient, as `dpsynth split` does"
     )
     return Attack(
-        Part(tuple(m for one in found for m in one.measures), details, (note,)),
+        PartResult(tuple(m for one in found for m in one.measures), details, (note,)),
         tuple(one.finding for one in found),
         tuple(one.power for one in found),
     )
 
 
 def _scored(
-    players: View,
-    synthetic: View,
-    known: View,
+    players: TableView,
+    synthetic: TableView,
+    known: TableView,
     tables: Tables,
     metric: Metric,
     inside: Bools,
@@ -167,7 +167,7 @@ class _Found:
 
 
 def _judged(
-    scores: _Scores, groups: list[Group], inside: Bools, order: Ints, delta: float
+    scores: _Scores, groups: list[ExposureGroup], inside: Bools, order: Ints, delta: float
 ) -> _Found:
     """Judge one attack on everyone and on each exposed group.
 
@@ -215,7 +215,7 @@ def _bound(bound: OneRun) -> dict[str, Any]:
     return {"value": bound.epsilon, "guesses": bound.guesses, "correct": bound.correct}
 
 
-def _area(key: str, group: Group, roc: Roc) -> Measure:
+def _area(key: str, group: ExposureGroup, roc: Roc) -> Measure:
     everyone = group.key == "everyone"
     return Measure(
         f"auc:{key}" if everyone else f"auc:{key}:{group.key}",
@@ -262,14 +262,14 @@ def _finding(key: str, shown: Sequence[Mapping[str, Any]], found: bool) -> Findi
 
 
 def _power(key: str, roc: Roc, tests: int) -> Power:
-    least = roc.least(tests)
-    if least >= 1:
+    minimum = roc.least(tests)
+    if minimum >= 1:
         return Power(f"membership:{key}", None, "auc", "there are too few people to be sure of any")
     sentence = (
         f"would have been seen {SURELY} if it told people in the data from "
-        f"others with an AUC of {least:.3f} or more"
+        f"others with an AUC of {minimum:.3f} or more"
     )
-    return Power(f"membership:{key}", least, "auc", sentence)
+    return Power(f"membership:{key}", minimum, "auc", sentence)
 
 
 def _ceiling(epsilon: float, delta: float, people: int) -> dict[str, Any]:

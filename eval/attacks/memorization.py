@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpsynth.eval.attack_stats import (
     Attack,
-    EqualSides,
+    MatchedGroups,
     People,
     PositiveControl,
     Success,
@@ -27,7 +27,16 @@ from dpsynth.eval.attack_stats.table_attack import BEFORE
 from dpsynth.eval.attacks.nearest_record import TITLE, ClosestRecord
 from dpsynth.eval.attacks.outliers import outliers
 from dpsynth.eval.attacks.unique_records import unique
-from dpsynth.eval.core import Estimate, Measure, Part, Rate, Tables, about, groups, jackknife_error
+from dpsynth.eval.core import (
+    Estimate,
+    Measure,
+    PartResult,
+    Rate,
+    Tables,
+    about,
+    groups,
+    jackknife_error,
+)
 from dpsynth.eval.distances import Neighbours
 
 Ints = npt.NDArray[np.int64]
@@ -52,7 +61,7 @@ def memorization(tables: Tables, people: People, rng: np.random.Generator) -> At
         people: the others, and the reference by which people are unusual.
         rng: draws samples; the same generator gives the same answer.
     """
-    sides = EqualSides.of(tables, people.others, rng)
+    sides = MatchedGroups.of(tables, people.others, rng)
     source, holdout = (sides.to_synthetic(side) for side in (sides.source, sides.holdout))
     parts = [
         _repeated(sides, source, holdout),
@@ -75,13 +84,15 @@ def memorization(tables: Tables, people: People, rng: np.random.Generator) -> At
     notes += [f"{sides.synthetic.rows} synthetic rows were drawn and judged"] if sampled else []
     notes += [note for attack in parts for note in attack.part.notes]
     return Attack(
-        Part(tuple(m for attack in parts for m in attack.part.measures), details, tuple(notes)),
+        PartResult(
+            tuple(m for attack in parts for m in attack.part.measures), details, tuple(notes)
+        ),
         tuple(finding for attack in parts for finding in attack.findings),
         tuple(power for attack in parts for power in attack.powers),
     )
 
 
-def _repeated(sides: EqualSides, source: Floats, holdout: Floats) -> Attack:
+def _repeated(sides: MatchedGroups, source: Floats, holdout: Floats) -> Attack:
     """Count rows and units that a synthetic row equals, or nearly equals.
 
     Nearly: all categories are equal, and no number is there on one side only; the numbers together
@@ -90,11 +101,11 @@ def _repeated(sides: EqualSides, source: Floats, holdout: Floats) -> Attack:
     numeric = len(sides.metric.numeric)
     limit = min(NEAR**2 * numeric * (1 + 1e-9), np.nextafter(1.0, 0.0))
     measures, details, findings, powers = [], [], [], []
-    for key, most, words in (
+    for key, maximum, words in (
         ("copies", 0.0, "equal to"),
         ("near", limit, "nearly equal to"),
     ):
-        inside, outside = source <= most, holdout <= most
+        inside, outside = source <= maximum, holdout <= maximum
         rows = Success(_rate(inside), _rate(outside))
         units = sides.success(inside, outside)
         stem = "copies" if key == "copies" else "copies_near"
@@ -111,7 +122,7 @@ def _repeated(sides: EqualSides, source: Floats, holdout: Floats) -> Attack:
         what = f"some row is {words} a synthetic row"
         findings.append(units.finding(f"memorization:{key}", title, what))
         powers.append(units.power(f"memorization:{key}"))
-    return Attack(Part(tuple(measures), {"copies": details}), tuple(findings), tuple(powers))
+    return Attack(PartResult(tuple(measures), {"copies": details}), tuple(findings), tuple(powers))
 
 
 def _meaning(title: str, name: str) -> str:
@@ -130,7 +141,7 @@ def _rate(hit: npt.NDArray[np.bool_]) -> Rate:
     return Rate(int(hit.sum()), len(hit))
 
 
-def _approached(sides: EqualSides, people: int, rng: np.random.Generator) -> Attack:
+def _approached(sides: MatchedGroups, people: int, rng: np.random.Generator) -> Attack:
     """Compare the distances of synthetic rows to the two sides; ``people`` are in the data."""
     found = [sides.from_synthetic(side) for side in (sides.source, sides.holdout)]
     apart = [np.sqrt(one.squared[:, 0]) for one in found]
@@ -159,7 +170,9 @@ def _approached(sides: EqualSides, people: int, rng: np.random.Generator) -> Att
         "histogram": _histogram(apart),
         "ratios": _levels(ratios),
     }
-    return Attack(Part((share, ratio), details), (closest.finding(),), (closest.power(people),))
+    return Attack(
+        PartResult((share, ratio), details), (closest.finding(),), (closest.power(people),)
+    )
 
 
 def _ratios(found: Neighbours) -> Floats:
@@ -178,7 +191,7 @@ def _median(ratios: Floats, owners: Ints, reference: float, rng: np.random.Gener
     seats = groups(owners, min(GROUPS, units), rng)
     parts = [float(np.median(ratios[seats != seat])) for seat in np.unique(seats)]
     error = jackknife_error(parts)
-    return about(value, error, units, reference=reference, least=0.0, most=1.0)
+    return about(value, error, units, reference=reference, minimum=0.0, maximum=1.0)
 
 
 def _levels(pair: list[Floats]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack_stats import EqualSides, Finding, Power, percent
+from dpsynth.eval.attack_stats import Finding, MatchedGroups, Power, percent
 from dpsynth.eval.attack_stats.result import ALARM, SURE, SURELY
 from dpsynth.eval.core import Estimate, about
 from dpsynth.eval.distances import Neighbours
@@ -48,7 +48,7 @@ class ClosestRecord:
     holdout: Floats
 
     @classmethod
-    def of(cls, sides: EqualSides, source: Neighbours, holdout: Neighbours) -> ClosestRecord:
+    def of(cls, sides: MatchedGroups, source: Neighbours, holdout: Neighbours) -> ClosestRecord:
         """Give each synthetic row to the unit that it is nearest to."""
         near, far = source.squared[:, 0], holdout.squared[:, 0]
         won = np.where(near == far, 0.5, near < far)
@@ -82,7 +82,7 @@ class ClosestRecord:
         heaviest = max(self.source.max(), self.holdout.max())
         error = math.sqrt(max((rest**2).sum(), (heaviest / 2) ** 2)) / self._rows
         n = len(self.source) + len(self.holdout)
-        return about(self.share, error, n, reference=0.5, least=0.0, most=1.0)
+        return about(self.share, error, n, reference=0.5, minimum=0.0, maximum=1.0)
 
     @property
     def found(self) -> bool:
@@ -116,12 +116,12 @@ class ClosestRecord:
         """
         from scipy.special import ndtri
 
-        least = 2 * (float(ndtri(1 - ALARM / TAIL)) + float(ndtri(SURE))) * self.error
-        least *= people / len(self.source)
-        if least >= 1:
+        minimum = 2 * (float(ndtri(1 - ALARM / TAIL)) + float(ndtri(SURE))) * self.error
+        minimum *= people / len(self.source)
+        if minimum >= 1:
             return Power(KEY, None, "share", "no share of synthetic rows would have been seen")
         sentence = (
-            f"would have been seen {SURELY} if {percent(least)} of synthetic rows "
+            f"would have been seen {SURELY} if {percent(minimum)} of synthetic rows "
             "were made from a person in the data each"
         )
-        return Power(KEY, least, "share", sentence)
+        return Power(KEY, minimum, "share", sentence)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack_stats import Attack, EqualSides, Finding, Power, Roc, Side
-from dpsynth.eval.attack_stats.matched_groups import MOST_ROWS
+from dpsynth.eval.attack_stats import Attack, Finding, MatchedGroup, MatchedGroups, Power, Roc
+from dpsynth.eval.attack_stats.matched_groups import MAX_ROWS
 from dpsynth.eval.attack_stats.result import SURELY
-from dpsynth.eval.core import Measure, Part, View
+from dpsynth.eval.core import Measure, PartResult, TableView
 from dpsynth.eval.distances.nearest import nearest
 
 Ints = npt.NDArray[np.int64]
@@ -42,8 +42,8 @@ class _Unusual:
 
 
 def outliers(
-    sides: EqualSides,
-    reference: View,
+    sides: MatchedGroups,
+    reference: TableView,
     source: Floats,
     holdout: Floats,
     rng: np.random.Generator,
@@ -65,7 +65,7 @@ def outliers(
     inside = np.flatnonzero(np.isin(sides.source.unit, chosen))
     if not len(others):
         return _left_out()
-    known = reference.sample(MOST_ROWS, rng)
+    known = reference.sample(MAX_ROWS, rng)
     pair = [
         _unusual(sides, side, rows, known, apart)
         for side, rows, apart in (
@@ -84,7 +84,9 @@ def outliers(
     return _told(Roc(members, non_members), smoke)
 
 
-def _unusual(sides: EqualSides, side: Side, rows: Ints, known: View, apart: Floats) -> _Unusual:
+def _unusual(
+    sides: MatchedGroups, side: MatchedGroup, rows: Ints, known: TableView, apart: Floats
+) -> _Unusual:
     """Find the most unusual row of each unit."""
     metric = sides.metric
     scores = nearest(metric, side.points.take(rows), metric.points(known)).squared[:, 0]
@@ -101,13 +103,13 @@ def _told(roc: Roc, smoke: str) -> Attack:
         f"synthetic rows lie {verb} to {len(roc.members)} unusual people in the data, compared "
         f"with {len(roc.non_members)} unusual others (AUC {auc.value:.3f})"
     )
-    least = roc.least()
+    minimum = roc.least()
     power = Power(
         KEY,
-        least if least < 1 else None,
+        minimum if minimum < 1 else None,
         "auc",
-        f"would have been seen {SURELY} if the AUC were {least:.3f}"
-        if least < 1
+        f"would have been seen {SURELY} if the AUC were {minimum:.3f}"
+        if minimum < 1
         else "no AUC would have been seen",
     )
     details = {
@@ -115,10 +117,10 @@ def _told(roc: Roc, smoke: str) -> Attack:
         "auc": auc.to_dict(),
     }
     measure = Measure("outliers", TITLE, auc, 0.5, f"{MEANING} {smoke}")
-    part = Part((measure,), {"outliers": details})
+    part = PartResult((measure,), {"outliers": details})
     return Attack(part, (Finding(KEY, TITLE, roc.found, sentence),), (power,))
 
 
 def _left_out() -> Attack:
     note = "unusual people were not compared: there are too few of them"
-    return Attack(Part((), {}, (note,)))
+    return Attack(PartResult((), {}, (note,)))

@@ -28,7 +28,16 @@ import numpy.typing as npt
 from dpsynth.eval.attack_stats import Attack, Finding, Power, Roc, audited
 from dpsynth.eval.attack_stats.result import SURELY
 from dpsynth.eval.attacks.count_queries import WAYS, column_sets
-from dpsynth.eval.core import Bins, Estimate, Measure, Part, Tables, View, about, jackknife_error
+from dpsynth.eval.core import (
+    Bins,
+    Estimate,
+    Measure,
+    PartResult,
+    Tables,
+    TableView,
+    about,
+    jackknife_error,
+)
 from dpsynth.eval.distances import Metric, Points
 from dpsynth.eval.distances.nearest import nearest
 
@@ -44,7 +53,7 @@ WEIGHT = 5.0  # of these: they are penalised less by its square
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class ShadowSight:
     """What an attacker looks at in each table: the same for all tables.
 
     Attributes:
@@ -64,7 +73,7 @@ class Sight:
     target: Ints
 
     @classmethod
-    def of(cls, tables: Tables, units: Ints, rng: np.random.Generator) -> Sight:
+    def of(cls, tables: Tables, units: Ints, rng: np.random.Generator) -> ShadowSight:
         """Take the rows of targets, bins of source and holdout, and random sets of columns."""
         assert tables.holdout is not None  # `Exposed` refuses that
         metric = Metric.of(tables.codec)
@@ -80,7 +89,7 @@ class Sight:
         """How many features a target has."""
         return min(WHOLE, len(self.bins.sizes)) + len(self.columns) + TELLING
 
-    def features(self, table: View) -> Floats:
+    def features(self, table: TableView) -> Floats:
         """Return what a table says about each target, ``[targets, features]``.
 
         Means of the whole table; log shares of rows that match the target's on each set of columns;
@@ -114,7 +123,7 @@ class Shadow:
     Attributes:
         number: of the fit; even ones teach, odd ones are judged.
         included: who of the targets was in, ``[targets]``.
-        features: see `Sight.features`.
+        features: see `ShadowSight.features`.
     """
 
     number: int
@@ -150,7 +159,7 @@ def shadow_attack(
     scores = _scored(*_scaled(taught, judged), coins)
     if included.all() or not included.any():
         note = "shadow models: by chance no target was out, or none in; more fits are needed"
-        return Attack(Part(notes=(*notes, note)))
+        return Attack(PartResult(notes=(*notes, note)))
     roc = Roc(scores[included], scores[~included])
     bound = audited(scores.ravel(), included.ravel(), delta)
     area = _area(roc, scores, included)
@@ -174,7 +183,7 @@ def shadow_attack(
         "those that were trained without: at 0.5 one guesses, at 1 one is never wrong.",
     )
     return Attack(
-        Part((measure,), details, tuple(notes)), (_finding(roc, details),), (_power(roc),)
+        PartResult((measure,), details, tuple(notes)), (_finding(roc, details),), (_power(roc),)
     )
 
 
@@ -230,7 +239,7 @@ def _area(roc: Roc, scores: Floats, included: Bools) -> Estimate:
         if coins.any() and not coins.all():
             parts.append(Roc(rest[coins], rest[~coins]).auc.value)
     plain = roc.auc
-    wide = about(plain.value, jackknife_error(parts), plain.n, least=0.0, most=1.0)
+    wide = about(plain.value, jackknife_error(parts), plain.n, minimum=0.0, maximum=1.0)
     ends = [one for one in (plain.low, plain.high, wide.low, wide.high) if one is not None]
     return Estimate(plain.value, min(ends), max(ends), plain.n, reference=0.5)
 
@@ -256,11 +265,11 @@ def _finding(roc: Roc, details: dict[str, Any]) -> Finding:
 
 
 def _power(roc: Roc) -> Power:
-    least = roc.least()
-    if least >= 1:
+    minimum = roc.least()
+    if minimum >= 1:
         return Power("shadows", None, "auc", "no area is sure to be seen with so few fits")
     sentence = (
         f"would have been seen {SURELY} if tables told who was in the data "
-        f"with an AUC of {least:.3f} or more"
+        f"with an AUC of {minimum:.3f} or more"
     )
-    return Power("shadows", least, "auc", sentence)
+    return Power("shadows", minimum, "auc", sentence)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import groups_of
-from dpsynth.eval.core import Tables, View
+from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.distances import Metric
 
 Ints = npt.NDArray[np.int64]
@@ -65,7 +65,7 @@ class Exposed:
         return cls(np.array(list(chosen), dtype=np.int64), tuple(chosen.values()))
 
 
-def _most_exposed(tables: Tables, units: Ints, known: View) -> dict[str, Ints]:
+def _most_exposed(tables: Tables, units: Ints, known: TableView) -> dict[str, Ints]:
     """Return the most exposed of some units of the source, by group."""
     metric = Metric.of(tables.codec)
 

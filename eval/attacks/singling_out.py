@@ -38,15 +38,15 @@ from dpsynth.eval.attack_stats import (
     TableAttack,
     together,
 )
-from dpsynth.eval.core import Measure, Part, Rate, Tables, View, numbers
+from dpsynth.eval.core import Measure, PartResult, Rate, Tables, TableView, numbers
 
 Ints = npt.NDArray[np.int64]
 
 PREDICATES = 2_000  # of a kind, at most
 ATTEMPTS = 6_000  # to find descriptions by several columns
-FEWEST = 3  # columns of such a description
+MIN_COLUMNS = 3  # columns of such a description
 MORE = 2  # columns beyond those that leave one row
-MOST_UNITS = 20_000  # of each side, at most
+MAX_UNITS = 20_000  # of each side, at most
 MISSING = -1  # place of a number that is missing
 TITLES = {"one": "Singling out by one column", "many": "Singling out by several columns"}
 WHAT = {
@@ -88,7 +88,7 @@ class Index:
     ranked: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, view: View, codec: Codec) -> Index:
+    def of(cls, view: TableView, codec: Codec) -> Index:
         """Order all columns of a table."""
         places = []
         for number, column in enumerate(codec.schema.modelled):
@@ -107,11 +107,11 @@ class Index:
     def rows(self, predicate: Predicate) -> Ints:
         """Return the rows that fit all terms."""
         slices = [self._slice(term) for term in predicate]
-        least = min(range(len(slices)), key=lambda k: slices[k][1] - slices[k][0])
-        low, high = slices[least]
-        rows = self.orders[predicate[least].column][low:high]
+        minimum = min(range(len(slices)), key=lambda k: slices[k][1] - slices[k][0])
+        low, high = slices[minimum]
+        rows = self.orders[predicate[minimum].column][low:high]
         for k, term in enumerate(predicate):
-            if k != least and len(rows):
+            if k != minimum and len(rows):
                 rows = self.within(rows, term)
         return rows
 
@@ -133,7 +133,7 @@ def singling_out(tables: Tables, people: People, rng: np.random.Generator) -> At
     `People.others`. Success is counted in units, see the module's text.
     """
     if len(tables.codec.names) < 2:
-        return Attack(Part(notes=("singling out needs two modelled columns: left out",)))
+        return Attack(PartResult(notes=("singling out needs two modelled columns: left out",)))
     table = Index.of(tables.synthetic, tables.codec)
     crowd, size = _crowd(tables, people, rng)
     measures, kinds, findings, powers, notes = [], [], [], [], []
@@ -153,7 +153,7 @@ def singling_out(tables: Tables, people: People, rng: np.random.Generator) -> At
         findings.append(success.finding(key, TITLES[kind], WHAT[kind]))
         powers.append(CombinedAttacks((AttackSuccess(TITLES[kind], success),)).power(key))
         kinds.append(_described(kind, len(predicates), hits, success))
-    part = Part(tuple(measures), {"kinds": kinds}, tuple(notes))
+    part = PartResult(tuple(measures), {"kinds": kinds}, tuple(notes))
     return Attack(part, tuple(findings), tuple(powers))
 
 
@@ -212,10 +212,10 @@ def isolated(predicates: list[Predicate], crowd: Index, units: Ints) -> Ints:
 
 def _needed(table: Index, terms: list[Term]) -> int | None:
     """Return how many of the terms, in their order, leave one row; None if all leave several."""
-    rows = table.rows(tuple(terms[:FEWEST]))
-    for k, term in enumerate(terms[FEWEST:]):
+    rows = table.rows(tuple(terms[:MIN_COLUMNS]))
+    for k, term in enumerate(terms[MIN_COLUMNS:]):
         if len(rows) == 1:
-            return FEWEST + k
+            return MIN_COLUMNS + k
         rows = table.within(rows, term)
     return len(terms) if len(rows) == 1 else None
 
@@ -235,7 +235,7 @@ def _median(ranked: Ints) -> float:
     return float(np.median(present)) if len(present) else 0.0
 
 
-def _crowd(tables: Tables, people: People, rng: np.random.Generator) -> tuple[View, int]:
+def _crowd(tables: Tables, people: People, rng: np.random.Generator) -> tuple[TableView, int]:
     """Put as many units of the source and of the holdout together.
 
     Returns:
@@ -243,20 +243,20 @@ def _crowd(tables: Tables, people: People, rng: np.random.Generator) -> tuple[Vi
         side, where the numbers of the holdout's begin.
     """
     sides = (tables.source, people.others)
-    size = min(MOST_UNITS, *(len(np.unique(side.units)) for side in sides))
+    size = min(MAX_UNITS, *(len(np.unique(side.units)) for side in sides))
     taken = [_of_units(side, size, rng) for side in sides]
-    taken[1] = View(taken[1].frame, taken[1].codes, taken[1].units + size)
+    taken[1] = TableView(taken[1].frame, taken[1].codes, taken[1].units + size)
     return together(*taken), size
 
 
-def _of_units(view: View, size: int, rng: np.random.Generator) -> View:
+def _of_units(view: TableView, size: int, rng: np.random.Generator) -> TableView:
     """Return the rows of so many units, numbered from 0."""
     units, unit_of_row = np.unique(view.units, return_inverse=True)
     number = np.full(len(units), -1, dtype=np.int64)
     number[rng.choice(len(units), size=size, replace=False)] = np.arange(size)
     rows = np.flatnonzero(number[unit_of_row] >= 0)
     taken = view.take(rows)
-    return View(taken.frame, taken.codes, number[unit_of_row[rows]])
+    return TableView(taken.frame, taken.codes, number[unit_of_row[rows]])
 
 
 def _described(kind: str, predicates: int, hits: Ints, success: Success) -> dict[str, Any]:

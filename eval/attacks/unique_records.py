@@ -23,14 +23,14 @@ from itertools import combinations
 
 import numpy as np
 
-from dpsynth.eval.attack_stats import Attack, AttackSuccess, CombinedAttacks, EqualSides, Success
-from dpsynth.eval.core import Measure, Part, Rate
+from dpsynth.eval.attack_stats import Attack, AttackSuccess, CombinedAttacks, MatchedGroups, Success
+from dpsynth.eval.core import Measure, PartResult, Rate
 from dpsynth.eval.distances import row_kinds
 from dpsynth.schema import Schema
 
 Places = tuple[int, ...]
 
-MOST_SETS = 20  # of quasi-identifiers that are tried
+MAX_SETS = 20  # of quasi-identifiers that are tried
 KEY, TITLE = "memorization:unique", "Unique combinations repeated"
 
 
@@ -42,12 +42,12 @@ class _Tried:
     success: Success
 
 
-def unique(sides: EqualSides, rng: np.random.Generator, smoke: str) -> Attack:
+def unique(sides: MatchedGroups, rng: np.random.Generator, smoke: str) -> Attack:
     """Try all quasi-identifiers together, and each smaller set of two or more.
 
     Args:
         sides: who is compared.
-        rng: which sets are tried where there are more than `MOST_SETS`.
+        rng: which sets are tried where there are more than `MAX_SETS`.
         smoke: what every meaning ends with.
     """
     schema = sides.metric.codec.schema
@@ -71,7 +71,7 @@ def unique(sides: EqualSides, rng: np.random.Generator, smoke: str) -> Attack:
         else ()
     )
     told = ", ".join(names[place] for place in learned)
-    part = Part(_measures(tried, len(known), told, smoke), {"unique": details}, notes)
+    part = PartResult(_measures(tried, len(known), told, smoke), {"unique": details}, notes)
     combined = CombinedAttacks(
         tuple(AttackSuccess(", ".join(one.columns), one.success) for one in tried)
     )
@@ -95,11 +95,11 @@ def _learned(schema: Schema, known: Places) -> Places:
 def _sets(known: Places, rng: np.random.Generator) -> tuple[list[Places], bool]:
     """Return the sets to try, all columns first; and whether there would be more."""
     columns = len(known)
-    if 2**columns - columns - 1 <= MOST_SETS:
+    if 2**columns - columns - 1 <= MAX_SETS:
         sizes = range(columns, min(columns, 2) - 1, -1)
         return [chosen for size in sizes for chosen in combinations(known, size)], False
     sets = [known]
-    while len(sets) < MOST_SETS:
+    while len(sets) < MAX_SETS:
         size = int(rng.integers(2, columns))
         chosen = tuple(known[at] for at in sorted(rng.choice(columns, size=size, replace=False)))
         if chosen not in sets:
@@ -107,7 +107,7 @@ def _sets(known: Places, rng: np.random.Generator) -> tuple[list[Places], bool]:
     return sets, True
 
 
-def _success(sides: EqualSides, known: Places, learned: Places) -> Success | None:
+def _success(sides: MatchedGroups, known: Places, learned: Places) -> Success | None:
     """Count unique units of each side, and those of whom a row is repeated."""
     source, holdout = sides.source, sides.holdout
     codes = np.concatenate([source.view.codes, holdout.view.codes, sides.synthetic.codes])
@@ -142,4 +142,4 @@ def _measures(tried: Sequence[_Tried], known: int, told: str, smoke: str) -> tup
 
 
 def _left_out(note: str) -> Attack:
-    return Attack(Part((), {"unique": []}, (note,)))
+    return Attack(PartResult((), {"unique": []}, (note,)))

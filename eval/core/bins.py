@@ -14,7 +14,7 @@ Codes = npt.NDArray[np.integer]
 Ints = npt.NDArray[np.int64]
 
 BINS = 10
-MOST_CATEGORIES = 100  # rarer categories of the source share one bin
+MAX_CATEGORIES = 100  # rarer categories of the source share one bin
 
 
 def coarse(codes: Codes, edges: Sequence[npt.NDArray[np.integer] | None]) -> npt.NDArray[np.int64]:
@@ -71,7 +71,7 @@ class Bins:
                 cuts = np.array([cells - 1])
             if cuts is not None:
                 of_code.append(np.searchsorted(cuts, every, side="left").astype(np.int64))
-            elif cells == 0 and size > MOST_CATEGORIES:
+            elif cells == 0 and size > MAX_CATEGORIES:
                 missing = size - 1 if codec.schema.modelled[j].nullable else -1
                 of_code.append(_pooled(np.bincount(reference[:, j], minlength=size), missing))
             else:
@@ -93,4 +93,4 @@ def _pooled(counts: Ints, missing: int) -> Ints:
         counts[missing] = counts.sum() + 1  # the first rank: never pooled
     rank = np.empty(len(counts), dtype=np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
-    return np.minimum(rank, MOST_CATEGORIES - 1)
+    return np.minimum(rank, MAX_CATEGORIES - 1)

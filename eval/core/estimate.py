@@ -54,11 +54,11 @@ def about(
     *,
     reference: float | None = None,
     chance: float | None = None,
-    least: float = -math.inf,
-    most: float = math.inf,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
 ) -> Estimate:
     """Return an estimate with a normal interval around it, within the range of the figure."""
-    low, high = max(least, value - Z * error), min(most, value + Z * error)
+    low, high = max(minimum, value - Z * error), min(maximum, value + Z * error)
     return Estimate(float(value), float(low), float(high), int(n), reference, chance)
 
 

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.core.tables import View
+from dpsynth.eval.core.tables import TableView
 from dpsynth.schema import Column
 
 Floats = npt.NDArray[np.float64]
 
-MOST_CATEGORIES = 255  # that scikit-learn's histogram boosting takes as such
+MAX_CATEGORIES = 255  # that scikit-learn's histogram boosting takes as such
 
 
-def numbers(view: View, column: Column) -> Floats:
+def numbers(view: TableView, column: Column) -> Floats:
     """Return a numeric column in its unit (days or seconds for times), NaN where missing."""
     cells = view.frame[column.name]
     if column.kind.is_time:
@@ -29,7 +29,7 @@ def numbers(view: View, column: Column) -> Floats:
     return np.asarray(cells.to_numpy(dtype=float, na_value=np.nan))
 
 
-def ordinal(view: View, codec: Codec, skip: Collection[str] = ()) -> tuple[Floats, list[bool]]:
+def ordinal(view: TableView, codec: Codec, skip: Collection[str] = ()) -> tuple[Floats, list[bool]]:
     """Return a matrix for trees, and which of its columns are categorical.
 
     Numbers stand as they are, a category by its code, what is missing is NaN. ``skip`` names
@@ -43,7 +43,7 @@ def ordinal(view: View, codec: Codec, skip: Collection[str] = ()) -> tuple[Float
             codes = view.codes[:, place].astype(float)
             codes[codes >= len(column.levels)] = np.nan
             columns.append(codes)
-            categorical.append(len(column.levels) <= MOST_CATEGORIES)
+            categorical.append(len(column.levels) <= MAX_CATEGORIES)
         else:
             columns.append(numbers(view, column))
             categorical.append(False)
@@ -51,7 +51,7 @@ def ordinal(view: View, codec: Codec, skip: Collection[str] = ()) -> tuple[Float
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class DesignMatrix:
     """How a table becomes a matrix for a linear model; made from one table, applied to others.
 
     A number is standardised by the mean and deviation of the reference, with an indicator where it
@@ -72,7 +72,7 @@ class Design:
     terms: tuple[str, ...]
 
     @classmethod
-    def of(cls, reference: View, codec: Codec, skip: Collection[str] = ()) -> Design:
+    def of(cls, reference: TableView, codec: Codec, skip: Collection[str] = ()) -> DesignMatrix:
         """Take scales and base categories from a reference table."""
         scales, base, terms = {}, {}, []
         for place, column in enumerate(codec.schema.modelled):
@@ -95,7 +95,7 @@ class Design:
             ]
         return cls(codec, frozenset(skip), scales, base, tuple(terms))
 
-    def matrix(self, view: View) -> Floats:
+    def matrix(self, view: TableView) -> Floats:
         """Return the matrix ``[rows, terms]`` of a table."""
         blocks: list[Floats] = []
         for place, column in enumerate(self.codec.schema.modelled):

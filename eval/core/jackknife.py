@@ -30,7 +30,7 @@ class Variants(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class JackknifeEstimate:
     """A distance between synthetic table and source, and what its interval is made from.
 
     Attributes:
@@ -46,7 +46,7 @@ class Figure:
     without: tuple[Floats, Floats]
 
     @classmethod
-    def of(cls, distance: Distance, variants: Variants) -> Figure | None:
+    def of(cls, distance: Distance, variants: Variants) -> JackknifeEstimate | None:
         """Apply a distance to a statistic.
 
         Args:
@@ -71,7 +71,7 @@ class Figure:
         )
 
     @classmethod
-    def mean(cls, figures: Sequence[Figure]) -> Figure:
+    def mean(cls, figures: Sequence[JackknifeEstimate]) -> JackknifeEstimate:
         """Return the mean of at least one figure over the same groups."""
         references = [figure.reference for figure in figures if figure.reference is not None]
         chances = [figure.chance for figure in figures if figure.chance is not None]
@@ -85,7 +85,7 @@ class Figure:
             ),
         )
 
-    def estimate(self, n: int, *, most: float = 1.0) -> Estimate:
+    def estimate(self, n: int, *, maximum: float = 1.0) -> Estimate:
         """Return the estimate, with the interval of a delete-a-group jackknife over both tables.
 
         The groups are whole units; the two tables vary independently, so their variances add. The
@@ -93,7 +93,7 @@ class Figure:
 
         Args:
             n: rows of the synthetic table that was compared.
-            most: no value lies above this one, or below 0.
+            maximum: no value lies above this one, or below 0.
         """
         if min(map(len, self.without)) < 2:
             return Estimate(self.value, None, None, n, self.reference, self.chance)
@@ -104,8 +104,8 @@ class Figure:
             n,
             reference=self.reference,
             chance=self.chance,
-            least=0.0,
-            most=max(most, self.value),
+            minimum=0.0,
+            maximum=max(maximum, self.value),
         )
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.features import Floats, numbers
-from dpsynth.eval.core.tables import View
+from dpsynth.eval.core.tables import TableView
 from dpsynth.schema import Column, in_units
 from dpsynth.tables import typed_series
 
@@ -64,7 +64,7 @@ class Levels:
         """The group's name for people."""
         return self.column.title or self.column.name
 
-    def of_rows(self, view: View) -> Ints:
+    def of_rows(self, view: TableView) -> Ints:
         """Return the level of each row, -1 where the column is missing."""
         if self.column.is_categorical:
             codes = view.codes[:, self.place].astype(np.int64)

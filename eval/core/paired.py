@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpsynth.eval.core.bins import Bins
 from dpsynth.eval.core.jackknife import Variants
-from dpsynth.eval.core.tables import Tables, View, groups
+from dpsynth.eval.core.tables import Tables, TableView, groups
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -23,7 +23,7 @@ DENSE = 30_000  # cells; a joint distribution of more is counted by the cells th
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class PairedTable:
     """One table of a comparison.
 
     Attributes:
@@ -33,7 +33,7 @@ class Side:
         groups: how many there are; 0 for a table that only serves as a reference.
     """
 
-    view: View
+    view: TableView
     bins: npt.NDArray[np.uint16]
     seats: Ints
     groups: int
@@ -62,7 +62,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class PairedTables:
     """What is compared: each of three tables of ``n`` rows with all rows of the source.
 
     Attributes:
@@ -76,23 +76,23 @@ class Sides:
 
     tables: Tables
     bins: Bins
-    source: Side
-    synthetic: Side
-    holdout: Side | None
-    chance: Side
+    source: PairedTable
+    synthetic: PairedTable
+    holdout: PairedTable | None
+    chance: PairedTable
 
     @classmethod
-    def of(cls, tables: Tables, rng: np.random.Generator) -> Sides:
+    def of(cls, tables: Tables, rng: np.random.Generator) -> PairedTables:
         """Sample, cut and deal."""
         n = tables.size
         bins = Bins.of(tables.source.codes, tables.codec)
 
-        def side(view: View, dealt: bool) -> Side:
+        def side(view: TableView, dealt: bool) -> PairedTable:
             count = min(GROUPS, len(np.unique(view.units))) if dealt else 0
             count = count if count > 1 else 0
             zeros = np.zeros(view.rows, dtype=np.int64)
             seats = groups(view.units, count, rng) if count else zeros
-            return Side(view, bins.cut(view.codes), seats, count)
+            return PairedTable(view, bins.cut(view.codes), seats, count)
 
         held = tables.holdout
         return cls(
@@ -110,12 +110,12 @@ class Sides:
         return self.synthetic.view.rows
 
     @property
-    def every(self) -> tuple[Side, ...]:
+    def every(self) -> tuple[PairedTable, ...]:
         """All of them, but for a holdout that is not there."""
         sides = (self.source, self.synthetic, self.holdout, self.chance)
         return tuple(side for side in sides if side is not None)
 
-    def each(self, statistic: Callable[[Side], Floats]) -> Variants:
+    def each(self, statistic: Callable[[PairedTable], Floats]) -> Variants:
         """Compute a statistic of each table."""
         return self._variants([statistic(side) for side in self.every])
 
@@ -142,7 +142,7 @@ class Sides:
         return Variants(found[0], found[1], held, found[-1])
 
 
-def _keys(side: Side, columns: Sequence[int], sizes: Sequence[int]) -> Ints:
+def _keys(side: PairedTable, columns: Sequence[int], sizes: Sequence[int]) -> Ints:
     """Number the cell of each row."""
     keys: Ints = side.bins[columns[0]].astype(np.int64)
     for j, size in zip(columns[1:], sizes[1:], strict=True):

@@ -38,7 +38,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartResult:
     """One part of an evaluation.
 
     Attributes:

@@ -23,7 +23,7 @@ OWN = 2**40  # rows without a key that are units of their own are numbered from 
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class TableView:
     """One table as the schema sees it.
 
     Attributes:
@@ -41,18 +41,18 @@ class View:
         """How many."""
         return len(self.codes)
 
-    def take(self, rows: Ints) -> View:
+    def take(self, rows: Ints) -> TableView:
         """Return some rows, in the given order; one may be taken several times."""
         frame = self.frame.iloc[rows].reset_index(drop=True)
-        return View(frame, self.codes[rows], self.units[rows])
+        return TableView(frame, self.codes[rows], self.units[rows])
 
-    def sample(self, rows: int, rng: np.random.Generator) -> View:
+    def sample(self, rows: int, rng: np.random.Generator) -> TableView:
         """Return so many rows drawn without replacement, or all of them where there are fewer."""
         if rows >= self.rows:
             return self
         return self.take(np.sort(rng.choice(self.rows, size=rows, replace=False)))
 
-    def bootstrap(self, rows: int, rng: np.random.Generator) -> View:
+    def bootstrap(self, rows: int, rng: np.random.Generator) -> TableView:
         """Return about so many rows of whole units drawn with replacement: a table by chance.
 
         The last unit is cut, so that there are exactly ``rows`` rows; of no rows there are none.
@@ -88,9 +88,9 @@ class Tables:
 
     schema: Schema
     codec: Codec
-    source: View
-    synthetic: View
-    holdout: View | None
+    source: TableView
+    synthetic: TableView
+    holdout: TableView | None
     departures: tuple[str, ...] = ()
 
     @classmethod
@@ -126,7 +126,7 @@ class Tables:
         return rows if self.holdout is None else min(rows, self.holdout.rows)
 
 
-def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -> View:
+def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -> TableView:
     """Read a table; without keys each row is a unit of its own.
 
     A row without a key is its own unit, with a number from ``first_own``, where the schema says so;
@@ -147,7 +147,7 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
     kept = np.flatnonzero(numbers != NO_KEY)
     if not len(kept):
         raise TableError("no row has a key; correct the table or the schema's unit")
-    view = View(pd.concat(frames, ignore_index=True), np.concatenate(codes), numbers)
+    view = TableView(pd.concat(frames, ignore_index=True), np.concatenate(codes), numbers)
     return view if len(kept) == rows else view.take(kept)
 
 
@@ -159,7 +159,7 @@ def shared_people() -> InputError:
     )
 
 
-def described(view: View) -> dict[str, int]:
+def described(view: TableView) -> dict[str, int]:
     """Say how large a table is."""
     return {"rows": view.rows, "units": len(np.unique(view.units))}
 

@@ -21,19 +21,19 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 WIDTH = 0.5  # of the kernel, in median distances of known people to the table
-LEAST = 1e-2  # width where most of them are copied; below, single precision would show
+MIN_WIDTH = 1e-2  # width where most of them are copied; below, single precision would show
 
 
 def width_of(metric: Metric, known: Points, table: Points) -> float:
     """Return the kernel's width h, from people who are not attacked."""
     found = np.sqrt(nearest(metric, known, table).squared[:, 0])
-    return max(LEAST, WIDTH * float(np.median(found)))
+    return max(MIN_WIDTH, WIDTH * float(np.median(found)))
 
 
 def width_among(metric: Metric, known: Points, units: Ints) -> float:
     """Return the width for known people themselves: each one's distance is to another unit."""
     found = np.sqrt(nearest(metric, known, known, 2, units).squared[:, 1])
-    return max(LEAST, WIDTH * float(np.median(found)))
+    return max(MIN_WIDTH, WIDTH * float(np.median(found)))
 
 
 def log_density(metric: Metric, queries: Points, table: Points, width: float) -> Floats:
@@ -47,13 +47,13 @@ def log_density(metric: Metric, queries: Points, table: Points, width: float) ->
     """
     product = Product.of(metric, queries, table)
     scale = np.float32(0.5 / width**2)
-    most = np.full(queries.rows, -np.inf)
+    maximum = np.full(queries.rows, -np.inf)
     total = np.zeros(queries.rows)
     for rows, _, block in product.blocks():
         np.multiply(np.maximum(block, 0.0, out=block), -scale, out=block)
-        here = np.maximum(most[rows], block.max(axis=1).astype(float))
+        here = np.maximum(maximum[rows], block.max(axis=1).astype(float))
         block -= here[:, None].astype(np.float32)
         np.exp(block, out=block)
-        total[rows] = total[rows] * np.exp(most[rows] - here) + block.sum(axis=1, dtype=float)
-        most[rows] = here
-    return np.asarray(most + np.log(total) - np.log(table.rows))
+        total[rows] = total[rows] * np.exp(maximum[rows] - here) + block.sum(axis=1, dtype=float)
+        maximum[rows] = here
+    return np.asarray(maximum + np.log(total) - np.log(table.rows))

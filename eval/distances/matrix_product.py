@@ -174,8 +174,8 @@ class Product:
         All blocks of the first left rows come first. Entries may be off by `error`, and so fall
         below 0. A block is overwritten by the next one.
         """
-        most = max(1, ENTRIES // self.width)
-        tall, wide = min(LEFT, most, self.left.rows), min(RIGHT, most, self.right.rows)
+        maximum = max(1, ENTRIES // self.width)
+        tall, wide = min(LEFT, maximum, self.left.rows), min(RIGHT, maximum, self.right.rows)
         space = np.empty(tall * wide, dtype=np.float32)
         for top in range(0, self.left.rows, tall):
             rows = slice(top, min(top + tall, self.left.rows))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.core import View, numbers
+from dpsynth.eval.core import TableView, numbers
 from dpsynth.schema import in_units
 
 Ints = npt.NDArray[np.int64]
@@ -94,7 +94,7 @@ class Metric:
             tops.append(float((lattice.points - 1) * lattice.stride / ticks) if ticks else 0.0)
         return cls(codec, tuple(numeric), tuple(categorical), np.array(steps), np.array(tops))
 
-    def points(self, view: View) -> Points:
+    def points(self, view: TableView) -> Points:
         """Read the rows of a table."""
         steps = np.empty((view.rows, len(self.numeric)))
         for at, place in enumerate(self.numeric):

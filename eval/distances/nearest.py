@@ -117,13 +117,13 @@ class _Search:
         k-th of them, plus the error, bounds the k-th best distance from above.
         """
         starts = _chunks(self.owners[others])
-        least = np.minimum.reduceat(block, starts, axis=1)
+        minimum = np.minimum.reduceat(block, starts, axis=1)
         best = self.squared[first : first + len(block), -1]
         limit = np.nextafter(best + error, -np.inf)  # what is only as near changes nothing
         if self.k <= len(starts):
-            kth = np.partition(least, self.k - 1, axis=1)[:, self.k - 1]
+            kth = np.partition(minimum, self.k - 1, axis=1)[:, self.k - 1]
             limit = np.minimum(limit, kth + 2 * error)
-        query, chunk = np.nonzero(least <= limit[:, None])
+        query, chunk = np.nonzero(minimum <= limit[:, None])
         sizes = np.diff(starts, append=block.shape[1])[chunk]
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         query, row = np.repeat(query, sizes), np.repeat(starts[chunk], sizes) + within

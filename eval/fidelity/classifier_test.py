@@ -15,16 +15,26 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.core import Estimate, Measure, Part, Tables, View, about, groups, ordinal, plain
+from dpsynth.eval.core import (
+    Estimate,
+    Measure,
+    PartResult,
+    Tables,
+    TableView,
+    about,
+    groups,
+    ordinal,
+    plain,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FOLDS = 5
 SHARED = math.sqrt(1 + FOLDS / (FOLDS - 1))  # sqrt((1/J + n_test/n_train) / (1/J)), J = 5 folds
-MOST_ROWS = 10_000  # of each side
-LEAST_ROWS = 50
-MOST_TELLING = 10
+MAX_ROWS = 10_000  # of each side
+MIN_ROWS = 50
+MAX_TELLING = 10
 TELLING_ROWS = 1000  # of each fold, for the importance of columns
 SETTINGS = {"max_iter": 60, "learning_rate": 0.15, "early_stopping": False, "random_state": 0}
 MEANING = (
@@ -49,7 +59,7 @@ class Verdict:
     importance: dict[str, float]
 
 
-def c2st(tables: Tables, rng: np.random.Generator) -> Part:
+def c2st(tables: Tables, rng: np.random.Generator) -> PartResult:
     """Let a classifier tell synthetic rows from the holdout's, or the source's if there is none.
 
     Both sides have equally many rows, at most 10 000. The interval is that of DeLong (Biometrics
@@ -59,13 +69,13 @@ def c2st(tables: Tables, rng: np.random.Generator) -> Part:
     holdout: two halves of the source.
     """
     real = tables.holdout or tables.source
-    rows = min(MOST_ROWS, real.rows, tables.synthetic.rows)
-    if rows < LEAST_ROWS or len(np.unique(real.units)) < FOLDS:
-        return Part(notes=(f"c2st needs {LEAST_ROWS} rows of each table: left out",))
+    rows = min(MAX_ROWS, real.rows, tables.synthetic.rows)
+    if rows < MIN_ROWS or len(np.unique(real.units)) < FOLDS:
+        return PartResult(notes=(f"c2st needs {MIN_ROWS} rows of each table: left out",))
     verdict = told_apart(
         tables.synthetic.sample(rows, rng), real.sample(rows, rng), tables.codec, rng, telling=True
     )
-    estimate = about(verdict.auc, verdict.error, 2 * rows, least=0.0, most=1.0)
+    estimate = about(verdict.auc, verdict.error, 2 * rows, minimum=0.0, maximum=1.0)
     other = _between_real(tables, rows, rng)
     name = "chance" if tables.holdout is None else "reference"
     estimate = Estimate(**{**vars(estimate), name: other})
@@ -74,18 +84,23 @@ def c2st(tables: Tables, rng: np.random.Generator) -> Part:
         "auc": estimate.to_dict(),
         "telling": [
             {"column": column, "importance": plain(importance)}
-            for column, importance in ranked[:MOST_TELLING]
+            for column, importance in ranked[:MAX_TELLING]
             if importance > 0
         ],
     }
     against = "the source" if tables.holdout is None else "the holdout"
     note = f"c2st: {rows} rows of the synthetic table against {rows} of {against}"
     measure = Measure("c2st", "Classifier telling synthetic from real", estimate, 0.5, MEANING)
-    return Part((measure,), {"c2st": details}, (note,))
+    return PartResult((measure,), {"c2st": details}, (note,))
 
 
 def told_apart(
-    first: View, second: View, codec: Codec, rng: np.random.Generator, *, telling: bool = False
+    first: TableView,
+    second: TableView,
+    codec: Codec,
+    rng: np.random.Generator,
+    *,
+    telling: bool = False,
 ) -> Verdict:
     """Train on four fifths of both tables' units, score the rest, five times."""
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -167,6 +182,6 @@ def _between_real(tables: Tables, rows: int, rng: np.random.Generator) -> float 
         source = source.take(np.flatnonzero(half == 0))
     size = min(rows, source.rows, held.rows)
     enough = min(len(np.unique(view.units)) for view in (source, held)) >= FOLDS
-    if size < LEAST_ROWS or not enough:
+    if size < MIN_ROWS or not enough:
         return None
     return told_apart(source.sample(size, rng), held.sample(size, rng), tables.codec, rng).auc

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Figure, Measure, Part, Sides, Tables, View, numbers, plain
+from dpsynth.eval.core import (
+    JackknifeEstimate,
+    Measure,
+    PairedTables,
+    PartResult,
+    Tables,
+    TableView,
+    numbers,
+    plain,
+)
 from dpsynth.eval.fidelity.missingness import gaps
 from dpsynth.eval.fidelity.total_variation import half_l1
 from dpsynth.schema import Column, Lattice, unit_of
@@ -15,7 +24,7 @@ from dpsynth.schema import Column, Lattice, unit_of
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MOST_BINS = 30
+MAX_BINS = 30
 TAIL = 0.001  # share of all values at each side that may share an outer bin
 OTHERS = "all others"
 TVD1 = (
@@ -26,13 +35,15 @@ TVD1 = (
 OF_COLUMN = "Total variation distance of this column alone; missing is a value."
 
 
-def margins(sides: Sides) -> Part:
+def margins(sides: PairedTables) -> PartResult:
     """Compare columns one by one; intervals by jackknife over units."""
     tables = sides.tables
-    figures = [Figure.of(half_l1, sides.joint([j])) for j in range(len(tables.codec.names))]
+    figures = [
+        JackknifeEstimate.of(half_l1, sides.joint([j])) for j in range(len(tables.codec.names))
+    ]
     kept = [figure for figure in figures if figure is not None]
     assert len(kept) == len(figures)  # every table has rows
-    estimate = Figure.mean(kept).estimate(sides.n)
+    estimate = JackknifeEstimate.mean(kept).estimate(sides.n)
     measures = [Measure("tvd1", "Distance of single columns", estimate, 0.0, TVD1)]
     columns = []
     for j, (column, figure) in enumerate(zip(tables.schema.modelled, kept, strict=True)):
@@ -40,7 +51,7 @@ def margins(sides: Sides) -> Part:
         title = f"Distance of column {column.name}"
         measures.append(Measure(f"tvd1:{column.name}", title, own, 0.0, OF_COLUMN))
         columns.append({**distribution(tables, j), "tvd": own.to_dict()})
-    return Part(tuple(measures), {"columns": columns})
+    return PartResult(tuple(measures), {"columns": columns})
 
 
 def distribution(tables: Tables, place: int) -> dict[str, Any]:
@@ -85,7 +96,7 @@ def distribution(tables: Tables, place: int) -> dict[str, Any]:
     }
 
 
-def _cells(view: View, column: Column, lattice: Lattice | None, place: int) -> Ints:
+def _cells(view: TableView, column: Column, lattice: Lattice | None, place: int) -> Ints:
     """Return categories by code, numbers by position on their lattice (of what is missing, 0)."""
     if lattice is None:
         return view.codes[:, place].astype(np.int64)
@@ -103,11 +114,11 @@ def _categories(source: Ints, column: Column) -> tuple[Ints, list[str]]:
     """Return the bin of each category, and the bins' labels: declared order, or the commonest."""
     labels = [str(column.labels.get(level, level)) for level in column.levels]
     count = len(labels)
-    if count <= MOST_BINS:
+    if count <= MAX_BINS:
         return np.arange(count), labels
-    kept = np.argsort(-np.bincount(source, minlength=count), kind="stable")[: MOST_BINS - 1]
-    order = np.full(count, MOST_BINS - 1)
-    order[kept] = np.arange(MOST_BINS - 1)
+    kept = np.argsort(-np.bincount(source, minlength=count), kind="stable")[: MAX_BINS - 1]
+    order = np.full(count, MAX_BINS - 1)
+    order[kept] = np.arange(MAX_BINS - 1)
     return order, [*(labels[k] for k in kept), OTHERS]
 
 
@@ -118,7 +129,7 @@ def _spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, lis
     ends = np.quantile(positions, (TAIL, 1 - TAIL), method="inverted_cdf")
     low, high = (int(end) for end in ends)
     first, last = int(positions.min()), int(positions.max())
-    width, start = _width(low, high, lattice, MOST_BINS - int(first < low) - int(last > high))
+    width, start = _width(low, high, lattice, MAX_BINS - int(first < low) - int(last > high))
     starts = list(range(start, high + 1, width))
     end = starts[-1] + width
     below, above = first < start, last >= end
@@ -136,7 +147,7 @@ def _spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, lis
     return np.array(cuts, dtype=np.int64), labels
 
 
-def _width(low: int, high: int, lattice: Lattice, most: int) -> tuple[int, int]:
+def _width(low: int, high: int, lattice: Lattice, maximum: int) -> tuple[int, int]:
     """Return the least round width, in positions, of at most so many bins, and where they start."""
     scale = 1
     while True:
@@ -145,7 +156,7 @@ def _width(low: int, high: int, lattice: Lattice, most: int) -> tuple[int, int]:
             ticks = width * lattice.stride
             start = (lattice.first + low * lattice.stride) // ticks * ticks
             place = -(-(start - lattice.first) // lattice.stride)
-            if (high - place) // width + 1 <= most:
+            if (high - place) // width + 1 <= maximum:
                 return width, place
         scale *= 10
 

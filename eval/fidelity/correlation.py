@@ -12,9 +12,9 @@ import pandas as pd
 
 from dpsynth.eval.core import (
     Measure,
-    Part,
-    Side,
-    Sides,
+    PairedTable,
+    PairedTables,
+    PartResult,
     about,
     groups,
     jackknife_error,
@@ -34,7 +34,7 @@ MEANING = (
 )
 
 
-def correlation(sides: Sides, rng: np.random.Generator) -> Part:
+def correlation(sides: PairedTables, rng: np.random.Generator) -> PartResult:
     """Compare Spearman's correlation of all pairs of numeric columns.
 
     A pair enters if it has a correlation in the source: rows with both values, of which neither
@@ -45,7 +45,9 @@ def correlation(sides: Sides, rng: np.random.Generator) -> Part:
     columns = [column for column in sides.tables.schema.modelled if not column.is_categorical]
     names = [column.name for column in columns]
     if len(columns) < 2:
-        return Part(notes=("fewer than two numeric columns: there is no correlation to compare",))
+        return PartResult(
+            notes=("fewer than two numeric columns: there is no correlation to compare",)
+        )
     ranks = [
         np.stack([_order(numbers(side.view, column)) for column in columns]) for side in sides.every
     ]
@@ -55,7 +57,9 @@ def correlation(sides: Sides, rng: np.random.Generator) -> Part:
     parts: dict[str, Any] = {"pairs": {"correlation": details}}
     pairs = np.isfinite(source) & np.triu(np.ones(source.shape, dtype=bool), 1)
     if not pairs.any():
-        return Part((), parts, ("no pair of numeric columns has a correlation in the source",))
+        return PartResult(
+            (), parts, ("no pair of numeric columns has a correlation in the source",)
+        )
     value = _distance(source, synthetic, pairs)
     errors = []
     for side, orders, other in (
@@ -70,11 +74,11 @@ def correlation(sides: Sides, rng: np.random.Generator) -> Part:
         sides.n,
         reference=reference,
         chance=_distance(source, matrices[-1], pairs),
-        least=0.0,
-        most=2.0,
+        minimum=0.0,
+        maximum=2.0,
     )
     measure = Measure("correlation", "Difference of correlations", estimate, 0.0, MEANING)
-    return Part((measure,), parts)
+    return PartResult((measure,), parts)
 
 
 def spearman(orders: Ints) -> Floats:
@@ -116,7 +120,7 @@ def _distance(a: Floats, b: Floats, pairs: npt.NDArray[np.bool_]) -> float:
 
 
 def _error(
-    side: Side,
+    side: PairedTable,
     orders: Ints,
     other: Floats,
     pairs: npt.NDArray[np.bool_],

@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.core import Figure, Measure, Part, Side, Sides, Variants, mean_absolute, plain
+from dpsynth.eval.core import (
+    JackknifeEstimate,
+    Measure,
+    PairedTable,
+    PairedTables,
+    PartResult,
+    Variants,
+    mean_absolute,
+    plain,
+)
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -65,29 +74,29 @@ class Query:
         return rows
 
 
-def queries(sides: Sides, *, count: int = COUNT) -> Part:
+def queries(sides: PairedTables, *, count: int = COUNT) -> PartResult:
     """Answer random two- and three-way counting queries; intervals by jackknife over units."""
     codec = sides.tables.codec
     ways = [way for way in WAYS if way <= len(codec.names)]
     if not ways:
-        return Part(notes=("the table has one column: no queries of two columns were asked",))
+        return PartResult(notes=("the table has one column: no queries of two columns were asked",))
     rng = np.random.default_rng(SEED)
     asked = [
         Query.draw(codec, sides.tables.source.codes, ways[k % len(ways)], rng) for k in range(count)
     ]
     answers = sides.each(lambda side: _answers(side, asked))
-    mean = Figure.of(mean_absolute, answers)
-    worst = Figure.of(_worst, answers)
+    mean = JackknifeEstimate.of(mean_absolute, answers)
+    worst = JackknifeEstimate.of(_worst, answers)
     assert mean is not None and worst is not None  # every table has rows
     measures = (
         Measure("queries", "Error of counting queries", mean.estimate(sides.n), 0.0, MEAN),
         Measure("queries_worst", "Error of the worst queries", worst.estimate(sides.n), 0.0, WORST),
     )
     details = {"ways": ways, "count": count, "error_quantiles": _quantiles(answers)}
-    return Part(measures, {"queries": details})
+    return PartResult(measures, {"queries": details})
 
 
-def _answers(side: Side, asked: list[Query]) -> Floats:
+def _answers(side: PairedTable, asked: list[Query]) -> Floats:
     """Return the share of rows that each query counts ``[variants, queries]``."""
     codes = np.asfortranarray(side.view.codes)
     rows = side.sizes()[:, None]

@@ -5,33 +5,33 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Design, Part, Tables, plain
+from dpsynth.eval.core import DesignMatrix, PartResult, Tables, plain
 
 Floats = npt.NDArray[np.float64]
 
 SQUARES = 40  # along each axis
-MOST_ROWS = 20_000
-MOST_CELLS = 10_000_000  # of one matrix
+MAX_ROWS = 20_000
+MAX_CELLS = 10_000_000  # of one matrix
 EDGE = 0.001  # share of the source beyond the map at each side; drawn into its outermost squares
 
 
-def embedding(tables: Tables, rng: np.random.Generator) -> Part:
+def embedding(tables: Tables, rng: np.random.Generator) -> PartResult:
     """Project both tables on the first two principal components of the source.
 
-    Rows are those of a `Design` matrix of the source; those beyond the map are in its outermost
+    Rows are those of a `DesignMatrix` of the source; those beyond the map are in its outermost
     squares. Shares are listed by square along y, then along x, as a heat map takes them.
     """
-    design = Design.of(tables.source, tables.codec)
+    design = DesignMatrix.of(tables.source, tables.codec)
     nothing = {"embedding": None}
     if len(design.terms) < 2 or tables.source.rows < 3:
-        return Part((), nothing, ("the table is too small for an embedding",))
-    rows = max(1000, min(MOST_ROWS, MOST_CELLS // len(design.terms)))
+        return PartResult((), nothing, ("the table is too small for an embedding",))
+    rows = max(1000, min(MAX_ROWS, MAX_CELLS // len(design.terms)))
     real = design.matrix(tables.source.sample(rows, rng))
     centre = real.mean(axis=0)
     real = real - centre
     axes, explained = _components(real)
     if len(explained) < 2 or explained[1] <= 0:
-        return Part((), nothing, ("the source has no two directions for an embedding",))
+        return PartResult((), nothing, ("the source has no two directions for an embedding",))
     drawn = design.matrix(tables.synthetic.sample(rows, rng)) - centre
     at = {"source": real @ axes, "synthetic": drawn @ axes}
     edges = [_edges(at["source"][:, k]) for k in (0, 1)]
@@ -41,7 +41,7 @@ def embedding(tables: Tables, rng: np.random.Generator) -> Part:
         counts = np.histogram2d(inside[0], inside[1], bins=edges)[0]
         details[name] = plain(counts.T / len(places))
     details["explained"] = plain(explained)
-    return Part((), {"embedding": details})
+    return PartResult((), {"embedding": details})
 
 
 def _components(matrix: Floats) -> tuple[Floats, Floats]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Estimate, Measure, Part, Rate, Tables, View
+from dpsynth.eval.core import Estimate, Measure, PartResult, Rate, Tables, TableView
 from dpsynth.eval.core.estimate import LEVEL
 
 
-def copies(tables: Tables, rng: np.random.Generator) -> Part:
+def copies(tables: Tables, rng: np.random.Generator) -> PartResult:
     """Count the synthetic rows that occur in the source, beside the holdout's rows that do.
 
     Equality is that of all codes, missing included. The interval is the exact one of Clopper and
@@ -34,14 +34,14 @@ def copies(tables: Tables, rng: np.random.Generator) -> Part:
         "holdout's rows that do; far above it, rows were copied. A low share proves no privacy.",
     )
     note = "copies were looked for as equal rows only; that is no test of privacy"
-    return Part((measure,), {}, (note,))
+    return PartResult((measure,), {}, (note,))
 
 
-def _hits(view: View, source: set[bytes]) -> int:
+def _hits(view: TableView, source: set[bytes]) -> int:
     return sum(key in source for key in _keys(view))
 
 
-def _keys(view: View) -> list[bytes]:
+def _keys(view: TableView) -> list[bytes]:
     """Return each row's codes as bytes."""
     codes: npt.NDArray[np.uint16] = np.ascontiguousarray(view.codes)
     whole = codes.tobytes()

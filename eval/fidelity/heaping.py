@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Figure, Measure, Part, Side, Sides, Variants, absolute, numbers, plain
+from dpsynth.eval.core import (
+    JackknifeEstimate,
+    Measure,
+    PairedTable,
+    PairedTables,
+    PartResult,
+    Variants,
+    absolute,
+    numbers,
+    plain,
+)
 from dpsynth.schema import Column, Lattice
 
 Floats = npt.NDArray[np.float64]
@@ -16,12 +26,12 @@ Ints = npt.NDArray[np.int64]
 
 COMMONEST = "most common value"
 FACTORS = (5, 10, 50, 100, 500, 1000, 5000, 10_000)  # of the last digit that a column has
-MOST_SHARE = 5  # a base divides the source's range at least so many times
+MAX_SHARE = 5  # a base divides the source's range at least so many times
 EXCESS = 0.05  # of the share of multiples over that of an even spread
 RATIO = 1.5  # of the two shares
 SPIKE = 0.1  # share of the most common value from which it is compared
-LEAST_ROWS = 100  # with a value in the source
-LEAST_DISTINCT = 10  # values of a column, for its most common one to be called a heap
+MIN_ROWS = 100  # with a value in the source
+MIN_DISTINCT = 10  # values of a column, for its most common one to be called a heap
 MEANING = (
     "Mean over the heaps of the source (multiples of a round number that are commoner than an even "
     "spread makes them, and very common single values) of the absolute difference of the share of "
@@ -29,13 +39,13 @@ MEANING = (
 )
 
 
-def heaping(sides: Sides) -> Part:
+def heaping(sides: PairedTables) -> PartResult:
     """Compare the share of present values that lie on heaps; intervals by jackknife over units.
 
     Of each numeric column that is no time, at most one base and the most common value enter.
     """
     lattices = sides.tables.codec.lattice
-    figures: list[Figure] = []
+    figures: list[JackknifeEstimate] = []
     details: list[dict[str, Any]] = []
     for column in sides.tables.schema.modelled:
         lattice = lattices(column.name)
@@ -44,18 +54,18 @@ def heaping(sides: Sides) -> Part:
         for name, base, target in _heaps(_ticks(sides.source, column, lattice), lattice):
             heap = partial(_on_heap, column=column, lattice=lattice, base=base, target=target)
             shares = sides.each(heap)
-            figure = Figure.of(absolute, shares)
+            figure = JackknifeEstimate.of(absolute, shares)
             if figure is not None:
                 figures.append(figure)
             details.append(_detail(column, name, shares))
     if not figures:
-        return Part((), {"heaping": details}, ("no numeric column of the source is heaped",))
-    estimate = Figure.mean(figures).estimate(sides.n)
+        return PartResult((), {"heaping": details}, ("no numeric column of the source is heaped",))
+    estimate = JackknifeEstimate.mean(figures).estimate(sides.n)
     measure = Measure("heaping", "Difference of heaps", estimate, 0.0, MEANING)
-    return Part((measure,), {"heaping": details})
+    return PartResult((measure,), {"heaping": details})
 
 
-def _ticks(side: Side, column: Column, lattice: Lattice) -> Floats:
+def _ticks(side: PairedTable, column: Column, lattice: Lattice) -> Floats:
     """Return the values as whole multiples of the column's last digit; NaN where missing."""
     return np.rint(numbers(side.view, column) * 10.0**lattice.decimals)
 
@@ -63,7 +73,7 @@ def _ticks(side: Side, column: Column, lattice: Lattice) -> Floats:
 def _heaps(ticks: Floats, lattice: Lattice) -> list[tuple[float | str, int, int]]:
     """Find the heaps of a column: name of the base, the base, and a tick on the heap."""
     present = ticks[~np.isnan(ticks)].astype(np.int64)
-    if len(present) < LEAST_ROWS:
+    if len(present) < MIN_ROWS:
         return []
     values, counts = np.unique(present, return_counts=True)
     mode = int(values[counts.argmax()])
@@ -72,7 +82,7 @@ def _heaps(ticks: Floats, lattice: Lattice) -> list[tuple[float | str, int, int]
     if base is not None:
         unit = base / 10**lattice.decimals
         heaps.append((int(unit) if unit == int(unit) else unit, base, 0))
-    if len(values) > LEAST_DISTINCT and counts.max() >= SPIKE * len(present):
+    if len(values) > MIN_DISTINCT and counts.max() >= SPIKE * len(present):
         heaps.append((COMMONEST, 0, mode))
     return heaps
 
@@ -88,20 +98,20 @@ def _base(values: Ints, counts: Ints, mode: int, lattice: Lattice) -> int | None
     values, counts = values[inner], counts[inner]
     if not len(values):
         return None
-    best, most = None, EXCESS
+    best, maximum = None, EXCESS
     for base in FACTORS:
         if base % lattice.stride or base <= lattice.stride:
             continue
-        if int(values[-1]) - int(values[0]) < MOST_SHARE * base:
+        if int(values[-1]) - int(values[0]) < MAX_SHARE * base:
             continue
         share = counts[values % base == 0].sum() / counts.sum()
         even = lattice.stride / base
-        if share >= RATIO * even and share - even > most + 1e-12:
-            best, most = base, share - even
+        if share >= RATIO * even and share - even > maximum + 1e-12:
+            best, maximum = base, share - even
     return best
 
 
-def _on_heap(side: Side, column: Column, lattice: Lattice, base: int, target: int) -> Floats:
+def _on_heap(side: PairedTable, column: Column, lattice: Lattice, base: int, target: int) -> Floats:
     ticks = _ticks(side, column, lattice)
     present = ~np.isnan(ticks)
     whole = np.where(present, ticks, 0).astype(np.int64)

@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Figure, Measure, Part, Sides, Variants, absolute, plain
+from dpsynth.eval.core import (
+    JackknifeEstimate,
+    Measure,
+    PairedTables,
+    PartResult,
+    Variants,
+    absolute,
+    plain,
+)
 from dpsynth.eval.fidelity.total_variation import half_l1
 
 Floats = npt.NDArray[np.float64]
 Sets = list[tuple[int, ...]]
 
-MOST_PAIRS = 2500
-MOST_TRIPLES = 300
+MAX_PAIRS = 2500
+MAX_TRIPLES = 300
 SEED = 20  # of the choice of triples: always the same for one schema
 
 TVD2 = (
@@ -35,61 +43,63 @@ INFORMATION = (
 )
 
 
-def joints(sides: Sides) -> Part:
+def joints(sides: PairedTables) -> PartResult:
     """Compare all pairs of columns and up to 300 triples; intervals by jackknife over units."""
     columns = len(sides.bins.sizes)
     if columns < 2:
-        return Part(notes=("the table has one column: there are no pairs to compare",))
-    pairs, all_pairs = _sets(columns, 2, MOST_PAIRS)
+        return PartResult(notes=("the table has one column: there are no pairs to compare",))
+    pairs, all_pairs = _sets(columns, 2, MAX_PAIRS)
     entropies = [_entropies(sides.joint([j])) for j in range(columns)]
     distances, informations = [], []
     matrix = np.full((columns, columns), np.nan)
     shown = {name: np.full((columns, columns), np.nan) for name in ("source", "synthetic")}
     for i, j in pairs:
         shares = sides.joint([i, j])
-        distance = Figure.of(half_l1, shares)
+        distance = JackknifeEstimate.of(half_l1, shares)
         mutual = _information(entropies[i], entropies[j], _entropies(shares))
-        information = Figure.of(absolute, mutual)
+        information = JackknifeEstimate.of(absolute, mutual)
         assert distance is not None and information is not None  # shares of rows that exist
         distances.append(distance)
         informations.append(information)
         matrix[i, j] = matrix[j, i] = distance.value
         shown["source"][i, j] = shown["source"][j, i] = mutual.source[0]
         shown["synthetic"][i, j] = shown["synthetic"][j, i] = mutual.synthetic[0]
-    notes = [] if all_pairs else [f"pairs of columns: {MOST_PAIRS} were drawn at random"]
+    notes = [] if all_pairs else [f"pairs of columns: {MAX_PAIRS} were drawn at random"]
     measures = [
         _measure("tvd2", "Distance of pairs of columns", distances, sides, TVD2),
         _measure(
             "information", "Difference of mutual information", informations, sides, INFORMATION
         ),
     ]
-    triples, all_triples = _sets(columns, 3, MOST_TRIPLES)
+    triples, all_triples = _sets(columns, 3, MAX_TRIPLES)
     if triples:
-        found = [Figure.of(half_l1, sides.joint(triple)) for triple in triples]
+        found = [JackknifeEstimate.of(half_l1, sides.joint(triple)) for triple in triples]
         kept = [figure for figure in found if figure is not None]
         measures.append(_measure("tvd3", "Distance of triples of columns", kept, sides, TVD3))
     if not all_triples:
-        notes.append(f"triples of columns: {MOST_TRIPLES} were drawn at random, with a fixed seed")
+        notes.append(f"triples of columns: {MAX_TRIPLES} were drawn at random, with a fixed seed")
     names = list(sides.tables.codec.names)
     details: dict[str, Any] = {
         "names": names,
         "tvd": plain(matrix),
         "information": {name: plain(values) for name, values in shown.items()},
     }
-    return Part(tuple(measures), {"pairs": details}, tuple(notes))
+    return PartResult(tuple(measures), {"pairs": details}, tuple(notes))
 
 
-def _measure(key: str, title: str, figures: list[Figure], sides: Sides, meaning: str) -> Measure:
-    return Measure(key, title, Figure.mean(figures).estimate(sides.n), 0.0, meaning)
+def _measure(
+    key: str, title: str, figures: list[JackknifeEstimate], sides: PairedTables, meaning: str
+) -> Measure:
+    return Measure(key, title, JackknifeEstimate.mean(figures).estimate(sides.n), 0.0, meaning)
 
 
-def _sets(columns: int, ways: int, most: int) -> tuple[Sets, bool]:
+def _sets(columns: int, ways: int, maximum: int) -> tuple[Sets, bool]:
     """Return all sets of columns, or ``most`` random ones; and whether they are all."""
-    if comb(columns, ways) <= most:
+    if comb(columns, ways) <= maximum:
         return list(combinations(range(columns), ways)), True
     rng = np.random.default_rng(SEED)
     drawn: set[tuple[int, ...]] = set()
-    while len(drawn) < most:
+    while len(drawn) < maximum:
         drawn.add(tuple(sorted(rng.choice(columns, size=ways, replace=False).tolist())))
     return sorted(drawn), False
 

@@ -8,13 +8,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.eval.core import Figure, Measure, Part, Sides, Tables, Variants, View, absolute, plain
+from dpsynth.eval.core import (
+    JackknifeEstimate,
+    Measure,
+    PairedTables,
+    PartResult,
+    Tables,
+    TableView,
+    Variants,
+    absolute,
+    plain,
+)
 from dpsynth.eval.fidelity.total_variation import half_l1
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-MOST_PATTERNS = 12
+MAX_PATTERNS = 12
 MISSING = (
     "Mean over columns that may be empty of the absolute difference of the share of missing cells. "
     "A high value means that values are missing more or less often than in the source."
@@ -25,32 +35,32 @@ PATTERNS = (
 )
 
 
-def missingness(sides: Sides) -> Part:
+def missingness(sides: PairedTables) -> PartResult:
     """Compare missing shares and joint patterns; intervals by jackknife over units."""
     tables = sides.tables
     places = _nullable(tables)
     if not places:
-        return Part((), {"missing_patterns": []}, ("no column may be missing",))
-    figures = [Figure.of(absolute, _shares(sides, place)) for place in places]
-    mean = Figure.mean([figure for figure in figures if figure is not None])
+        return PartResult((), {"missing_patterns": []}, ("no column may be missing",))
+    figures = [JackknifeEstimate.of(absolute, _shares(sides, place)) for place in places]
+    mean = JackknifeEstimate.mean([figure for figure in figures if figure is not None])
     keys, rows = _patterns([side.view for side in sides.every], tables, places)
-    joint = Figure.of(half_l1, sides.histograms(keys, len(rows)))
+    joint = JackknifeEstimate.of(half_l1, sides.histograms(keys, len(rows)))
     assert joint is not None  # every row has a pattern
     measures = (
         Measure("missing", "Difference of missing shares", mean.estimate(sides.n), 0.0, MISSING),
         Measure("patterns", "Distance of patterns", joint.estimate(sides.n), 0.0, PATTERNS),
     )
-    return Part(measures, {"missing_patterns": _commonest(tables, places)})
+    return PartResult(measures, {"missing_patterns": _commonest(tables, places)})
 
 
-def gaps(view: View, tables: Tables, place: int) -> Bools:
+def gaps(view: TableView, tables: Tables, place: int) -> Bools:
     """Tell which cells of the modelled column at a place are missing."""
     if not tables.schema.modelled[place].nullable:
         return np.zeros(view.rows, dtype=bool)
     return np.asarray(view.codes[:, place] == tables.codec.sizes[place] - 1)
 
 
-def _shares(sides: Sides, place: int) -> Variants:
+def _shares(sides: PairedTables, place: int) -> Variants:
     """Return the share of rows without a value in a column."""
     return sides.each(lambda side: side.shares(gaps(side.view, sides.tables, place)))
 
@@ -59,7 +69,7 @@ def _nullable(tables: Tables) -> list[int]:
     return [j for j, column in enumerate(tables.schema.modelled) if column.nullable]
 
 
-def _patterns(views: list[View], tables: Tables, places: list[int]) -> tuple[list[Ints], Ints]:
+def _patterns(views: list[TableView], tables: Tables, places: list[int]) -> tuple[list[Ints], Ints]:
     """Number the patterns that occur; return that of each row, and a row of each pattern."""
     keys = np.zeros(sum(view.rows for view in views), dtype=np.int64)
     for j in places:
@@ -79,7 +89,7 @@ def _commonest(tables: Tables, places: list[int]) -> list[dict[str, Any]]:
         [np.concatenate([gaps(view, tables, j) for view in views])[rows] for j in places], axis=1
     )
     shares = [np.bincount(key, minlength=len(rows)) / len(key) for key in keys]
-    order = np.argsort(-shares[0], kind="stable")[:MOST_PATTERNS]
+    order = np.argsort(-shares[0], kind="stable")[:MAX_PATTERNS]
     names = [tables.codec.names[j] for j in places]
     return [
         {

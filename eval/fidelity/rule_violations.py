@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Estimate, Measure, Part, Rate, Tables, View, plain
+from dpsynth.eval.core import Estimate, Measure, PartResult, Rate, Tables, TableView, plain
 from dpsynth.eval.core.estimate import LEVEL
 from dpsynth.eval.fidelity.rule_formatting import broken
 from dpsynth.schema import Rule
@@ -20,7 +20,7 @@ MEANING = (
 )
 
 
-def rules(tables: Tables, rng: np.random.Generator) -> Part:
+def rules(tables: Tables, rng: np.random.Generator) -> PartResult:
     """Count broken rules in all rows of each table.
 
     A row whose missing values leave a rule undecided does not break it. The interval is the exact
@@ -30,7 +30,7 @@ def rules(tables: Tables, rng: np.random.Generator) -> Part:
     """
     declared = tables.schema.rules
     if not declared:
-        return Part((), {"rules": []}, ("the schema declares no rules",))
+        return PartResult((), {"rules": []}, ("the schema declares no rules",))
     details = [_detail(rule, tables) for rule in declared]
     drawn = breaks(tables.synthetic, declared)
     hits, rows = int(drawn.sum()), len(drawn)
@@ -45,10 +45,10 @@ def rules(tables: Tables, rng: np.random.Generator) -> Part:
         chance=float(rng.choice(real, size=min(rows, len(real))).mean()),
     )
     measure = Measure("rules", "Impossible records", estimate, 0.0, MEANING)
-    return Part((measure,), {"rules": details})
+    return PartResult((measure,), {"rules": details})
 
 
-def breaks(view: View, declared: tuple[Rule, ...]) -> Bools:
+def breaks(view: TableView, declared: tuple[Rule, ...]) -> Bools:
     """Tell which rows break at least one of the rules."""
     found = np.zeros(view.rows, dtype=bool)
     for rule in declared:
@@ -56,7 +56,7 @@ def breaks(view: View, declared: tuple[Rule, ...]) -> Bools:
     return found
 
 
-def _share(view: View, declared: tuple[Rule, ...]) -> float:
+def _share(view: TableView, declared: tuple[Rule, ...]) -> float:
     return float(breaks(view, declared).mean())
 
 

@@ -15,10 +15,10 @@ import pandas as pd
 from dpsynth.eval.core import (
     Estimate,
     Measure,
-    Part,
-    Sides,
+    PairedTables,
+    PartResult,
     Tables,
-    View,
+    TableView,
     coarse,
     decile_edges,
     numbers,
@@ -67,7 +67,7 @@ MEANINGS = {
 }
 
 
-def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True) -> Part:
+def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True) -> PartResult:
     """Compare distributions, relations, gaps, habits and rows of a synthetic table and the source.
 
     Args:
@@ -79,7 +79,7 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
         Measures, the details of the part "fidelity" of evaluation.json, and notes. Intervals are
         by delete-a-group jackknife over units, that of c2st is DeLong's; sdmetrics has none.
     """
-    sides = Sides.of(tables, rng)
+    sides = PairedTables.of(tables, rng)
     parts = [
         margins(sides),
         joints(sides),
@@ -99,10 +99,10 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
             together = isinstance(found, dict) and name in details  # pairs come from two parts
             details[name] = {**details[name], **found} if together else found
     measures = tuple(measure for part in parts for measure in part.measures)
-    return Part(measures, details, tuple(note for part in parts for note in part.notes))
+    return PartResult(measures, details, tuple(note for part in parts for note in part.notes))
 
 
-def sdmetrics_reports(tables: Tables, rng: np.random.Generator) -> Part:
+def sdmetrics_reports(tables: Tables, rng: np.random.Generator) -> PartResult:
     """Make sdmetrics' quality and diagnostic reports on at most 10 000 rows of each table.
 
     Categories are given as codes, numbers and times as numbers. There is no interval: the library
@@ -133,7 +133,7 @@ def sdmetrics_reports(tables: Tables, rng: np.random.Generator) -> Part:
     left = [name for name in TITLES if name not in drawn]
     notes = [f"sdmetrics: {rows} rows of each table"]
     notes += [f"sdmetrics gave no score for: {', '.join(left)}"] if left else []
-    return Part(measures, {"sdmetrics": details}, tuple(notes))
+    return PartResult(measures, {"sdmetrics": details}, tuple(notes))
 
 
 def _scores(real: pd.DataFrame, drawn: pd.DataFrame, tables: Tables) -> dict[str, float]:
@@ -163,7 +163,7 @@ def _scores(real: pd.DataFrame, drawn: pd.DataFrame, tables: Tables) -> dict[str
     }
 
 
-def _frame(view: View, tables: Tables) -> pd.DataFrame:
+def _frame(view: TableView, tables: Tables) -> pd.DataFrame:
     """Return a table for the library, as floats; NaN is missing."""
     columns: dict[str, Any] = {}
     for place, column in enumerate(tables.schema.modelled):

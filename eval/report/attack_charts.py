@@ -13,7 +13,7 @@ from typing import Any
 from dpsynth.eval.report.fidelity_charts import Spec, points, rows, short, text
 from dpsynth.eval.report.formatting import percent
 
-SMALLEST = 1e-5  # rate at which the axes of curves end at the latest
+MIN_RATE = 1e-5  # rate at which the axes of curves end at the latest
 DASHES = ("solid", "dash", "dot", "dashdot")  # of curves, in turn, with the colours line-0 ...
 FAR = 20.0  # times the other leaks: a claim beyond it is not drawn
 
@@ -22,7 +22,7 @@ _STILL = _LINE | {"hoverinfo": "skip"}
 
 
 @dataclass(frozen=True)
-class Curve:
+class RocLine:
     """True against false positives of one attack.
 
     Attributes:
@@ -38,12 +38,12 @@ class Curve:
     least: float
 
 
-def curves(them: Sequence[Curve], ceiling: Mapping[str, Any] | None) -> Spec:
+def curves(them: Sequence[RocLine], ceiling: Mapping[str, Any] | None) -> Spec:
     """Draw curves with both axes logarithmic; what a claim rules out is shaded.
 
     A point without a false alarm stands at the left edge, and says so to the pointer.
     """
-    low = max(SMALLEST, min((one.least for one in them), default=0.01))
+    low = max(MIN_RATE, min((one.least for one in them), default=0.01))
     data: list[Spec] = []
     if ceiling is not None:
         x, y = _bound(ceiling, low)

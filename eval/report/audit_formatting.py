@@ -12,7 +12,7 @@ from markupsafe import Markup
 from dpsynth._util.formatting import at_most
 from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.report import formatting
-from dpsynth.eval.report.blocks import Table
+from dpsynth.eval.report.blocks import ReportTable
 from dpsynth.eval.report.formatting import counted, percent
 
 Details = Mapping[str, Any]
@@ -23,7 +23,7 @@ FAMILIES = {one.key: one.title for one in ATTACKS} | {
 }
 
 
-class Lines(Table):
+class Lines(ReportTable):
     """A table whose lines become paragraphs on a narrow screen, each cell under its name."""
 
 
@@ -198,21 +198,23 @@ _LEAKS = {
 
 
 def _least(unit: str, power: Details) -> str:
-    least = float(power["least"])
+    minimum = float(power["least"])
     if unit == "share":
-        return percent(least)
-    return at_most(least) if unit == "epsilon" else f"{math.ceil(1000 * least - 1e-9) / 1000:.3f}"
+        return percent(minimum)
+    return (
+        at_most(minimum) if unit == "epsilon" else f"{math.ceil(1000 * minimum - 1e-9) / 1000:.3f}"
+    )
 
 
-def joined(names: Sequence[object], most: int) -> str:
+def joined(names: Sequence[object], maximum: int) -> str:
     """Join names that may hold commas.
 
     >>> joined(["rows, equal", "people", "links"], 2)
     'rows, equal; people; and 1 more'
     """
     them = [formatting.shown(name) for name in names]
-    rest = [f"and {len(them) - most} more"] if len(them) > most else []
-    return "; ".join([*them[:most], *rest])
+    rest = [f"and {len(them) - maximum} more"] if len(them) > maximum else []
+    return "; ".join([*them[:maximum], *rest])
 
 
 def below(first: str, second: str) -> Markup:

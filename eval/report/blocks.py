@@ -12,7 +12,7 @@ Cell = str | Markup  # a text is escaped, whatever is in it; markup is the packa
 
 
 @dataclass(frozen=True)
-class Say:
+class Paragraph:
     """A paragraph.
 
     Attributes:
@@ -45,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table.
 
     Attributes:
@@ -63,13 +63,15 @@ class Table:
     key: str = ""
 
     @classmethod
-    def of(cls, caption: str, head: Sequence[str], rows: Sequence[Row], key: str = "") -> Table:
+    def of(
+        cls, caption: str, head: Sequence[str], rows: Sequence[Row], key: str = ""
+    ) -> ReportTable:
         """Make a table all of whose columns but the first hold figures."""
         return cls(caption, tuple(head), tuple(rows), frozenset(range(1, len(head))), key)
 
 
 @dataclass(frozen=True)
-class Figure:
+class Chart:
     """A picture that the page draws when it comes into view.
 
     Attributes:
@@ -90,7 +92,7 @@ class Figure:
     least: int = 0
     most: int = 0
     figures: str = ""
-    table: Table | None = None
+    table: ReportTable | None = None
 
 
 @dataclass(frozen=True)
@@ -104,20 +106,20 @@ class Pictures:
             "pairs", "curves" or none.
     """
 
-    figures: tuple[Figure, ...]
+    figures: tuple[Chart, ...]
     size: str = "small"
     key: str = ""
 
 
 @dataclass(frozen=True)
-class More:
+class Expandable:
     """Blocks that open by themselves only in print."""
 
     title: str
     blocks: tuple[Block, ...]
 
 
-Block = Say | Heading | Table | Pictures | More
+Block = Paragraph | Heading | ReportTable | Pictures | Expandable
 
 
 @dataclass(frozen=True)

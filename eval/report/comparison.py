@@ -9,7 +9,16 @@ from markupsafe import Markup
 
 from dpsynth.eval.report import formatting, key_figures
 from dpsynth.eval.report import utility_charts as charts
-from dpsynth.eval.report.blocks import Block, Cell, Figure, Pictures, Row, Say, Section, Table
+from dpsynth.eval.report.blocks import (
+    Block,
+    Cell,
+    Chart,
+    Paragraph,
+    Pictures,
+    ReportTable,
+    Row,
+    Section,
+)
 from dpsynth.eval.report.formatting import counted, figure, listed, shown
 
 Document = Mapping[str, Any]
@@ -87,8 +96,8 @@ def best_of(row: Estimates) -> set[int]:
     {1}
     """
     there = {place for place, one in enumerate(row) if one is not None}
-    least = min((_away(row[place]) for place in there), default=0.0)
-    return {p for p in there if _away(row[p]) == least} if len(there) > 1 else set()
+    minimum = min((_away(row[place]) for place in there), default=0.0)
+    return {p for p in there if _away(row[p]) == minimum} if len(there) > 1 else set()
 
 
 def close_to(row: Estimates, best: set[int]) -> set[int]:
@@ -121,7 +130,7 @@ def overview(documents: Sequence[Document], names: Sequence[str]) -> list[Block]
             "ones. ★ is the figure nearest to the best that can be; ≈ marks those whose intervals "
             "meet its own, so that the order may be chance."
         )
-        blocks += [Say(said), table("Headline measures", documents, names, keys)]
+        blocks += [Paragraph(said), table("Headline measures", documents, names, keys)]
         blocks += _pictures(documents, names, keys)
     return blocks
 
@@ -141,7 +150,7 @@ def sections(documents: Sequence[Document], names: Sequence[str]) -> list[Sectio
     meanings = {one["title"]: one.get("meaning") or "" for one in every.values()}
     rows = tuple(Row((name, text)) for name, text in meanings.items() if text)
     if rows:
-        words = Table("What each measure means", ("Measure", "Meaning"), rows)
+        words = ReportTable("What each measure means", ("Measure", "Meaning"), rows)
         made.append(Section("glossary", "How to read this", "each measure's meaning", (words,)))
     return made
 
@@ -161,7 +170,7 @@ def _row(documents: Sequence[Document], key: str) -> list[Mapping[str, Any] | No
 
 def table(
     caption: str, documents: Sequence[Document], names: Sequence[str], keys: Sequence[str]
-) -> Table:
+) -> ReportTable:
     """Return measures as lines and candidates as columns, the best of each line marked."""
     rows = []
     for key in keys:
@@ -171,7 +180,7 @@ def table(
         name = next(one["title"] for one in row if one is not None)
         cells = [_cell(key, one, p in best, p in close) for p, one in enumerate(row)]
         rows.append(Row((name, *cells)))
-    return Table.of(caption, ("Measure", *names), rows)
+    return ReportTable.of(caption, ("Measure", *names), rows)
 
 
 def _cell(key: str, one: Mapping[str, Any] | None, best: bool, close: bool) -> Cell:
@@ -183,7 +192,7 @@ def _cell(key: str, one: Mapping[str, Any] | None, best: bool, close: bool) -> C
     return Markup('{}<span class="references">{}</span>{}').format(strong, references, mark)
 
 
-def _candidates(documents: Sequence[Document], names: Sequence[str]) -> Table:
+def _candidates(documents: Sequence[Document], names: Sequence[str]) -> ReportTable:
     rows = []
     for name, document, rank in zip(names, documents, _ranks(documents), strict=True):
         run, synthetic = document.get("run") or {}, (document.get("tables") or {}).get("synthetic")
@@ -197,7 +206,7 @@ def _candidates(documents: Sequence[Document], names: Sequence[str]) -> Table:
         rows.append(Row((*cells, size, *counts, sha)))
     head = ["Candidate", "Model", "Epsilon", "Rows", "Best in", "Not told from best in"]
     head += ["Internal gates", "SHA-256, first 12"]
-    return Table.of("Candidates", head, rows)
+    return ReportTable.of("Candidates", head, rows)
 
 
 def _plain(value: float | None) -> str:
@@ -220,15 +229,15 @@ def _pictures(
         label = f"{name}: {values}"
         if lines:
             spec = charts.against_epsilon(_lines(runs, names, row))
-            figures.append(Figure(name, f"Against epsilon, {label}", spec, 270))
+            figures.append(Chart(name, f"Against epsilon, {label}", spec, 270))
         else:
             height = 60 + 30 * len(names)
-            figures.append(Figure(name, label, charts.candidates(names, row), height))
+            figures.append(Chart(name, label, charts.candidates(names, row), height))
     held = "what they are held against: a holdout, or a model trained on the source"
     said = f"Circles are the candidates with their intervals, open diamonds {held}."
     if lines:
         said = f"Each measure against epsilon, with intervals; the dotted line is {held}."
-    return [Say(said), Pictures(tuple(figures), "small")]
+    return [Paragraph(said), Pictures(tuple(figures), "small")]
 
 
 def _lines(

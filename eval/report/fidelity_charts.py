@@ -24,9 +24,9 @@ TICKS = 6  # labels along a numeric axis
 ROOM = 36  # letters of them, on a phone
 
 
-def text(label: object, most: int = 22) -> str:
+def text(label: object, maximum: int = 22) -> str:
     """Give a label of plotly: short, and with nothing in it that plotly would read as HTML."""
-    return html.escape(cut(label, most), quote=False)
+    return html.escape(cut(label, maximum), quote=False)
 
 
 def short(numbers: Numbers, places: int = 4) -> list[float | None]:
@@ -156,16 +156,16 @@ def difference(source: Matrix, synthetic: Matrix) -> list[list[float | None]]:
     ]
 
 
-def reach(values: Matrix, least: float = 0.05) -> float:
+def reach(values: Matrix, minimum: float = 0.05) -> float:
     """Return the largest absolute value of a matrix, or ``least`` where that is more."""
-    return max([least, *(abs(one) for row in values for one in row if one is not None)])
+    return max([minimum, *(abs(one) for row in values for one in row if one is not None)])
 
 
-def density(x: Numbers, y: Numbers, shares: Matrix, most: float, axes: Sequence[str]) -> Spec:
+def density(x: Numbers, y: Numbers, shares: Matrix, maximum: float, axes: Sequence[str]) -> Spec:
     """Draw a histogram of two dimensions; root shares, so that thin parts are seen."""
     roots = [[None if not one else round(float(one) ** 0.5, 4) for one in row] for row in shares]
     trace: Spec = {"type": "heatmap", "x": short(x, 3), "y": short(y, 3), "z": roots}
-    trace |= {"colorscale": "$sequential", "zmin": 0, "zmax": round(most**0.5, 4)}
+    trace |= {"colorscale": "$sequential", "zmin": 0, "zmax": round(maximum**0.5, 4)}
     trace |= {"showscale": False, "hoverinfo": "skip"}
     return {
         "data": [trace],

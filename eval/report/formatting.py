@@ -22,15 +22,15 @@ def shown(text: object) -> str:
     return formatting.shown(str(text))
 
 
-def cut(text: object, most: int = 22) -> str:
+def cut(text: object, maximum: int = 22) -> str:
     """Shorten a text for an axis; its end stays, as numbered names differ there.
 
     >>> cut("answer_to_question_17", 14)
     'answer_to…n_17'
     """
     whole = shown(text)
-    tail = most // 3
-    return whole if len(whole) <= most else whole[: most - tail - 1] + "…" + whole[-tail:]
+    tail = maximum // 3
+    return whole if len(whole) <= maximum else whole[: maximum - tail - 1] + "…" + whole[-tail:]
 
 
 def decimals(numbers: Iterable[float | None]) -> int:
@@ -130,13 +130,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def listed(names: Iterable[object], most: int = 3) -> str:
+def listed(names: Iterable[object], maximum: int = 3) -> str:
     """List some names, and say how many more there are.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
     them = [shown(name) for name in names]
-    if len(them) <= most:
+    if len(them) <= maximum:
         return ", ".join(them)
-    return f"{', '.join(them[:most])} and {len(them) - most} more"
+    return f"{', '.join(them[:maximum])} and {len(them) - maximum} more"

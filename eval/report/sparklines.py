@@ -53,14 +53,14 @@ def shares(
     synthetic: float | None,
     holdout: float | None = None,
     *,
-    most: float,
-    least: float = 0.0,
+    maximum: float,
+    minimum: float = 0.0,
 ) -> Markup:
     """Draw a figure of each table on a scale from ``least`` to ``most``."""
-    span = (most - least) or 1.0
+    span = (maximum - minimum) or 1.0
 
     def x(mark: float) -> float:
-        return EDGE + min(1.0, max(0.0, (mark - least) / span)) * (WIDTH - 2 * EDGE)
+        return EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
 
     parts = [_line("base", EDGE, WIDTH - EDGE)]
     if source is not None and synthetic is not None:
@@ -75,13 +75,13 @@ def shares(
 
 
 def intervals(
-    source: Mapping[str, Any], synthetic: Mapping[str, Any], *, least: float, most: float
+    source: Mapping[str, Any], synthetic: Mapping[str, Any], *, minimum: float, maximum: float
 ) -> Markup:
     """Draw two estimates with their intervals, one above the other, on one scale."""
-    span = (most - least) or 1.0
+    span = (maximum - minimum) or 1.0
 
     def x(mark: float) -> float:
-        return EDGE + min(1.0, max(0.0, (mark - least) / span)) * (WIDTH - 2 * EDGE)
+        return EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
 
     parts = []
     for one, name, y in ((source, "source", 6.0), (synthetic, "synthetic", 16.0)):

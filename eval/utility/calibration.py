@@ -66,7 +66,7 @@ def calibration(trial: Trial, rng: np.random.Generator) -> Measure:
     error = spread(bootstrap(errors, trial.test.units, rng)[:, list(bins).index("synthetic")])
     estimate = about(
         values["synthetic"], error, len(trial.truth),
-        reference=values["source"], chance=values["chance"], least=0.0, most=1.0,
+        reference=values["source"], chance=values["chance"], minimum=0.0, maximum=1.0,
     )  # fmt: skip
     return Measure(
         f"calibration:{trial.task.name}",

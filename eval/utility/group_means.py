@@ -13,7 +13,7 @@ from dpsynth.eval.core import (
     Levels,
     Measure,
     Tables,
-    View,
+    TableView,
     about,
     groups,
     jackknife_error,
@@ -26,7 +26,7 @@ from dpsynth.schema import Column
 Floats = npt.NDArray[np.float64]
 
 FOLDS = 20
-LEAST_ROWS = 10
+MIN_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +89,9 @@ def group_means(
         return None, [], ["group means need a numeric column, and a column of role group or target"]
     source = _cells(tables.source, by, columns, rng)
     scale = _scales(tables.source, by, columns)
-    kept = np.flatnonzero((source.rows.sum(axis=1) >= LEAST_ROWS) & (scale > 0))
+    kept = np.flatnonzero((source.rows.sum(axis=1) >= MIN_ROWS) & (scale > 0))
     drawn = _cells(tables.synthetic.sample(tables.size, rng), by, columns, rng)
-    both = kept[drawn.rows[kept].sum(axis=1) >= LEAST_ROWS]
+    both = kept[drawn.rows[kept].sum(axis=1) >= MIN_ROWS]
     if not len(both):
         return None, [], ["no group has rows enough for means; left out"]
 
@@ -109,7 +109,7 @@ def group_means(
     estimate = about(
         apart(drawn), jackknife_error(spared) if spared else 0.0,
         min(tables.size, tables.source.rows),
-        reference=reference, chance=apart(chance), least=0.0,
+        reference=reference, chance=apart(chance), minimum=0.0,
     )  # fmt: skip
     measure = Measure(
         "group_means",
@@ -122,7 +122,9 @@ def group_means(
     return measure, _details(names, kept, source, drawn), _notes(len(names), kept, both)
 
 
-def _cells(view: View, by: list[Levels], columns: list[Column], rng: np.random.Generator) -> Cells:
+def _cells(
+    view: TableView, by: list[Levels], columns: list[Column], rng: np.random.Generator
+) -> Cells:
     """Add up every number by level and group of units; a column is no cell of its own bands."""
     dealt = groups(view.units, FOLDS, rng)
     values = {column.name: numbers(view, column) for column in columns}
@@ -145,7 +147,7 @@ def _cells(view: View, by: list[Levels], columns: list[Column], rng: np.random.G
     return Cells(np.concatenate(sums), np.concatenate(rows).astype(float))
 
 
-def _scales(view: View, by: list[Levels], columns: list[Column]) -> Floats:
+def _scales(view: TableView, by: list[Levels], columns: list[Column]) -> Floats:
     """Return the source's standard deviation of the column of each cell; 0 where constant."""
     deviation = {}
     for column in columns:
@@ -185,12 +187,12 @@ def _notes(count: int, kept: npt.NDArray[np.int64], both: npt.NDArray[np.int64])
     notes = []
     if len(kept) < count:
         notes.append(
-            f"{count - len(kept)} of {count} group means are left out: fewer than {LEAST_ROWS} "
+            f"{count - len(kept)} of {count} group means are left out: fewer than {MIN_ROWS} "
             "rows of the source, or a constant column"
         )
     if len(both) < len(kept):
         notes.append(
-            f"{len(kept) - len(both)} group means have fewer than {LEAST_ROWS} synthetic rows; "
+            f"{len(kept) - len(both)} group means have fewer than {MIN_ROWS} synthetic rows; "
             "left out of the mean difference"
         )
     return notes

@@ -15,11 +15,11 @@ from dpsynth.eval.utility.trial import SIDES, Trial
 
 Floats = npt.NDArray[np.float64]
 
-MOST_ROWS = 3_000  # of the test, on which columns are permuted
-LEAST = 0.002  # of AUC or R2: what falls by less is as chance has it, and counts as nothing
+MAX_ROWS = 3_000  # of the test, on which columns are permuted
+MIN_LOSS = 0.002  # of AUC or R2: what falls by less is as chance has it, and counts as nothing
 STACK = 16  # permuted matrices that a model reads at a time
 FOLDS = 10
-LEAST_COLUMNS = 3
+MIN_COLUMNS = 3
 
 
 def spearman(a: Floats, b: Floats) -> float:
@@ -46,11 +46,11 @@ def importance(
     """
     name = trial.task.name
     columns = trial.predictors
-    if len(columns) < LEAST_COLUMNS:
-        return None, [], f"{name}: importance needs {LEAST_COLUMNS} predictors; left out"
+    if len(columns) < MIN_COLUMNS:
+        return None, [], f"{name}: importance needs {MIN_COLUMNS} predictors; left out"
     rows = np.arange(trial.test.rows)
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(rng.choice(rows, size=MOST_ROWS, replace=False))
+    if len(rows) > MAX_ROWS:
+        rows = np.sort(rng.choice(rows, size=MAX_ROWS, replace=False))
     view, truth = trial.test.take(rows), trial.truth[rows]
     order = np.stack([rng.permutation(len(rows)) for _ in columns])
     said = {side: _permuted(trial.learners[side], view, order) for side in SIDES}
@@ -60,7 +60,7 @@ def importance(
         side: np.stack([_falls(s, truth, trial.task.level is not None, w) for w in kept])
         for side, s in said.items()
     }
-    told = {side: np.where(fall < LEAST, 0.0, fall) for side, fall in falls.items()}
+    told = {side: np.where(fall < MIN_LOSS, 0.0, fall) for side, fall in falls.items()}
     agree = [spearman(a, b) for a, b in zip(told["synthetic"], told["source"], strict=True)]
     table = _table(columns, falls["source"][0], falls["synthetic"][0])
     if not np.isfinite(agree[0]):
@@ -69,7 +69,7 @@ def importance(
     spared = [value for value in agree[1:] if np.isfinite(value)]
     estimate = about(
         agree[0], jackknife_error(spared) if len(spared) > 1 else 0.0, len(rows),
-        chance=chance if np.isfinite(chance) else None, least=-1.0, most=1.0,
+        chance=chance if np.isfinite(chance) else None, minimum=-1.0, maximum=1.0,
     )  # fmt: skip
     measure = Measure(
         f"importance:{name}",

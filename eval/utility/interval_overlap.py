@@ -14,7 +14,7 @@ from dpsynth.eval.core.estimate import Z
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-LEAST_ROWS = 10  # with and without an indicator, with and without the outcome
+MIN_ROWS = 10  # with and without an indicator, with and without the outcome
 FAR = 30.0  # log odds beyond this are shown as this
 
 
@@ -72,7 +72,7 @@ def estimable(matrix: Floats, outcome: Floats) -> Flags:
     """
     sums = np.stack([outcome, 1 - outcome]) @ matrix
     rows = np.array([[outcome.sum()], [len(outcome) - outcome.sum()]])
-    enough = (np.minimum(sums, rows - sums) >= LEAST_ROWS).all(axis=0)
+    enough = (np.minimum(sums, rows - sums) >= MIN_ROWS).all(axis=0)
     indicator = ((matrix == 0) | (matrix == 1)).all(axis=0)
     kept = enough | (~indicator & (matrix.std(axis=0) > 1e-9))
     places = np.flatnonzero(kept)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.core import Design, View, ordinal
+from dpsynth.eval.core import DesignMatrix, TableView, ordinal
 from dpsynth.eval.utility.regression import Logistic, least_squares
 from dpsynth.eval.utility.task import Task
 
@@ -22,7 +22,7 @@ RIDGE = 1.0
 class Learner(Protocol):
     """A fitted model."""
 
-    def features(self, view: View) -> Floats:
+    def features(self, view: TableView) -> Floats:
         """Return the matrix that the model reads of a table."""
 
     def predict(self, features: Floats) -> Floats:
@@ -35,7 +35,7 @@ class Constant:
 
     value: float
 
-    def features(self, view: View) -> Floats:
+    def features(self, view: TableView) -> Floats:
         """Return nothing for each row."""
         return np.zeros((view.rows, 0))
 
@@ -53,7 +53,7 @@ class Boosting:
     model: Any
 
     @classmethod
-    def fit(cls, task: Task, view: View, codec: Codec, seed: int) -> Boosting:
+    def fit(cls, task: Task, view: TableView, codec: Codec, seed: int) -> Boosting:
         """Learn a task from rows whose target is known."""
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -65,7 +65,7 @@ class Boosting:
         model = kind(categorical_features=categorical, early_stopping=False, random_state=seed)
         return cls(codec, task.skip, model.fit(matrix, task.truth(view)))
 
-    def features(self, view: View) -> Floats:
+    def features(self, view: TableView) -> Floats:
         """Return numbers and codes, NaN where missing."""
         return ordinal(view, self.codec, self.skip)[0]
 
@@ -77,23 +77,23 @@ class Boosting:
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearModel:
     """Ridge regression, logistic for classes, on standardised numbers and indicators."""
 
-    design: Design
+    design: DesignMatrix
     logistic: bool
     coefficients: Floats
 
     @classmethod
-    def fit(cls, task: Task, view: View, codec: Codec) -> Linear:
+    def fit(cls, task: Task, view: TableView, codec: Codec) -> LinearModel:
         """Learn a task from rows whose target is known."""
-        design = Design.of(view, codec, task.skip)
+        design = DesignMatrix.of(view, codec, task.skip)
         matrix, truth = design.matrix(view), task.truth(view)
         if task.level is None:
             return cls(design, False, least_squares(matrix, truth, RIDGE))
         return cls(design, True, Logistic.fit(matrix, truth, RIDGE).coefficients)
 
-    def features(self, view: View) -> Floats:
+    def features(self, view: TableView) -> Floats:
         """Return standardised numbers and indicators."""
         return self.design.matrix(view)
 
@@ -103,11 +103,13 @@ class Linear:
         return np.asarray(0.5 * (1 + np.tanh(said / 2)) if self.logistic else said)
 
 
-def learn(model: str, task: Task, view: View, codec: Codec, rng: np.random.Generator) -> Learner:
+def learn(
+    model: str, task: Task, view: TableView, codec: Codec, rng: np.random.Generator
+) -> Learner:
     """Fit one of `MODELS` to rows whose target is known; at least one row."""
     truth = task.truth(view)
     if (truth == truth[0]).all():
         return Constant(float(truth[0]))
     if model == "boosting":
         return Boosting.fit(task, view, codec, int(rng.integers(2**31)))
-    return Linear.fit(task, view, codec)
+    return LinearModel.fit(task, view, codec)

@@ -7,15 +7,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Design, Measure, Tables, View, about, groups, jackknife_error
-from dpsynth.eval.utility.interval_overlap import LEAST_ROWS, Wald, estimable, overlap, term_by_term
+from dpsynth.eval.core import (
+    DesignMatrix,
+    Measure,
+    Tables,
+    TableView,
+    about,
+    groups,
+    jackknife_error,
+)
+from dpsynth.eval.utility.interval_overlap import MIN_ROWS, Wald, estimable, overlap, term_by_term
 from dpsynth.eval.utility.regression import Logistic
 from dpsynth.eval.utility.task import Task
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-MOST_ROWS = 30_000
+MAX_ROWS = 30_000
 FOLDS = 20
 
 
@@ -24,17 +32,18 @@ def odds_ratios(
 ) -> tuple[Measure | None, dict[str, Any] | None, list[str]]:
     """Compare the odds ratios of a logistic regression of one target on all other columns.
 
-    Each table gives as many rows. Terms are those of `Design.of` the source: an odds ratio of a
-    number is for one standard deviation of the source. Intervals are Wald's, from the information;
-    of real rows they are robust to units with several rows, where a unit is declared. The interval
-    of the mean overlap is by a delete-a-group jackknife in one Newton step; it holds for the terms.
+    Each table gives as many rows. Terms are those of `DesignMatrix.of` the source: the odds ratio
+    of a number is for one standard deviation of the source. Intervals are Wald's, from the
+    information; of real rows they are robust to units with several rows, where a unit is declared.
+    The interval of the mean overlap is by a delete-a-group jackknife in one Newton step; it holds
+    for the terms.
 
     Returns:
         The measure, the entry of ``odds_ratios`` in the details, and notes.
     """
-    rows = min(tables.size, tables.source.rows, MOST_ROWS)
+    rows = min(tables.size, tables.source.rows, MAX_ROWS)
     real = task.known(tables.source.sample(rows, rng))
-    design = Design.of(real, tables.codec, task.skip)
+    design = DesignMatrix.of(real, tables.codec, task.skip)
     kept = _terms(design, real, task)
     if kept is None or not kept.any():
         note = f"{task.name}: too few rows of the source for odds ratios; left out"
@@ -51,7 +60,7 @@ def odds_ratios(
     spared = [float(overlap(source, synthetic, fold).mean()) for fold in range(FOLDS)]
     estimate = about(
         _mean(source, synthetic), jackknife_error(spared), real.rows,
-        reference=reference, chance=_mean(source, chance), least=0.0, most=1.0,
+        reference=reference, chance=_mean(source, chance), minimum=0.0, maximum=1.0,
     )  # fmt: skip
     measure = Measure(
         f"odds:{task.name}",
@@ -63,7 +72,7 @@ def odds_ratios(
         "conclusions.",
     )
     notes = _notes(task, kept, synthetic)
-    if rows == MOST_ROWS:
+    if rows == MAX_ROWS:
         notes.append(f"{task.name}: odds ratios are of {rows} rows of each table, drawn at random")
     return measure, _details(task, design, kept, source, synthetic), notes
 
@@ -72,18 +81,18 @@ def _mean(a: Wald, b: Wald) -> float:
     return float(overlap(a, b).mean())
 
 
-def _terms(design: Design, view: View, task: Task) -> Flags | None:
+def _terms(design: DesignMatrix, view: TableView, task: Task) -> Flags | None:
     """Return the terms that the source has rows enough for; None where it has none at all."""
     truth = task.truth(view)
-    if not LEAST_ROWS <= truth.sum() <= len(truth) - LEAST_ROWS:
+    if not MIN_ROWS <= truth.sum() <= len(truth) - MIN_ROWS:
         return None
     return estimable(design.matrix(view), truth)
 
 
 def _wald(
-    design: Design,
+    design: DesignMatrix,
     kept: Flags,
-    view: View,
+    view: TableView,
     task: Task,
     rng: np.random.Generator,
     *,
@@ -93,7 +102,7 @@ def _wald(
     truth = task.truth(view)
     terms = int(kept.sum())
     none = Wald(np.full(terms, np.nan), np.full(terms, np.nan), np.full((FOLDS, terms), np.nan))
-    if not LEAST_ROWS <= truth.sum() <= len(truth) - LEAST_ROWS:
+    if not MIN_ROWS <= truth.sum() <= len(truth) - MIN_ROWS:
         return none
     matrix = design.matrix(view)[:, kept]
     told = estimable(matrix, truth)
@@ -116,7 +125,7 @@ def _shifts(fit: Logistic, matrix: Floats, truth: Floats, dealt: npt.NDArray[np.
 
 
 def _details(
-    task: Task, design: Design, kept: Flags, source: Wald, synthetic: Wald
+    task: Task, design: DesignMatrix, kept: Flags, source: Wald, synthetic: Wald
 ) -> dict[str, Any]:
     shares = overlap(source, synthetic)
     names = [name for name, keep in zip(design.terms, kept, strict=True) if keep]

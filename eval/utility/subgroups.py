@@ -13,9 +13,9 @@ from dpsynth.eval.core import (
     Bins,
     Levels,
     Measure,
-    Part,
+    PartResult,
     Tables,
-    View,
+    TableView,
     about,
     groups,
     jackknife_error,
@@ -28,21 +28,21 @@ from dpsynth.eval.utility.tstr import trials
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-LEAST_ROWS = 50  # of a level, in source and synthetic table
+MIN_ROWS = 50  # of a level, in source and synthetic table
 FOLDS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class SubgroupTables:
     """The tables of one comparison: all of the source, the others with as many rows each."""
 
-    source: View
-    synthetic: View
-    chance: View
-    holdout: View | None
+    source: TableView
+    synthetic: TableView
+    chance: TableView
+    holdout: TableView | None
 
     @classmethod
-    def of(cls, tables: Tables, rng: np.random.Generator) -> Sides:
+    def of(cls, tables: Tables, rng: np.random.Generator) -> SubgroupTables:
         """Draw ``tables.size`` rows of synthetic table and holdout, and a bootstrap."""
         rows = tables.size
         held = None if tables.holdout is None else tables.holdout.sample(rows, rng)
@@ -50,10 +50,10 @@ class Sides:
         return cls(tables.source, drawn, tables.source.bootstrap(rows, rng), held)
 
 
-class Comparison:
+class SubgroupComparison:
     """One group's levels compared on all other columns, in the bins of the whole source."""
 
-    def __init__(self, levels: Levels, sides: Sides, bins: Bins) -> None:
+    def __init__(self, levels: Levels, sides: SubgroupTables, bins: Bins) -> None:
         """Take a group."""
         self.levels = levels
         self.sides = sides
@@ -69,7 +69,7 @@ class Comparison:
 
     def enough(self, side: str, level: int) -> bool:
         """Whether the level has rows enough for metrics in a table."""
-        return int((self.rows[side] == level).sum()) >= LEAST_ROWS
+        return int((self.rows[side] == level).sum()) >= MIN_ROWS
 
     def distances(self, level: int) -> dict[str, float | None]:
         """Return ``tvd1``, ``tvd2`` and ``chance_tvd2`` of a level; None without rows enough."""
@@ -93,7 +93,7 @@ class Comparison:
         """Return the standard error of the distance of pairs: jackknife over groups of units."""
         found = []
         for side in ("source", "synthetic"):
-            view: View = vars(self.sides)[side]
+            view: TableView = vars(self.sides)[side]
             there = np.flatnonzero(self.rows[side] == level)
             dealt = groups(view.units[there], FOLDS, rng)
             parts = [self.counts(side, level, there[dealt == fold]) for fold in range(FOLDS)]
@@ -109,7 +109,7 @@ class Comparison:
 
 def subgroups(
     tables: Tables, rng: np.random.Generator, *, tried: Sequence[Trial] | None = None
-) -> Part:
+) -> PartResult:
     """Compare each level of every column of role group: size, distances, and usefulness.
 
     Distances are means over the other columns, and their pairs, in the bins of `Bins.of` the whole
@@ -124,15 +124,15 @@ def subgroups(
     by = levels_of(tables.codec, "group")
     if not by:
         note = "no column is declared as a group: give one the role group to see its levels apart"
-        return Part(details={"subgroups": []}, notes=(note,))
+        return PartResult(details={"subgroups": []}, notes=(note,))
     notes: list[str] = []
     if tried is None:
         tried, said = trials(tables, rng)
         notes += said
     boosting = [trial for trial in tried if trial.model == "boosting"]
-    sides = Sides.of(tables, rng)
+    sides = SubgroupTables.of(tables, rng)
     bins = Bins.of(tables.source.codes, tables.codec)
-    comparisons = [Comparison(levels, sides, bins) for levels in by]
+    comparisons = [SubgroupComparison(levels, sides, bins) for levels in by]
     entries = [
         _entry(tables, compared, level, boosting)
         for compared in comparisons
@@ -144,16 +144,16 @@ def subgroups(
     small = sum(entry["tvd1"] is None for entry in entries)
     if small:
         notes.append(
-            f"{small} of {len(entries)} levels have fewer than {LEAST_ROWS} rows of the source or "
+            f"{small} of {len(entries)} levels have fewer than {MIN_ROWS} rows of the source or "
             "among the compared synthetic rows: they are counted, without distances"
         )
     notes.append(f"levels are compared among {tables.size} synthetic rows")
     kept = tuple(measure for measure in found if measure is not None)
-    return Part(kept, {"subgroups": entries}, tuple(notes))
+    return PartResult(kept, {"subgroups": entries}, tuple(notes))
 
 
 def _entry(
-    tables: Tables, compared: Comparison, level: int, boosting: Sequence[Trial]
+    tables: Tables, compared: SubgroupComparison, level: int, boosting: Sequence[Trial]
 ) -> dict[str, Any]:
     """Return what the page shows of a level."""
     levels = compared.levels
@@ -168,7 +168,7 @@ def _entry(
     for trial in boosting:
         quality = trial.quality(np.flatnonzero(levels.of_rows(trial.test) == level))
         rows = len(quality.truth)
-        told = rows >= LEAST_ROWS and quality.possible
+        told = rows >= MIN_ROWS and quality.possible
         value, trtr, _ = quality.of() if told else (None, None, None)
         tstr[trial.task.name] = {"value": _rounded(value), "trtr": _rounded(trtr), "n": rows}
     return {
@@ -187,7 +187,9 @@ def _entry(
 
 
 def _worst_distance(
-    entries: list[dict[str, Any]], places: list[tuple[Comparison, int]], rng: np.random.Generator
+    entries: list[dict[str, Any]],
+    places: list[tuple[SubgroupComparison, int]],
+    rng: np.random.Generator,
 ) -> Measure | None:
     """Find the level that is kept worst, mark it, and measure it."""
     told = [k for k, entry in enumerate(entries) if entry["tvd2"] is not None]
@@ -203,7 +205,7 @@ def _worst_distance(
     rows = int((compared.rows["synthetic"] == level).sum())
     estimate = about(
         entry["tvd2"], compared.error(level, rng), rows,
-        reference=compared.reference(level), chance=entry["chance_tvd2"], least=0.0, most=1.0,
+        reference=compared.reference(level), chance=entry["chance_tvd2"], minimum=0.0, maximum=1.0,
     )  # fmt: skip
     return Measure(
         "subgroup_worst_tvd2",
@@ -218,7 +220,7 @@ def _worst_distance(
 
 def _worst_use(
     entries: list[dict[str, Any]],
-    places: list[tuple[Comparison, int]],
+    places: list[tuple[SubgroupComparison, int]],
     trial: Trial,
     rng: np.random.Generator,
 ) -> Measure | None:
@@ -249,7 +251,9 @@ def _worst_use(
     )
 
 
-def _excess(distance: float, chance: float | None, compared: Comparison, level: int) -> float:
+def _excess(
+    distance: float, chance: float | None, compared: SubgroupComparison, level: int
+) -> float:
     """Return by how much a distance exceeds what two samples of the level's sizes would show.
 
     A bootstrap of n rows differs from the m rows it is drawn from by an error of variance 1/n, an

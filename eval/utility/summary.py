@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.eval.core import Measure, Part, Tables
+from dpsynth.eval.core import Measure, PartResult, Tables
 from dpsynth.eval.utility.calibration import calibration
 from dpsynth.eval.utility.group_means import group_means
 from dpsynth.eval.utility.importance import importance
@@ -20,7 +20,7 @@ from dpsynth.eval.utility.tstr import measures, trials
 
 def usefulness(
     tables: Tables, rng: np.random.Generator, *, tried: Sequence[Trial] | None = None
-) -> Part:
+) -> PartResult:
     """Measure models, odds ratios, group means and survival against the source.
 
     Args:
@@ -61,7 +61,7 @@ def usefulness(
         "group_means": cells,
         "survival": followed,
     }
-    return Part(tuple(found), details, tuple(notes))
+    return PartResult(tuple(found), details, tuple(notes))
 
 
 def _models(

@@ -10,27 +10,27 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.eval.core import (
-    Design,
+    DesignMatrix,
     Measure,
     Tables,
-    View,
+    TableView,
     about,
     groups,
     jackknife_error,
     levels_of,
     numbers,
 )
-from dpsynth.eval.utility.interval_overlap import LEAST_ROWS, Wald, estimable, overlap, term_by_term
+from dpsynth.eval.utility.interval_overlap import MIN_ROWS, Wald, estimable, overlap, term_by_term
 from dpsynth.schema import Column
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 COX_ROWS = 5_000
 FOLDS = 10
 POINTS = 101  # of a curve
-LEAST = 50  # rows of a level
+MIN_LEVEL_ROWS = 50  # rows of a level
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Follow:
 
     times: Floats
     events: Floats
-    view: View
+    view: TableView
 
     def take(self, rows: Ints) -> Follow:
         """Return some rows."""
@@ -73,7 +73,7 @@ class Clock:
             )
         return cls(time[0], event[0], tables.codec.names.index(event[0].name)), ""
 
-    def follow(self, view: View) -> Follow:
+    def follow(self, view: TableView) -> Follow:
         """Return the rows that have a time and an event; times are counted from the lower bound."""
         codes = view.codes[:, self.place]
         times = numbers(view, self.time)
@@ -97,13 +97,17 @@ def survival(
     clock, why = Clock.of(tables)
     if clock is None:
         return [], None, [why]
-    rows = min(tables.size, MOST_ROWS)
-    source = clock.follow(tables.source.sample(MOST_ROWS, rng))
+    rows = min(tables.size, MAX_ROWS)
+    source = clock.follow(tables.source.sample(MAX_ROWS, rng))
     drawn = clock.follow(tables.synthetic.sample(rows, rng))
     chance = clock.follow(tables.source.bootstrap(rows, rng))
     held = None if tables.holdout is None else clock.follow(tables.holdout.sample(rows, rng))
-    if min(source.view.rows, drawn.view.rows) < LEAST or source.times.max() <= 0:
-        return [], None, [f"fewer than {LEAST} rows have a time and an event: no survival curves"]
+    if min(source.view.rows, drawn.view.rows) < MIN_LEVEL_ROWS or source.times.max() <= 0:
+        return (
+            [],
+            None,
+            [f"fewer than {MIN_LEVEL_ROWS} rows have a time and an event: no survival curves"],
+        )
     horizon = float(source.times.max())
     dealt = [groups(side.view.units, FOLDS, rng) for side in (source, drawn)]
     spared = [
@@ -117,7 +121,7 @@ def survival(
     estimate = about(
         _apart(source, drawn, horizon), jackknife_error(spared), drawn.view.rows,
         reference=None if held is None or not held.view.rows else _apart(source, held, horizon),
-        chance=_apart(source, chance, horizon), least=0.0, most=1.0,
+        chance=_apart(source, chance, horizon), minimum=0.0, maximum=1.0,
     )  # fmt: skip
     found = [
         Measure(
@@ -131,8 +135,8 @@ def survival(
         )
     ]
     notes = []
-    if max(tables.source.rows, tables.synthetic.rows) > MOST_ROWS:
-        notes.append(f"survival curves are of at most {MOST_ROWS} rows of each table")
+    if max(tables.source.rows, tables.synthetic.rows) > MAX_ROWS:
+        notes.append(f"survival curves are of at most {MAX_ROWS} rows of each table")
     cox, terms, said = _cox(tables, clock, (source, drawn, chance, held), rng)
     found += [] if cox is None else [cox]
     curves = [_curve(None, None, source, drawn, horizon), *_by_level(tables, source, drawn)]
@@ -195,7 +199,7 @@ def _by_level(tables: Tables, source: Follow, drawn: Follow) -> list[dict[str, A
         places = [levels.of_rows(side.view) for side in (source, drawn)]
         for level, name in enumerate(levels.names):
             rows = [np.flatnonzero(place == level) for place in places]
-            if min(map(len, rows)) < LEAST or source.times[rows[0]].max() <= 0:
+            if min(map(len, rows)) < MIN_LEVEL_ROWS or source.times[rows[0]].max() <= 0:
                 continue
             real, made = source.take(rows[0]), drawn.take(rows[1])
             horizon = float(real.times.max())
@@ -219,8 +223,8 @@ def _cox(
     skip = {c.name for c in tables.schema.modelled if c.roles & {"time", "event", "target"}}
     if len(skip) == len(tables.schema.modelled):
         return None, [], ["no column is left for a Cox model"]
-    design = Design.of(source.view, tables.codec, skip)
-    few = not LEAST_ROWS <= source.events.sum() <= rows - LEAST_ROWS
+    design = DesignMatrix.of(source.view, tables.codec, skip)
+    few = not MIN_ROWS <= source.events.sum() <= rows - MIN_ROWS
     kept = estimable(design.matrix(source.view), source.events)
     real = _hazards(design, kept, source)
     if few or not kept.any() or np.isnan(real.values).any():
@@ -231,7 +235,7 @@ def _cox(
         float(shares.mean()),
         float(shares.std(ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else 0.0, rows,
         reference=None if held is None else _mean(real, _hazards(design, kept, held)),
-        chance=_mean(real, _hazards(design, kept, chance)), least=0.0, most=1.0,
+        chance=_mean(real, _hazards(design, kept, chance)), minimum=0.0, maximum=1.0,
     )  # fmt: skip
     measure = Measure(
         "cox",
@@ -253,7 +257,7 @@ def _mean(a: Wald, b: Wald) -> float:
     return float(overlap(a, b).mean())
 
 
-def _hazards(design: Design, kept: npt.NDArray[np.bool_], side: Follow) -> Wald:
+def _hazards(design: DesignMatrix, kept: npt.NDArray[np.bool_], side: Follow) -> Wald:
     """Fit one table; terms that it has too few rows for, or all if the fit fails, are NaN."""
     from lifelines import CoxPHFitter
     from lifelines.exceptions import ConvergenceError

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Tables, View, numbers
+from dpsynth.eval.core import Tables, TableView, numbers
 from dpsynth.schema import Column
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_SHARE = 0.01  # of the source's known rows, for a class that is asked for
+MIN_SHARE = 0.01  # of the source's known rows, for a class that is asked for
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Task:
         value = self.column.levels[self.level]
         return self.column.labels.get(value, value)
 
-    def truth(self, view: View) -> Floats:
+    def truth(self, view: TableView) -> Floats:
         """Return 1 for the class and 0 for the rest, or the numbers; NaN where missing."""
         if self.level is None:
             return numbers(view, self.column)
@@ -62,7 +62,7 @@ class Task:
         known = codes < len(self.column.levels)
         return np.where(known, (codes == self.level).astype(float), np.nan)
 
-    def known(self, view: View) -> View:
+    def known(self, view: TableView) -> TableView:
         """Return the rows whose target is not missing."""
         rows = np.flatnonzero(~np.isnan(self.truth(view)))
         return view if len(rows) == view.rows else view.take(rows)
@@ -106,5 +106,5 @@ def _level(column: Column, codes: npt.NDArray[np.uint16]) -> int | None:
         return None
     if column.categories is not None and len(column.categories) == 2:
         return 1
-    often = np.flatnonzero(counts >= LEAST_SHARE * counts.sum())
+    often = np.flatnonzero(counts >= MIN_SHARE * counts.sum())
     return int(often[counts[often].argmin()])

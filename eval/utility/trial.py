@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Estimate, View, about
+from dpsynth.eval.core import Estimate, TableView, about
 from dpsynth.eval.utility.learners import Learner
 from dpsynth.eval.utility.scores import auc, bootstrap, r2, ranks, spread
 from dpsynth.eval.utility.task import Task
@@ -15,7 +15,7 @@ from dpsynth.eval.utility.task import Task
 Floats = npt.NDArray[np.float64]
 
 SIDES = ("synthetic", "source", "chance")
-LEAST_ROWS = 5  # of each class in the test; twice as many where a number is asked for
+MIN_ROWS = 5  # of each class in the test; twice as many where a number is asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Trial:
 
     task: Task
     model: str
-    test: View
+    test: TableView
     truth: Floats
     learners: dict[str, Learner]
     scores: dict[str, Floats]
@@ -43,12 +43,12 @@ class Trial:
         """The columns that the models read, in the schema's order."""
         return [name for name in self.test.frame.columns if name not in self.task.skip]
 
-    def quality(self, rows: npt.NDArray[np.int64] | None = None) -> Quality:
+    def quality(self, rows: npt.NDArray[np.int64] | None = None) -> TrialQuality:
         """Return AUC or R2 of each side on some test rows, or on all."""
-        return Quality(self, np.arange(len(self.truth)) if rows is None else rows)
+        return TrialQuality(self, np.arange(len(self.truth)) if rows is None else rows)
 
 
-class Quality:
+class TrialQuality:
     """AUC (classes) or R2 (numbers) of the sides of a trial on some rows of the test."""
 
     def __init__(self, trial: Trial, rows: npt.NDArray[np.int64]) -> None:
@@ -64,8 +64,8 @@ class Quality:
     def possible(self) -> bool:
         """Whether there is enough to tell a good model from a bad one."""
         if not self.classes:
-            return len(self.truth) >= 2 * LEAST_ROWS and float(np.ptp(self.truth)) > 0
-        return bool(LEAST_ROWS <= self.truth.sum() <= len(self.truth) - LEAST_ROWS)
+            return len(self.truth) >= 2 * MIN_ROWS and float(np.ptp(self.truth)) > 0
+        return bool(MIN_ROWS <= self.truth.sum() <= len(self.truth) - MIN_ROWS)
 
     def of(self, weights: Floats | None = None) -> list[float]:
         """Return the figure of synthetic, source and chance, in this order."""
@@ -81,12 +81,12 @@ class Quality:
         """
         values = self.of()
         draws = bootstrap(self.of, self.units, rng)
-        rows, least = len(self.truth), 0.0 if self.classes else -np.inf
+        rows, minimum = len(self.truth), 0.0 if self.classes else -np.inf
         tstr = about(
             values[0], spread(draws[:, 0]), rows,
-            reference=values[1], chance=values[2], least=least, most=1.0,
+            reference=values[1], chance=values[2], minimum=minimum, maximum=1.0,
         )  # fmt: skip
-        trtr = about(values[1], spread(draws[:, 1]), rows, least=least, most=1.0)
+        trtr = about(values[1], spread(draws[:, 1]), rows, minimum=minimum, maximum=1.0)
         error = spread(draws[:, 1] - draws[:, 0])
         gap = about(values[1] - values[0], error, rows, chance=values[1] - values[2])
         return {"tstr": tstr, "trtr": trtr, "gap": gap}

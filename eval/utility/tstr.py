@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Measure, Tables, View, groups
+from dpsynth.eval.core import Measure, Tables, TableView, groups
 from dpsynth.eval.utility.calibration import reliability
 from dpsynth.eval.utility.learners import MODELS, learn
 from dpsynth.eval.utility.scores import roc
 from dpsynth.eval.utility.task import Task, tasks
-from dpsynth.eval.utility.trial import LEAST_ROWS, SIDES, Trial
+from dpsynth.eval.utility.trial import MIN_ROWS, SIDES, Trial
 
 Floats = npt.NDArray[np.float64]
 
-MOST_ROWS = 50_000  # of a training table, and of the test
+MAX_ROWS = 50_000  # of a training table, and of the test
 FOLDS = 5  # one of which is the test where there is no holdout
 
 
@@ -35,7 +35,7 @@ def trials(tables: Tables, rng: np.random.Generator) -> tuple[tuple[Trial, ...],
     if not asked:
         return (), tuple(notes)
     real, test, said = _real(tables, rng)
-    rows = min(real.rows, tables.synthetic.rows, MOST_ROWS)
+    rows = min(real.rows, tables.synthetic.rows, MAX_ROWS)
     notes += [*said, f"models are trained on {rows} rows of each table, drawn at random"]
     sides = {
         "synthetic": tables.synthetic.sample(rows, rng),
@@ -99,39 +99,39 @@ def _by_side(trial: Trial, curve: Any) -> dict[str, Any]:
     return {side: curve(trial.scores[side], trial.truth) for side in ("synthetic", "source")}
 
 
-def _real(tables: Tables, rng: np.random.Generator) -> tuple[View, View, list[str]]:
+def _real(tables: Tables, rng: np.random.Generator) -> tuple[TableView, TableView, list[str]]:
     """Return real rows for training, real rows for the test, and what is to be said of them."""
     if tables.holdout is not None:
-        return tables.source, tables.holdout.sample(MOST_ROWS, rng), []
+        return tables.source, tables.holdout.sample(MAX_ROWS, rng), []
     dealt = groups(tables.source.units, FOLDS, rng)
     train, test = (tables.source.take(np.flatnonzero(rows)) for rows in (dealt > 0, dealt == 0))
     note = (
         "there is no holdout: a fifth of the source's units is the test of the models, which those "
         "of the source are not trained on; the generator has seen it"
     )
-    return train, test.sample(MOST_ROWS, rng), [note]
+    return train, test.sample(MAX_ROWS, rng), [note]
 
 
-def _missing(task: Task, known: dict[str, View], test: View) -> str | None:
+def _missing(task: Task, known: dict[str, TableView], test: TableView) -> str | None:
     """Say what a task lacks, if anything."""
     for side, view in (*known.items(), ("test", test)):
-        if view.rows < 2 * LEAST_ROWS:
+        if view.rows < 2 * MIN_ROWS:
             table = {"chance": "source"}.get(side, side)
-            return f"fewer than {2 * LEAST_ROWS} rows of the {table} have a value; left out"
+            return f"fewer than {2 * MIN_ROWS} rows of the {table} have a value; left out"
     for table, view in (("source", known["source"]), ("test", test)):
         truth = task.truth(view)
         if task.level is None and np.ptp(truth) == 0:
             return f"constant in the {table}; left out"
-        if task.level is not None and not LEAST_ROWS <= truth.sum() <= len(truth) - LEAST_ROWS:
-            return f"fewer than {LEAST_ROWS} rows of a class in the {table}; left out"
+        if task.level is not None and not MIN_ROWS <= truth.sum() <= len(truth) - MIN_ROWS:
+            return f"fewer than {MIN_ROWS} rows of a class in the {table}; left out"
     return None
 
 
 def _trial(
     task: Task,
     model: str,
-    known: dict[str, View],
-    test: View,
+    known: dict[str, TableView],
+    test: TableView,
     tables: Tables,
     rng: np.random.Generator,
 ) -> Trial:

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from dpsynth.encoding import Cohort
 from dpsynth.models import Preset, Progress, silent
-from dpsynth.models.auditing.transcript import WatchedSgd, Witness
+from dpsynth.models.auditing.transcript import ObservedSgd, Transcript
 from dpsynth.models.dpsgd import Loss, PlainSgd, Units, optimizer
 from dpsynth.models.generators import Autoregressive
 from dpsynth.models.generators.warm_started import LEADERS
-from dpsynth.models.marginals import Start, cohort_with_visits
-from dpsynth.privacy import Entropy, NotPrivate, Terms
+from dpsynth.models.marginals import InitialModel, cohort_with_visits
+from dpsynth.privacy import AnyPlan, Entropy, NonPrivatePlan
 
 WIDTH = 512  # of the network that learns by heart
 STEPS = 300
@@ -29,20 +29,20 @@ class Overfitted(Autoregressive):
     """A wide `autoregressive`, trained without noise until it knows every row by heart."""
 
     def fit(
-        self, cohort: Cohort, plan: Terms, entropy: Entropy, progress: Progress = silent
+        self, cohort: Cohort, plan: AnyPlan, entropy: Entropy, progress: Progress = silent
     ) -> Self:
         """Take exact counts, then steps on all rows at once.
 
         Raises:
             TypeError: the terms are not those of a fit without privacy.
         """
-        if not isinstance(plan, NotPrivate):
+        if not isinstance(plan, NonPrivatePlan):
             raise TypeError("an overfitted generator keeps no budget; its terms are NotPrivate")
         self.preset_ = replace(
             Preset.of(Autoregressive.name, self.domain, plan.budget), masked=WIDTH
         )
         cohort = cohort_with_visits(cohort)
-        start = Start.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
+        start = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
         self.binning_, self.clipping_norm_ = start.binning, float("inf")
         self.leaders_ = start.products.leaders(LEADERS)
         rng = entropy.generator()
@@ -72,7 +72,7 @@ class Tight(Autoregressive):
         return super()._clipping_norm(rows) / SHORT
 
 
-class UnclippedSgd(WatchedSgd):
+class UnclippedSgd(ObservedSgd):
     """A trainer that forgot to clip."""
 
     def clipped_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class UnclippedSgd(WatchedSgd):
         return optimizer._sum_gradient(self.flat, loss, batch, mask, None).double()
 
 
-class UnclippedWitness(Witness):
+class UnclippedTranscript(Transcript):
     """A witness of steps without clipping."""
 
-    trains: ClassVar[type[WatchedSgd]] = UnclippedSgd
+    trains: ClassVar[type[ObservedSgd]] = UnclippedSgd

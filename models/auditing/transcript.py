@@ -45,7 +45,7 @@ PLAIN = 4.0  # deviations of the noise and the coins, beyond which a scale is no
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class CoinEvidence:
     """What releases of one kind say about the coins.
 
     Attributes:
@@ -57,7 +57,7 @@ class Evidence:
     gram: Floats
 
     @classmethod
-    def of(cls, canaries: int) -> Evidence:
+    def of(cls, canaries: int) -> CoinEvidence:
         """Start without any."""
         return cls(np.zeros(canaries), np.zeros((canaries, canaries)))
 
@@ -75,10 +75,10 @@ class Evidence:
         return float(found) if found > 1 + PLAIN * (whole**-0.5 + coins) else 1.0
 
 
-class WatchedSgd(DpSgd):
+class ObservedSgd(DpSgd):
     """The trainer of a plan, behind which a witness stands."""
 
-    witness: Witness
+    witness: Transcript
     watch: Watch
     _theirs: Tensor
 
@@ -101,8 +101,8 @@ class WatchedSgd(DpSgd):
         batch, weights = self.watch(witness.directions)
         scale = (self.event.noise_multiplier * self.clipping_norm) ** 2
         heard = self.steps_taken % EVERY == 1
-        most = rows_at_once(self.flat.layers.values()) if not heard else len(weights)
-        for pack in packs(batch, weights, most):
+        maximum = rows_at_once(self.flat.layers.values()) if not heard else len(weights)
+        for pack in packs(batch, weights, maximum):
             found = UnitGradients.of(loss, pack)
             factors = found.factors(self.clipping_norm)
             along = _along(self, found, left) * factors
@@ -115,13 +115,13 @@ class WatchedSgd(DpSgd):
                 witness.steps.gram[np.ix_(canaries, canaries)] += weight * inner.double().numpy()
 
 
-class Witness:
+class Transcript:
     """What a fit's releases say about each canary's coin.
 
     The fit reads the background's units first, and after them the canaries that are in.
     """
 
-    trains: ClassVar[type[WatchedSgd]] = WatchedSgd
+    trains: ClassVar[type[ObservedSgd]] = ObservedSgd
 
     def __init__(self, canaries: Cohort, others: Cohort) -> None:
         """Know all canaries, in or not, and the background, as the fit's events see them.
@@ -131,7 +131,10 @@ class Witness:
             others: the background's units.
         """
         self.canaries, self.others = canaries, others
-        self.counts, self.steps = Evidence.of(len(canaries.mask)), Evidence.of(len(canaries.mask))
+        self.counts, self.steps = (
+            CoinEvidence.of(len(canaries.mask)),
+            CoinEvidence.of(len(canaries.mask)),
+        )
 
     @property
     def directions(self) -> Cohort:

@@ -1,7 +1,7 @@
 from .clipping_norm import rows_at_once as rows_at_once
+from .layers import Activations as Activations
 from .layers import Linear as Linear
 from .layers import MaskedLinear as MaskedLinear
-from .layers import Tape as Tape
 from .opacus_engine import OpacusSgd as OpacusSgd
 from .opacus_engine import check_rows_apart as check_rows_apart
 from .opacus_engine import opacus_clipping_norm as opacus_clipping_norm

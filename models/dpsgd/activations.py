@@ -1,10 +1,10 @@
 """Book-keeping of a forward pass: which layer was used on what, and what a layer must tell of it.
 
 The gradient of a layer's weight is b a^T summed over rows, with a the layer's input and b the
-gradient of the loss at its output. So weights never require gradients; a forward pass with a
-`Tape` records (layer, input, output), one backward pass to the outputs gives every b, and both
-the norm of each unit's gradient and the clipped sum follow from a and b alone (Goodfellow 2015,
-"Efficient per-example gradient computations", arXiv 1510.01799, for one row; Li et al. 2022,
+gradient of the loss at its output. So weights never require gradients; a forward pass with
+`Activations` records (layer, input, output), one backward pass to the outputs gives every b, and
+both the norm of each unit's gradient and the clipped sum follow from a and b alone (Goodfellow
+2015, "Efficient per-example gradient computations", arXiv 1510.01799, for one row; Li et al. 2022,
 arXiv 2110.05679, section 4, for several).
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from dpsynth.errors import InputError
 
 
-class Record(NamedTuple):
+class Activation(NamedTuple):
     """One use of a layer: input ``[rows, ...]`` and output ``[rows, ...]``."""
 
     layer: Layer
@@ -27,12 +27,12 @@ class Record(NamedTuple):
     versions: tuple[int, int]
 
 
-class Tape:
+class Activations:
     """What a forward pass went through: each layer once."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self.records: list[Record] = []
+        self.records: list[Activation] = []
 
     def add(self, layer: Layer, inputs: Tensor, output: Tensor) -> None:
         """Record one use.
@@ -47,7 +47,7 @@ class Tape:
                 "Use a second layer, or put both uses into rows of one call"
             )
         versions = (inputs._version, output._version)
-        self.records.append(Record(layer, inputs.detach(), output, versions))
+        self.records.append(Activation(layer, inputs.detach(), output, versions))
 
     def check(self) -> None:
         """Refuse a tape whose tensors were changed in place since they were recorded.
@@ -76,7 +76,7 @@ class Layer(nn.Module):
         """Register a parameter without a gradient: autograd never builds a weight gradient."""
         self.register_parameter(name, nn.Parameter(value, requires_grad=False))
 
-    def recorded(self, inputs: Tensor, output: Tensor, tape: Tape | None) -> Tensor:
+    def recorded(self, inputs: Tensor, output: Tensor, tape: Activations | None) -> Tensor:
         """Return ``output``, recorded on the tape if there is one."""
         if tape is not None:
             if not output.requires_grad:

@@ -15,7 +15,7 @@ from dpsynth.models.dpsgd.unit_gradients import Loss, UnitGradients, check_units
 
 BLOCK = 1024  # rows that are added at once, at most
 PASS = 3 * 2**19  # numbers that layers record in one forward pass: about what a cache holds
-LEAST_NORM, MOST_NORM = 2.0**-40, 2.0**40
+MIN_NORM, MAX_NORM = 2.0**-40, 2.0**40
 """Clipping norms are from 9e-13 to 1e12. Their squares, the noise of any event, and clipped sums of
 any batch are then normal numbers of single precision (2^-126 to 2^128): none vanishes, none
 overflows. Below, what makes up for squares that vanish (`models.dpsgd.layers.TINY`) would clip
@@ -52,13 +52,13 @@ def clipping_norm_from(
     found = torch.cat(norms) if norms else torch.zeros(0)
     found = found[torch.isfinite(found)]
     norm = float(torch.quantile(found.double(), quantile)) if len(found) else 0.0
-    if norm <= LEAST_NORM and otherwise is not None:
+    if norm <= MIN_NORM and otherwise is not None:
         norm = otherwise
     elif not len(found):
         raise InputError(
             "no unit has a finite, positive gradient norm to take a clipping norm from"
         )
-    return min(max(norm, LEAST_NORM), MOST_NORM)
+    return min(max(norm, MIN_NORM), MAX_NORM)
 
 
 def rows_at_once(layers: Iterable[Layer]) -> int:

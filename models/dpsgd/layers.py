@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.activations import Layer, Tape
+from dpsynth.models.dpsgd.activations import Activations, Layer
 
-__all__ = ["Embedding", "Layer", "Linear", "MaskedLinear", "Tape"]
+__all__ = ["Embedding", "Layer", "Linear", "MaskedLinear", "Activations"]
 
 FEW_ROWS = 5  # up to here, products of row pairs are faster than a loop over column groups
 
@@ -63,7 +63,7 @@ class Linear(Layer):
         """Return the matrix that rows are multiplied with, ``[outputs, inputs]``."""
         return self.weight
 
-    def forward(self, x: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
         """Map ``[..., inputs]`` to ``[..., outputs]``; with a tape, record the use."""
         z = functional.linear(x, self.effective_weight(), self.bias)
         return self.recorded(x, z, tape)
@@ -199,7 +199,7 @@ class Embedding(Layer):
         """Show the sizes."""
         return f"{self.weight.shape[0]}, {self.weight.shape[1]}"
 
-    def forward(self, codes: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, codes: Tensor, tape: Activations | None = None) -> Tensor:
         """Map codes ``[rows]`` or ``[rows, m]``, int64, to ``[rows, (m,) width]``."""
         return self.recorded(codes, functional.embedding(codes, self.weight), tape)
 

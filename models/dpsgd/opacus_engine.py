@@ -35,12 +35,12 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.clipping_norm import BLOCK, LEAST_NORM, MOST_NORM
+from dpsynth.models.dpsgd.clipping_norm import BLOCK, MAX_NORM, MIN_NORM
 from dpsynth.models.dpsgd.optimizer import DpSgd, Loss
 from dpsynth.models.dpsgd.unit_gradients import Pack, packs
 
 if TYPE_CHECKING:
-    from dpsynth.models.dpsgd.parameter_buffer import Flat
+    from dpsynth.models.dpsgd.parameter_buffer import FlatParameters
 
 NUMBERS = 2**24  # of a pass: rows at once times parameters
 CHECKED = 6  # rows that are also sent through alone
@@ -65,8 +65,8 @@ class OpacusSgd(DpSgd):
 
     flat: Any
 
-    def _flattened(self, network: nn.Module) -> Flat:
-        return cast("Flat", SampledFlat(network))
+    def _flattened(self, network: nn.Module) -> FlatParameters:
+        return cast("FlatParameters", SampledFlat(network))
 
     def _mean_gradient(self, loss: Loss, batch: Any) -> Tensor:
         first = batch[0] if isinstance(batch, tuple) else batch
@@ -146,8 +146,8 @@ class SampledFlat:
 
     def units(self, loss: Loss, batch: Any, mask: Tensor) -> Iterator[Tensor]:
         """Yield the gradients of units, ``[units, parameters]`` in float64, block by block."""
-        most = max(1, min(BLOCK, NUMBERS // len(self.values)))
-        for pack in packs(batch, mask, most):
+        maximum = max(1, min(BLOCK, NUMBERS // len(self.values)))
+        for pack in packs(batch, mask, maximum):
             yield _summed(self.rows(loss, _by_row(pack.batch), pack.weights.reshape(-1)), pack)
 
     def rows(self, loss: Loss, rows: Any, weights: Tensor) -> Tensor:
@@ -242,7 +242,7 @@ def opacus_clipping_norm(
     finite = torch.cat(norms) if norms else torch.zeros(0)
     finite = finite[torch.isfinite(finite)]
     norm = float(torch.quantile(finite.double(), quantile)) if len(finite) else 0.0
-    return min(max(norm if norm > LEAST_NORM else otherwise, LEAST_NORM), MOST_NORM)
+    return min(max(norm if norm > MIN_NORM else otherwise, MIN_NORM), MAX_NORM)
 
 
 def _check_layers(network: nn.Module) -> None:

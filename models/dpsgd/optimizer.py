@@ -36,13 +36,13 @@ from torch import Tensor, nn
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
 from dpsynth.models.dpsgd.clipping_norm import (
-    LEAST_NORM,
-    MOST_NORM,
+    MAX_NORM,
+    MIN_NORM,
     clipping_norm_from,
     rows_at_once,
 )
 from dpsynth.models.dpsgd.layers import Layer
-from dpsynth.models.dpsgd.parameter_buffer import Flat, FlatOptimizer, Optimizer, Schedule
+from dpsynth.models.dpsgd.parameter_buffer import FlatOptimizer, FlatParameters, Optimizer, Schedule
 from dpsynth.models.dpsgd.unit_gradients import (
     Loss,
     UnitGradients,
@@ -99,9 +99,9 @@ class DpSgd:
             )
         if not (math.isfinite(event.noise_multiplier) and event.noise_multiplier > 0):
             raise InputError("the event's noise is not decided; calibrate the plan first")
-        if not LEAST_NORM <= clipping_norm <= MOST_NORM:  # nor is it NaN
+        if not MIN_NORM <= clipping_norm <= MAX_NORM:  # nor is it NaN
             raise InputError(
-                f"clipping norm must be from {LEAST_NORM:.0e} to {MOST_NORM:.0e}, so that single "
+                f"clipping norm must be from {MIN_NORM:.0e} to {MAX_NORM:.0e}, so that single "
                 f"precision can hold sums and noise, not {clipping_norm}"
             )
         if not (math.isfinite(anchor_weight) and anchor_weight >= 0):
@@ -122,8 +122,8 @@ class DpSgd:
         # noise from the operating system takes as long as a small batch: drawn beside the passes
         self._beside = ThreadPoolExecutor(max_workers=1)
 
-    def _flattened(self, network: nn.Module) -> Flat:
-        return Flat(network)
+    def _flattened(self, network: nn.Module) -> FlatParameters:
+        return FlatParameters(network)
 
     def _mean_gradient(self, loss: Loss, batch: Any) -> Tensor:
         return _mean_gradient(self.flat, loss, batch)
@@ -229,7 +229,7 @@ class PlainSgd:
         optimizer: Optimizer,
     ) -> None:
         """Take the network over; settings as in `DpSgd`."""
-        self.flat = Flat(network)
+        self.flat = FlatParameters(network)
         settings: dict[str, Any] = {"kind": optimizer, "schedule": schedule}
         settings["learning_rate"] = learning_rate
         self.optimizer = FlatOptimizer(self.flat.values, steps=steps, **settings)
@@ -244,7 +244,7 @@ class PlainSgd:
 
 
 def _sum_gradient(
-    flat: Flat, loss: Loss, batch: Any, mask: Tensor, clipping_norm: float | None
+    flat: FlatParameters, loss: Loss, batch: Any, mask: Tensor, clipping_norm: float | None
 ) -> Tensor:
     """Return the flat sum of unit gradients, clipped and in float64 unless there is no norm."""
     if clipping_norm is None:
@@ -264,7 +264,9 @@ def _sum_gradient(
     return total
 
 
-def _gradients(flat: Flat, loss: Loss, batch: Any, mask: Tensor) -> Iterator[UnitGradients]:
+def _gradients(
+    flat: FlatParameters, loss: Loss, batch: Any, mask: Tensor
+) -> Iterator[UnitGradients]:
     """Yield the gradients of a batch's units, block by block."""
     for pack in packs(batch, mask, rows_at_once(flat.layers.values())):
         found = UnitGradients.of(loss, pack)
@@ -272,14 +274,14 @@ def _gradients(flat: Flat, loss: Loss, batch: Any, mask: Tensor) -> Iterator[Uni
         yield found
 
 
-def _mean_gradient(flat: Flat, loss: Loss, batch: Any) -> Tensor:
+def _mean_gradient(flat: FlatParameters, loss: Loss, batch: Any) -> Tensor:
     """Return the flat mean gradient over the units of a public batch without padding."""
     first = batch[0] if isinstance(batch, tuple) else batch
     ones = torch.ones(first.shape[:2], device=flat.values.device)
     return _sum_gradient(flat, loss, batch, ones, None) / max(1, len(ones))
 
 
-def _check_all(flat: Flat, used: Iterable[Layer]) -> None:
+def _check_all(flat: FlatParameters, used: Iterable[Layer]) -> None:
     """Refuse a loss that leaves a layer out, or uses one that is not under this optimizer."""
     used = set(used)
     for layer in used - set(flat.layers.values()):

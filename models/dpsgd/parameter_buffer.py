@@ -76,7 +76,7 @@ def _check_parameters(network: nn.Module, layers: Mapping[str, Layer]) -> None:
             )
 
 
-class Flat:
+class FlatParameters:
     """All parameters of a network in one buffer.
 
     Attributes:

@@ -17,7 +17,7 @@ from dpsynth.models.dpsgd.opacus_engine import OpacusSgd
 from dpsynth.models.dpsgd.optimizer import DpSgd, Loss, PlainSgd
 from dpsynth.models.marginals import Binning
 from dpsynth.models.presets import STEPS
-from dpsynth.privacy import NotPrivate, PoissonSgd, Terms, Watched
+from dpsynth.privacy import AnyPlan, NonPrivatePlan, ObservedPlan, PoissonSgd
 
 if TYPE_CHECKING:
     from dpsynth.privacy import Entropy
@@ -41,7 +41,7 @@ class Trainer(Protocol):
 
 def trainer_of(
     network: nn.Module,
-    plan: Terms,
+    plan: AnyPlan,
     *,
     clipping_norm: float,
     population: int,
@@ -69,11 +69,11 @@ def trainer_of(
     """
     event = plan.event(STEPS)
     assert isinstance(event, PoissonSgd)
-    if isinstance(plan, NotPrivate):
+    if isinstance(plan, NonPrivatePlan):
         kept = anchor_weight if anchored_always else 0.0
         return ReferenceSgd(network, event, population, learning_rate, entropy, kept)
     trainer = DpSgd if is_known(network) else OpacusSgd
-    if isinstance(plan, Watched):
+    if isinstance(plan, ObservedPlan):
         assert watch is not None
         trainer = plan.witness.trainer(watch)
     return trainer(

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Layer, Tape
+from dpsynth.models.dpsgd.layers import Activations, Layer
 
-Loss = Callable[[Any, Tape], Tensor]
+Loss = Callable[[Any, Activations], Tensor]
 ROUNDING = 4e-6  # relative float32 error of a squared norm; at most 7e-7 seen, widths to 2048
 
 
@@ -55,13 +55,13 @@ class Pack:
         return repeated[0] if len(repeated) == 1 else torch.cat(repeated)
 
 
-def packs(batch: Any, mask: Tensor, most: int) -> Iterator[Pack]:
+def packs(batch: Any, mask: Tensor, maximum: int) -> Iterator[Pack]:
     """Yield the units of a batch that have a row, in equal packs of about ``most`` rows at most.
 
     Args:
         batch: a tensor ``[units, k, ...]``, or a tuple of such tensors.
         mask: ``[units, k]``; False or 0 is padding, another number weighs the row's loss.
-        most: rows in a pack; a single unit may have more.
+        maximum: rows in a pack; a single unit may have more.
 
     Raises:
         InputError: a tensor of the batch does not begin with the mask's shape.
@@ -77,7 +77,7 @@ def packs(batch: Any, mask: Tensor, most: int) -> Iterator[Pack]:
     weights = mask.to(torch.float32)
     held = weights != 0
     counts = held.sum(dim=1)
-    passes = max(1, math.ceil(int(counts.sum()) / most))
+    passes = max(1, math.ceil(int(counts.sum()) / maximum))
     if bool((counts == k).all()):  # no padding: slices of the batch as it is
         size = max(1, math.ceil(units / passes))
         for start in range(0, units if k else 0, size):
@@ -87,8 +87,8 @@ def packs(batch: Any, mask: Tensor, most: int) -> Iterator[Pack]:
             yield Pack(whole, weights[here], ((len(order), k),), order)
         return
     order = torch.argsort(counts, stable=True)[int((counts == 0).sum()) :]
-    most = max(1, math.ceil(int(counts.sum()) / passes))
-    numbers = (counts[order].cumsum(0) - 1) // most
+    maximum = max(1, math.ceil(int(counts.sum()) / passes))
+    numbers = (counts[order].cumsum(0) - 1) // maximum
     cuts = torch.unique_consecutive(numbers, return_counts=True)[1].tolist()
     for some in torch.split(order, cuts):
         sizes, times = torch.unique_consecutive(counts[some], return_counts=True)
@@ -135,7 +135,7 @@ class UnitGradients:
         Raises:
             InputError: the loss does not return one value per row, or changed tensors in place.
         """
-        tape = Tape()
+        tape = Activations()
         with torch.enable_grad():
             losses = loss(pack.batch, tape)
         if losses.shape != pack.weights.shape:
@@ -206,7 +206,7 @@ class UnitGradients:
             layer.accumulate(a, b, into[layer])
 
 
-def unit_norms(tape: Tape, output_grads: Sequence[Tensor], units: int, rows: int) -> Tensor:
+def unit_norms(tape: Activations, output_grads: Sequence[Tensor], units: int, rows: int) -> Tensor:
     """Return the norm of each unit's gradient, ``[units]``, summed over its rows.
 
     Args:

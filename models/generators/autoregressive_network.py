@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from dpsynth.models.dpsgd import MaskedLinear, Tape
+from dpsynth.models.dpsgd import Activations, MaskedLinear
 from dpsynth.models.generators.binned_network import BinnedNetwork, bins_at, cumulative, logs_of
 from dpsynth.models.marginals import even_points
 
@@ -61,7 +61,7 @@ class Network(BinnedNetwork):
         with torch.no_grad():
             self.skip.bias.copy_(logs_of(shares))
 
-    def loss(self, rows: Tensor, tape: Tape | None) -> Tensor:
+    def loss(self, rows: Tensor, tape: Activations | None) -> Tensor:
         """Return the negative log-likelihood of each row, ``[units, k]``, in nats."""
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from dpsynth.models.dpsgd import Tape
+from dpsynth.models.dpsgd import Activations
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class BinnedNetwork(nn.Module, ABC):
         """Set the biases to the columns' own distributions, one array of shares a column."""
 
     @abstractmethod
-    def loss(self, rows: Tensor, tape: Tape | None) -> Tensor:
+    def loss(self, rows: Tensor, tape: Activations | None) -> Tensor:
         """Return the loss of each row, ``[units, k]``, in nats.
 
         Args:

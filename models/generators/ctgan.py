@@ -28,14 +28,14 @@ from dpsynth.errors import InputError
 from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
 from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, trainer_of
 from dpsynth.models.generators.ctgan_critic import FAKE, REAL, Critic, crossed, joined
-from dpsynth.models.generators.ctgan_network import Residual
-from dpsynth.models.generators.ctgan_trainer import Pupil
+from dpsynth.models.generators.ctgan_network import GeneratorNetwork
+from dpsynth.models.generators.ctgan_trainer import GeneratorTrainer
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
-from dpsynth.models.marginals import Start, cohort_with_visits
+from dpsynth.models.marginals import InitialModel, cohort_with_visits
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
-    from dpsynth.privacy import Entropy, PrivacyBudget, Share, Terms
+    from dpsynth.privacy import AnyPlan, Entropy, PrivacyBudget, Share
 
 Ints = npt.NDArray[np.int64]
 
@@ -75,12 +75,12 @@ class Ctgan:
         return shares_of(self.name, self.domain, budget)
 
     def fit(
-        self, cohort: Cohort, plan: Terms, entropy: Entropy, progress: Progress = silent
+        self, cohort: Cohort, plan: AnyPlan, entropy: Entropy, progress: Progress = silent
     ) -> Self:
         """Release the histograms, fit the mixture, then let critic and generator take turns."""
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
-        self.start_ = Start.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
+        self.start_ = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
         rng = entropy.generator()
         self.residual_ = self._residual(int(rng.integers(2**62)))
         seed = torch.Generator().manual_seed(int(rng.integers(2**62)))
@@ -90,8 +90,8 @@ class Ctgan:
         self._train(cohort, critic, rows, plan, entropy, rng, progress)
         return self
 
-    def _residual(self, seed: int) -> Residual:
-        return Residual(
+    def _residual(self, seed: int) -> GeneratorNetwork:
+        return GeneratorNetwork(
             self.start_.products,
             hidden=self.preset_.hidden,
             latent=self.preset_.latent,
@@ -124,7 +124,7 @@ class Ctgan:
         cohort: Cohort,
         critic: Critic,
         rows: Tensor,
-        plan: Terms,
+        plan: AnyPlan,
         entropy: Entropy,
         rng: np.random.Generator,
         progress: Progress,
@@ -153,7 +153,9 @@ class Ctgan:
         units, steps = Units.of(cohort, self.start_.binning), trainer.event.steps
         # how far this one is used depends on how many units are drawn: it serves nothing else
         asking = entropy.generator()
-        pupil = Pupil(self.start_, self.residual_, critic, steps // self.preset_.rounds, rng)
+        pupil = GeneratorTrainer(
+            self.start_, self.residual_, critic, steps // self.preset_.rounds, rng
+        )
         for step in range(steps):
             batch, weights = units.batch(trainer.sample_batch(len(units)))
             real = critic.batch(batch, REAL, asking)
@@ -198,7 +200,7 @@ class Ctgan:
         fitted = cls(domain)
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
-        fitted.start_ = Start.restore(fitted.domain, arrays)
+        fitted.start_ = InitialModel.restore(fitted.domain, arrays)
         fitted.residual_ = fitted._residual(seed=0)
         load_arrays(fitted.residual_, "residual", arrays)
         return fitted

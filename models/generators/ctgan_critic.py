@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dpsynth.models.dpsgd import Linear, Tape
+from dpsynth.models.dpsgd import Activations, Linear
 
 REAL, FAKE = 1.0, -1.0
 Batch = tuple[Tensor, Tensor, Tensor]
@@ -66,7 +66,7 @@ class Critic(nn.Module):
         hot = torch.zeros(len(rows), self.codes)
         return hot.scatter_(1, rows + self.offsets, 1.0)
 
-    def score(self, hot: Tensor, columns: Tensor, tape: Tape | None = None) -> Tensor:
+    def score(self, hot: Tensor, columns: Tensor, tape: Activations | None = None) -> Tensor:
         """Return the log-odds that rows are real, ``[n]``.
 
         Args:
@@ -80,7 +80,7 @@ class Critic(nn.Module):
         score: Tensor = self.scored(hidden, tape)
         return score[:, 0]
 
-    def loss(self, batch: Batch, tape: Tape | None) -> Tensor:
+    def loss(self, batch: Batch, tape: Activations | None) -> Tensor:
         """Return the logistic loss of each row, ``[units, k]``."""
         rows, columns, labels = batch
         units, k, width = rows.shape

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpsynth.models.generators.ctgan_network import Ask, Residual
+from dpsynth.models.generators.ctgan_network import Ask, GeneratorNetwork
 from dpsynth.models.marginals import Products, Target
 
 TINY = 1e-9
 
 
-class Distance:
+class MarginalDistance:
     """Standardised squared distance of a generator to a target."""
 
     def __init__(self, target: Target, products: Products) -> None:
@@ -31,7 +31,7 @@ class Distance:
         weighted = self.tables * torch.tensor(products.weights).float()[:, None]
         self.start, self.start_one = weighted.T @ self.tables, weighted.sum(0)
 
-    def of(self, laws: Tensor, ask: Ask, residual: Residual) -> Tensor:
+    def of(self, laws: Tensor, ask: Ask, residual: GeneratorNetwork) -> Tensor:
         """Estimate the distance from rows' distributions of all columns, ``[n, codes]``.
 
         Given what it was asked for, a row's columns are independent, so pairs are mean products
@@ -46,7 +46,7 @@ class Distance:
         one = known_one + laws.mean(0) - self.one
         return (self.precision * pairs**2).sum() + (self.one_precision * one**2).sum()
 
-    def moved(self, laws: Tensor, ask: Ask, residual: Residual) -> Tensor:
+    def moved(self, laws: Tensor, ask: Ask, residual: GeneratorNetwork) -> Tensor:
         """Estimate by how many nats a row's law, given what it was asked for, left the mixture's.
 
         The mean divergence (Kullback and Leibler) of ``laws`` from the mixture's; no less than

@@ -40,7 +40,7 @@ class Ask(NamedTuple):
     latent: Tensor
 
 
-class Residual(nn.Module):
+class GeneratorNetwork(nn.Module):
     """A network of two hidden layers from component, condition and latent vector to all logits."""
 
     def __init__(

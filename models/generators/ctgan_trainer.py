@@ -7,25 +7,25 @@ import torch
 from torch import Tensor
 
 from dpsynth.models.generators.ctgan_critic import FAKE, Critic
-from dpsynth.models.generators.ctgan_distance import Distance
-from dpsynth.models.generators.ctgan_network import Residual
-from dpsynth.models.marginals import Start
+from dpsynth.models.generators.ctgan_distance import MarginalDistance
+from dpsynth.models.generators.ctgan_network import GeneratorNetwork
+from dpsynth.models.marginals import InitialModel
 
-TURNS = 4  # steps of the generator after each round of the critic: free
+GENERATOR_STEPS = 4  # steps of the generator after each round of the critic: free
 BATCH = 2_000  # generated rows of a generator's step
-RATE = 0.01  # of the generator, down to zero along a line
-TRUST = 0.3  # weight of the divergence from the mixture in the generator's loss
-HOLD = 0.1  # weight of the distance to the noisy pairs in the generator's loss
-MEMORY = 0.95  # of the running mean of critics that the generator learns from
+LEARNING_RATE = 0.01  # of the generator, down to zero along a line
+KL_WEIGHT = 0.3  # weight of the divergence from the mixture in the generator's loss
+MARGINAL_WEIGHT = 0.1  # weight of the distance to the noisy pairs in the generator's loss
+EMA_DECAY = 0.95  # of the running mean of critics that the generator learns from
 
 
-class Pupil:
+class GeneratorTrainer:
     """The generator in training: it learns from a running mean of critics, and from the pairs."""
 
     def __init__(
         self,
-        start: Start,
-        residual: Residual,
+        start: InitialModel,
+        residual: GeneratorNetwork,
         critic: Critic,
         turns: int,
         rng: np.random.Generator,
@@ -33,12 +33,14 @@ class Pupil:
         """Take the generator and the critic; ``turns`` are what the schedule spans."""
         assert start.target is not None
         self.products, self.residual, self.critic, self.rng = start.products, residual, critic, rng
-        self.distance = Distance(start.target, start.products)
+        self.distance = MarginalDistance(start.target, start.products)
         self.memory = Critic(start.binning.sizes, critic.hidden, generator=torch.Generator())
         self.memory.load_state_dict(critic.state_dict())
-        self.optimizer = torch.optim.Adam(residual.parameters(), lr=RATE, betas=(0.5, 0.99))
+        self.optimizer = torch.optim.Adam(
+            residual.parameters(), lr=LEARNING_RATE, betas=(0.5, 0.99)
+        )
         self.schedule = torch.optim.lr_scheduler.LinearLR(
-            self.optimizer, 1.0, 0.0, total_iters=max(1, turns * TURNS)
+            self.optimizer, 1.0, 0.0, total_iters=max(1, turns * GENERATOR_STEPS)
         )
 
     @torch.no_grad()
@@ -52,11 +54,11 @@ class Pupil:
         """Move the mean of critics towards the critic as it is: less noise than any one has."""
         pairs = zip(self.memory.parameters(), self.critic.parameters(), strict=True)
         for mean, now in pairs:
-            mean.data.lerp_(now.data, 1.0 - MEMORY)
+            mean.data.lerp_(now.data, 1.0 - EMA_DECAY)
 
     def turn(self) -> None:
         """Take the steps that follow a round of the critic."""
-        for _ in range(TURNS):
+        for _ in range(GENERATOR_STEPS):
             self.step()
 
     def step(self) -> None:
@@ -68,8 +70,8 @@ class Pupil:
         laws = self.residual.laws(ask, self.products)
         drawn = self.critic.one_hot(self.residual.hard(laws.detach(), self.rng))
         scores = self.memory.score(drawn + laws - laws.detach(), ask.column)
-        loss = TRUST * self.distance.moved(laws, ask, self.residual) - scores.mean()
-        loss = loss + HOLD * self.distance.of(laws, ask, self.residual)
+        loss = KL_WEIGHT * self.distance.moved(laws, ask, self.residual) - scores.mean()
+        loss = loss + MARGINAL_WEIGHT * self.distance.of(laws, ask, self.residual)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()

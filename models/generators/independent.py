@@ -25,10 +25,10 @@ from dpsynth.models.marginals.log_probability import FLOOR
 from dpsynth.models.presets import ONE_WAY
 from dpsynth.privacy import (
     JointHistograms,
+    ObservedPlan,
     PrivacyBudget,
     PrivacyPlan,
     Share,
-    Watched,
     joint_histograms,
 )
 
@@ -55,7 +55,7 @@ class Independent:
     def fit(
         self,
         cohort: Cohort,
-        plan: PrivacyPlan | Watched,
+        plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress = silent,
     ) -> Self:
@@ -65,7 +65,7 @@ class Independent:
         progress("histograms", 0.0)
         cohort = levelled(cohort, self.domain)
         noisy = joint_histograms(cohort, sizes_of(self.domain), event, entropy)
-        if isinstance(plan, Watched):
+        if isinstance(plan, ObservedPlan):
             sigmas = [event.sigma] * len(noisy)
             plan.witness.counted(noisy, sigmas, event, lambda some: levelled(some, self.domain))
         total = noisy_total(noisy)

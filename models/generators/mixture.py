@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
-from dpsynth.models.marginals import Start, cohort_with_visits
+from dpsynth.models.marginals import InitialModel, cohort_with_visits
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
-    from dpsynth.privacy import Entropy, PrivacyBudget, PrivacyPlan, Share, Watched
+    from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 
 
 class Mixture:
@@ -37,14 +37,14 @@ class Mixture:
     def fit(
         self,
         cohort: Cohort,
-        plan: PrivacyPlan | Watched,
+        plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress = silent,
     ) -> Self:
         """Release both sets of histograms, then fit the mixture to them."""
         preset = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
-        self.start_ = Start.fit(cohort, self.domain, plan, entropy, preset, progress)
+        self.start_ = InitialModel.fit(cohort, self.domain, plan, entropy, preset, progress)
         return self
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
@@ -69,5 +69,5 @@ class Mixture:
     ) -> Self:
         """Rebuild mixture and bins."""
         fitted = cls(domain)
-        fitted.start_ = Start.restore(fitted.domain, arrays)
+        fitted.start_ = InitialModel.restore(fitted.domain, arrays)
         return fitted

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd import Linear, Tape
+from dpsynth.models.dpsgd import Activations, Linear
 from dpsynth.models.generators.binned_network import (
     BinnedNetwork,
     Floats,
@@ -77,18 +77,18 @@ class Network(BinnedNetwork):
         with torch.no_grad():
             self.decode_out.bias.copy_(logs_of(shares))
 
-    def encode(self, hot: Tensor, tape: Tape | None = None) -> tuple[Tensor, Tensor]:
+    def encode(self, hot: Tensor, tape: Activations | None = None) -> tuple[Tensor, Tensor]:
         """Return mean and log-variance of one-hot rows' latent vectors, ``[n, latent]`` each."""
         hidden = torch.tanh(self.encode_in(hot, tape))
         mean, log_variance = self.encode_out(hidden, tape).chunk(2, dim=1)
         return mean, log_variance.clamp(-LOG_VARIANCE, LOG_VARIANCE)
 
-    def decode(self, latent: Tensor, tape: Tape | None = None) -> Tensor:
+    def decode(self, latent: Tensor, tape: Activations | None = None) -> Tensor:
         """Return the logits of all columns, ``[n, codes]``, from latent vectors."""
         logits: Tensor = self.decode_out(torch.tanh(self.decode_in(latent, tape)), tape)
         return logits
 
-    def loss(self, rows: Tensor, tape: Tape | None) -> Tensor:
+    def loss(self, rows: Tensor, tape: Activations | None) -> Tensor:
         """Return minus the evidence lower bound of each row, ``[units, k]``, in nats."""
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))

@@ -24,7 +24,7 @@ from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import (
     Binning,
-    Start,
+    InitialModel,
     cohort_with_visits,
     log_within_bins,
     mean_by_unit,
@@ -33,7 +33,7 @@ from dpsynth.models.marginals.log_probability import ROWS
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
-    from dpsynth.privacy import Entropy, PrivacyBudget, Share, Terms
+    from dpsynth.privacy import AnyPlan, Entropy, PrivacyBudget, Share
 
 WARM_BATCH = 4_000
 WARM_RATE = 0.01
@@ -61,12 +61,12 @@ class WarmStarted(ABC):
         return shares_of(self.name, self.domain, budget)
 
     def fit(
-        self, cohort: Cohort, plan: Terms, entropy: Entropy, progress: Progress = silent
+        self, cohort: Cohort, plan: AnyPlan, entropy: Entropy, progress: Progress = silent
     ) -> Self:
         """Release the histograms, fit the mixture, warm the network up, then train by DP-SGD."""
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
-        start = Start.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
+        start = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
         self.binning_ = start.binning
         self.leaders_ = start.products.leaders(LEADERS)
         rng = entropy.generator()
@@ -107,7 +107,7 @@ class WarmStarted(ABC):
         self,
         cohort: Cohort,
         rows: Tensor,
-        plan: Terms,
+        plan: AnyPlan,
         entropy: Entropy,
         progress: Progress,
     ) -> None:

@@ -4,7 +4,7 @@ from .adaptive_cells import sizes_of as sizes_of
 from .binning import Binning as Binning
 from .histograms import even_points as even_points
 from .histograms import noisy_total as noisy_total
-from .initial_model import Start as Start
+from .initial_model import InitialModel as InitialModel
 from .log_probability import log_of_products as log_of_products
 from .log_probability import log_within_bins as log_within_bins
 from .log_probability import mean_by_unit as mean_by_unit

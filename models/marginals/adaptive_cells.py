@@ -28,7 +28,7 @@ PART = 1 / 400  # and more than this part of all rows
 
 
 @dataclass(frozen=True)
-class Leaves:
+class AdaptiveCells:
     """A column's distribution.
 
     Attributes:
@@ -44,7 +44,9 @@ class Leaves:
     within: Floats
 
     @classmethod
-    def of(cls, feature: Feature, levels: Sequence[Ints], *, total: float, sigma: float) -> Leaves:
+    def of(
+        cls, feature: Feature, levels: Sequence[Ints], *, total: float, sigma: float
+    ) -> AdaptiveCells:
         """Cut a column into leaves.
 
         Args:
@@ -60,8 +62,8 @@ class Leaves:
         cuts = [cells_at(feature, width) for width in feature.levels]
         ordered = [level[:cut].astype(np.float64) for level, cut in zip(levels, cuts, strict=True)]
         consistent(ordered, feature.levels)
-        least = max(SIGMAS * sigma, PART * total)
-        leaf_of, counts = _cut(ordered, feature.levels, feature.cells, least=least)
+        minimum = max(SIGMAS * sigma, PART * total)
+        leaf_of, counts = _cut(ordered, feature.levels, feature.cells, minimum=minimum)
         loose = np.stack([level[cut:] for level, cut in zip(levels, cuts, strict=True)]).mean(0)
         places = np.arange(len(counts), len(counts) + len(loose))
         points = np.asarray(feature.points, dtype=np.float64)
@@ -96,11 +98,11 @@ def levelled(cohort: Cohort, domain: Domain) -> Cohort:
 
 def leaves_of(
     domain: Domain, counts: Sequence[Ints], *, total: float, sigma: float
-) -> tuple[Leaves, ...]:
+) -> tuple[AdaptiveCells, ...]:
     """Cut every column of a domain into leaves, from the counts of `levelled` codes."""
     rest = iter(counts)
     return tuple(
-        Leaves.of(feature, [next(rest) for _ in feature.levels], total=total, sigma=sigma)
+        AdaptiveCells.of(feature, [next(rest) for _ in feature.levels], total=total, sigma=sigma)
         for feature in domain.features
     )
 
@@ -145,7 +147,7 @@ def consistent(levels: Sequence[Floats], widths: Sequence[int]) -> None:
 
 
 def _cut(
-    levels: Sequence[Floats], widths: Sequence[int], codes: int, *, least: float
+    levels: Sequence[Floats], widths: Sequence[int], codes: int, *, minimum: float
 ) -> tuple[Ints, Floats]:
     """Split cells above ``least`` into their children; returns the leaf of each code, and counts.
 
@@ -155,7 +157,7 @@ def _cut(
     counts: list[float] = []
 
     def visit(level: int, cell: int, count: float) -> None:
-        if level == len(levels) - 1 or count <= least:
+        if level == len(levels) - 1 or count <= minimum:
             leaf_of[cell * widths[level] : (cell + 1) * widths[level]] = len(counts)
             counts.append(count)
             return

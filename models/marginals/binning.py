@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpsynth.encoding import Cohort
 from dpsynth.models import Codes, Domain
 from dpsynth.models.base import VISITS
-from dpsynth.models.marginals.histograms import Bins
+from dpsynth.models.marginals.histograms import MergedBins
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class Binning:
     """
 
     domain: Domain
-    columns: tuple[Bins, ...]
+    columns: tuple[MergedBins, ...]
 
     @property
     def hidden(self) -> int:
@@ -67,10 +67,10 @@ class Binning:
         """Cut what `arrays` laid end to end back into columns."""
         ends = np.cumsum(domain.sizes)[:-1]
         parts = zip(np.split(arrays["bin_of"], ends), np.split(arrays["shares"], ends), strict=True)
-        return cls(domain, tuple(Bins(bin_of, shares) for bin_of, shares in parts))
+        return cls(domain, tuple(MergedBins(bin_of, shares) for bin_of, shares in parts))
 
 
-def row_factors(bins: Bins) -> Floats:
+def row_factors(bins: MergedBins) -> Floats:
     """Return by how much each bin of the hidden column weighs more in rows than in units."""
     rows = np.arange(1, len(bins.bin_of) + 1)
     weighed = np.bincount(bins.bin_of, weights=bins.shares * rows, minlength=bins.count)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Codes
-from dpsynth.models.marginals.adaptive_cells import Leaves
+from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
 from dpsynth.models.marginals.projection import project
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ def noisy_total(histograms: Sequence[Ints]) -> float:
 
 
 GOLDEN = (5**0.5 - 1) / 2
-LEAST_BITS = 14  # of a float among packed keys
+MIN_BITS = 14  # of a float among packed keys
 
 
 def even_points(keys: Sequence[npt.NDArray[Any]], rng: np.random.Generator) -> Floats:
@@ -66,7 +66,7 @@ def _packed(
     """
     exact = {i: int(key.max(initial=0)).bit_length() for i, key in enumerate(keys) if _whole(key)}
     spare = (64 - sum(exact.values())) // (1 + len(keys) - len(exact))
-    if spare < LEAST_BITS:
+    if spare < MIN_BITS:
         return None
     bits = min(spare, 32)
     packed = rng.integers(0, 2**bits, len(keys[0]), dtype=np.uint32).astype(np.uint64)
@@ -85,7 +85,7 @@ def _whole(key: npt.NDArray[Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Bins:
+class MergedBins:
     """A coarser coding of one column, and the way back.
 
     ``bin_of[c]`` is the bin of code c; ``shares[c]`` is the share of code c in the column, used to
@@ -139,7 +139,9 @@ class Bins:
         return codes
 
 
-def merge(leaves: Leaves, *, total: float, sigma: float, most: int, pool: float = 0.004) -> Bins:
+def merge(
+    leaves: AdaptiveCells, *, total: float, sigma: float, maximum: int, pool: float = 0.004
+) -> MergedBins:
     """Merge a column's leaves into bins that each stand well above the noise.
 
     Neighbouring leaves of a numeric column are merged until a bin holds at least
@@ -151,13 +153,13 @@ def merge(leaves: Leaves, *, total: float, sigma: float, most: int, pool: float 
         leaves: the column's estimated distribution.
         total: the noisy number of rows.
         sigma: standard deviation of the noise of one count.
-        most: number of bins that a smooth numeric column is cut into, about.
+        maximum: number of bins that a smooth numeric column is cut into, about.
         pool: share of the rows below which an unordered code is pooled.
     """
     shares = project(leaves.counts, total)
     counts, ordered = shares * total, leaves.ordered
     bin_of = np.zeros(len(counts), dtype=np.uint16)
-    bins = _merge_cells(counts[:ordered], max(total / most, 4 * sigma), bin_of)
+    bins = _merge_cells(counts[:ordered], max(total / maximum, 4 * sigma), bin_of)
     rare = max(3 * sigma, pool * total)
     loose = np.arange(ordered, len(counts))
     common = loose[counts[loose] >= rare]
@@ -165,24 +167,24 @@ def merge(leaves: Leaves, *, total: float, sigma: float, most: int, pool: float 
     bins += len(common)
     pooled = loose[counts[loose] < rare]
     bin_of[pooled] = bins if len(pooled) else 0
-    return Bins(bin_of[leaves.leaf_of], shares[leaves.leaf_of] * leaves.within)
+    return MergedBins(bin_of[leaves.leaf_of], shares[leaves.leaf_of] * leaves.within)
 
 
-def _merge_cells(counts: Floats, least: float, bin_of: npt.NDArray[np.uint16]) -> int:
+def _merge_cells(counts: Floats, minimum: float, bin_of: npt.NDArray[np.uint16]) -> int:
     """Number ordered cells by bins of at least ``least`` rows; returns how many bins there are."""
     if len(counts) == 0:
         return 0
     current, mass = 0, 0.0
     for cell, count in enumerate(counts):
-        if count >= least and 0 < mass:  # a heap stands alone: close what came before it
-            if mass >= least / 2 or current == 0:
+        if count >= minimum and 0 < mass:  # a heap stands alone: close what came before it
+            if mass >= minimum / 2 or current == 0:
                 current += 1
             mass = 0.0
         bin_of[cell] = current
         mass += count
-        if mass >= least:
+        if mass >= minimum:
             current, mass = current + 1, 0.0
-    if current and mass < least / 2:  # a thin tail joins its neighbour
+    if current and mass < minimum / 2:  # a thin tail joins its neighbour
         bin_of[: len(counts)][bin_of[: len(counts)] == current] = current - 1
     used, bin_of[: len(counts)] = np.unique(bin_of[: len(counts)], return_inverse=True)
     return len(used)

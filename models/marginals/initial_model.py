@@ -26,14 +26,14 @@ from dpsynth.models.marginals.product_mixture import Products, Target, fit_produ
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
     from dpsynth.models import Preset
-    from dpsynth.privacy import Entropy, Terms
+    from dpsynth.privacy import AnyPlan, Entropy
 
 Ints = npt.NDArray[np.int64]
-MOST_ROWS = 60_000  # times 5: rows of the mixture that a network sees
+MAX_ROWS = 60_000  # times 5: rows of the mixture that a network sees
 
 
 @dataclass(frozen=True)
-class Start:
+class InitialModel:
     """Bins and mixture of a fit.
 
     Attributes:
@@ -51,11 +51,11 @@ class Start:
         cls,
         cohort: Cohort,
         domain: Domain,
-        plan: Terms,
+        plan: AnyPlan,
         entropy: Entropy,
         preset: Preset,
         progress: Progress = silent,
-    ) -> Start:
+    ) -> InitialModel:
         """Release both sets of histograms, then fit the mixture to them.
 
         Args:
@@ -91,7 +91,7 @@ class Start:
 
     def rows(self, rng: np.random.Generator) -> Ints:
         """Draw binned rows of the mixture for a network to start from, ``[rows, columns]``."""
-        return self.products.draw(5 * min(self.binning.domain.population, MOST_ROWS), rng)
+        return self.products.draw(5 * min(self.binning.domain.population, MAX_ROWS), rng)
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes; the hidden column weighs the rows and is left out."""
@@ -106,7 +106,7 @@ class Start:
         return mixture | self.binning.arrays()
 
     @classmethod
-    def restore(cls, domain: Domain, arrays: Mapping[str, npt.NDArray[Any]]) -> Start:
+    def restore(cls, domain: Domain, arrays: Mapping[str, npt.NDArray[Any]]) -> InitialModel:
         """Rebuild bins and mixture."""
         binning = Binning.restore(domain, arrays)
         return cls(binning, Products(binning.sizes, arrays["weights"], arrays["tables"]))

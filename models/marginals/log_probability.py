@@ -25,8 +25,8 @@ def log_of_products(products: Products, bins: npt.NDArray[np.integer]) -> Floats
         sums = np.log(np.maximum(products.weights, FLOOR))[None, :] + sum(
             logs[:, offsets[j] + some[:, j]].T for j in range(some.shape[1])
         )
-        most = sums.max(axis=1, keepdims=True)
-        found.append(np.log(np.exp(sums - most).sum(axis=1)) + most[:, 0])
+        maximum = sums.max(axis=1, keepdims=True)
+        found.append(np.log(np.exp(sums - maximum).sum(axis=1)) + maximum[:, 0])
     return np.concatenate(found).astype(float)
 
 

@@ -25,20 +25,20 @@ import numpy.typing as npt
 from dpsynth.encoding import Cohort
 from dpsynth.models import Domain, runs_again
 from dpsynth.models.base import VISITS
-from dpsynth.models.marginals.adaptive_cells import Leaves, leaves_of, levelled, sizes_of
+from dpsynth.models.marginals.adaptive_cells import AdaptiveCells, leaves_of, levelled, sizes_of
 from dpsynth.models.marginals.binning import Binning
 from dpsynth.models.marginals.exact_counts import exact_chosen_histograms, exact_joint_histograms
-from dpsynth.models.marginals.histograms import Bins, merge, noisy_total
+from dpsynth.models.marginals.histograms import MergedBins, merge, noisy_total
 from dpsynth.models.marginals.pair_selection import Pair, Pairs, choose_pairs, pair_noise
 from dpsynth.models.marginals.product_mixture import Target
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
 from dpsynth.privacy import (
+    AnyPlan,
     ChosenHistograms,
     Event,
     JointHistograms,
-    NotPrivate,
-    Terms,
-    Watched,
+    NonPrivatePlan,
+    ObservedPlan,
     chosen_histograms,
     joint_histograms,
 )
@@ -86,19 +86,19 @@ class Counted:
     """
 
     binning: Binning
-    leaves: tuple[Leaves, ...]
+    leaves: tuple[AdaptiveCells, ...]
     total: float
     mass: float
     sigma: float
 
     @property
-    def bins(self) -> tuple[Bins, ...]:
+    def bins(self) -> tuple[MergedBins, ...]:
         """The bins of each column."""
         return self.binning.columns
 
 
 def count_columns(
-    cohort: Cohort, domain: Domain, plan: Terms, entropy: Entropy, *, most_bins: int
+    cohort: Cohort, domain: Domain, plan: AnyPlan, entropy: Entropy, *, most_bins: int
 ) -> Counted:
     """Run the event of the one-way histograms, and merge their cells into bins.
 
@@ -106,16 +106,16 @@ def count_columns(
     """
     one_way = plan.event(ONE_WAY)
     assert isinstance(one_way, JointHistograms)
-    release = exact_joint_histograms if isinstance(plan, NotPrivate) else joint_histograms
+    release = exact_joint_histograms if isinstance(plan, NonPrivatePlan) else joint_histograms
     noisy = release(levelled(cohort, domain), sizes_of(domain), one_way, entropy)
-    if isinstance(plan, Watched):
+    if isinstance(plan, ObservedPlan):
         plan.witness.counted(
             noisy, [one_way.sigma] * len(noisy), one_way, lambda others: levelled(others, domain)
         )
     total = noisy_total(noisy)
     leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
     bins = tuple(
-        merge(column, total=total, sigma=one_way.sigma, most=most_bins) for column in leaves
+        merge(column, total=total, sigma=one_way.sigma, maximum=most_bins) for column in leaves
     )
     return Counted(Binning(domain, bins), leaves, total, float(one_way.mass), one_way.sigma)
 
@@ -123,7 +123,7 @@ def count_columns(
 def measure(
     cohort: Cohort,
     domain: Domain,
-    plan: Terms,
+    plan: AnyPlan,
     entropy: Entropy,
     *,
     most_bins: int,
@@ -138,7 +138,7 @@ def measure(
         entropy: source of noise.
         most_bins: bins that a smooth numeric column is cut into, about.
     """
-    exact = isinstance(plan, NotPrivate)
+    exact = isinstance(plan, NonPrivatePlan)
     release_chosen = exact_chosen_histograms if exact else chosen_histograms
     counted = count_columns(cohort, domain, plan, entropy, most_bins=most_bins)
     binning, bins, leaves, total = counted.binning, counted.bins, counted.leaves, counted.total
@@ -149,7 +149,7 @@ def measure(
         assert isinstance(event, ChosenHistograms)
         sigmas = pair_noise(binning.sizes, places, event)
         tables = release_chosen(binned, binning.sizes, places, sigmas, event, entropy)
-        if isinstance(plan, Watched):
+        if isinstance(plan, ObservedPlan):
             plan.witness.paired(tables, places, sigmas, event, binning)
         counts = tuple(table.astype(np.float64) for table in tables)
         return Pairs(tuple(places), counts, tuple(sigmas))
@@ -167,8 +167,8 @@ def measure(
 
 
 def _target(
-    bins: tuple[Bins, ...],
-    leaves: tuple[Leaves, ...],
+    bins: tuple[MergedBins, ...],
+    leaves: tuple[AdaptiveCells, ...],
     pairs: Pairs,
     one_sigma: float,
     total: float,
@@ -188,7 +188,7 @@ def _target(
     return Target(sizes, one, one_sd, joint, sd)
 
 
-def _leaves_in(bins: Bins, leaves: Leaves) -> npt.NDArray[np.int64]:
+def _leaves_in(bins: MergedBins, leaves: AdaptiveCells) -> npt.NDArray[np.int64]:
     """Return how many leaves make up each bin: so many counts' noise is in its share."""
     first = np.unique(leaves.leaf_of, return_index=True)[1]
     return np.bincount(bins.bin_of[first], minlength=bins.count)

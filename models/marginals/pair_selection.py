@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models.marginals.histograms import Bins
+from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.privacy import ChosenHistograms
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ class Pairs:
     tables: tuple[Floats, ...]
     sigmas: tuple[float, ...]
 
-    def related(self, bins: Sequence[Bins], total: float, *, hidden: bool) -> list[int]:
+    def related(self, bins: Sequence[MergedBins], total: float, *, hidden: bool) -> list[int]:
         """Say which pairs depart from the product of their columns by more than noise does.
 
         The squared departure over sigma^2 is chi-square with as many degrees of freedom as the
@@ -66,7 +66,7 @@ class Pairs:
         return Pairs(self.places, tuple(tables), tuple(sigmas))
 
     def others_independent(
-        self, related: Sequence[int], bins: Sequence[Bins], total: float
+        self, related: Sequence[int], bins: Sequence[MergedBins], total: float
     ) -> Pairs:
         """Put the product of their columns in the place of all pairs but those named."""
         kept = set(related)
@@ -77,12 +77,12 @@ class Pairs:
         return Pairs(self.places, tables, self.sigmas)
 
 
-def _product(bins: Sequence[Bins], i: int, j: int, total: float) -> Floats:
+def _product(bins: Sequence[MergedBins], i: int, j: int, total: float) -> Floats:
     return np.outer(bins[i].bin_shares, bins[j].bin_shares) * total
 
 
 def choose_pairs(
-    bins: tuple[Bins, ...], units: float, event: ChosenHistograms, *, hidden: bool
+    bins: tuple[MergedBins, ...], units: float, event: ChosenHistograms, *, hidden: bool
 ) -> list[Pair]:
     """Choose which pairs to measure, from what is known already: at most ``event.most`` of them.
 

@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FITTED = 0.8  # of the standardised loss: rounds end below it
-MOST_ROUNDS = 4
+MAX_ROUNDS = 4
 LEADERS = 2  # columns by which rows are ordered before a column is drawn
 
 
@@ -72,7 +72,7 @@ class Products:
         """Return the components' distributions of column j, ``[K, bins]``."""
         return self.tables[:, self.offsets[j] : self.offsets[j + 1]]
 
-    def leaders(self, most: int) -> tuple[tuple[int, ...], ...]:
+    def leaders(self, maximum: int) -> tuple[tuple[int, ...], ...]:
         """Give, for each column, the earlier ones it depends on most, strongest first."""
         weighted = self.tables * self.weights[:, None].astype(np.float32)
         joint = weighted.T @ self.tables
@@ -82,7 +82,7 @@ class Products:
             np.add.reduceat(gaps, self.offsets[:-1], 0), self.offsets[:-1], 1
         )
         return tuple(
-            tuple(sorted(range(j), key=lambda i: -by_column[i, j])[:most])
+            tuple(sorted(range(j), key=lambda i: -by_column[i, j])[:maximum])
             for j in range(len(self.sizes))
         )
 
@@ -167,7 +167,7 @@ def fit_products(
         spread: standard deviation of the starting logits around the one-way distribution.
         tie: weight of the mutual information between component and column, in nats, mean over the
             columns: it keeps apart what the counts do not ask to be related.
-        progress: called with the share of steps done, at most `MOST_ROUNDS` rounds of them.
+        progress: called with the share of steps done, at most `MAX_ROUNDS` rounds of them.
     """
     import torch
 
@@ -186,7 +186,7 @@ def fit_products(
         apart = (weight * (joint - pairs) ** 2).sum()
         return apart + (one_weight * (tables.mean(dim=0) - one) ** 2).sum()
 
-    for part in range(MOST_ROUNDS):
+    for part in range(MAX_ROUNDS):
         optimizer = torch.optim.Adam([logits], lr=rate)
         for step in range(steps):
             bend = 0.05 + 0.475 * (1 + np.cos(np.pi * step / steps))
@@ -197,7 +197,7 @@ def fit_products(
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-            progress("mixture", (part * steps + step + 1) / (MOST_ROUNDS * steps))
+            progress("mixture", (part * steps + step + 1) / (MAX_ROUNDS * steps))
         if apart.item() <= FITTED:
             break
     progress("mixture", 1.0)
@@ -207,9 +207,9 @@ def fit_products(
 
 def _information(tables: Tensor) -> Tensor:
     """Return the mutual information between component and column, in nats, summed over columns."""
-    least = 1e-9
+    minimum = 1e-9
     mean = tables.mean(dim=0, keepdim=True)
-    ratios = (tables + least).log() - (mean + least).log()
+    ratios = (tables + minimum).log() - (mean + minimum).log()
     return (tables * ratios).sum() / len(tables)
 
 

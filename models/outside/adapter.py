@@ -17,7 +17,7 @@ from dpsynth.models.outside.desk import Desk, check_bins
 from dpsynth.models.outside.mechanisms import PlugIn, serve
 from dpsynth.models.registry import GeneratorSpec
 from dpsynth.models.run_size import OUTSIDE
-from dpsynth.privacy import OsEntropy, PrivacyPlan, Watched
+from dpsynth.privacy import ObservedPlan, OsEntropy, PrivacyPlan
 
 if TYPE_CHECKING:
     from dpsynth.privacy import Entropy, PrivacyBudget, Share
@@ -77,7 +77,7 @@ class OutsideGenerator:
     def fit(
         self,
         cohort: Cohort,
-        plan: PrivacyPlan | Watched,
+        plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress = silent,
     ) -> Self:

@@ -20,7 +20,7 @@ from dpsynth.models.marginals import (
 )
 from dpsynth.models.outside.mechanisms import Columns
 from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS
-from dpsynth.privacy import ChosenHistograms, Event, PrivacyPlan, Watched, chosen_histograms
+from dpsynth.privacy import ChosenHistograms, Event, ObservedPlan, PrivacyPlan, chosen_histograms
 from dpsynth.privacy.quality_budget import QUALITY
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Desk:
         self,
         cohort: Cohort,
         domain: Domain,
-        plan: PrivacyPlan | Watched,
+        plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress,
         *,
@@ -61,7 +61,7 @@ class Desk:
         self._cohort, self._domain = cohort_with_visits(cohort), domain
         self._plan, self._entropy, self._progress = plan, entropy, progress
         self._steps = steps
-        events = (plan.plan if isinstance(plan, Watched) else plan).events
+        events = (plan.plan if isinstance(plan, ObservedPlan) else plan).events
         self._left = {event.name: event for event in events if event.name != QUALITY}
         self._counted: Counted | None = None
 
@@ -125,7 +125,7 @@ class Desk:
         binned = Cohort(counted.binning.coarsen(self._cohort), self._cohort.mask)
         sigmas = pair_noise(sizes, pairs, event)
         tables = chosen_histograms(binned, sizes, pairs, sigmas, event, self._entropy)
-        if isinstance(self._plan, Watched):
+        if isinstance(self._plan, ObservedPlan):
             self._plan.witness.paired(tables, pairs, sigmas, event, counted.binning)
         return [table / event.mass for table in tables]
 

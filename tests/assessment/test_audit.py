@@ -23,7 +23,7 @@ from dpsynth.errors import BudgetError, InputError
 from dpsynth.eval.attack_stats.result import Attack, Finding, Power
 from dpsynth.eval.attacks import audit as documents
 from dpsynth.eval.attacks.controls import Control
-from dpsynth.eval.core.result import Measure, Part
+from dpsynth.eval.core.result import Measure, PartResult
 from dpsynth.ledger.charging import Use
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
@@ -185,7 +185,7 @@ def attack(found: bool) -> Attack:
     measure = Measure("auc:distance", "AUC", Estimate(0.5, 0.4, 0.6, 9), 0.5, "words")
     finding = Finding("membership:distance", "Distance", found, "seen")
     return Attack(
-        Part((measure,), {"attacks": []}, ("a note",)),
+        PartResult((measure,), {"attacks": []}, ("a note",)),
         (finding,),
         (Power("membership:distance", 0.6, "auc", "would"),),
     )

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.assessment.shadow_design import Design, Fitted, fit_and_draw
+from dpsynth.assessment.shadow_design import FittedShadow, ShadowDesign, fit_and_draw
 from dpsynth.assessment.shadow_models import shadows
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats.result import Attack
-from dpsynth.eval.core.tables import Tables, View
+from dpsynth.eval.core.tables import Tables, TableView
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
 
@@ -40,16 +40,16 @@ def given() -> Tables:
     return Tables.read(schema, everyone[inside], synthetic, everyone[~inside])
 
 
-def view(design: Design, codes: Any) -> View:
+def view(design: ShadowDesign, codes: Any) -> TableView:
     frame = design.prepared.codec.decode(codes, np.random.default_rng(1))
-    return View(frame, codes, np.arange(len(codes)))
+    return TableView(frame, codes, np.arange(len(codes)))
 
 
-def leaking(design: Design, cohort: Cohort) -> View:
+def leaking(design: ShadowDesign, cohort: Cohort) -> TableView:
     return view(design, cohort.codes[cohort.mask])
 
 
-def blind(design: Design, cohort: Cohort) -> View:
+def blind(design: ShadowDesign, cohort: Cohort) -> TableView:
     del cohort
     rng = np.random.default_rng()
     return view(design, design.codes[rng.choice(len(design.codes), 300)])
@@ -88,7 +88,7 @@ class Team:
         self.began_with.append(number)
         self.at_work.append((self.clock.now + self.seconds(number), number))
 
-    def next(self, seconds: float | None = None) -> Fitted | None:
+    def next(self, seconds: float | None = None) -> FittedShadow | None:
         self.at_work.sort()
         end, number = self.at_work[0]
         if seconds is not None and end > self.clock.now + seconds:
@@ -96,7 +96,7 @@ class Team:
             return None
         self.clock.now = end
         self.at_work.pop(0)
-        result: Fitted = self.work(number)
+        result: FittedShadow = self.work(number)
         return replace(result, seconds=self.seconds(number))
 
 
@@ -121,11 +121,11 @@ class Bench:
         stop: int | None = None,
         seed: int = 3,
     ) -> Attack:
-        def counted(design: Design, cohort: Cohort) -> View:
+        def counted(design: ShadowDesign, cohort: Cohort) -> TableView:
             if len(self.made) == stop:
                 raise KeyboardInterrupt
             self.made.append(1)
-            table: View = fit(design, cohort)
+            table: TableView = fit(design, cohort)
             return table
 
         def hire(work: Any) -> AbstractContextManager[Team]:
@@ -156,9 +156,9 @@ def bench(given: Tables, tmp_path: Path) -> Bench:
     return Bench(given, tmp_path / "shadows")
 
 
-def design(given: Tables, **more: Any) -> Design:
+def design(given: Tables, **more: Any) -> ShadowDesign:
     told = {"seed": 1, "targets": TARGETS, "not_private": False} | more
-    return Design.of(given.schema, "independent", 5.0, 1e-6, given, **told)
+    return ShadowDesign.of(given.schema, "independent", 5.0, 1e-6, given, **told)
 
 
 def test_coins_are_fair_and_their_own(given: Tables) -> None:
@@ -319,7 +319,7 @@ def test_a_model_of_counts_has_no_fit_without_privacy(given: Tables) -> None:
 def test_processes_carry_real_fits_out(
     given: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsynth.assessment.shadow_models.MOST", 18)
+    monkeypatch.setattr("dpsynth.assessment.shadow_models.MAX_FITS", 18)
     said: list[str] = []
     parts: list[float] = []
     attack = shadows(

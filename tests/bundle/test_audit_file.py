@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from dpsynth.bundle.format import audit_bounds
 from dpsynth.bundle.format.audit_bounds import FAILS, Guesses
 from dpsynth.bundle.format.audits import (
-    LARGEST_FILE,
+    MAX_FILE,
+    AuditClaim,
     Audits,
-    Claim,
     PublicAudit,
     append_audit,
     read_audits,
 )
 from dpsynth.certificate.certificate import Certificate
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.eval.attack_stats.one_run import MOST, SHARES, chance_of, least_epsilon
+from dpsynth.eval.attack_stats.one_run import MAX_EPSILON, SHARES, chance_of, least_epsilon
 from dpsynth.eval.attack_stats.result import ALARM
 from dpsynth.eval.core.estimate import LEVEL
 from dpsynth.synthesis.run import Run, run_digest
@@ -51,7 +51,7 @@ def document() -> Document:
 
 
 def test_it_shares_the_constants_of_audits() -> None:
-    assert (audit_bounds.TRIED, audit_bounds.MOST) == (len(SHARES), MOST)
+    assert (audit_bounds.TRIED, audit_bounds.MAX_EPSILON) == (len(SHARES), MAX_EPSILON)
     assert pytest.approx(audit_bounds.FAILS) == (1 - LEVEL) / len(SHARES)
     assert pytest.approx(audit_bounds.ALARM) == ALARM / (2 * len(SHARES))
 
@@ -152,7 +152,7 @@ MISTAKES: dict[str, Callable[[Document], Any]] = {
     "a curve of two lengths": lambda d: first(d)["roc"]["fpr"].pop(),
     "a curve that falls": lambda d: first(d).update(roc={"fpr": [0.1, 0.2], "tpr": [0.2, 0.1]}),
     "a curve above 1": lambda d: first(d).update(roc={"fpr": [0.1], "tpr": [1.1]}),
-    "a leak below nothing": lambda d: first(d)["power"].update(least=-1),
+    "a leak below nothing": lambda d: first(d)["power"].update(minimum=-1),
     "a power with more": lambda d: first(d)["power"].update(unit="epsilon"),
     "half a twin": lambda d: d["audits"][0]["views"][1].update(twin={"epsilon": 12}),
     "too many controls": lambda d: d["audits"][0].update(controls=d["audits"][0]["controls"] * 17),
@@ -178,7 +178,7 @@ def test_an_internal_audit_is_refused_in_words() -> None:
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "audit.json"
     path.touch()
-    os.truncate(path, LARGEST_FILE + 1)
+    os.truncate(path, MAX_FILE + 1)
     with pytest.raises(ArtifactError, match="at most 33554432 are read"):
         read_audits(tmp_path)
 
@@ -212,8 +212,8 @@ def test_a_sound_audit_has_no_problems(certificate: Certificate) -> None:
 
 BLACK, WHITE = public_audit().views
 PROBLEMS: dict[str, tuple[PublicAudit, str]] = {
-    "another epsilon": (public_audit(claim=Claim(3.1, 1e-6)), "about another claim"),
-    "another delta": (public_audit(claim=Claim(3.0, 1e-5)), "about another claim"),
+    "another epsilon": (public_audit(claim=AuditClaim(3.1, 1e-6)), "about another claim"),
+    "another delta": (public_audit(claim=AuditClaim(3.0, 1e-5)), "about another claim"),
     "another model": (public_audit(model="tvae"), "about another model"),
     "overstated": (
         seen(public_audit(), 1, epsilon=WHITE.epsilon + 0.002),

@@ -17,7 +17,7 @@ from dpsynth.bundle.derived import profile_of
 from dpsynth.bundle.format.about import About
 from dpsynth.bundle.format.audits import Audits
 from dpsynth.bundle.format.contents import Contents
-from dpsynth.bundle.format.manifest import Heading
+from dpsynth.bundle.format.manifest import ManifestHeader
 from dpsynth.bundle.gates.public_gates import judge
 from dpsynth.bundle.pages.card import card, plain
 from dpsynth.bundle.pages.limits import limits_of
@@ -35,7 +35,7 @@ EVIL = "<script>*x*</script> [a](http://b) | `c` ~~d~~ # e"
 @pytest.fixture
 def contents(bundle: Path) -> Contents:
     schema = Schema.from_dict(read_document(bundle / "schema.json"))
-    heading = Heading.of(read_document(bundle / "datapackage.json"), schema)
+    heading = ManifestHeader.of(read_document(bundle / "datapackage.json"), schema)
     return Contents(heading, Certificate.from_dict(read_document(bundle / "privacy.json")))
 
 

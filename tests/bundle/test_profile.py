@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.bundle.gates.histogram_bins import MOST_BINS, bins_of
+from dpsynth.bundle.gates.histogram_bins import MAX_BINS, bins_of
 from dpsynth.bundle.gates.profile import ColumnProfile, Profile
 from dpsynth.encoding.strict_table import typed_frames
 from dpsynth.schema.column import Column
@@ -131,7 +131,7 @@ def test_bins_hold_every_value_once_and_are_equally_wide(places: set[int]) -> No
     positions = np.array(sorted(places))
     values = LATTICE.values(positions)
     bins = bins_of(NUMBER, LATTICE, values, np.ones(len(values), dtype=np.int64))
-    assert 1 <= len(bins) <= MOST_BINS
+    assert 1 <= len(bins) <= MAX_BINS
     assert sum(one.rows for one in bins) == len(values)
     ends = [tuple(map(float, one.label.split(" to "))) for one in bins]
     for one, (low, high) in zip(bins, [(end[0], end[-1]) for end in ends], strict=True):
@@ -158,7 +158,7 @@ def test_dates_are_divided_as_calendars_are(first: str, last: str, labels: list[
     bins = bins_of(column, lattice_of(column), days, np.array([2, 3]))
     found = [one.label for one in bins]
     assert found == labels if len(labels) == 3 else [found[0], found[-1]] == labels
-    assert len(bins) <= MOST_BINS and (bins[0].rows, bins[-1].rows) == (2, 3)
+    assert len(bins) <= MAX_BINS and (bins[0].rows, bins[-1].rows) == (2, 3)
 
 
 def test_an_hour_of_times_is_divided_by_minutes() -> None:

@@ -18,10 +18,10 @@ from dpsynth.assessment.published_quality import publish_quality
 from dpsynth.bundle.derived import Derived, profile_of
 from dpsynth.bundle.evidence import evidence_by_folder
 from dpsynth.bundle.format.about import About
-from dpsynth.bundle.format.audits import Audits, Claim, PublicAudit
+from dpsynth.bundle.format.audits import AuditClaim, Audits, PublicAudit
 from dpsynth.bundle.format.contents import Contents
-from dpsynth.bundle.format.manifest import Heading
-from dpsynth.bundle.format.provenance import Drawing
+from dpsynth.bundle.format.manifest import ManifestHeader
+from dpsynth.bundle.format.provenance import Provenance
 from dpsynth.bundle.format.quality import (
     Calibration,
     ColumnDistance,
@@ -103,20 +103,20 @@ def certificate(forger: Forger) -> Certificate:
 
 
 @pytest.fixture
-def drawing(forger: Forger) -> Drawing:
-    return Drawing.from_dict(forger.read("datapackage.json")["dpsynth"]["drawing"], "drawing")
+def drawing(forger: Forger) -> Provenance:
+    return Provenance.from_dict(forger.read("datapackage.json")["dpsynth"]["drawing"], "drawing")
 
 
 @pytest.fixture
 def page(
-    bundle: Path, every_type: Schema, certificate: Certificate, drawing: Drawing
+    bundle: Path, every_type: Schema, certificate: Certificate, drawing: Provenance
 ) -> Callable[..., str]:
     """Write the page of the test's bundle, with some inputs changed."""
     profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
 
     def of(**changes: Any) -> str:
         given: dict[str, Any] = {"drawing": drawing, "about": About(), **changes}
-        heading = Heading(given.get("schema", every_type), given["drawing"], given["about"])
+        heading = ManifestHeader(given.get("schema", every_type), given["drawing"], given["about"])
         told = changes.get("certificate", certificate)
         return public_page(
             Contents(heading, told, changes.get("quality"), changes.get("audits")),
@@ -133,9 +133,9 @@ def said(page: str) -> str:
 
 
 def test_a_bundle_holds_the_page_of_its_files(
-    bundle: Path, every_type: Schema, certificate: Certificate, drawing: Drawing
+    bundle: Path, every_type: Schema, certificate: Certificate, drawing: Provenance
 ) -> None:
-    contents = Contents(Heading(every_type, drawing, About()), certificate)
+    contents = Contents(ManifestHeader(every_type, drawing, About()), certificate)
     made = Derived.of(bundle, contents, profile_of(bundle, every_type))
     assert set(made.files) == {"report.html", "CARD.md", "croissant.json"}
     for path, content in made.files.items():
@@ -234,7 +234,7 @@ WORDS = (
 
 
 def test_what_people_wrote_is_escaped(
-    page: Callable[..., str], every_type: Schema, certificate: Certificate, drawing: Drawing
+    page: Callable[..., str], every_type: Schema, certificate: Certificate, drawing: Provenance
 ) -> None:
     evil = page(
         schema=replace(every_type, title=EVIL, description=EVIL),
@@ -359,7 +359,7 @@ def test_any_change_of_an_audit_changes_the_page(
 def test_a_picture_of_any_leak_can_be_drawn(
     page: Callable[..., str], claimed: float, least: float | None
 ) -> None:
-    audit = public_audit(claim=Claim(claimed, 1e-6))
+    audit = public_audit(claim=AuditClaim(claimed, 1e-6))
     audit = seen(audit, 1, power=replace(audit.views[1].power, least=least))
     written = page(audits=Audits("c" * 64, (audit,)))
     picture = re.search(r'<svg[^>]*aria-labelledby="audit-1-picture".*?</svg>', written)

@@ -193,7 +193,7 @@ def test_a_long_table_is_parquet_alone(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of: Files
 ) -> None:
     for module in ("writer", "checks.tables"):
-        monkeypatch.setattr(f"dpsynth.bundle.{module}.MOST_CSV_ROWS", 100)
+        monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
     made = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
     assert "data/synthetic.csv" not in files_of(made)
     verify(made)

@@ -16,7 +16,7 @@ import pytest
 
 from dpsynth.bundle.checks.findings import Findings
 from dpsynth.bundle.checks.tables import _LIBRARY, TablePair
-from dpsynth.bundle.format.manifest import Heading
+from dpsynth.bundle.format.manifest import ManifestHeader
 from dpsynth.bundle.verifier import verify
 from dpsynth.encoding.strict_table import typed_frames
 from dpsynth.schema.schema import Schema
@@ -107,7 +107,7 @@ def test_a_table_with_bytes_that_no_row_needs_is_found(
     assert "Miller" not in found
 
 
-def pair(bundle: Path, heading: Heading, *, other_version: bool = False) -> Findings:
+def pair(bundle: Path, heading: ManifestHeader, *, other_version: bool = False) -> Findings:
     """Check the tables of a bundle alone."""
     findings = Findings()
     found = {path.relative_to(bundle).as_posix() for path in bundle.rglob("*.*")}
@@ -116,13 +116,13 @@ def pair(bundle: Path, heading: Heading, *, other_version: bool = False) -> Find
 
 
 @pytest.fixture
-def heading(bundle: Path, forger: Forger) -> Heading:
+def heading(bundle: Path, forger: Forger) -> ManifestHeader:
     schema = Schema.from_dict(forger.read("schema.json"))
-    return Heading.of(forger.read("datapackage.json"), schema)
+    return ManifestHeader.of(forger.read("datapackage.json"), schema)
 
 
 def test_another_build_of_the_library_is_accepted_where_that_is_asked_for(
-    bundle: Path, heading: Heading
+    bundle: Path, heading: ManifestHeader
 ) -> None:
     (bundle / TABLE).write_bytes(with_dead_bytes((bundle / TABLE).read_bytes()))
     strict = pair(bundle, heading)
@@ -145,16 +145,18 @@ def test_what_another_version_of_the_library_wrote_is_refused(forger: Forger, bu
 
 
 def test_the_same_bytes_are_accepted_whatever_the_version(
-    bundle: Path, heading: Heading, monkeypatch: pytest.MonkeyPatch
+    bundle: Path, heading: ManifestHeader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpsynth.bundle.checks.tables.pa.cpp_version", "1.2.3")
     sound = pair(bundle, heading)
     assert sound.problems == [] and f"{TABLE} contains nothing except its rows" in sound.checks
 
 
-def test_what_another_dpsynth_wrote_is_compared_by_cells(bundle: Path, heading: Heading) -> None:
+def test_what_another_dpsynth_wrote_is_compared_by_cells(
+    bundle: Path, heading: ManifestHeader
+) -> None:
     (bundle / TEXT).write_text(quoted((bundle / TEXT).read_text()))
-    other = Heading(heading.schema, heading.drawing, heading.about, writer="0.0.1")
+    other = ManifestHeader(heading.schema, heading.drawing, heading.about, writer="0.0.1")
     found = pair(bundle, other)
     assert found.problems == [] and any("has the same 300 rows" in one for one in found.checks)
     (bundle / TEXT).write_text("\n".join((bundle / TEXT).read_text().split("\n")[:-2]))

@@ -71,7 +71,7 @@ def test_rows_are_grouped_by_patient() -> None:
 
 
 def test_padding_comes_last_and_holds_nothing() -> None:
-    cohort = cohort_of(["a", "b", "b"], visits(most=4), values=[150, 160, 170])
+    cohort = cohort_of(["a", "b", "b"], visits(maximum=4), values=[150, 160, 170])
     assert cohort.mask.shape == (2, 4), "as wide as declared, whatever the rows are"
     for codes, mask in zip(cohort.codes, cohort.mask, strict=True):
         assert mask.tolist() == sorted(mask.tolist(), reverse=True)
@@ -106,7 +106,7 @@ def test_each_row_is_a_unit_where_none_is_declared() -> None:
 
 
 def test_at_most_max_rows_count() -> None:
-    cohort = cohort_of(["a"] * 50 + ["b"] * 2, visits(most=3))
+    cohort = cohort_of(["a"] * 50 + ["b"] * 2, visits(maximum=3))
     kept = sorted(rows_of(cohort), key=len)
     assert [len(rows) for rows in kept] == [2, 3]
     assert set(kept[1]) <= set(range(50))
@@ -126,7 +126,7 @@ def test_kept_rows_are_a_uniform_subset_in_random_order() -> None:
 
 
 def test_windows_are_consecutive_and_start_anywhere() -> None:
-    schema = visits(most=3, keep="window")
+    schema = visits(maximum=3, keep="window")
     starts: Counter[int] = Counter()
     for seed in range(400):
         # Visits 5, 4, .. 1 of one patient, and a patient of two visits, who keeps both.
@@ -154,13 +154,13 @@ def test_windows_are_consecutive_and_start_anywhere() -> None:
     ],
 )
 def test_windows_by_every_type_of_order(order: str, visit: list[Any]) -> None:
-    schema = visits(most=4, keep="window", order=order)
+    schema = visits(maximum=4, keep="window", order=order)
     (rows,) = rows_of(cohort_of(["a"] * 4, schema, visit=visit))
     assert rows == (1, 0, 2, 3) if order != "string" else (3, 1, 0, 2)
 
 
 def test_ties_in_the_order_keep_the_order_of_the_file() -> None:
-    schema = visits(most=9, keep="window")
+    schema = visits(maximum=9, keep="window")
     (rows,) = rows_of(cohort_of(["a"] * 9, schema, visit=[1, 0] * 4 + [0]))
     assert rows == (1, 3, 5, 7, 8, 0, 2, 4, 6)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.eval.attack_stats.distinguishing_game import Finding, Game
+from dpsynth.eval.attack_stats.distinguishing_game import Game, GameFinding
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, refuted
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.gaussian import gaussian_mu
@@ -147,7 +147,7 @@ STEPS = {
 
 
 @functools.cache
-def sound_step(name: str, runs: int) -> Finding:
+def sound_step(name: str, runs: int) -> GameFinding:
     import audit_sgd
 
     return one(audit_sgd.sound(SeededEntropy(50)), name).play(runs, FAILS)

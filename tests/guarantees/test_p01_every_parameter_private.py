@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
@@ -28,7 +28,7 @@ class AutoEncoder(nn.Module):
         self.encoder = Linear(WIDTH, 3, generator=generator)
         self.decoder = Linear(3, WIDTH, generator=generator)
 
-    def forward(self, x: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
         return (self.decoder(torch.tanh(self.encoder(x, tape)), tape) - x).square().sum(-1)
 
 
@@ -154,7 +154,7 @@ def test_a_layer_without_tape_is_refused() -> None:
     engine = trainer(net)
     x, mask = cohort()
 
-    def forgets(x: Tensor, tape: Tape) -> Tensor:
+    def forgets(x: Tensor, tape: Activations) -> Tensor:
         return (net.decoder(torch.tanh(net.encoder(x)), tape) - x).square().sum(-1)
 
     with pytest.raises(InputError, match="layer encoder did not record"):

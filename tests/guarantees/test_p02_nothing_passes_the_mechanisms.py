@@ -135,7 +135,7 @@ def exact_marginals(patch: Patch) -> None:
     """The network starts at the exact shares of the private rows."""
     known: list[Any] = []
     of, start_at = Units.of.__func__, Network.start_at  # type: ignore[attr-defined]
-    fit = initial_model.Start.fit.__func__  # type: ignore[attr-defined]
+    fit = initial_model.InitialModel.fit.__func__  # type: ignore[attr-defined]
 
     def keeping(cls: Any, cohort: Any, *rest: Any) -> Any:
         made = fit(cls, cohort, *rest)
@@ -152,14 +152,14 @@ def exact_marginals(patch: Patch) -> None:
             ],
         )
 
-    patch.setattr(initial_model.Start, "fit", classmethod(keeping))
+    patch.setattr(initial_model.InitialModel, "fit", classmethod(keeping))
     patch.setattr(Network, "start_at", exactly)
 
 
 def a_real_size(patch: Patch) -> None:
     """Rows to start from are as many as there are private ones."""
     sizes: list[int] = []
-    visited, rows = measurement.cohort_with_visits, initial_model.Start.rows
+    visited, rows = measurement.cohort_with_visits, initial_model.InitialModel.rows
 
     def counted(cohort: Any) -> Any:
         sizes.append(len(cohort.mask))
@@ -167,7 +167,9 @@ def a_real_size(patch: Patch) -> None:
 
     for module in (warm_started, ctgan):
         patch.setattr(module, "cohort_with_visits", counted)
-    patch.setattr(initial_model.Start, "rows", lambda self, rng: rows(self, rng)[: 40 + sizes[-1]])
+    patch.setattr(
+        initial_model.InitialModel, "rows", lambda self, rng: rows(self, rng)[: 40 + sizes[-1]]
+    )
 
 
 def a_rate_of_the_real_batch(patch: Patch) -> None:

@@ -27,7 +27,7 @@ from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.generators.ctgan_critic import REAL
-from dpsynth.models.generators.ctgan_network import Residual
+from dpsynth.models.generators.ctgan_network import GeneratorNetwork
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
@@ -151,5 +151,5 @@ def test_rows_drawn_by_log_frequency_are_caught(
 
 def test_conditions_of_generated_rows_come_from_the_mixture_alone() -> None:
     """Neither the generator nor its conditions take a table, or counts of one."""
-    arguments = Residual.ask.__annotations__
+    arguments = GeneratorNetwork.ask.__annotations__
     assert set(arguments) == {"products", "rows", "rng", "even", "return"}

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dpsynth.errors import InputError
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.dpsgd.activations import Tape
+from dpsynth.models.dpsgd.activations import Activations
 from dpsynth.models.dpsgd.optimizer import clipping_norm_from
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients, check_units_apart, packs
 from dpsynth.models.generators.ctgan import Ctgan
@@ -53,7 +53,7 @@ def batch(units: int = 12) -> tuple[Tensor, Tensor, Tensor]:
 class Packed(Critic):
     """The broken twin: each unit is scored together with its neighbour in the batch."""
 
-    def loss(self, batch: tuple[Tensor, Tensor, Tensor], tape: Tape | None) -> Tensor:
+    def loss(self, batch: tuple[Tensor, Tensor, Tensor], tape: Activations | None) -> Tensor:
         rows, columns, labels = batch
         hot = self.one_hot(rows[:, 0])
         pack = 0.5 * (hot + hot.roll(1, dims=0))

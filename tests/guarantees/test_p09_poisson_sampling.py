@@ -16,7 +16,7 @@ from scipy import stats
 from torch import Tensor
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.privacy.entropy import OsEntropy, Size
 from dpsynth.privacy.events import PoissonSgd
@@ -46,7 +46,9 @@ def engine(layer: Linear, *, steps: int = STEPS, noise: float = 1.0, **changes: 
     return DpSgd(layer, **{**settings, **changes})  # type: ignore[arg-type]
 
 
-def one_layer(inputs: int = 1, outputs: int = 1) -> tuple[Linear, Callable[[Tensor, Tape], Tensor]]:
+def one_layer(
+    inputs: int = 1, outputs: int = 1
+) -> tuple[Linear, Callable[[Tensor, Activations], Tensor]]:
     layer = Linear(inputs, outputs, generator=torch.Generator().manual_seed(0))
     return layer, lambda x, tape: layer(x, tape).sum(-1)
 

@@ -21,7 +21,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators.tvae_network import Network
 from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
@@ -42,7 +42,7 @@ class SharedStream(torch.nn.Module):
         self.encode = Linear(WIDTH, 4, generator=generator)
         self.decode = Linear(2, WIDTH, generator=generator)
 
-    def loss(self, x: Tensor, tape: Tape | None) -> Tensor:
+    def loss(self, x: Tensor, tape: Activations | None) -> Tensor:
         mean, spread = self.encode(x, tape).chunk(2, dim=-1)
         noise = torch.randn(mean.shape, generator=self.generator)
         return (self.decode(mean + spread.exp() * noise, tape) - x).square().sum(-1)
@@ -90,7 +90,7 @@ METHODS = ("normal_", "uniform_", "bernoulli_")
 
 
 def draws_by_torch(
-    loss: Callable[[Network, Tensor, Tape | None], Tensor] | None,
+    loss: Callable[[Network, Tensor, Activations | None], Tensor] | None,
     schema: Schema,
     frame: pd.DataFrame,
     patch: pytest.MonkeyPatch,
@@ -135,12 +135,12 @@ def draws_by_torch(
 real_loss = Network.loss
 
 
-def from_the_weights_stream(network: Network, rows: Tensor, tape: Tape | None) -> Tensor:
+def from_the_weights_stream(network: Network, rows: Tensor, tape: Activations | None) -> Tensor:
     """Broken twin: the network keeps the generator of its weights for later."""
     return real_loss(network, rows, tape) + 0 * torch.randn(1, generator=torch.Generator())
 
 
-def from_a_fresh_stream(network: Network, rows: Tensor, tape: Tape | None) -> Tensor:
+def from_a_fresh_stream(network: Network, rows: Tensor, tape: Activations | None) -> Tensor:
     """Broken twin: a seed of 62 fresh bits, of which torch takes 32."""
     fresh = torch.Generator().manual_seed(secrets.randbits(62))
     return real_loss(network, rows, tape) + 0 * torch.empty(1).normal_(generator=fresh)
@@ -174,7 +174,7 @@ def test_latent_noise_comes_from_the_source_of_all_noise(
             made.append(super().generator())
             return made[-1]
 
-    def noting(network: Network, rows: Tensor, tape: Tape | None) -> Tensor:
+    def noting(network: Network, rows: Tensor, tape: Activations | None) -> Tensor:
         used.append(network.noise)
         return real_loss(network, rows, tape)
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import SeededEntropy
@@ -156,7 +156,7 @@ class Two(nn.Module):
         self.first = Linear(3, 3, generator=generator)
         self.second = Linear(3, 1, generator=generator)
 
-    def forward(self, x: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
         return self.second(torch.tanh(self.first(x, tape)), tape)[..., 0]
 
 

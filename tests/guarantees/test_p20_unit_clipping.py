@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd.layers import Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
@@ -26,7 +26,7 @@ class Model(torch.nn.Module):
         self.plain = Linear(WIDTH, WIDTH, generator=generator)
         self.masked = MaskedLinear(GROUPS, GROUPS, generator=generator)
 
-    def forward(self, x: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
         return (torch.tanh(self.plain(x, tape)) + self.masked(x, tape) - x).square().sum(-1)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Embedding, Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Embedding, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from, unit_norms
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
@@ -33,7 +33,7 @@ class Net(nn.Module):
         self.masked = MaskedLinear([0, 2, 1, 2, 1], GROUPS + 1, generator=generator)
         self.skip = MaskedLinear(GROUPS, GROUPS, generator=generator)
 
-    def forward(self, batch: Batch, tape: Tape | None = None) -> Tensor:
+    def forward(self, batch: Batch, tape: Activations | None = None) -> Tensor:
         codes, numbers = batch
         units, k, columns = codes.shape
         flat = codes.reshape(units * k, columns)
@@ -74,7 +74,7 @@ def one_by_one(net: nn.Module, batch: Batch, mask: Tensor) -> list[Tensor]:
 
 def engine_norms(net: Net, batch: Batch, mask: Tensor) -> Tensor:
     """Norms by `unit_norms`, padding left in: its loss weighs nothing."""
-    tape = Tape()
+    tape = Activations()
     losses = net(batch, tape)
     outputs = [record.output for record in tape.records]
     grads = torch.autograd.grad((losses * mask).sum(), outputs)
@@ -190,7 +190,7 @@ def test_a_loss_that_mixes_units_is_refused() -> None:
     net = Net()
     batch, mask = rows(8, 3, equal=False), padding(8, 3)
 
-    def centred(batch: Any, tape: Tape | None = None) -> Tensor:
+    def centred(batch: Any, tape: Activations | None = None) -> Tensor:
         losses = net(batch, tape)
         return losses - losses.mean()
 
@@ -207,7 +207,7 @@ def test_a_loss_that_mixes_two_units_is_refused(one: int, other: int) -> None:
     net = Net()
     batch, mask = rows(8, 3, equal=False), torch.ones(8, 3)
 
-    def paired(batch: Any, tape: Tape | None = None) -> Tensor:
+    def paired(batch: Any, tape: Activations | None = None) -> Tensor:
         losses = net(batch, tape)
         return torch.cat([losses[:other], losses[other, None] + losses[one], losses[other + 1 :]])
 
@@ -227,7 +227,7 @@ def test_rounding_does_not_hide_a_large_gradient() -> None:
     b = 1e4 * torch.randn(500, 1, 64, generator=generator).repeat(1, 2, 1)
     b[:, 1] *= -1
 
-    def loss(batch: Batch, tape: Tape | None = None) -> Tensor:
+    def loss(batch: Batch, tape: Activations | None = None) -> Tensor:
         inputs, pull = batch
         return (layer(inputs, tape) * pull).sum(-1)
 
@@ -268,7 +268,7 @@ def test_opacus_agrees(k: int) -> None:
     def value(output: Tensor) -> Tensor:
         return output.square().sum(-1)
 
-    tape = Tape()
+    tape = Activations()
     first, second = ours
     losses = value(second(torch.tanh(first(x, tape)), tape))
     grads = torch.autograd.grad(losses.sum(), [record.output for record in tape.records])

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd import layers
-from dpsynth.models.dpsgd.clipping_norm import BLOCK, LEAST_NORM, MOST_NORM, rows_at_once
-from dpsynth.models.dpsgd.layers import Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd.clipping_norm import BLOCK, MAX_NORM, MIN_NORM, rows_at_once
+from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import MARGIN, DpSgd, clipping_norm_from
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
 from dpsynth.privacy.entropy import SeededEntropy
@@ -40,7 +40,7 @@ class Net(nn.Module):
             else Linear(WIDTH, WIDTH, generator=generator)
         )
 
-    def forward(self, batch: Batch, tape: Tape) -> Tensor:
+    def forward(self, batch: Batch, tape: Activations) -> Tensor:
         inputs, pull = batch
         return (self.layer(inputs, tape) * pull).sum(dim=-1)
 
@@ -126,7 +126,7 @@ def unit(a: float, b: float, rows: int) -> tuple[Batch, Tensor]:
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("rows", [1, 2, 7])
-@pytest.mark.parametrize("clipping_norm", [LEAST_NORM, 1e-6, 1.0, MOST_NORM])
+@pytest.mark.parametrize("clipping_norm", [MIN_NORM, 1e-6, 1.0, MAX_NORM])
 @pytest.mark.parametrize(("a", "b"), HOSTILE)
 def test_no_gradient_is_too_small_or_too_large_to_be_clipped(
     a: float, b: float, clipping_norm: float, rows: int, masked: bool
@@ -162,7 +162,7 @@ def test_what_makes_up_for_vanished_squares_is_not_seen_in_ordinary_ones(
     assert torch.equal(with_it, sum_of(Net(), 1e-5, batch, mask))
 
 
-@pytest.mark.parametrize("norm", [0.0, -1.0, 1e-22, LEAST_NORM / 2, 2 * MOST_NORM, 1e20])
+@pytest.mark.parametrize("norm", [0.0, -1.0, 1e-22, MIN_NORM / 2, 2 * MAX_NORM, 1e20])
 @pytest.mark.parametrize("sign", [1.0, float("nan"), float("inf")])
 def test_a_norm_that_single_precision_cannot_square_is_refused(norm: float, sign: float) -> None:
     with pytest.raises(InputError, match="clipping norm must be from 9e-13 to 1e\\+12"):
@@ -171,7 +171,7 @@ def test_a_norm_that_single_precision_cannot_square_is_refused(norm: float, sign
 
 @pytest.mark.parametrize(
     ("a", "b", "wanted"),
-    [(1e-13, 1e-13, LEAST_NORM), (1e8, 1e8, MOST_NORM), (0.0, 1e-30, LEAST_NORM)],
+    [(1e-13, 1e-13, MIN_NORM), (1e8, 1e8, MAX_NORM), (0.0, 1e-30, MIN_NORM)],
 )
 def test_a_norm_that_is_read_off_rows_is_one_that_is_taken(
     a: float, b: float, wanted: float

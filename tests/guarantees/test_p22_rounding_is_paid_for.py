@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.models.dpsgd import clipping_norm, optimizer, unit_gradients
-from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
 from dpsynth.privacy.entropy import SeededEntropy
@@ -137,7 +137,7 @@ def longest(rows: int, left: float) -> float:
     layer = layer_of(WIDTH, WIDTH)
     inputs, pull = batch = cancelling(rows, left)
 
-    def loss(batch: Any, tape: Tape | None = None) -> Tensor:
+    def loss(batch: Any, tape: Activations | None = None) -> Tensor:
         a, b = batch
         return (layer(a, tape) * b).sum(-1)
 
@@ -196,7 +196,7 @@ def by_hand(rows: int) -> bool:
     batch = torch.randn(4, rows, 3, generator=generator)
     weights = torch.rand(4, rows, generator=generator) + 0.1
 
-    def loss(some: Any, tape: Tape | None = None) -> Tensor:
+    def loss(some: Any, tape: Activations | None = None) -> Tensor:
         return layer(some, tape).square().sum(-1)
 
     weight, bias = (part.detach().double() for part in (layer.weight, layer.bias))

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd.layers import Embedding, Layer, Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Embedding, Layer, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients
 from dpsynth.privacy.entropy import SeededEntropy, Size
@@ -45,7 +45,7 @@ def engine(layer: torch.nn.Module) -> DpSgd:
     )
 
 
-def pull(signs: Tensor, tape: Tape, layer: Linear) -> Tensor:
+def pull(signs: Tensor, tape: Activations, layer: Linear) -> Tensor:
     """A loss whose gradient is the unit's sign times (1, 1) for the weight and the bias."""
     return layer(torch.ones_like(signs), tape)[..., 0] * signs[..., 0]
 
@@ -109,7 +109,7 @@ def test_a_unit_that_is_no_number_counts_as_zero(
     weight = torch.ones(9, 2)
     (x if at == "input" else weight)[4, 1] = value
 
-    def loss(batch: tuple[Tensor, Tensor], tape: Tape) -> Tensor:
+    def loss(batch: tuple[Tensor, Tensor], tape: Activations) -> Tensor:
         x, weight = batch
         return net[1](torch.relu(net[0](x, tape)), tape).square().sum(-1) * weight
 
@@ -131,7 +131,7 @@ def test_a_code_with_a_spoiled_gradient_counts_as_zero() -> None:
     codes = torch.tensor([[[0], [1]], [[2], [2]], [[3], [3]]])
     weight = torch.tensor([[1.0, 1.0], [torch.inf, 1.0], [1.0, 1.0]])
 
-    def loss(batch: tuple[Tensor, Tensor], tape: Tape) -> Tensor:
+    def loss(batch: tuple[Tensor, Tensor], tape: Activations) -> Tensor:
         codes, weight = batch
         flat = table(codes.flatten(), tape).square().sum(-1)
         return flat.reshape(weight.shape) * weight

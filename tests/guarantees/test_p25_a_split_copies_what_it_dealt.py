@@ -114,7 +114,7 @@ def test_places_alone_would_let_them_through(
 ) -> None:
     """The broken version, and the same check."""
     change_between(monkeypatch, table, CHANGES["sorted anew"])
-    monkeypatch.setattr(row_copy.Seen, "digest", property(lambda seen: b"the same"))
+    monkeypatch.setattr(row_copy.SeenRows, "digest", property(lambda seen: b"the same"))
     train, _ = split_file(table, schema(), tmp_path / "out", opt_out=OptOut.of(GONE, schema()))
     read = pd.read_parquet if table.suffix == ".parquet" else pd.read_csv
     assert set(read(train)["patient"]) & set(GONE)

@@ -15,13 +15,13 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.eval.attack_stats.exposure import Group
+from dpsynth.eval.attack_stats.exposure import ExposureGroup
 from dpsynth.eval.attack_stats.one_run import OneRun
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.count_queries import column_sets
 from dpsynth.eval.attacks.membership import membership
-from dpsynth.eval.core.tables import Tables, View
+from dpsynth.eval.core.tables import Tables, TableView
 
 from ..support.evaluation_tables import number, tables, words
 
@@ -52,7 +52,7 @@ def read(units: int) -> Tables:
 
 
 LARGE = read(3000)
-ALL = View(
+ALL = TableView(
     pd.concat([LARGE.source.frame, LARGE.holdout.frame], ignore_index=True),  # type: ignore[union-attr]
     np.concatenate([LARGE.source.codes, LARGE.holdout.codes]),  # type: ignore[union-attr]
     np.concatenate([LARGE.source.units, LARGE.holdout.units]),  # type: ignore[union-attr]
@@ -123,8 +123,10 @@ def test_overlapping_sets_are_refused() -> None:
             People(**views | {name: one})
 
 
-def everyone(players: View, *_: object) -> list[Group]:
-    return [Group("everyone", "everyone", np.ones(len(np.unique(players.units)), dtype=bool))]
+def everyone(players: TableView, *_: object) -> list[ExposureGroup]:
+    return [
+        ExposureGroup("everyone", "everyone", np.ones(len(np.unique(players.units)), dtype=bool))
+    ]
 
 
 def covered(monkeypatch: pytest.MonkeyPatch, twin: bool) -> dict[str, int]:

@@ -24,7 +24,7 @@ from dpsynth.eval.attack_stats.roc import Roc
 from dpsynth.eval.attack_stats.targets import together
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.count_queries import log_ratios
-from dpsynth.eval.core.tables import Tables, View
+from dpsynth.eval.core.tables import Tables, TableView
 from dpsynth.eval.distances.metric import Metric, Points
 from dpsynth.eval.distances.nearest import nearest
 
@@ -89,7 +89,7 @@ def differing(monkeypatch: pytest.MonkeyPatch | None = None, twin: str = "") -> 
     return {key for key, values in found[0].items() if not np.allclose(values, found[1][key])}
 
 
-def fitted(members: View) -> Callable[..., Metric]:
+def fitted(members: TableView) -> Callable[..., Metric]:
     """A metric whose numbers are in multiples of the members' standard deviations."""
     of = Metric.of
 
@@ -102,7 +102,7 @@ def fitted(members: View) -> Callable[..., Metric]:
     return metric
 
 
-def scaled(patch: pytest.MonkeyPatch, members: View) -> None:
+def scaled(patch: pytest.MonkeyPatch, members: TableView) -> None:
     """Broken twin: numbers are standardised by the members."""
 
     class Fitted(Metric):
@@ -111,7 +111,7 @@ def scaled(patch: pytest.MonkeyPatch, members: View) -> None:
     patch.setattr(module, "Metric", Fitted)
 
 
-def widened(patch: pytest.MonkeyPatch, members: View) -> None:
+def widened(patch: pytest.MonkeyPatch, members: TableView) -> None:
     """Broken twin: the kernel is as wide as members are far from the released table."""
 
     def width(metric: Metric, _: object, table: Any) -> float:

@@ -14,7 +14,7 @@ import pytest
 
 from dpsynth.certificate.certificate import Certificate
 from dpsynth.ledger.charging import source_digest
-from dpsynth.ledger.evidence import Evidence, Replayed, Seen, differences
+from dpsynth.ledger.evidence import Evidence, ReplayedAccount, ViewedAccount, differences
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.synthesis.run import Run
 
@@ -67,9 +67,9 @@ def test_each_fact_of_a_certificate_is_held_against_its_entry(
 
     def said(stated: Certificate) -> list[str]:
         evidence = Evidence(stated, run.digest)
-        found = differences(ledger, Replayed(state.records, state.entries), evidence)
+        found = differences(ledger, ReplayedAccount(state.records, state.entries), evidence)
         with ledger.looking() as view:  # a release reads less of the ledger, and finds the same
-            assert differences(ledger, Seen(view), evidence) == found
+            assert differences(ledger, ViewedAccount(view), evidence) == found
         return found
 
     assert said(certificate) == []

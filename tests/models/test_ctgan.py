@@ -30,15 +30,15 @@ from dpsynth.models.dpsgd.trainer import ReferenceSgd
 from dpsynth.models.generators import ctgan, ctgan_trainer
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.generators.ctgan_critic import FAKE, REAL, Critic, crossed, joined
-from dpsynth.models.generators.ctgan_distance import Distance
-from dpsynth.models.generators.ctgan_network import Ask, Residual
+from dpsynth.models.generators.ctgan_distance import MarginalDistance
+from dpsynth.models.generators.ctgan_network import Ask, GeneratorNetwork
 from dpsynth.models.generators.independent import Independent
 from dpsynth.models.marginals import measurement
 from dpsynth.models.marginals.product_mixture import Products, Target
 from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS, Preset
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import NotPrivate
+from dpsynth.privacy.plan_variants import NonPrivatePlan
 
 UNITS = 2000
 TOY = Domain(
@@ -194,7 +194,7 @@ def test_the_plan_is_used_up_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
             assert self.event == plan.event(STEPS)
             super().step(*args, **kwargs)
 
-    class Learning(ctgan_trainer.Pupil):
+    class Learning(ctgan_trainer.GeneratorTrainer):
         def step(self) -> None:
             counted["pupil"] += 1
             super().step()
@@ -218,7 +218,7 @@ def test_the_plan_is_used_up_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
         PAIRS: 1,
         "steps": 7,
         "draws": 7,
-        "pupil": 3 * ctgan_trainer.TURNS,
+        "pupil": 3 * ctgan_trainer.GENERATOR_STEPS,
     }
     assert {event.name for event in plan.events} == {ONE_WAY, PAIRS, STEPS}
     parts = [part for stage, part in told if stage == "training"]
@@ -307,7 +307,7 @@ def test_a_fit_of_nothing_ends_like_any_other(max_rows: int) -> None:
 
 @pytest.mark.usefixtures("few_steps")
 def test_a_fit_without_privacy_runs_to_its_end() -> None:
-    reference = Ctgan(TOY).fit(toy_cohort(1), NotPrivate(plan_for(Ctgan)), SeededEntropy(1))
+    reference = Ctgan(TOY).fit(toy_cohort(1), NonPrivatePlan(plan_for(Ctgan)), SeededEntropy(1))
     assert (reference.sample(50, np.random.default_rng(0)) < np.array(TOY.sizes)).all()
 
 
@@ -348,10 +348,10 @@ def law_of(mixture: Products) -> dict[tuple[int, ...], float]:
     return law
 
 
-def residual(mixture: Products, *, fixed: int = 0, noise: float = 0.0) -> Residual:
+def residual(mixture: Products, *, fixed: int = 0, noise: float = 0.0) -> GeneratorNetwork:
     """A generator network at its start, or with a last layer far from zero."""
     seed = torch.Generator().manual_seed(1)
-    network = Residual(mixture, hidden=6, latent=2, fixed=fixed, generator=seed)
+    network = GeneratorNetwork(mixture, hidden=6, latent=2, fixed=fixed, generator=seed)
     with torch.no_grad():
         network.out.normal_(0.0, noise + 1e-12, generator=seed)
         network.out.mul_(float(noise > 0))
@@ -367,7 +367,7 @@ def every_ask(mixture: Products) -> Iterator[tuple[float, Ask]]:
             yield float(chance), Ask(*one, torch.zeros(1, 2))
 
 
-def law_of_generator(network: Residual, mixture: Products) -> dict[tuple[int, ...], float]:
+def law_of_generator(network: GeneratorNetwork, mixture: Products) -> dict[tuple[int, ...], float]:
     law = dict.fromkeys(ROWS, 0.0)
     for chance, ask in every_ask(mixture):
         laws = network.laws(ask, mixture)[0].detach().double().numpy()
@@ -449,7 +449,7 @@ def target_of(mixture: Products) -> Target:
 
 def test_the_distance_is_zero_where_nothing_differs_and_grows_with_the_difference() -> None:
     mixture = products()
-    distance, rng = Distance(target_of(mixture), mixture), np.random.default_rng(0)
+    distance, rng = MarginalDistance(target_of(mixture), mixture), np.random.default_rng(0)
     found = []
     for noise in (0.0, 0.1, 1.0):
         network = residual(mixture, noise=noise)
@@ -488,7 +488,7 @@ def test_without_privacy_generated_rows_are_kept_in_the_step() -> None:
     fake = critics[0].batch(rows[:, :1].flip(0), FAKE, rng)
     trainer = training.trainer_of(
         critics[0],
-        NotPrivate(plan),
+        NonPrivatePlan(plan),
         clipping_norm=1.0,
         population=40,
         learning_rate=0.1,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import DpsynthError, InputError
-from dpsynth.models.dpsgd.layers import Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, PlainSgd
 from dpsynth.privacy.entropy import SeededEntropy, Size
 from dpsynth.privacy.events import UNDECIDED, PoissonSgd
@@ -41,7 +41,7 @@ class Net(nn.Module):
         self.outer = Linear(5, 4, generator=generator)
         self.skip = MaskedLinear([0, 0, 1, 2], [0, 0, 1, 2], generator=generator)
 
-    def forward(self, x: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
         hidden = torch.tanh(self.inner(x, tape))
         return (self.outer(hidden, tape) + self.skip(x, tape) - x).square().sum(-1)
 
@@ -102,7 +102,7 @@ def test_plain_training_equals_torch() -> None:
             target.bias.copy_(source.bias)
     x = data(16, 1)
 
-    def loss(x: Tensor, tape: Tape) -> Tensor:
+    def loss(x: Tensor, tape: Activations) -> Tensor:
         return (ours[1](torch.tanh(ours[0](x, tape)), tape) - 1).square().sum(-1)
 
     plain = PlainSgd(ours, learning_rate=0.02, steps=10, schedule="constant", optimizer="adam")

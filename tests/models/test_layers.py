@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Embedding, Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Embedding, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, Loss
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
@@ -24,7 +24,7 @@ class Net(nn.Module):
         self.outer = Linear(5, 4, generator=generator)
         self.skip = MaskedLinear([0, 0, 1, 2], [0, 0, 1, 2], generator=generator)
 
-    def forward(self, x: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
         hidden = torch.tanh(self.inner(x, tape))
         return (self.outer(hidden, tape) + self.skip(x, tape) - x).square().sum(-1)
 
@@ -50,7 +50,7 @@ def clipped(net: nn.Module, loss: Loss, x: Tensor) -> Tensor:
 def test_a_layer_used_twice_is_refused() -> None:
     net = Net()
 
-    def twice(x: Tensor, tape: Tape) -> Tensor:
+    def twice(x: Tensor, tape: Activations) -> Tensor:
         return net(x, tape) + net.inner(x, tape).sum(-1)
 
     with pytest.raises(InputError, match=r"Linear\(4, 5\) is used twice"):
@@ -61,7 +61,7 @@ def test_a_tensor_changed_in_place_is_refused() -> None:
     """After relu_ the recorded output would be another tensor, and its gradient another one."""
     net = Net()
 
-    def in_place(x: Tensor, tape: Tape) -> Tensor:
+    def in_place(x: Tensor, tape: Activations) -> Tensor:
         hidden = torch.tanh(net.inner(x, tape))
         return (torch.relu_(net.outer(hidden, tape)) + net.skip(x, tape)).sum(-1)
 
@@ -72,7 +72,7 @@ def test_a_tensor_changed_in_place_is_refused() -> None:
 def test_a_layer_used_on_other_rows_is_refused() -> None:
     net = Net()
 
-    def halves(x: Tensor, tape: Tape) -> Tensor:
+    def halves(x: Tensor, tape: Activations) -> Tensor:
         hidden = torch.tanh(net.inner(x, tape))
         return (net.outer(hidden[::2], tape).sum() + net.skip(x, tape)).sum(-1)
 
@@ -100,7 +100,7 @@ def test_a_layer_of_width_zero_does_no_harm() -> None:
     generator = torch.Generator().manual_seed(0)
     net = nn.ModuleList([Linear(4, 0, generator=generator), Linear(0, 2, generator=generator)])
 
-    def loss(x: Tensor, tape: Tape) -> Tensor:
+    def loss(x: Tensor, tape: Activations) -> Tensor:
         return net[1](net[0](x, tape), tape).square().sum(-1)
 
     found = clipped(net, loss, data(6, 2))

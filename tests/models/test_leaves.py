@@ -11,7 +11,7 @@ from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.generators.independent import Independent
 from dpsynth.models.marginals.adaptive_cells import (
-    Leaves,
+    AdaptiveCells,
     consistent,
     leaves_of,
     levelled,
@@ -87,7 +87,7 @@ def test_consistent_levels_add_up_where_the_last_cells_are_short() -> None:
 
 def test_heaps_are_found_and_empty_stretches_stay_whole() -> None:
     codes = np.concatenate([np.full(3000, 1000), np.full(1500, 1002), np.full(500, 4000)])
-    leaves = Leaves.of(WIDE, levels_of(codes), total=5000.0, sigma=10.0)
+    leaves = AdaptiveCells.of(WIDE, levels_of(codes), total=5000.0, sigma=10.0)
     shares = leaves.code_shares(5000.0)
     assert shares[[1000, 1002, 4000]].tolist() == pytest.approx([0.6, 0.3, 0.1], abs=0.01)
     assert leaves.counts[leaves.leaf_of[1000]] == pytest.approx(3000, abs=1)
@@ -98,7 +98,7 @@ def test_heaps_are_found_and_empty_stretches_stay_whole() -> None:
 
 def test_within_a_leaf_lattice_points_share_alike() -> None:
     codes = np.repeat(np.arange(64, 128), 1)  # one row a code: far below the noise
-    leaves = Leaves.of(WIDE, levels_of(codes), total=5000.0, sigma=20.0)
+    leaves = AdaptiveCells.of(WIDE, levels_of(codes), total=5000.0, sigma=20.0)
     within = leaves.within[64:128]
     assert within.sum() == pytest.approx(1.0)
     np.testing.assert_allclose(within[1::2] / within[::2], 9.0)  # nine points against one
@@ -111,7 +111,7 @@ def test_leaves_are_ordered_runs_of_codes() -> None:
         level + rng.normal(0, 15, len(level)).round().astype(int)
         for level in levels_of(np.clip(rng.lognormal(5, 1.5, 5000), 0, 4000).astype(int))
     ]
-    leaves = Leaves.of(WIDE, levels, total=5000.0, sigma=15.0)
+    leaves = AdaptiveCells.of(WIDE, levels, total=5000.0, sigma=15.0)
     steps = np.diff(leaves.leaf_of.astype(int))
     assert set(steps.tolist()) == {0, 1}
     assert leaves.leaf_of[-1] == len(leaves.counts) - 1 == leaves.ordered

@@ -19,7 +19,7 @@ from dpsynth.models.generators.mixture import Mixture
 from dpsynth.models.generators.tvae import Tvae
 from dpsynth.privacy.entropy import OsEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import NotPrivate
+from dpsynth.privacy.plan_variants import NonPrivatePlan
 
 DOMAIN = Domain((Feature("a", 3, 0), Feature("b", 2, 0), Feature("c", 12, 12, (1,) * 12)), 2000, 1)
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
@@ -83,7 +83,7 @@ def test_an_overfitted_network_knows_its_rows_and_keeps_no_budget() -> None:
     plan = PrivacyPlan.calibrate(BUDGET, Autoregressive(domain).shares(BUDGET))
     with pytest.raises(TypeError, match="budget"):
         Overfitted(domain).fit(Cohort(codes[:500], mask), plan, OsEntropy())
-    generator = Overfitted(domain).fit(Cohort(codes[:500], mask), NotPrivate(plan), OsEntropy())
+    generator = Overfitted(domain).fit(Cohort(codes[:500], mask), NonPrivatePlan(plan), OsEntropy())
     seen = log_likelihood(generator, Cohort(codes[:500], mask))
     unseen = log_likelihood(generator, Cohort(codes[500:], mask))
     assert np.quantile(seen, 0.05) > np.quantile(unseen, 0.95) + 1

@@ -11,8 +11,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dpsynth.models.base import Feature
-from dpsynth.models.marginals.adaptive_cells import Leaves
-from dpsynth.models.marginals.histograms import Bins, even_points, merge, noisy_total
+from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
+from dpsynth.models.marginals.histograms import MergedBins, even_points, merge, noisy_total
 from dpsynth.models.marginals.projection import project
 
 Floats = npt.NDArray[np.float64]
@@ -108,16 +108,16 @@ def test_empty_cells_do_not_keep_the_positive_half_of_their_noise() -> None:
 
 def merged(
     counts: npt.ArrayLike, *, cells: int, sigma: float = 1.0, most: int = 10, pool: float = 0.004
-) -> Bins:
+) -> MergedBins:
     histogram = np.asarray(counts, dtype=np.int64)
     feature = Feature("column", len(histogram), cells)
     total = max(1.0, float(histogram.sum()))
-    leaves = Leaves.of(feature, [histogram], total=total, sigma=sigma)
-    return merge(leaves, total=total, sigma=sigma, most=most, pool=pool)
+    leaves = AdaptiveCells.of(feature, [histogram], total=total, sigma=sigma)
+    return merge(leaves, total=total, sigma=sigma, maximum=most, pool=pool)
 
 
 def test_a_smooth_column_is_cut_into_about_as_many_bins_as_asked() -> None:
-    bins = merged(np.full(256, 1000), cells=256, most=16)
+    bins = merged(np.full(256, 1000), cells=256, maximum=16)
     assert bins.count == 16
     np.testing.assert_array_equal(bins.bin_of, np.repeat(np.arange(16), 16))
     np.testing.assert_allclose(bins.bin_shares, 1 / 16)
@@ -125,9 +125,9 @@ def test_a_smooth_column_is_cut_into_about_as_many_bins_as_asked() -> None:
 
 def test_noise_sets_the_least_size_of_a_bin() -> None:
     """4 sigma = 400 rows a bin, though 1/90 of the rows would be 10; the last 100 join a bin."""
-    bins = merged(np.full(90, 10), cells=90, sigma=100, most=90)
+    bins = merged(np.full(90, 10), cells=90, sigma=100, maximum=90)
     np.testing.assert_array_equal(bins.bin_of, np.repeat([0, 1], [40, 50]))
-    assert merged(np.full(100, 10), cells=100, sigma=1, most=100).count == 100
+    assert merged(np.full(100, 10), cells=100, sigma=1, maximum=100).count == 100
 
 
 def test_a_heaped_value_keeps_a_bin_of_its_own() -> None:
@@ -137,7 +137,7 @@ def test_a_heaped_value_keeps_a_bin_of_its_own() -> None:
     """
     counts = np.full(100, 40)
     counts[::10] = 2000
-    bins = merged(counts, cells=100, most=100, sigma=1)
+    bins = merged(counts, cells=100, maximum=100, sigma=1)
     for heap in range(0, 100, 10):
         assert (bins.bin_of == bins.bin_of[heap]).sum() == 1, heap
 
@@ -145,7 +145,7 @@ def test_a_heaped_value_keeps_a_bin_of_its_own() -> None:
 def test_a_heap_dominates_its_bin_even_where_its_neighbours_are_thin() -> None:
     counts = np.full(100, 5)
     counts[::10] = 2000
-    bins = merged(counts, cells=100, most=100, sigma=1)
+    bins = merged(counts, cells=100, maximum=100, sigma=1)
     for heap in range(0, 100, 10):
         share = bins.shares[heap] / bins.bin_shares[bins.bin_of[heap]]
         assert share > 2 / 3, heap
@@ -163,9 +163,9 @@ def test_rare_is_measured_against_the_table_too() -> None:
 
 
 def test_the_code_of_missing_is_never_merged_with_a_value() -> None:
-    bins = merged([100] * 20 + [50], cells=20, most=4)
+    bins = merged([100] * 20 + [50], cells=20, maximum=4)
     assert (bins.bin_of == bins.bin_of[20]).sum() == 1
-    thin = merged([100] * 20 + [1], cells=20, most=4)
+    thin = merged([100] * 20 + [1], cells=20, maximum=4)
     assert (thin.bin_of == thin.bin_of[20]).sum() == 1
 
 
@@ -190,7 +190,7 @@ def test_bins_are_runs_of_cells_and_none_is_empty(
     column: tuple[int, list[int], float, int],
 ) -> None:
     cells, counts, sigma, most = column
-    bins = merged(counts, cells=cells, sigma=sigma, most=most)
+    bins = merged(counts, cells=cells, sigma=sigma, maximum=most)
     assert bins.bin_of.dtype == np.uint16
     assert set(bins.bin_of.tolist()) == set(range(bins.count))
     ordered = bins.bin_of[:cells].astype(int)
@@ -207,7 +207,7 @@ def test_every_run_but_the_first_holds_half_the_least(
     """The first may be a thin stretch before a heap; no other bin is there for noise to fill."""
     cells, counts, sigma, most = column
     assume(cells > 0)
-    bins = merged(counts, cells=cells, sigma=sigma, most=most)
+    bins = merged(counts, cells=cells, sigma=sigma, maximum=most)
     total = max(1.0, float(sum(counts)))
     least = max(total / most, 4 * sigma)
     runs = bins.bin_shares[: int(bins.bin_of[:cells].max()) + 1] * total
@@ -219,7 +219,7 @@ def test_every_run_but_the_first_holds_half_the_least(
 
 def test_refining_draws_codes_in_proportion_to_their_shares() -> None:
     """Bins that interleave; expected counts by hand. Seeded: the outcome is always the same."""
-    bins = Bins(
+    bins = MergedBins(
         bin_of=np.array([0, 1, 0, 2, 1, 0], dtype=np.uint16),
         shares=np.array([0.1, 0.3, 0.2, 0.05, 0.1, 0.25]),
     )
@@ -236,7 +236,7 @@ def test_refining_draws_codes_in_proportion_to_their_shares() -> None:
 
 
 def test_a_bin_without_mass_is_refined_uniformly() -> None:
-    bins = Bins(np.array([0, 1, 1, 1, 1], dtype=np.uint16), np.array([1.0, 0, 0, 0, 0]))
+    bins = MergedBins(np.array([0, 1, 1, 1, 1], dtype=np.uint16), np.array([1.0, 0, 0, 0, 0]))
     drawn = bins.refine(np.ones(40_000, dtype=int), np.random.default_rng(4))
     counts = np.bincount(drawn, minlength=5)
     assert counts[0] == 0
@@ -249,14 +249,14 @@ def test_a_bin_without_mass_is_refined_uniformly() -> None:
 )
 def test_refining_stays_within_the_bin(codes: list[tuple[int, float]], seed: int) -> None:
     bin_of = np.unique([bin_ for bin_, _ in codes], return_inverse=True)[1].astype(np.uint16)
-    bins = Bins(bin_of, np.array([share for _, share in codes]))
+    bins = MergedBins(bin_of, np.array([share for _, share in codes]))
     rng = np.random.default_rng(seed)
     wanted = rng.integers(0, bins.count, 200)
     np.testing.assert_array_equal(bins.coarsen(bins.refine(wanted, rng)), wanted)
 
 
 def test_coarsening_keeps_the_shape() -> None:
-    bins = Bins(np.array([0, 0, 1], dtype=np.uint16), np.full(3, 1 / 3))
+    bins = MergedBins(np.array([0, 0, 1], dtype=np.uint16), np.full(3, 1 / 3))
     codes = np.array([[0, 2], [1, 0]], dtype=np.uint16)
     np.testing.assert_array_equal(bins.coarsen(codes), [[0, 1], [0, 0]])
 

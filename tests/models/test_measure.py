@@ -19,7 +19,7 @@ from dpsynth.errors import InputError
 from dpsynth.models.base import VISITS, Domain, Feature
 from dpsynth.models.marginals import measurement as room
 from dpsynth.models.marginals.binning import row_factors
-from dpsynth.models.marginals.histograms import Bins
+from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.measurement import (
     cohort_with_visits,
     measure,
@@ -59,10 +59,11 @@ def cohort(seed: int, units: int = 3000) -> Cohort:
     return Cohort(np.where(mask[..., None], codes, 0).astype(np.uint16), mask)
 
 
-def bins_of(*shares: Sequence[float]) -> tuple[Bins, ...]:
+def bins_of(*shares: Sequence[float]) -> tuple[MergedBins, ...]:
     """Columns whose bins are their codes."""
     return tuple(
-        Bins(np.arange(len(own), dtype=np.uint16), np.asarray(own, dtype=float)) for own in shares
+        MergedBins(np.arange(len(own), dtype=np.uint16), np.asarray(own, dtype=float))
+        for own in shares
     )
 
 
@@ -100,12 +101,12 @@ def test_every_code_of_the_hidden_column_is_within_the_domain() -> None:
 
 def test_row_factors_by_hand() -> None:
     """Bins {1}, {2, 3}, {4}: the mean number of rows in each, by the shares of the codes."""
-    bins = Bins(np.array([0, 1, 1, 2], np.uint16), np.array([0.5, 0.3, 0.1, 0.1]))
+    bins = MergedBins(np.array([0, 1, 1, 2], np.uint16), np.array([0.5, 0.3, 0.1, 0.1]))
     np.testing.assert_allclose(row_factors(bins), [1, (2 * 0.3 + 3 * 0.1) / 0.4, 4])
 
 
 def test_row_factors_are_finite_for_a_bin_without_share() -> None:
-    bins = Bins(np.array([0, 1, 1], np.uint16), np.array([1.0, 0.0, 0.0]))
+    bins = MergedBins(np.array([0, 1, 1], np.uint16), np.array([1.0, 0.0, 0.0]))
     factors = row_factors(bins)
     assert factors[0] == 1 and np.isfinite(factors).all() and (factors >= 0).all()
 

@@ -10,7 +10,7 @@ from opacus.layers import DPGRU, DPLSTM, DPMultiheadAttention
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Linear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.opacus_engine import (
     OpacusSgd,
     SampledFlat,
@@ -45,7 +45,7 @@ def test_linear_layers_give_the_sums_of_the_exact_engine() -> None:
     theirs = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
     theirs.load_state_dict(ours.state_dict())
 
-    def exact_loss(batch: Tensor, tape: Tape) -> Tensor:
+    def exact_loss(batch: Tensor, tape: Activations) -> Tensor:
         return last(torch.tanh(first(batch, tape)), tape)[..., 0].square()
 
     def opacus_loss(batch: Tensor, _: Any) -> Tensor:

@@ -13,7 +13,7 @@ from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.generators.mixture import Mixture
 from dpsynth.models.marginals import measurement as room
-from dpsynth.models.marginals.histograms import Bins
+from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.measurement import measure
 from dpsynth.models.marginals.pair_selection import Pairs
 from dpsynth.models.presets import AGAIN, FEW_PAIRS, ONE_WAY, PAIRS, runs_again, shares_of
@@ -21,7 +21,7 @@ from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
 BUDGET = PrivacyBudget(3.0, 1e-6)
-HALVES = tuple(Bins(np.array([0, 1], np.uint16), np.array([0.5, 0.5])) for _ in range(3))
+HALVES = tuple(MergedBins(np.array([0, 1], np.uint16), np.array([0.5, 0.5])) for _ in range(3))
 LIKE = np.array([[40.0, 10.0], [10.0, 40.0]])
 EVEN = np.full((2, 2), 25.0)
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dpsynth.errors import InputError
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.presets import (
-    LEAST_UNITS,
-    MOST_PAIRS,
+    MAX_PAIRS,
+    MIN_UNITS,
     ONE_WAY,
     PAIRS,
     STEPS,
@@ -121,10 +121,10 @@ def test_a_model_is_chosen_by_the_public_population() -> None:
     assert list(inspect.signature(choose).parameters) == ["domain", "budget"]
     for epsilon in (1.0, 10.0):
         budget = replace(BUDGET, epsilon=epsilon)
-        assert choose(domain(population=LEAST_UNITS - 1), budget)[0] == "mixture"
-        name, reason = choose(domain(population=LEAST_UNITS), budget)
-        assert name == "autoregressive" and str(LEAST_UNITS) in reason
-    name, reason = choose(domain(columns=100, population=LEAST_UNITS), budget)
+        assert choose(domain(population=MIN_UNITS - 1), budget)[0] == "mixture"
+        name, reason = choose(domain(population=MIN_UNITS), budget)
+        assert name == "autoregressive" and str(MIN_UNITS) in reason
+    name, reason = choose(domain(columns=100, population=MIN_UNITS), budget)
     assert name == "mixture" and "columns" in reason
     assert choose(domain(), replace(BUDGET, epsilon=0.01))[0] == "mixture"
 
@@ -189,7 +189,7 @@ def test_the_events_of_each_model_by_hand(columns: int, max_rows: int) -> None:
 def test_many_columns_do_not_all_get_their_pairs() -> None:
     event = shares_of("mixture", domain(120), BUDGET)[1].event
     assert isinstance(event, ChosenHistograms)
-    assert event.most == MOST_PAIRS < 120 * 119 // 2
+    assert event.most == MAX_PAIRS < 120 * 119 // 2
 
 
 @pytest.mark.parametrize("max_rows", [1, 4])

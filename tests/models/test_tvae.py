@@ -22,7 +22,7 @@ from dpsynth.eval.fidelity.summary import tvd
 from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd import trainer
-from dpsynth.models.dpsgd.layers import Tape
+from dpsynth.models.dpsgd.layers import Activations
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
 from dpsynth.models.generators import warm_started
 from dpsynth.models.generators.tvae import Tvae
@@ -362,7 +362,7 @@ def gradient_norm(network: Network, rows: Tensor) -> float:
 
 
 def test_a_tape_sees_every_layer_once() -> None:
-    tape = Tape()
+    tape = Activations()
     network = network_of()
     network.loss(torch.tensor([ROWS[:2]]), tape)
     assert len(tape.records) == 4 == len({id(record.layer) for record in tape.records})

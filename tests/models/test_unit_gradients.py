@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd import optimizer
-from dpsynth.models.dpsgd.layers import Linear, MaskedLinear, Tape
+from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from
 from dpsynth.models.dpsgd.unit_gradients import packs
 from dpsynth.privacy.entropy import SeededEntropy
@@ -27,7 +27,7 @@ class Net(nn.Module):
         self.outer = Linear(5, 4, generator=generator)
         self.skip = MaskedLinear([0, 0, 1, 2], [0, 0, 1, 2], generator=generator)
 
-    def forward(self, x: Tensor, tape: Tape | None = None) -> Tensor:
+    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
         hidden = torch.tanh(self.inner(x, tape))
         return (self.outer(hidden, tape) + self.skip(x, tape) - x).square().sum(-1)
 
@@ -87,25 +87,25 @@ def test_packs_by_hand() -> None:
     """Units of 2, 0, 1, 2 rows: the unit of one row comes first, then both of two."""
     batch = (torch.arange(8).reshape(4, 2), torch.arange(16).reshape(4, 2, 2))
     mask = torch.tensor([[1.0, 3.0], [0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    (pack,) = packs(batch, mask, most=100)
+    (pack,) = packs(batch, mask, maximum=100)
     assert pack.batch[0].tolist() == [[5], [0], [1], [6], [7]]
     assert pack.batch[1].shape == (5, 1, 2)
     assert pack.weights.tolist() == [[1.0], [1.0], [3.0], [1.0], [1.0]]
     assert pack.groups == ((1, 1), (2, 2))
     assert pack.order.tolist() == [2, 0, 3]
     assert pack.per_row(torch.tensor([7.0, 8.0, 9.0])).flatten().tolist() == [7, 8, 8, 9, 9]
-    assert [part.order.tolist() for part in packs(batch, mask, most=3)] == [[2, 0], [3]]
+    assert [part.order.tolist() for part in packs(batch, mask, maximum=3)] == [[2, 0], [3]]
 
 
 def test_a_batch_without_padding_is_passed_as_it_is() -> None:
     x = data(5, 3)
-    found = list(packs(x, torch.ones(5, 3, dtype=torch.bool), most=6))
+    found = list(packs(x, torch.ones(5, 3, dtype=torch.bool), maximum=6))
     assert [tuple(pack.batch.shape) for pack in found] == [(2, 3, 4), (2, 3, 4), (1, 3, 4)]
     assert torch.equal(torch.cat([pack.batch for pack in found]), x)
-    assert not list(packs(x[:0], torch.ones(0, 3), most=6))
-    assert not list(packs(x, torch.zeros(5, 3), most=6))
+    assert not list(packs(x[:0], torch.ones(0, 3), maximum=6))
+    assert not list(packs(x, torch.zeros(5, 3), maximum=6))
     with pytest.raises(InputError, match=r"batch \[5, 3, 4\] and mask \[5, 2\]"):
-        list(packs(x, torch.ones(5, 2), most=6))
+        list(packs(x, torch.ones(5, 2), maximum=6))
 
 
 def test_the_loss_must_be_one_value_per_row() -> None:

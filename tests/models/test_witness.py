@@ -12,8 +12,8 @@ import torch
 
 from dpsynth.assessment.training_audit import canaries, seen_by, trial
 from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.auditing.leaky import Tight, UnclippedWitness
-from dpsynth.models.auditing.transcript import Evidence, Witness, _along, _inner
+from dpsynth.models.auditing.leaky import Tight, UnclippedTranscript
+from dpsynth.models.auditing.transcript import CoinEvidence, Transcript, _along, _inner
 from dpsynth.models.base import Domain, Feature, Generator
 from dpsynth.models.dpsgd.layers import Embedding, Linear, MaskedLinear
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
@@ -24,7 +24,7 @@ from dpsynth.models.generators.tvae import Tvae
 from dpsynth.models.presets import Preset
 from dpsynth.privacy.entropy import Entropy, SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import Watched
+from dpsynth.privacy.plan_variants import ObservedPlan
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = Domain((Feature("a", 3, 0), Feature("b", 4, 0), Feature("c", 5, 5, (1,) * 5)), 300, 2)
@@ -68,8 +68,8 @@ def test_a_watched_fit_is_the_same_fit(kind: type[Generator]) -> None:
     plan = plan_of(generator)
     plain = kind(DOMAIN).fit(cohort, plan, SeededEntropy(7)).arrays()
     strangers = canaries(DOMAIN, 20, np.random.default_rng(0))
-    heard = Witness(seen_by(generator, strangers), seen_by(generator, cohort))
-    watched = generator.fit(cohort, Watched(plan, heard), SeededEntropy(7)).arrays()  # type: ignore[arg-type]
+    heard = Transcript(seen_by(generator, strangers), seen_by(generator, cohort))
+    watched = generator.fit(cohort, ObservedPlan(plan, heard), SeededEntropy(7)).arrays()  # type: ignore[arg-type]
     assert plain.keys() == watched.keys()
     # the witness asks `tvae` for gradients too, and latent noise is never drawn twice: its weights
     # have the same law, and other numbers
@@ -78,8 +78,8 @@ def test_a_watched_fit_is_the_same_fit(kind: type[Generator]) -> None:
     assert heard.counts.gram.any() and heard.steps.gram.any() == kind.neural
 
 
-@pytest.mark.parametrize("kind", [Witness, UnclippedWitness])
-def test_steps_with_and_without_clipping_can_be_watched(kind: type[Witness]) -> None:
+@pytest.mark.parametrize("kind", [Transcript, UnclippedTranscript])
+def test_steps_with_and_without_clipping_can_be_watched(kind: type[Transcript]) -> None:
     """The controls of every audit do this: an error here would end each of them."""
     generator, rng = Tight(DOMAIN), np.random.default_rng(3)
     strangers = canaries(DOMAIN, 20, rng)
@@ -104,8 +104,8 @@ def test_without_noise_counts_are_what_the_canaries_in_the_data_add(kind: type[G
     included = rng.random(30) < 0.5
     within = Cohort(strangers.codes[included], strangers.mask[included])
     generator = kind(DOMAIN)
-    heard = Witness(*(seen_by(generator, one) for one in (strangers, background())))
-    terms: Any = Watched(plan_of(generator), heard)
+    heard = Transcript(*(seen_by(generator, one) for one in (strangers, background())))
+    terms: Any = ObservedPlan(plan_of(generator), heard)
     generator.fit(beside(background(), within), terms, Silence(1))
     np.testing.assert_allclose(heard.counts.linear, heard.counts.gram @ included, rtol=1e-9)
 
@@ -125,10 +125,10 @@ def test_the_product_with_a_direction_is_that_of_the_gradient() -> None:
             hidden = torch.tanh(self.first(self.table(rows[:, 0], tape), tape))
             return (self.second(hidden, tape) ** 2).sum(dim=1, keepdim=True)
 
-    from dpsynth.models.dpsgd.parameter_buffer import Flat
+    from dpsynth.models.dpsgd.parameter_buffer import FlatParameters
 
     net = Net()
-    flat = Flat(net)
+    flat = FlatParameters(net)
     rows = torch.tensor([[0], [4], [2], [4]])
     [pack] = packs(rows, torch.ones(4, 1), 100)
     found = UnitGradients.of(net.loss, pack)
@@ -160,9 +160,9 @@ def test_a_scale_is_seen_only_where_it_is_plain() -> None:
     for scale, plain in ((1.0, False), (5.0, True)):
         included = rng.random(40) < 0.5
         noise = rows @ rng.standard_normal(60)
-        found = Evidence(scale * gram @ included + noise, gram).scale
+        found = CoinEvidence(scale * gram @ included + noise, gram).scale
         assert found == pytest.approx(scale, rel=0.5) if plain else found == 1.0
-    assert Evidence.of(5).scale == 1.0
+    assert CoinEvidence.of(5).scale == 1.0
 
 
 def test_scores_tell_canaries_apart_that_share_cells() -> None:
@@ -172,10 +172,10 @@ def test_scores_tell_canaries_apart_that_share_cells() -> None:
     included = np.arange(12) % 3 == 0
     within = Cohort(strangers.codes[included], strangers.mask[included])
     generator = Mixture(DOMAIN)
-    heard = Witness(*(seen_by(generator, one) for one in (strangers, background())))
-    terms: Any = Watched(plan_of(generator), heard)
+    heard = Transcript(*(seen_by(generator, one) for one in (strangers, background())))
+    terms: Any = ObservedPlan(plan_of(generator), heard)
     generator.fit(beside(background(), within), terms, Silence(1))
-    big = Evidence(heard.counts.linear * 1e6, heard.counts.gram * 1e6)
+    big = CoinEvidence(heard.counts.linear * 1e6, heard.counts.gram * 1e6)
     heard.counts = big
     scores = heard.scores()
     sure = np.abs(scores - 0.5) > 0.01  # two canaries in the same bins cannot be told apart

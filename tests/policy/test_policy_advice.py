@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.policy.advice import MOST_CALLS, allocation, binding, largest_epsilon
+from dpsynth.policy.advice import MAX_CALLS, allocation, binding, largest_epsilon
 from dpsynth.policy.fits import Past, Request
 from dpsynth.policy.policy import Policy
 from dpsynth.policy.rules import judge
@@ -203,9 +203,9 @@ def test_the_largest_epsilon_is_found_in_few_calls_and_was_seen_to_be_admitted(
         return epsilon <= part * below
 
     found = largest_epsilon(admits, below)
-    assert len(calls) <= MOST_CALLS
+    assert len(calls) <= MAX_CALLS
     if found is None:
-        assert part <= 1.1 / 2**MOST_CALLS
+        assert part <= 1.1 / 2**MAX_CALLS
     else:
         assert found in calls and found <= part * below
         assert part * below - found <= max(0.02 * below, 0.0)

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.presets import LARGEST_MASS, mass_of, one_way_event
+from dpsynth.models.presets import MAX_MASS, mass_of, one_way_event
 from dpsynth.privacy.accounting import delta
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import UNDECIDED, ChosenHistograms, JointHistograms, event_from_dict
 from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
-from dpsynth.schema.reader import MOST_ROWS_OF_A_UNIT
+from dpsynth.schema.reader import MAX_UNIT_ROWS
 
 SIZES = (4, 3, 2)
 PAIRS = [(0, 1), (0, 2), (1, 2)]
@@ -65,7 +65,7 @@ def cohort(seed: int, units: int, cap: int) -> Rows:
 
 
 def test_the_mass_is_the_least_common_multiple_up_to_a_limit() -> None:
-    assert LARGEST_MASS == 5040
+    assert MAX_MASS == 5040
     by_hand = {1: None, 2: 2, 3: 6, 4: 12, 5: 60, 6: 60, 7: 420, 8: 840, 9: 2520, 10: 2520}
     assert {rows: mass_of(rows) for rows in by_hand} == by_hand
     # the multiple of 1 .. 11 is 27 720: from here on, shares are rounded down
@@ -83,12 +83,12 @@ def least_weight(cap: int) -> tuple[float, float]:
 def test_what_a_large_cap_costs_is_what_the_docs_say() -> None:
     """The table of docs/schema.md: max_rows, least weight, mean weight."""
     text = (Path(__file__).parents[2] / "docs" / "schema.md").read_text()
-    for cap in (10, 20, 100, 1000, MOST_ROWS_OF_A_UNIT):
+    for cap in (10, 20, 100, 1000, MAX_UNIT_ROWS):
         least, mean = least_weight(cap)
         assert f"| {cap} | {least:.3f} | {mean:.3f} |" in text
 
 
-@pytest.mark.parametrize("cap", [2, 11, 97, 1000, MOST_ROWS_OF_A_UNIT])
+@pytest.mark.parametrize("cap", [2, 11, 97, 1000, MAX_UNIT_ROWS])
 def test_no_unit_weighs_more_than_one(cap: int) -> None:
     mass = mass_of(cap)
     assert mass is not None

@@ -11,8 +11,8 @@ from dpsynth.errors import InputError
 from dpsynth.privacy.accounting import epsilon
 from dpsynth.privacy.events import UNDECIDED, Event, JointHistograms, PoissonSgd
 from dpsynth.privacy.gaussian import gaussian_mu
-from dpsynth.privacy.plan import LARGEST_EPSILON, PrivacyBudget, PrivacyPlan, Share
-from dpsynth.privacy.plan_variants import NOMINAL
+from dpsynth.privacy.plan import MAX_EPSILON, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy.plan_variants import NOMINAL_BUDGET
 
 
 def counts(number: int = 12, rows: int = 1) -> JointHistograms:
@@ -146,9 +146,9 @@ def test_a_budget_that_is_no_protection_is_refused(eps: float) -> None:
 
 
 def test_the_largest_budget_has_a_plan() -> None:
-    assert NOMINAL.epsilon <= LARGEST_EPSILON == 1000
-    plan = calibrate(LARGEST_EPSILON, 1e-6, (counts(), 0.3), (steps(), 0.7))
-    assert plan.epsilon <= LARGEST_EPSILON
+    assert NOMINAL_BUDGET.epsilon <= MAX_EPSILON == 1000
+    plan = calibrate(MAX_EPSILON, 1e-6, (counts(), 0.3), (steps(), 0.7))
+    assert plan.epsilon <= MAX_EPSILON
 
 
 @pytest.mark.parametrize("eps", [1e-6, 1e-9, 1e-300])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.bundle.format.audits import Control, PublicAudit, View
+from dpsynth.bundle.format.audits import AuditControl, PublicAudit, View
 from dpsynth.eval.attack_stats.one_run import audited
 from dpsynth.eval.attack_stats.roc import Roc
 
@@ -22,7 +22,7 @@ TITLES = {
     "white": "Canaries, from every noisy release of the fit (white box)",
 }
 CONTROLS = (
-    Control(
+    AuditControl(
         key="no-noise",
         title="A generator without noise, overfitted on purpose",
         kind="positive",
@@ -30,7 +30,7 @@ CONTROLS = (
         passed=True,
         sentence="198 of 200 guesses were right, which proves epsilon at least 5.83",
     ),
-    Control(
+    AuditControl(
         key="no-clipping",
         title="A fit whose patients are not clipped",
         kind="positive",
@@ -38,7 +38,7 @@ CONTROLS = (
         passed=True,
         sentence="all of 1000 guesses were right, which proves epsilon at least 5.31",
     ),
-    Control(
+    AuditControl(
         key="blind",
         title="A generator that never saw the planted patients",
         kind="negative",

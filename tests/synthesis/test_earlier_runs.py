@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.bundle.checks.certificate import check_certificate
-from dpsynth.bundle.format.provenance import Drawing
+from dpsynth.bundle.format.provenance import Provenance
 from dpsynth.bundle.verifier import verify
 from dpsynth.bundle.writer import release
 from dpsynth.certificate.certificate import Certificate
@@ -69,10 +69,10 @@ def test_it_refits_for_replicates(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
 def test_its_certificate_verifies_as_it_stands(run: Run) -> None:
     certificate = Certificate.from_dict(run.certificate)
     for model in ("tvae", "autoregressive"):
-        drawing = Drawing(model, run.digest, rows=300, seed=1)
+        drawing = Provenance(model, run.digest, rows=300, seed=1)
         assert check_certificate(certificate, run.schema, drawing) == []
     (problem,) = check_certificate(
-        certificate, run.schema, Drawing("mixture", run.digest, rows=300, seed=1)
+        certificate, run.schema, Provenance("mixture", run.digest, rows=300, seed=1)
     )
     assert "model is not that of datapackage.json" in str(problem)
 
@@ -80,7 +80,7 @@ def test_its_certificate_verifies_as_it_stands(run: Run) -> None:
 def test_a_new_certificate_is_not_taken_for_an_earlier_one(run: Run) -> None:
     """The earlier word stands for the new one, never the other way round."""
     certificate = replace(Certificate.from_dict(run.certificate), model="autoregressive")
-    drawing = Drawing("tvae", run.digest, rows=300, seed=1)
+    drawing = Provenance("tvae", run.digest, rows=300, seed=1)
     found = [str(problem) for problem in check_certificate(certificate, run.schema, drawing)]
     assert any("model is not that of datapackage.json" in problem for problem in found)
 

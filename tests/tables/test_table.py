@@ -219,7 +219,7 @@ def test_refused_while_reading(tmp_path: Path, name: str, content: str | bytes, 
 def test_a_file_without_line_ends_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsynth.tables.csv.LONGEST_LINE", 1000)
+    monkeypatch.setattr("dpsynth.tables.csv.MAX_LINE_LENGTH", 1000)
     path = put(tmp_path / "a.csv", SMALL + "x" * 1001)
     with pytest.raises(TableError, match="line 4: longer than 1000 characters"):
         list(open_table(path, SCHEMA).chunks())

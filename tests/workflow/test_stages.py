@@ -44,7 +44,7 @@ from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.simulated import simulate
 from dpsynth.workflow import assessment_stages, release_stage
-from dpsynth.workflow.resolved_settings import Order
+from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.runner import KEPT, Outcome, planned, run_stages
 from dpsynth.workflow.settings import Settings
 
@@ -229,7 +229,7 @@ def test_a_run_that_was_interrupted_before_a_stage_goes_on(office: Office, stage
     with pytest.raises(KeyboardInterrupt):
         office.run(at=stage)
     place = NAMES.index(stage)
-    marks = [one.state for one in planned(Order.of(office.settings))]
+    marks = [one.state for one in planned(ResolvedSettings.of(office.settings))]
     assert marks == ["done"] * place + ["to do"] * (len(NAMES) - place)
     done = states(office.run())
     assert [done[name] for name in NAMES] == [KEPT] * place + ["done"] * (len(NAMES) - place)
@@ -480,7 +480,7 @@ def test_what_a_killed_process_left_is_removed(office: Office) -> None:
 def test_a_budget_that_was_reserved_and_never_noted_is_said(office: Office) -> None:
     """As after a kill between the entry in the ledger and its note in the work folder."""
     told = office.settings
-    prepared = Order.of(told).prepared
+    prepared = ResolvedSettings.of(told).prepared
     Ledger().reserve(
         "demo",
         purpose="",
@@ -491,7 +491,7 @@ def test_a_budget_that_was_reserved_and_never_noted_is_said(office: Office) -> N
         delta=told.delta,
         model="independent",
         schema_hash="a" * 64,
-        unit=Unit.of(Order.of(told).fitted),
+        unit=Unit.of(ResolvedSettings.of(told).fitted),
         allow_refuse=False,
         population=80,
     )
@@ -518,10 +518,10 @@ def test_a_setting_may_change_until_a_stage_has_taken_it(office: Office) -> None
 def test_the_seed_that_was_drawn_is_kept(office: Office) -> None:
     with pytest.raises(KeyboardInterrupt):
         office.run(at="release")
-    first = Order.of(office.settings).settings.seed
+    first = ResolvedSettings.of(office.settings).settings.seed
     table = office.work.joinpath("synthetic.parquet").read_bytes()
     assert states(office.run())["sample"] == KEPT
-    assert Order.of(office.settings).settings.seed == first
+    assert ResolvedSettings.of(office.settings).settings.seed == first
     kept = Settings.load(office.work / "settings.yaml")
     assert kept.seed == first and kept.rows == 200 and kept.canaries == 60
     for change in (Path.unlink, lambda path: path.write_bytes(table + b"x")):
@@ -819,7 +819,7 @@ def test_a_share_that_was_spent_in_vain_is_said(
     with pytest.raises(GateError, match="quality figures that the budget paid for"):
         office.run(publish_quality=0.2)
     assert not office.path("bundle").exists()
-    order = Order.of(replace(office.settings, publish_quality=0.2))
+    order = ResolvedSettings.of(replace(office.settings, publish_quality=0.2))
     outcome = run_stages(order, override=Override("a power cut", "A. Person"))
     assert not (office.path("bundle") / "quality.json").exists()
     privacy = read_document(outcome.order.bundle / "privacy.json")

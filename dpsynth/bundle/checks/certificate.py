@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsynth._util.outside_names import outside_name
-from dpsynth.bundle.format import Drawing
+from dpsynth.bundle.format import Provenance
 from dpsynth.certificate import Certificate, exact_claims, floating_point_limits, not_covered
 from dpsynth.encoding import Codec
 from dpsynth.errors import DpsynthError, InputError, Problem
@@ -19,7 +19,7 @@ _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
 
 
 def check_certificate(
-    certificate: Certificate, schema: Schema, drawing: Drawing | None
+    certificate: Certificate, schema: Schema, drawing: Provenance | None
 ) -> list[Problem]:
     """List every way in which a certificate contradicts itself, the schema or the manifest."""
     return [
@@ -155,7 +155,7 @@ def _wording(certificate: Certificate, schema: Schema) -> list[str]:
     ]
 
 
-def _against_drawing(certificate: Certificate, drawing: Drawing | None) -> list[str]:
+def _against_drawing(certificate: Certificate, drawing: Provenance | None) -> list[str]:
     if drawing is None or certificate.model in (drawing.model, EARLIER.get(drawing.model)):
         return []
     return ["model is not that of datapackage.json"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsynth._util.strict_json import file_digest, parsed, read_plain_bytes
 from dpsynth.bundle.checks.findings import Findings
-from dpsynth.bundle.format import BundleFile, Heading, listed_files
+from dpsynth.bundle.format import BundleFile, ManifestHeader, listed_files
 from dpsynth.bundle.format.layout import MANIFEST, SIGNATURE, SIGNATURE_BYTES
 from dpsynth.schema import Schema
 
@@ -95,7 +95,7 @@ def check_signature(
 def check_description(
     document: dict[str, Any],
     schema: Schema,
-    heading: Heading,
+    heading: ManifestHeader,
     files: Mapping[str, BundleFile],
     findings: Findings,
 ) -> None:

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from dpsynth._util.strict_json import file_digest
 from dpsynth._version import __version__
 from dpsynth.bundle.checks.findings import Findings
-from dpsynth.bundle.format import Heading
-from dpsynth.bundle.format.layout import CSV, MOST_CSV_ROWS, PARQUET
+from dpsynth.bundle.format import ManifestHeader
+from dpsynth.bundle.format.layout import CSV, MAX_CSV_ROWS, PARQUET
 from dpsynth.encoding import Content, check_table, typed_frames
 from dpsynth.errors import Problem
 from dpsynth.schema import Schema
@@ -47,7 +47,7 @@ class TablePair:
     findings: Findings
     other_version: bool
 
-    def check(self, heading: Heading | None) -> None:
+    def check(self, heading: ManifestHeader | None) -> None:
         """Check every cell of both, that they hold the same, and how they are written."""
         table = self._cells(PARQUET)
         if table is None:
@@ -57,7 +57,7 @@ class TablePair:
         findings = self.findings
         if heading is not None and table.rows != heading.drawing.rows:
             findings.add(PARQUET, "has another number of rows than the manifest says")
-        if CSV not in self.found and table.rows <= MOST_CSV_ROWS:
+        if CSV not in self.found and table.rows <= MAX_CSV_ROWS:
             findings.add(CSV, "is missing")
         with findings.step(PARQUET):
             anew = self._anew(heading)
@@ -78,7 +78,7 @@ class TablePair:
                 ]
         return content if len(self.findings.problems) == before else None
 
-    def _anew(self, heading: Heading | None) -> dict[str, str]:
+    def _anew(self, heading: ManifestHeader | None) -> dict[str, str]:
         """Return the digests of the files that a release would write of the same rows."""
         if heading is None or heading.writer != __version__:
             return {}

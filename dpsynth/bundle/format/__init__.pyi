@@ -7,9 +7,9 @@ from .audits import read_audits as read_audits
 from .contents import Contents as Contents
 from .layout import BundleFile as BundleFile
 from .layout import listed_files as listed_files
-from .manifest import Heading as Heading
+from .manifest import ManifestHeader as ManifestHeader
 from .manifest import slug as slug
-from .provenance import Drawing as Drawing
+from .provenance import Provenance as Provenance
 from .quality import Quality as Quality
 from .quality import quality_digest as quality_digest
 from .quality import read_quality as read_quality

@@ -17,7 +17,7 @@ from dpsynth._util.messages import did_you_mean, listed
 from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
 from dpsynth.errors import InputError, SchemaError
 
-LONGEST, MOST_KEYWORDS, LARGEST_FILE = 4_000, 50, 2**20
+MAX_TEXT_LENGTH, MAX_KEYWORDS, MAX_FILE = 4_000, 50, 2**20
 _LINE = 300  # characters of what is one line
 
 _URL = re.compile(r"https?://[^\s<>\"']+")
@@ -107,7 +107,7 @@ class About:
         if path.suffix.lower() not in SUFFIXES or not path.is_file():
             endings = listed(SUFFIXES)
             raise InputError(f"{path}: no such file, or its name does not end in {endings}")
-        if path.stat().st_size > LARGEST_FILE:
+        if path.stat().st_size > MAX_FILE:
             raise InputError(f"{path} is larger than 1 MiB; a few sentences are not")
         parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
         try:
@@ -124,8 +124,8 @@ def _fault(name: str, value: Any) -> str | None:
         return "must be text (in quotes, if it looks like a number), or be left out"
     if any(not c.isprintable() and c not in "\n\t" for c in value):
         return "has a character that cannot be shown; write plain text"
-    if len(value) > LONGEST:
-        return f"has more than {LONGEST} characters"
+    if len(value) > MAX_TEXT_LENGTH:
+        return f"has more than {MAX_TEXT_LENGTH} characters"
     if name not in _LONG and ("\n" in value.strip() or len(value) > _LINE):
         return f"must be one line of at most {_LINE} characters"
     check, wanted = _CHECKS.get(name, (_any, ""))
@@ -133,8 +133,8 @@ def _fault(name: str, value: Any) -> str | None:
 
 
 def _keywords_fault(value: Any) -> str | None:
-    if not isinstance(value, list | tuple) or len(value) > MOST_KEYWORDS:
-        return f"must be a list of at most {MOST_KEYWORDS} words"
+    if not isinstance(value, list | tuple) or len(value) > MAX_KEYWORDS:
+        return f"must be a list of at most {MAX_KEYWORDS} words"
     faults = [_fault("keyword", word) for word in value]
     return next((fault for fault in faults if fault), None)
 

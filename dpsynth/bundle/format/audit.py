@@ -12,13 +12,13 @@ from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError
 
 BACKGROUND = "run"  # the only one whose audits are public
-_MOST_CONTROLS = 50
-_MOST_UNITS = 10**9
-_MOST_SEED = 2**64
+_MAX_CONTROLS = 50
+_MAX_UNITS = 10**9
+_MAX_SEED = 2**64
 
 
 @dataclass(frozen=True)
-class Claim:
+class AuditClaim:
     """What the fit claims."""
 
     epsilon: float
@@ -35,7 +35,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Control:
+class AuditControl:
     """A leak that the attack must find (positive), or a fit where it must find nothing (negative).
 
     Attributes:
@@ -88,11 +88,11 @@ class PublicAudit:
     background: str
     background_units: int
     seed: int
-    claim: Claim
+    claim: AuditClaim
     canaries: int
     included: int
     views: tuple[View, ...]
-    controls: tuple[Control, ...]
+    controls: tuple[AuditControl, ...]
 
     @property
     def failures(self) -> list[str]:
@@ -119,8 +119,8 @@ class PublicAudit:
                 f"{place}.background: only audits on a background that was drawn from the run are "
                 "public"
             )
-        canaries = counted(document["canaries"], f"{place}.canaries", least=1)
-        views = several(View.from_dict, document["views"], f"{place}.views", least=1, most=2)
+        canaries = counted(document["canaries"], f"{place}.canaries", minimum=1)
+        views = several(View.from_dict, document["views"], f"{place}.views", minimum=1, maximum=2)
         if len({one.view for one in views}) < len(views):
             raise ArtifactError(f"{place}.views: {' and '.join(VIEWS)} are expected once")
         controls = f"{place}.controls"
@@ -131,16 +131,16 @@ class PublicAudit:
             background_units=counted(
                 document["background_units"],
                 f"{place}.background_units",
-                least=1,
-                most=_MOST_UNITS,
+                minimum=1,
+                maximum=_MAX_UNITS,
             ),
-            seed=counted(document["seed"], f"{place}.seed", most=_MOST_SEED),
-            claim=Claim.from_dict(document["claim"], f"{place}.claim"),
+            seed=counted(document["seed"], f"{place}.seed", maximum=_MAX_SEED),
+            claim=AuditClaim.from_dict(document["claim"], f"{place}.claim"),
             canaries=canaries,
-            included=counted(document["included"], f"{place}.included", most=canaries),
+            included=counted(document["included"], f"{place}.included", maximum=canaries),
             views=views,
             controls=several(
-                Control.from_dict, document["controls"], controls, most=_MOST_CONTROLS
+                AuditControl.from_dict, document["controls"], controls, maximum=_MAX_CONTROLS
             ),
         )
 

@@ -17,7 +17,7 @@ import numpy as np
 TRIED = 7  # numbers of guesses that an audit tries; they share the error that is allowed
 FAILS = 0.05 / TRIED  # of a bound on epsilon
 ALARM = 1e-3 / (2 * TRIED)  # of "the claim is refuted", by two bounds
-MOST = 40.0  # epsilon, above which an audit makes no difference
+MAX_EPSILON = 40.0  # epsilon, above which an audit makes no difference
 TOLERANCE = 1e-3  # of epsilon
 
 
@@ -57,7 +57,7 @@ class Guesses:
     def prove_more(self, epsilon: float) -> bool:
         """Say whether they refute a larger epsilon than this, beyond `TOLERANCE`."""
         high = epsilon + TOLERANCE
-        return high <= MOST and self.chance(high) < FAILS
+        return high <= MAX_EPSILON and self.chance(high) < FAILS
 
     def refute(self, epsilon: float) -> bool:
         """Say whether they refute a claim of this epsilon, by this bound alone."""

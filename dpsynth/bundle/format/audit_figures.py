@@ -9,14 +9,14 @@ from typing import Any, Self
 from dpsynth._util.strict_json import HUGE, check_keys, names, number, several, text, whole
 from dpsynth.errors import ArtifactError
 
-LARGEST = 100_000  # canaries, and what else is counted of them
-LONGEST = 1_000  # characters of a text
-_MOST_POINTS = 100  # of a curve
+MAX_COUNT = 100_000  # canaries, and what else is counted of them
+MAX_TEXT_LENGTH = 1_000  # characters of a text
+_MAX_POINTS = 100  # of a curve
 _NEAR = 1e-3  # of a rate that is written with few digits
 
 
 @dataclass(frozen=True)
-class Figure:
+class AuditFigure:
     """A figure with its interval, the number it was computed from, and what it is held against."""
 
     value: float
@@ -38,7 +38,7 @@ class Figure:
             raise ArtifactError(f"{place}: a value, and both ends of its interval, are expected")
         if low is not None and high is not None and low > high:
             raise ArtifactError(f"{place}.low is above {place}.high")
-        count = counted(document["n"], f"{place}.n", least=1)
+        count = counted(document["n"], f"{place}.n", minimum=1)
         return cls(value, low, high, count, reference, chance)
 
 
@@ -56,8 +56,8 @@ class Hits:
     def from_dict(cls, document: Any, place: str) -> Self:
         """Read strictly one rate."""
         check_keys(document, place, names(cls))
-        runs = counted(document["runs"], f"{place}.runs", least=1)
-        hits = counted(document["hits"], f"{place}.hits", most=runs)
+        runs = counted(document["runs"], f"{place}.runs", minimum=1)
+        hits = counted(document["hits"], f"{place}.hits", maximum=runs)
         value, low, high = (
             share(document[name], f"{place}.{name}") for name in ("value", "low", "high")
         )
@@ -86,7 +86,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Roc:
+class RocFigure:
     """A curve: shares of canaries out and in that score above one cut after another."""
 
     fpr: tuple[float, ...]
@@ -97,7 +97,7 @@ class Roc:
         """Read strictly a curve; it never falls."""
         check_keys(document, place, names(cls))
         fpr, tpr = (
-            several(share, document[name], f"{place}.{name}", most=_MOST_POINTS)
+            several(share, document[name], f"{place}.{name}", maximum=_MAX_POINTS)
             for name in ("fpr", "tpr")
         )
         falls = any(after < before for side in (fpr, tpr) for before, after in pairwise(side))
@@ -106,19 +106,19 @@ class Roc:
         return cls(fpr, tpr)
 
 
-def counted(value: Any, place: str, *, least: int = 0, most: int = LARGEST) -> int:
+def counted(value: Any, place: str, *, minimum: int = 0, maximum: int = MAX_COUNT) -> int:
     """Check that a value is a count in range."""
-    found = whole(value, place, least=least)
-    if found > most:
-        raise ArtifactError(f"{place}: a whole number of at most {most} is expected")
+    found = whole(value, place, minimum=minimum)
+    if found > maximum:
+        raise ArtifactError(f"{place}: a whole number of at most {maximum} is expected")
     return found
 
 
 def said(value: Any, place: str) -> str:
     """Check that a value is text, and no book."""
     found = text(value, place)
-    if len(found) > LONGEST:
-        raise ArtifactError(f"{place}: at most {LONGEST} characters are expected")
+    if len(found) > MAX_TEXT_LENGTH:
+        raise ArtifactError(f"{place}: at most {MAX_TEXT_LENGTH} characters are expected")
     return found
 
 
@@ -127,9 +127,9 @@ def share(value: Any, place: str) -> float:
     return within(value, place, 1.0)
 
 
-def within(value: Any, place: str, most: float) -> float:
+def within(value: Any, place: str, maximum: float) -> float:
     """Check that a value is a number from 0 to ``most``."""
     found = number(value, place, above=-HUGE)
-    if not 0 <= found <= most:
-        raise ArtifactError(f"{place}: a number from 0 to {most:g} is expected")
+    if not 0 <= found <= maximum:
+        raise ArtifactError(f"{place}: a number from 0 to {maximum:g} is expected")
     return found

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from dpsynth._util.strict_json import HUGE, check_keys, names, number, several, truth
-from dpsynth.bundle.format.audit_bounds import MOST, Guesses
-from dpsynth.bundle.format.audit_figures import Cut, Figure, Roc, counted, said, within
+from dpsynth.bundle.format.audit_bounds import MAX_EPSILON, Guesses
+from dpsynth.bundle.format.audit_figures import AuditFigure, Cut, RocFigure, counted, said, within
 from dpsynth.errors import ArtifactError
 
 VIEWS = ("black", "white")
-_MOST_RATES = 10
+_MAX_RATES = 10
 
 
 @dataclass(frozen=True)
-class Sight:
+class AuditSight:
     """The least leak (epsilon) that would have been found; None where none is known."""
 
     least: float | None
@@ -25,9 +25,9 @@ class Sight:
     def from_dict(cls, document: Any, place: str) -> Self:
         """Read strictly the power of one attacker."""
         check_keys(document, place, names(cls))
-        least = document["least"]
+        minimum = document["least"]
         return cls(
-            least=None if least is None else within(least, f"{place}.least", HUGE),
+            least=None if minimum is None else within(minimum, f"{place}.least", HUGE),
             sentence=said(document["sentence"], f"{place}.sentence"),
         )
 
@@ -37,7 +37,7 @@ class Twin:
     """A twin of the fit that leaks a known epsilon, and what the same attacker proved of it."""
 
     epsilon: float
-    auc: Figure
+    auc: AuditFigure
     proved: float
 
     @classmethod
@@ -46,8 +46,8 @@ class Twin:
         check_keys(document, place, names(cls))
         return cls(
             epsilon=number(document["epsilon"], f"{place}.epsilon", above=0),
-            auc=Figure.from_dict(document["auc"], f"{place}.auc"),
-            proved=within(document["proved"], f"{place}.proved", MOST),
+            auc=AuditFigure.from_dict(document["auc"], f"{place}.auc"),
+            proved=within(document["proved"], f"{place}.proved", MAX_EPSILON),
         )
 
 
@@ -75,9 +75,9 @@ class View:
 
     view: str
     title: str
-    auc: Figure
+    auc: AuditFigure
     rates: tuple[Cut, ...]
-    roc: Roc
+    roc: RocFigure
     guesses: int
     correct: int
     epsilon: float
@@ -86,7 +86,7 @@ class View:
     epsilon_fdp: float
     refuted: bool
     sentence: str
-    power: Sight
+    power: AuditSight
     twin: Twin | None
 
     @property
@@ -102,20 +102,20 @@ class View:
             raise ArtifactError(f"{place}.view: one of {', '.join(VIEWS)} is expected")
         counts = {}
         for total, part in (("guesses", "correct"), ("curve_guesses", "curve_correct")):
-            counts[total] = counted(document[total], f"{place}.{total}", least=1)
-            counts[part] = counted(document[part], f"{place}.{part}", most=counts[total])
+            counts[total] = counted(document[total], f"{place}.{total}", minimum=1)
+            counts[part] = counted(document[part], f"{place}.{part}", maximum=counts[total])
         twin = document["twin"]
         return cls(
             view=document["view"],
             title=said(document["title"], f"{place}.title"),
-            auc=Figure.from_dict(document["auc"], f"{place}.auc"),
-            rates=several(Cut.from_dict, document["rates"], f"{place}.rates", most=_MOST_RATES),
-            roc=Roc.from_dict(document["roc"], f"{place}.roc"),
-            epsilon=within(document["epsilon"], f"{place}.epsilon", MOST),
-            epsilon_fdp=within(document["epsilon_fdp"], f"{place}.epsilon_fdp", MOST),
+            auc=AuditFigure.from_dict(document["auc"], f"{place}.auc"),
+            rates=several(Cut.from_dict, document["rates"], f"{place}.rates", maximum=_MAX_RATES),
+            roc=RocFigure.from_dict(document["roc"], f"{place}.roc"),
+            epsilon=within(document["epsilon"], f"{place}.epsilon", MAX_EPSILON),
+            epsilon_fdp=within(document["epsilon_fdp"], f"{place}.epsilon_fdp", MAX_EPSILON),
             refuted=truth(document["refuted"], f"{place}.refuted"),
             sentence=said(document["sentence"], f"{place}.sentence"),
-            power=Sight.from_dict(document["power"], f"{place}.power"),
+            power=AuditSight.from_dict(document["power"], f"{place}.power"),
             twin=None if twin is None else Twin.from_dict(twin, f"{place}.twin"),
             **counts,
         )

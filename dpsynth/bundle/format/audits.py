@@ -25,7 +25,7 @@ from dpsynth._util.strict_json import (
     text,
     written,
 )
-from dpsynth.bundle.format.audit import Claim, Control, PublicAudit
+from dpsynth.bundle.format.audit import AuditClaim, AuditControl, PublicAudit
 from dpsynth.bundle.format.audit_observer import View
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, InputError
@@ -34,8 +34,8 @@ from dpsynth.synthesis.run import DOCUMENT as RUN
 
 __all__ = [
     "Audits",
-    "Claim",
-    "Control",
+    "AuditClaim",
+    "AuditControl",
     "PublicAudit",
     "View",
     "append_audit",
@@ -46,8 +46,8 @@ __all__ = [
 FORMAT, VERSION = "dpsynth-audits", 1
 INTERNAL = "dpsynth-audit"  # the format of audits that read private rows
 DOCUMENT = "audit.json"
-LARGEST_FILE = 32 * 2**20  # bytes
-_MOST_AUDITS = 1_000
+MAX_FILE = 32 * 2**20  # bytes
+_MAX_AUDITS = 1_000
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Audits:
             PublicAudit.from_dict,
             document["audits"],
             f"{place}: audits",
-            least=1,
-            most=_MOST_AUDITS,
+            minimum=1,
+            maximum=_MAX_AUDITS,
         )
         return cls(sha256, audits)
 
@@ -110,7 +110,7 @@ def read_audits(folder: str | Path) -> Audits | None:
     path = Path(folder) / DOCUMENT
     if not path.exists() and not path.is_symlink():
         return None
-    content = read_plain_bytes(path, largest=LARGEST_FILE)
+    content = read_plain_bytes(path, largest=MAX_FILE)
     return Audits.from_dict(parsed(content, str(path)), str(path))
 
 

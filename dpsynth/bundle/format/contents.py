@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsynth.bundle.format.audits import Audits
-from dpsynth.bundle.format.manifest import Heading
+from dpsynth.bundle.format.manifest import ManifestHeader
 from dpsynth.bundle.format.quality import Quality
 from dpsynth.certificate import Certificate
 
@@ -21,7 +21,7 @@ class Contents:
         audits: attacks on the training, on nobody's rows, if any.
     """
 
-    heading: Heading
+    heading: ManifestHeader
     certificate: Certificate
     quality: Quality | None = None
     audits: Audits | None = None

@@ -25,7 +25,7 @@ SCHEMA, PRIVACY = "schema.json", "privacy.json"
 QUALITY, AUDIT = "quality.json", "audit.json"
 REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
 SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
-MOST_CSV_ROWS = 1_000_000
+MAX_CSV_ROWS = 1_000_000
 PARQUET_SIZE = "dpsynth:bytes"  # see size_key
 
 
@@ -143,7 +143,7 @@ def listed_files(
         if found is None:
             raise ArtifactError(f"{place}.hash is not a SHA-256")
         counted = size_key(path)
-        size = whole(resource.get(counted), f"{place}.{counted}", least=0)
+        size = whole(resource.get(counted), f"{place}.{counted}", minimum=0)
         rest = {key: value for key, value in resource.items() if key not in ("hash", counted)}
         listed[path] = (found[1], size, rest)
     required = {path for path, file in files.items() if file.required}

@@ -12,7 +12,7 @@ from dpsynth._util.strict_json import as_object, check_format, check_keys, file_
 from dpsynth._version import __version__
 from dpsynth.bundle.format.about import About
 from dpsynth.bundle.format.layout import FORMAT, VERSION, BundleFile, size_key
-from dpsynth.bundle.format.provenance import Drawing
+from dpsynth.bundle.format.provenance import Provenance
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import Schema
 
@@ -20,7 +20,7 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
 
 @dataclass(frozen=True)
-class Heading:
+class ManifestHeader:
     """All of a manifest but its list of files; written without reading any.
 
     Attributes:
@@ -31,7 +31,7 @@ class Heading:
     """
 
     schema: Schema
-    drawing: Drawing
+    drawing: Provenance
     about: About
     writer: str = __version__
 
@@ -60,7 +60,7 @@ class Heading:
         return {key: value for key, value in document.items() if value} | {"dpsynth": own}
 
     @classmethod
-    def of(cls, document: dict[str, Any], schema: Schema) -> Heading:
+    def of(cls, document: dict[str, Any], schema: Schema) -> ManifestHeader:
         """Read dpsynth's own part of a manifest strictly.
 
         Raises:
@@ -74,10 +74,12 @@ class Heading:
             about = About.from_dict(own["about"], "dpsynth.about")
         except InputError as error:
             raise ArtifactError(str(error)) from error
-        return cls(schema, Drawing.from_dict(own["drawing"], "dpsynth.drawing"), about, writer)
+        return cls(schema, Provenance.from_dict(own["drawing"], "dpsynth.drawing"), about, writer)
 
 
-def manifest(folder: Path, heading: Heading, files: Mapping[str, BundleFile]) -> dict[str, Any]:
+def manifest(
+    folder: Path, heading: ManifestHeader, files: Mapping[str, BundleFile]
+) -> dict[str, Any]:
     """Describe the files of a bundle; the same files give the same document.
 
     Args:

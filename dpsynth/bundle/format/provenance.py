@@ -10,7 +10,7 @@ from dpsynth.errors import ArtifactError
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Provenance:
     """How the table of a bundle was drawn; with the run, enough to draw it again.
 
     Attributes:
@@ -34,7 +34,7 @@ class Drawing:
         return vars(self).copy()
 
     @classmethod
-    def from_dict(cls, document: Any, place: str) -> Drawing:
+    def from_dict(cls, document: Any, place: str) -> Provenance:
         """Read strictly what ``to_dict`` wrote.
 
         Raises:
@@ -45,8 +45,8 @@ class Drawing:
         return cls(
             model=text(document["model"], f"{place}.model"),
             run_sha256=sha256_text(document["run_sha256"], f"{place}.run_sha256"),
-            rows=whole(document["rows"], f"{place}.rows", least=1),
-            seed=whole(document["seed"], f"{place}.seed", least=0),
+            rows=whole(document["rows"], f"{place}.rows", minimum=1),
+            seed=whole(document["seed"], f"{place}.seed", minimum=0),
             condition=None if condition is None else _line(condition, f"{place}.condition"),
             plain=truth(document["plain"], f"{place}.plain"),
         )

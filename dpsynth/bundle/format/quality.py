@@ -34,7 +34,7 @@ from dpsynth.schema import Schema
 
 FORMAT, VERSION = "dpsynth-quality", 1
 DOCUMENT = "quality.json"
-_MOST = 10_000  # entries of one list; far more than any table has columns
+_MAX_ENTRIES = 10_000  # entries of one list; far more than any table has columns
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,10 @@ class TargetQuality:
             target=text(document["target"], f"{place}.target"),
             class_=text(document["class"], f"{place}.class"),
             calibration=several(
-                Calibration.from_dict, document["calibration"], f"{place}.calibration", most=_MOST
+                Calibration.from_dict,
+                document["calibration"],
+                f"{place}.calibration",
+                maximum=_MAX_ENTRIES,
             ),
             **_interval(document, place, "auc"),
         )
@@ -174,16 +177,25 @@ class Quality:
         sha256 = sha256_text(document["table_sha256"], f"{place}: table_sha256")
         return cls(
             table_sha256=sha256,
-            rows=whole(document["rows"], f"{place}: rows", least=1),
+            rows=whole(document["rows"], f"{place}: rows", minimum=1),
             event=text(document["event"], f"{place}: event"),
             statistics=several(
-                Statistic.from_dict, document["statistics"], f"{place}: statistics", most=_MOST
+                Statistic.from_dict,
+                document["statistics"],
+                f"{place}: statistics",
+                maximum=_MAX_ENTRIES,
             ),
             columns=several(
-                ColumnDistance.from_dict, document["columns"], f"{place}: columns", most=_MOST
+                ColumnDistance.from_dict,
+                document["columns"],
+                f"{place}: columns",
+                maximum=_MAX_ENTRIES,
             ),
             targets=several(
-                TargetQuality.from_dict, document["targets"], f"{place}: targets", most=_MOST
+                TargetQuality.from_dict,
+                document["targets"],
+                f"{place}: targets",
+                maximum=_MAX_ENTRIES,
             ),
             note=text(document["note"], f"{place}: note"),
         )

@@ -50,8 +50,8 @@ __all__ = [
 ]
 
 LENGTH = SIGNATURE_BYTES
-_LARGEST = 2**14  # bytes of a key file; ours have under 400
-_LONGEST = 1023  # bytes of a passphrase; OpenSSL takes no more
+_MAX_KEY_BYTES = 2**14  # bytes of a key file; ours have under 400
+_MAX_PASSPHRASE_BYTES = 1023  # bytes of a passphrase; OpenSSL takes no more
 
 Passphrase = str | Callable[[], str] | None
 """Of a private key: the text, or what asks for it, called only if the key is encrypted."""
@@ -115,7 +115,7 @@ def load_private(path: str | Path, passphrase: Passphrase = None) -> Ed25519Priv
     """
     place = Path(path)
     _require_outside_bundles(place)
-    require_plain_file(place, largest=_LARGEST)
+    require_plain_file(place, largest=_MAX_KEY_BYTES)
     content = _content(place)
     if b"PUBLIC KEY-----" in content:
         raise InputError(f"{place} is a public key; sign with the private key")
@@ -200,7 +200,7 @@ def fingerprint(public: Ed25519PublicKey) -> str:
 
 
 def _content(path: Path) -> bytes:
-    content = read_plain_bytes(path, largest=_LARGEST)
+    content = read_plain_bytes(path, largest=_MAX_KEY_BYTES)
     if not content.strip():
         raise InputError(f"{path} is empty, so it is not a key")
     return content
@@ -209,8 +209,10 @@ def _content(path: Path) -> bytes:
 def _usable(passphrase: str) -> bytes:
     """Encode a passphrase as openssl reads it from the same environment or terminal."""
     secret = passphrase.encode(errors="surrogateescape")
-    if not 0 < len(secret) <= _LONGEST:
-        raise InputError(f"a passphrase has 1 to {_LONGEST} bytes; this one has {len(secret)}")
+    if not 0 < len(secret) <= _MAX_PASSPHRASE_BYTES:
+        raise InputError(
+            f"a passphrase has 1 to {_MAX_PASSPHRASE_BYTES} bytes; this one has {len(secret)}"
+        )
     return secret
 
 

@@ -20,7 +20,7 @@ from dpsynth.schema.lattice import EPOCH
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MOST_BINS = 30
+MAX_BINS = 30
 _DAY, _WEEK = 86_400, 7 * 86_400  # seconds
 _SECONDS = (60, 300, 900, 3_600, 3 * 3_600, 6 * 3_600, 12 * 3_600)
 _MONTHS = (1, 3, 12, 60, 120, 600, 1_200, 6_000, 12_000)
@@ -68,7 +68,7 @@ def _of_numbers(column: Column, lattice: Lattice, values: Floats, counts: Ints) 
     origin = lattice.first % lattice.stride
     for width in _widths(lattice.stride):
         places = (ticks - origin) // width
-        if places[-1] - places[0] < MOST_BINS:
+        if places[-1] - places[0] < MAX_BINS:
             break
     last = lattice.first + (lattice.points - 1) * lattice.stride
 
@@ -87,13 +87,13 @@ def _of_times(column: Column, values: Floats, counts: Ints) -> tuple[Bin, ...]:
     for width in (*clock, _DAY, _WEEK):
         shift = 3 * _DAY if width == _WEEK else 0  # 1970 began on a Thursday, weeks on a Monday
         places = (seconds.astype(np.int64) + shift) // width
-        if places[-1] - places[0] < MOST_BINS:
+        if places[-1] - places[0] < MAX_BINS:
             label = partial(_begun, width=width, shift=shift)
             return _counted(places, counts, label)
     months = seconds.astype("datetime64[M]").astype(np.int64) + _MONTHS_OF_1970
     for many in _MONTHS:
         places = months // many
-        if places[-1] - places[0] < MOST_BINS:
+        if places[-1] - places[0] < MAX_BINS:
             break
     return _counted(places, counts, lambda place: _months(place * many, many))
 

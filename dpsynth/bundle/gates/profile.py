@@ -23,7 +23,7 @@ from dpsynth.schema.lattice import EPOCH
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MOST_CATEGORIES = 30
+MAX_CATEGORIES = 30
 _MANY = 2**18  # distinct values of a column, kept from several chunks, before they are merged
 _DAY_ONE = EPOCH.toordinal()
 
@@ -205,7 +205,7 @@ def _categories(
         Bin(column.labels.get(text, text), found.get(level, 0))
         for text, level in zip(column.levels, levels.tolist(), strict=True)
     ]
-    if len(bins) > MOST_CATEGORIES:
+    if len(bins) > MAX_CATEGORIES:
         bins.sort(key=lambda one: -one.rows)
-    rest = bins[MOST_CATEGORIES:]
-    return tuple(bins[:MOST_CATEGORIES]), sum(one.rows for one in rest)
+    rest = bins[MAX_CATEGORIES:]
+    return tuple(bins[:MAX_CATEGORIES]), sum(one.rows for one in rest)

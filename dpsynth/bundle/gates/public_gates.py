@@ -20,7 +20,7 @@ from dpsynth.errors import DpsynthError
 from dpsynth.privacy import Event, reserved
 from dpsynth.privacy import epsilon as composed
 
-MOST_EPSILON = 10.0
+MAX_EPSILON = 10.0
 NOT_AUDITED = "not audited"
 _NAMED = 5  # failures of audits
 _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
@@ -62,7 +62,7 @@ def judge(
     *,
     measured: bool = False,
     stamps: Sequence[str] = (),
-    most_epsilon: float = MOST_EPSILON,
+    most_epsilon: float = MAX_EPSILON,
 ) -> tuple[Verdict, ...]:
     """Judge a run that is to be released, and the table that was drawn from it.
 
@@ -203,13 +203,13 @@ def _measured(measured: bool) -> Verdict:
     )
 
 
-def _epsilon(certificate: Certificate, most: float) -> Verdict:
+def _epsilon(certificate: Certificate, maximum: float) -> Verdict:
     return Verdict(
         "epsilon",
-        f"Epsilon is at most {most:g}",
-        certificate.epsilon <= most,
+        f"Epsilon is at most {maximum:g}",
+        certificate.epsilon <= maximum,
         certificate.epsilon,
-        most,
+        maximum,
         "above this limit the bound alone promises almost nothing; the office's policy decides",
         stops=False,
     )

@@ -49,7 +49,7 @@ class Attacker:
     def of(cls, view: View) -> Attacker:
         """Word what one attacker did."""
         proved, guesses, correct = view.proved
-        least = view.power.least
+        minimum = view.power.least
         return cls(
             name=_NAMES[view.view],
             sees=_SEES[view.view],
@@ -57,7 +57,7 @@ class Attacker:
             correct=correct,
             chance=f"{guesses / 2:,g}",
             proved=at_least(proved),
-            least=None if least is None else at_most(least),
+            least=None if minimum is None else at_most(minimum),
             sentence=view.power.sentence,
         )
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dpsynth._util.formatting import figure, figure_at_most, percent, shown
-from dpsynth.bundle.format import Audits, Contents, Heading
+from dpsynth.bundle.format import Audits, Contents, ManifestHeader
 from dpsynth.bundle.gates import Verdict
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
@@ -81,7 +81,7 @@ def _marked(begin: re.Match[str]) -> str:
     return f"{begin[0][:-1]}\\{begin[0][-1]}"
 
 
-def _front(heading: Heading) -> list[str]:
+def _front(heading: ManifestHeader) -> list[str]:
     """Write what hubs read: YAML between lines of dashes, each value quoted as JSON is."""
     about = heading.about
     values: dict[str, str | list[str] | None] = {
@@ -100,7 +100,7 @@ def _quoted(value: str | list[str]) -> str:
     return json.dumps(told, ensure_ascii=False)
 
 
-def _dataset(heading: Heading, files: Iterable[str]) -> list[str]:
+def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
     schema, about, drawing = heading.schema, heading.about, heading.drawing
     facts = [
         ("Rows", f"{drawing.rows:,}"),
@@ -136,7 +136,7 @@ def _dataset(heading: Heading, files: Iterable[str]) -> list[str]:
     ]
 
 
-def _use(heading: Heading) -> list[str]:
+def _use(heading: ManifestHeader) -> list[str]:
     said = heading.about.intended_use
     return [
         "## Intended use",
@@ -149,13 +149,13 @@ def _use(heading: Heading) -> list[str]:
     ]
 
 
-def _limits(heading: Heading) -> list[str]:
+def _limits(heading: ManifestHeader) -> list[str]:
     said = heading.about.limits
     lines = ["## Limits", "", *[f"- {plain(one)}" for one in limits_of(heading)]]
     return [*lines, f"- The publisher adds: {plain(said)}"] if said else lines
 
 
-def _model(heading: Heading, certificate: Certificate) -> list[str]:
+def _model(heading: ManifestHeader, certificate: Certificate) -> list[str]:
     drawing = heading.drawing
     rows = [
         (plain(line.name), percent(line.share), plain(line.purpose), plain(line.noise))
@@ -232,7 +232,7 @@ def _dpia(contents: Contents) -> list[str]:
     return lines
 
 
-def _verification(heading: Heading) -> list[str]:
+def _verification(heading: ManifestHeader) -> list[str]:
     return [
         "## Check it yourself",
         "",

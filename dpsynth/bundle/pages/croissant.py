@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpsynth.bundle.format import Heading, slug
+from dpsynth.bundle.format import ManifestHeader, slug
 from dpsynth.bundle.format.layout import CSV, PARQUET
 from dpsynth.bundle.pages.limits import collected, limits_of, personal
 from dpsynth.certificate import Certificate
@@ -42,7 +42,7 @@ _CONTEXT = {
 
 
 def croissant(
-    heading: Heading, certificate: Certificate, files: Mapping[str, str]
+    heading: ManifestHeader, certificate: Certificate, files: Mapping[str, str]
 ) -> dict[str, Any]:
     """Describe the tables of a bundle.
 
@@ -87,7 +87,7 @@ def croissant(
     }
 
 
-def _organisation(heading: Heading) -> dict[str, str] | None:
+def _organisation(heading: ManifestHeader) -> dict[str, str] | None:
     about = heading.about
     if about.publisher is None:
         return None
@@ -122,7 +122,7 @@ def _ids(columns: Sequence[Column]) -> dict[str, str]:
     return ids
 
 
-def _rows(heading: Heading, ids: Mapping[str, str]) -> dict[str, Any]:
+def _rows(heading: ManifestHeader, ids: Mapping[str, str]) -> dict[str, Any]:
     fields = [_field(column, ids[column.name]) for column in heading.schema.modelled]
     return {
         "@type": "cr:RecordSet",

@@ -100,10 +100,10 @@ def _of_all(charge: Charge) -> str:
     """Bound what all fits together tell; one fit alone was bounded among the measures."""
     if charge.fits == 1:
         return ""
-    most = percent_at_most(
+    maximum = percent_at_most(
         largest_posterior(_PRIOR, charge.epsilon_total, min(1.0, charge.delta_total))
     )
-    bound = most if most.startswith("almost") else f"at most {most}"
+    bound = maximum if maximum.startswith("almost") else f"at most {maximum}"
     return (
         "; such a person who sees the results of all of them may come to think it "
         f"{bound} likely that the record is present"

@@ -7,7 +7,7 @@ data.
 from __future__ import annotations
 
 from dpsynth._util.formatting import figure, figure_at_most
-from dpsynth.bundle.format import Drawing, Heading
+from dpsynth.bundle.format import ManifestHeader, Provenance
 from dpsynth.certificate import Certificate, for_person
 from dpsynth.privacy import source_unit
 
@@ -21,7 +21,7 @@ UNITS_APART = (
 )
 
 
-def limits_of(heading: Heading) -> tuple[str, ...]:
+def limits_of(heading: ManifestHeader) -> tuple[str, ...]:
     """List what the table cannot do, whoever publishes it."""
     drawing = heading.drawing
     found = [INFERENCE]
@@ -42,7 +42,7 @@ def limits_of(heading: Heading) -> tuple[str, ...]:
     return tuple(found)
 
 
-def collected(drawing: Drawing) -> str:
+def collected(drawing: Provenance) -> str:
     """Say where the rows come from."""
     return (
         f"Every row is generated: it was drawn from a generator (model {drawing.model}) that "

@@ -44,7 +44,7 @@ from dpsynth.models import description_of
 from dpsynth.privacy import counted_several, reserved, short_of, source_unit, units_of, whom
 from dpsynth.schema import kind_of
 
-_MOST_BARS = 12  # of a picture of categories; the table beside it has more
+_MAX_BARS = 12  # of a picture of categories; the table beside it has more
 _SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
 
 
@@ -163,8 +163,8 @@ def _card(place: int, profile: ColumnProfile) -> _Card:
     key, column = f"column-{place}", profile.column
     bins, left_out = profile.bins, 0
     if column.is_categorical:
-        if len(bins) > _MOST_BARS:
-            bins = tuple(sorted(bins, key=lambda one: -one.rows)[:_MOST_BARS])
+        if len(bins) > _MAX_BARS:
+            bins = tuple(sorted(bins, key=lambda one: -one.rows)[:_MAX_BARS])
             left_out = len(profile.bins) - len(bins)
         rows = [(b.label, b.rows / profile.rows, percent(b.rows / profile.rows)) for b in bins]
         picture = svg.shares_of(f"{key}-picture", f"Shares of the values of {column.name}", rows)
@@ -192,9 +192,9 @@ def _card(place: int, profile: ColumnProfile) -> _Card:
 def _distances(quality: Quality) -> Markup:
     """Draw the distance of each column, on one scale."""
     rows = [(one.column, one.tvd, one.low, one.high, figure(one.tvd)) for one in quality.columns]
-    most = max([one.high for one in quality.columns] + [0.1])
-    title = f"Distance of each column to the source, with its interval, from 0 to {figure(most)}"
-    return svg.intervals("distances-picture", title, rows, most)
+    maximum = max([one.high for one in quality.columns] + [0.1])
+    title = f"Distance of each column to the source, with its interval, from 0 to {figure(maximum)}"
+    return svg.intervals("distances-picture", title, rows, maximum)
 
 
 def _agreements(quality: Quality) -> list[Markup]:

@@ -9,7 +9,7 @@ from dpsynth.cli.console import counted, table
 if TYPE_CHECKING:
     from dpsynth.ledger.entry import Entry
     from dpsynth.ledger.statements import Account
-    from dpsynth.policy import Meter
+    from dpsynth.policy import CapUsage
 
 
 def status(entry: Entry) -> str:
@@ -81,7 +81,7 @@ def account_lines(accounts: tuple[Account, ...]) -> list[str]:
     return lines
 
 
-def meter(one: Meter) -> str:
+def meter(one: CapUsage) -> str:
     """Say how much of a cap is used."""
     from dpsynth.policy.rules import SINGLE
 

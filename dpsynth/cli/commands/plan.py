@@ -20,7 +20,7 @@ from dpsynth.privacy import ChosenHistograms, PoissonSgd
 if TYPE_CHECKING:
     from dpsynth.privacy import Event, PrivacyPlan
     from dpsynth.schema import Schema
-    from dpsynth.synthesis import Prepared, Preview, Wish
+    from dpsynth.synthesis import PolicyPreview, Prepared, Wish
 
 
 @click.command(
@@ -100,7 +100,7 @@ def plan(
 
 def _answer(
     console: Console, prepared: Prepared, wish: Wish, file: str | None, *, named: bool
-) -> Preview | None:
+) -> PolicyPreview | None:
     """Ask the policy that is named, else that of the ledger, where a dataset is named."""
     from datetime import UTC, datetime
 
@@ -128,7 +128,7 @@ def _answer(
     return preview(policy, past, wish, prepared.plan, datetime.now(UTC))
 
 
-def _answer_lines(answer: Preview) -> list[str]:
+def _answer_lines(answer: PolicyPreview) -> list[str]:
     """Lay out what the policy says of each constraint, what stops the fit, and what would fit."""
     from dpsynth.policy import figure_of
 

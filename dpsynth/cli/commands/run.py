@@ -16,7 +16,7 @@ from dpsynth.models.registry import AUTO, DEFAULT, NAMES
 
 if TYPE_CHECKING:
     from dpsynth.certificate import Override
-    from dpsynth.workflow import Order, Outcome, Settings, State
+    from dpsynth.workflow import Outcome, ResolvedSettings, RunState, Settings
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # see dpsynth.cli.evaluate
 
@@ -90,14 +90,14 @@ def run(
     from dpsynth.assessment.results_folder import PAGE
     from dpsynth.bundle.format.layout import SIGNATURE
     from dpsynth.certificate import Override
-    from dpsynth.workflow import Order
+    from dpsynth.workflow import ResolvedSettings
 
     with Console(as_json=as_json, quiet=quiet) as console:
         if (override is None) != (by is None):
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
         excuse = None if override is None or by is None else Override(override, by)
         settings = _settings(config, given)
-        order = Order.of(settings)
+        order = ResolvedSettings.of(settings)
         if save_config is not None:
             drawn = order.settings.seed_in(save_config) if settings.seed is None else None
             if drawn is not None:
@@ -151,11 +151,13 @@ def _settings(config: str | None, given: dict[str, Any]) -> Settings:
     return Settings.of(**options)
 
 
-def _run(console: Console, order: Order, fit_again: bool, override: Override | None) -> Outcome:
+def _run(
+    console: Console, order: ResolvedSettings, fit_again: bool, override: Override | None
+) -> Outcome:
     """Carry out the stages; say what became of each."""
     from dpsynth.workflow import run_stages
 
-    def tell(state: State) -> None:
+    def tell(state: RunState) -> None:
         took = "" if state.seconds is None else f"{state.seconds:10.1f} s"
         console.advice(f"{state.stage:<12}{state.state:<12}{took}".rstrip())
 
@@ -168,7 +170,7 @@ def _run(console: Console, order: Order, fit_again: bool, override: Override | N
     )
 
 
-def _show_plan(console: Console, order: Order) -> None:
+def _show_plan(console: Console, order: ResolvedSettings) -> None:
     """Show what would be done, and with what noise; nothing is opened."""
     from dpsynth.cli.commands.plan import cost_text, describe_event, unit_text
     from dpsynth.workflow import planned

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpsynth.ledger import Spent, State, past_of
 from dpsynth.ledger.entry import READING, RESERVED, Entry
-from dpsynth.policy import Meter, Policy, room
+from dpsynth.policy import CapUsage, Policy, room
 from dpsynth.privacy import Unit, counted_of
 
 
@@ -37,7 +37,7 @@ class Account:
     spent: Spent
     composed: float | None
     delta: float | None
-    meters: tuple[Meter, ...]
+    meters: tuple[CapUsage, ...]
     entries: tuple[Entry, ...]
 
     @property
@@ -121,7 +121,7 @@ def _account(state: State, name: str, now: datetime, compose: bool) -> Account:
     )
 
 
-def _meters(policy: Policy, state: State, name: str, now: datetime) -> tuple[Meter, ...]:
+def _meters(policy: Policy, state: State, name: str, now: datetime) -> tuple[CapUsage, ...]:
     """The general caps first, then those of each tier."""
     past = state.past()
     general = room(policy, past, name, None, now)

@@ -13,13 +13,13 @@ from pathlib import Path
 from dpsynth._util.strict_json import written
 from dpsynth.errors import InputError
 from dpsynth.files import check_apart, write_atomically
-from dpsynth.ledger import Book
+from dpsynth.ledger import LedgerFile
 from dpsynth.ledger.statements.page import page
 from dpsynth.ledger.statements.snapshot import Snapshot
 
 
 def exported(
-    ledger: Book, output: str | Path, *, html: bool = False, now: datetime | None = None
+    ledger: LedgerFile, output: str | Path, *, html: bool = False, now: datetime | None = None
 ) -> Path:
     """Write a ledger into one file that only its owner can read; an existing file is replaced.
 

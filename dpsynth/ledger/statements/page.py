@@ -21,7 +21,7 @@ from dpsynth.ledger import Adopted
 from dpsynth.ledger.entry import CHARGED, Entry
 from dpsynth.ledger.statements.balances import Account, explained
 from dpsynth.ledger.statements.snapshot import Snapshot
-from dpsynth.policy import Cap, Meter, Policy
+from dpsynth.policy import Cap, CapUsage, Policy
 from dpsynth.policy.fits import YEAR
 from dpsynth.policy.rules import OVERALL, ROLLING, SINGLE
 from dpsynth.privacy import described, exactly
@@ -32,7 +32,7 @@ _TITLES = {
     ROLLING: "In the last 365 days",
     OVERALL: "In total, since the ledger began",
 }
-_LEAST_SPAN = timedelta(days=14)  # a shorter line shows nothing
+_MIN_SPAN = timedelta(days=14)  # a shorter line shows nothing
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Curve:
+class UsageCurve:
     """Epsilon against time as a step line, with the cap as a dashed one; heights from the top."""
 
     title: str
@@ -85,7 +85,7 @@ class Budget:
     account: Account
     bars: tuple[Bar, ...]
     tier_bars: tuple[Bar, ...]
-    curves: tuple[Curve, ...]
+    curves: tuple[UsageCurve, ...]
 
 
 def page(snapshot: Snapshot) -> str:
@@ -168,7 +168,7 @@ def _environment() -> Environment:
 
 def _budget(snapshot: Snapshot, account: Account) -> Budget:
     bars = [(meter, _bar(meter, account, snapshot.at)) for meter in account.meters]
-    summed: list[Meter | None] = [m for m in account.meters if m.name in (ROLLING, OVERALL)]
+    summed: list[CapUsage | None] = [m for m in account.meters if m.name in (ROLLING, OVERALL)]
     curves = [_curve(snapshot, account, meter) for meter in summed or [None]]
     return Budget(
         account,
@@ -178,7 +178,7 @@ def _budget(snapshot: Snapshot, account: Account) -> Budget:
     )
 
 
-def _bar(meter: Meter, account: Account, now: datetime) -> Bar:
+def _bar(meter: CapUsage, account: Account, now: datetime) -> Bar:
     kind = next(kind for kind in _TITLES if meter.name.endswith(kind))
     prefix = meter.name.removesuffix(kind)
     tier = prefix.removeprefix("tier ").removesuffix(": ").lower()
@@ -216,7 +216,7 @@ def _bar(meter: Meter, account: Account, now: datetime) -> Bar:
     return Bar(title, figures, tuple(notes), *ends, single=kind == SINGLE)
 
 
-def _figures(meter: Meter) -> str:
+def _figures(meter: CapUsage) -> str:
     limit, left = figure(meter.limit), figure(meter.left)
     if meter.used == 0:
         return f"0 of {limit} used, {limit} left"
@@ -231,15 +231,17 @@ def _figures(meter: Meter) -> str:
     return f"{figure(meter.used)} of {limit} used, {left} left"
 
 
-def _curve(snapshot: Snapshot, account: Account, meter: Meter | None) -> Curve | None:
+def _curve(snapshot: Snapshot, account: Account, meter: CapUsage | None) -> UsageCurve | None:
     """Draw what was used of a cap at each time, or the plain sum where nothing is capped."""
     history = snapshot.history(account, meter)
-    if not history or snapshot.at - history[0][0] < _LEAST_SPAN:
+    if not history or snapshot.at - history[0][0] < _MIN_SPAN:
         return None
     return _drawn(history, meter, snapshot.at)
 
 
-def _drawn(history: Sequence[tuple[datetime, float]], meter: Meter | None, now: datetime) -> Curve:
+def _drawn(
+    history: Sequence[tuple[datetime, float]], meter: CapUsage | None, now: datetime
+) -> UsageCurve:
     (first, _), (_, used) = history[0], history[-1]
     finite = [value for _, value in history if value < math.inf]
     limit = None if meter is None else meter.limit
@@ -256,7 +258,7 @@ def _drawn(history: Sequence[tuple[datetime, float]], meter: Meter | None, now: 
     last = "more than the cap" if used == math.inf else figure(used)
     title = "Sum of epsilon" if meter is None else f"Used: {_TITLES[meter.name].lower()}"
     dashed = "no cap applies" if limit is None else f"the dashed line is the cap of {figure(limit)}"
-    return Curve(
+    return UsageCurve(
         title=title,
         summary=f"{title}, from {day(first)} to {day(now)}, ends at {last}; {dashed}",
         line=f"M0,{HEIGHT:.1f}{steps}H{WIDTH:.1f}",

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dpsynth.errors import InputError
-from dpsynth.ledger import Adopted, Book, Spent, State, installed_version, past_of
+from dpsynth.ledger import Adopted, LedgerFile, Spent, State, installed_version, past_of
 from dpsynth.ledger.statements.balances import Account, accounts
-from dpsynth.policy import Meter, room
+from dpsynth.policy import CapUsage, room
 from dpsynth.policy.fits import YEAR
 from dpsynth.policy.rules import ROLLING
 
 FORMAT = "dpsynth-ledger"
 VERSION = 1
-_MOST_TIMES = 200
+_MAX_TIMES = 200
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Snapshot:
     accounts: tuple[Account, ...]
 
     @classmethod
-    def of(cls, book: Book, now: datetime) -> Snapshot:
+    def of(cls, book: LedgerFile, now: datetime) -> Snapshot:
         """Read a ledger.
 
         Args:
@@ -58,7 +58,7 @@ class Snapshot:
         found = accounts(state, at, compose=True)
         return cls(book.id, book.facts.created, at, installed_version(), state, found)
 
-    def history(self, account: Account, meter: Meter | None) -> list[tuple[datetime, float]]:
+    def history(self, account: Account, meter: CapUsage | None) -> list[tuple[datetime, float]]:
         """Say what was used of a cap at each time when that changed, under the policy in force.
 
         Args:
@@ -76,7 +76,7 @@ class Snapshot:
             leaving = {past.at + YEAR for past, _ in fits if past.at is not None}
             times |= {at for at in leaving if at <= self.at}
         found = []
-        for moment in sorted(times)[:: -max(1, math.ceil(len(times) / _MOST_TIMES))][::-1]:
+        for moment in sorted(times)[:: -max(1, math.ceil(len(times) / _MAX_TIMES))][::-1]:
             if meter is None or self.state.policy is None:
                 until = [entry for at, _, entry in entered if at <= moment]
                 found.append((moment, Spent.of(until).epsilon_sum))

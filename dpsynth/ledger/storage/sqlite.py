@@ -23,7 +23,7 @@ from dpsynth.files import atomic_file, check_apart, write_new
 from dpsynth.ledger.storage.database import WAIT_SECONDS
 
 SAY_AFTER_SECONDS = 10
-_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.4  # many that ask often leave no time to write
+_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.005, 0.4  # many that ask often leave no time to write
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _begin_to_write(database: Any, path: Path, wait: float) -> None:
                 DpsynthWarning,
                 stacklevel=2,
             )
-        pause = min(_LONGEST_PAUSE_SECONDS, 1.5 * pause)
+        pause = min(_MAX_PAUSE_SECONDS, 1.5 * pause)
         time.sleep(pause * secrets.randbelow(1000) / 1000)
     database.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")  # for readers, at the commit
 

@@ -69,7 +69,7 @@ STATE = Table(  # nodes of the sums that each record seals, each under the SHA-2
 
 
 @dataclass(frozen=True)
-class Facts:
+class LedgerFacts:
     """What a ledger is: its random identity, when it was made, and its secret key."""
 
     id: str
@@ -168,7 +168,7 @@ class Store:
                 self.database.lock(connection)
                 yield connection
 
-    def facts(self) -> Facts:
+    def facts(self) -> LedgerFacts:
         """Read what the ledger is.
 
         Raises:
@@ -183,7 +183,7 @@ class Store:
                 f"{self.place} is damaged: it does not say once which ledger it is; restore it "
                 "from a backup"
             )
-        return Facts(**rows[0])
+        return LedgerFacts(**rows[0])
 
     def records(self, connection: sa.Connection | None = None) -> list[Record]:
         """Read all records in the order of their numbers, in this transaction or one of its own."""

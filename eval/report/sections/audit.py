@@ -17,8 +17,8 @@ from dpsynth.eval.attack_stats.table_attack import AFTER, BEFORE
 from dpsynth.eval.report import (
     Block,
     Lines,
+    Paragraph,
     Row,
-    Say,
     Section,
     audit_formatting,
     counted,
@@ -225,5 +225,5 @@ def controls(audit: Audit) -> Section | None:
     head = ("Control", "Result", "Attack, and what is expected", "What was seen", "When")
     table = Lines("Controls; those that failed come first", head, tuple(rows))
     return Section(
-        "controls", "Controls: would the attacks see a leak?", finding, (Say(said), table)
+        "controls", "Controls: would the attacks see a leak?", finding, (Paragraph(said), table)
     )

@@ -11,10 +11,10 @@ from dpsynth.eval.attack_stats.table_attack import AFTER, BEFORE
 from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.report import (
     Block,
+    ReportTable,
     Row,
     Section,
     Shown,
-    Table,
     counted,
     figure,
     formatting,
@@ -63,14 +63,14 @@ def settings(audit: Audit) -> Section | None:
     blocks: list[Block] = []
     if them := list(_flat(audit.get("settings") or {})):
         rows = tuple(Row((name, value)) for name, value in them)
-        blocks.append(Table("Settings", ("Setting", "Value"), rows))
+        blocks.append(ReportTable("Settings", ("Setting", "Value"), rows))
     times = audit.get("seconds") or {}
     if times:
         times = {name: float(value) for name, value in times.items()}
         rows = tuple(
             Row((family_name(audit, n).replace("_", " "), _time(s))) for n, s in times.items()
         )
-        blocks.append(Table.of("Run times", ("Part", "Time"), rows))
+        blocks.append(ReportTable.of("Run times", ("Part", "Time"), rows))
     if not blocks:
         return None
     whole = f"; {_time(sum(times.values()))} in all" if times else ""

@@ -12,12 +12,12 @@ from typing import Any
 from dpsynth._util.formatting import at_most
 from dpsynth.eval.report import (
     Block,
-    Figure,
+    Chart,
     Heading,
     Lines,
+    Paragraph,
     Pictures,
     Row,
-    Say,
     attack_charts,
     audit_formatting,
 )
@@ -45,7 +45,7 @@ def leak(audit: Audit) -> list[Block]:
     value = None if claimed is None else float(claimed["epsilon"])
     label = "Epsilon claimed, proved by attacks and visible to them: the figures are in the table"
     height = 96 + 34 * (len(them) + (value is not None))
-    picture = Figure("Epsilon on one axis", label, attack_charts.leaks(value, them), height)
+    picture = Chart("Epsilon on one axis", label, attack_charts.leaks(value, them), height)
     said = (
         "Epsilon measures a leak: 0 is none, and at epsilon e the odds that somebody is in the "
         "data change for an attacker by a factor of 2.72 to the power of e at most. The claim "
@@ -54,7 +54,7 @@ def leak(audit: Audit) -> list[Block]:
     )
     return [
         Heading("Epsilon: claimed, proved by attacks, and visible to them"),
-        Say(said),
+        Paragraph(said),
         Pictures((picture,), "wide", key="leaks"),
         table,
     ]

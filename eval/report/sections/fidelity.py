@@ -7,14 +7,14 @@ from typing import Any
 
 from dpsynth.eval.report import (
     Block,
-    Figure,
+    Chart,
+    Expandable,
     Heading,
-    More,
+    Paragraph,
     Pictures,
+    ReportTable,
     Row,
-    Say,
     Section,
-    Table,
     counted,
     estimate,
     fidelity_charts,
@@ -45,7 +45,7 @@ def columns(details: Details) -> Section | None:
     empty = [c for c in order if c.get("source") is None and c.get("synthetic") is None]
     figures = [_column(column) for column in order if column not in empty]
     blocks: list[Block] = [
-        Say(
+        Paragraph(
             "One picture for each column, the farthest from the source first. Shares are of rows "
             "that are not missing; the figure over each picture is the total variation distance "
             "(0 is the same, 1 has nothing in common), with its references in brackets."
@@ -55,10 +55,12 @@ def columns(details: Details) -> Section | None:
         blocks.append(Pictures(tuple(figures[:FIRST]), key="columns"))
     if rest := figures[FIRST:]:
         title = f"{counted(len(rest), 'column')} more, closer to the source"
-        blocks.append(More(title, (Pictures(tuple(rest), key="columns"),)))
+        blocks.append(Expandable(title, (Pictures(tuple(rest), key="columns"),)))
     if empty:
         names = listed((_title(column) for column in empty), len(empty))
-        blocks.append(Say(f"Without a value in source and synthetic table, and not drawn: {names}"))
+        blocks.append(
+            Paragraph(f"Without a value in source and synthetic table, and not drawn: {names}")
+        )
     worst = order[0]
     far = f"farthest: {formatting.shown(_title(worst))}, distance {estimate(worst.get('tvd'))}"
     finding = f"{counted(len(them), 'column')}; {far}"
@@ -69,7 +71,7 @@ def _title(column: Details) -> str:
     return str(column.get("title") or column["name"])
 
 
-def _column(column: Details) -> Figure:
+def _column(column: Details) -> Chart:
     title, unit = _title(column), column.get("unit")
     tables = [n for n in ("source", "synthetic", "holdout") if column.get(n) is not None]
     top = {n: column["bins"][max(range(len(column[n])), key=column[n].__getitem__)] for n in tables}
@@ -89,13 +91,13 @@ def _column(column: Details) -> Figure:
     height = 170
     if column["kind"] != "numeric":
         height = 58 + (19 if len(column["bins"]) <= 10 else 14) * len(column["bins"])
-    return Figure(
+    return Chart(
         f"{title} ({unit})" if unit else title,
         label,
         fidelity_charts.distribution(column),
         height,
         figures=figures,
-        table=Table.of(caption, ("Value", *tables), rows),
+        table=ReportTable.of(caption, ("Value", *tables), rows),
     )
 
 
@@ -115,10 +117,10 @@ def pairs(details: Details) -> Section | None:
             names, them["tvd"], scale="$sequential", low=0, high=fidelity_charts.reach(them["tvd"])
         )
         label = f"Distance of {counted(len(names), 'column')} in pairs; the table lists the worst"
-        picture = Figure("By pair", label, spec, *_size(names))
+        picture = Chart("By pair", label, spec, *_size(names))
         blocks += [
             Heading("Distance of pairs"),
-            Say(
+            Paragraph(
                 "Total variation distance of two columns together, numbers cut at the source's "
                 "deciles. A row that stands out is a column that is far in all its pairs."
             ),
@@ -144,11 +146,11 @@ def _compared(title: str, names: Sequence[str], found: Details, *, diverging: bo
     for name, values in (("source", found["source"]), ("synthetic", found["synthetic"])):
         spec = fidelity_charts.matrix(names, values, scale=scale, low=low, high=top)
         label = f"{title} of {counted(len(names), 'column')} in pairs, {name} table"
-        made.append(Figure(name.capitalize(), label, spec, *_size(names, 0.6)))
+        made.append(Chart(name.capitalize(), label, spec, *_size(names, 0.6)))
     spec = fidelity_charts.matrix(names, change, scale="$diverging", low=-spread, high=spread)
     worst = _worst(names, change)
     label = f"{title}, synthetic minus source; the largest differences are in the table below"
-    made.append(Figure("Synthetic minus source", label, spec, *_size(names, 0.6)))
+    made.append(Chart("Synthetic minus source", label, spec, *_size(names, 0.6)))
     meaning = {
         True: "Pearson's correlation of numeric columns, from −1 to 1.",
         False: "Mutual information over the larger entropy of the two: 0 is independent, 1 is the "
@@ -157,7 +159,7 @@ def _compared(title: str, names: Sequence[str], found: Details, *, diverging: bo
     caption = f"{title}: the largest differences"
     return [
         Heading(title),
-        Say(meaning + " The third picture has a scale of its own."),
+        Paragraph(meaning + " The third picture has a scale of its own."),
         Pictures(tuple(made), "small" if len(names) <= 14 else "half"),
         _pairs(caption, "Synthetic minus source", worst),
     ]
@@ -179,16 +181,16 @@ def _pair(one: tuple[str, str, float]) -> str:
     return f"{formatting.shown(one[1])} with {formatting.shown(one[0])}"
 
 
-def _pairs(caption: str, head: str, worst: Sequence[tuple[str, str, float]]) -> Table:
+def _pairs(caption: str, head: str, worst: Sequence[tuple[str, str, float]]) -> ReportTable:
     rows = [Row((_pair(one), figure(one[2], 3))) for one in worst]
-    return Table.of(caption, ("Pair", head), rows)
+    return ReportTable.of(caption, ("Pair", head), rows)
 
 
 def _size(names: Sequence[str], share: float = 1.0) -> tuple[int, int, int]:
     """Return height, least and largest width of a matrix, in pixels; so wide as it is high."""
     side = int(max(190, min(640, len(names) * 34)) * (share if len(names) > 9 else 1))
-    least = int(260 + (len(names) - 12) * 11 * share) if len(names) > 12 else 0
-    return side + 100, least, side + 210
+    minimum = int(260 + (len(names) - 12) * 11 * share) if len(names) > 12 else 0
+    return side + 100, minimum, side + 210
 
 
 def missing(details: Details) -> Section | None:
@@ -216,22 +218,22 @@ def _apart(one: Details) -> float:
     return abs(float(one.get("synthetic") or 0.0) - float(one.get("source") or 0.0))
 
 
-def compared(caption: str, head: str, ones: Sequence[tuple[str, Details]]) -> Table:
+def compared(caption: str, head: str, ones: Sequence[tuple[str, Details]]) -> ReportTable:
     """Return shares of source, synthetic table and holdout with a picture each."""
     tables = ("source", "synthetic", "holdout")
     there = [n for n in tables if any(one.get(n) is not None for _, one in ones)]
-    most = max((one[n] for _, one in ones for n in there if one.get(n) is not None), default=1.0)
+    maximum = max((one[n] for _, one in ones for n in there if one.get(n) is not None), default=1.0)
     rows = [
         Row(
             (
                 name,
                 *(percent(one.get(table)) for table in there),
-                sparklines.shares(*(one.get(table) for table in tables), most=most),
+                sparklines.shares(*(one.get(table) for table in tables), maximum=maximum),
             )
         )
         for name, one in ones
     ]
-    return Table.of(caption, (head, *there, "Picture"), rows, key="marks")
+    return ReportTable.of(caption, (head, *there, "Picture"), rows, key="marks")
 
 
 def ends(details: Details) -> Section | None:
@@ -245,7 +247,7 @@ def ends(details: Details) -> Section | None:
         found.append(f"round numbers farthest at {far[0]}, by {percent(_apart(far[1]))}")
         blocks += [
             Heading("Round numbers"),
-            Say("People round what they read off: the share of values on a round number."),
+            Paragraph("People round what they read off: the share of values on a round number."),
             compared("Values on round numbers, share of values", "Column", ones),
         ]
     if tails:
@@ -254,7 +256,7 @@ def ends(details: Details) -> Section | None:
         found.append(f"ends farthest at {far[0]}, by {percent(_apart(far[1]))}")
         blocks += [
             Heading("Ends of distributions"),
-            Say(
+            Paragraph(
                 "Share of rows beyond the source's own 1st or 99th percentile. The source can be "
                 "off 1 % where many rows share a value."
             ),

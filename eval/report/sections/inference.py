@@ -7,11 +7,11 @@ from typing import Any
 
 from dpsynth.eval.report import (
     Block,
-    Figure,
+    Chart,
     Lines,
+    Paragraph,
     Pictures,
     Row,
-    Say,
     Section,
     attack_charts,
     audit_formatting,
@@ -125,11 +125,11 @@ def _section(
     rates = [one for *_, one in lines]
     label = f"{title}: rates of success for people in the data and for others, as in the table"
     height = 84 + 42 * len(lines)
-    picture = Figure("How often it succeeds", label, attack_charts.successes(names, rates), height)
+    picture = Chart("How often it succeeds", label, attack_charts.successes(names, rates), height)
     table = Lines.of("Success, with intervals of 95 %", ("Attack", *SIDES, BEYOND), rows)
     blocks: tuple[Block, ...] = (
-        Say(said),
-        Say(POPULATION),
+        Paragraph(said),
+        Paragraph(POPULATION),
         Pictures((picture,), "wide", key="people"),
         table,
     )

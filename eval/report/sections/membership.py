@@ -8,15 +8,15 @@ from typing import Any
 
 from dpsynth.eval.report import (
     Block,
-    Figure,
+    Chart,
+    Expandable,
     Heading,
     Lines,
-    More,
+    Paragraph,
     Pictures,
+    ReportTable,
     Row,
-    Say,
     Section,
-    Table,
     attack_charts,
     auc,
     audit_formatting,
@@ -64,14 +64,14 @@ def memorization(audit: Details) -> Section | None:
     if not blocks:
         return None
     first: list[Block] = [
-        Say(
+        Paragraph(
             "The attacker has the synthetic table alone and takes its rows for real people: does "
             "it repeat people in the data, or come closer to them than to other people?"
         ),
-        Say(SMOKE, "warning"),
+        Paragraph(SMOKE, "warning"),
     ]
     if details.get("units") and details.get("rows"):
-        first.append(Say(_compared(details)))
+        first.append(Paragraph(_compared(details)))
     finding = f"{audit_formatting.outcome(audit, 'memorization')} (a smoke test)"
     return Section("memorization", "Copies and near copies", finding, (*first, *blocks))
 
@@ -92,7 +92,7 @@ def _distances(details: Details, measures: Details) -> list[Block]:
     if closest is not None:
         value, low, high = (percent(closest[name]) for name in ("value", "low", "high"))
         blocks.append(
-            Say(
+            Paragraph(
                 f"{value} ({low}–{high}) of synthetic rows are closer to a person in the data than "
                 "to any of as many other people. Without memorisation it is about half of them."
             )
@@ -104,27 +104,27 @@ def _distances(details: Details, measures: Details) -> list[Block]:
             "other people; without memorisation the two outlines are alike"
         )
         spec = attack_charts.distances(histogram)
-        blocks.append(Pictures((Figure(title, label, spec, 280),), "half", key="sides"))
+        blocks.append(Pictures((Chart(title, label, spec, 280),), "half", key="sides"))
     if them := details.get("distances"):
         blocks.append(_quantiles("Distance to the closest record (the nearest person)", them))
     if blocks:
         blocks.insert(0, Heading("Distances"))
     if them := details.get("ratios"):
-        said = Say(
+        said = Paragraph(
             "The distance to the nearest person, divided by that to the second nearest: near 0 a "
             "row clings to one person, near 1 it lies between several."
         )
         table = _quantiles("Nearest over second nearest person", them)
-        blocks.append(More("Ratios of distances", (said, table)))
+        blocks.append(Expandable("Ratios of distances", (said, table)))
     return blocks
 
 
-def _quantiles(caption: str, them: Details) -> Table:
+def _quantiles(caption: str, them: Details) -> ReportTable:
     rows = [
         Row((level(share), figure(float(own)), figure(float(other))))
         for share, own, other in zip(them["levels"], them["source"], them["holdout"], strict=True)
     ]
-    return Table.of(caption, ("Share of synthetic rows below", *SIDES), rows)
+    return ReportTable.of(caption, ("Share of synthetic rows below", *SIDES), rows)
 
 
 def _copies(them: Sequence[Details]) -> list[Block]:
@@ -144,7 +144,7 @@ def _unique(them: Sequence[Details]) -> list[Block]:
     if not them:
         return []
     rows = [Row((listed(one["columns"], 9), *success(one["success"]))) for one in them]
-    said = Say(
+    said = Paragraph(
         "Some people are alone with a combination of columns that others may know, so that they "
         "can be found in another register. Does a synthetic row repeat the combination together "
         "with what nobody else knows?"
@@ -159,14 +159,18 @@ def _outliers(them: Details) -> list[Block]:
     if them.get("auc"):
         return [
             heading,
-            Say(
+            Paragraph(
                 f"{said}That a synthetic row is closer to one of them who is in the data than to "
                 f"one who is not has the chance {auc(them['auc'])}; without memorisation it is 0.5."
             ),
         ]
     if them.get("success"):
         row = Row(("A synthetic row comes close", *success(them["success"])))
-        return [heading, Say(said), Lines.of("Unusual people", ("What", *SIDES, BEYOND), [row])]
+        return [
+            heading,
+            Paragraph(said),
+            Lines.of("Unusual people", ("What", *SIDES, BEYOND), [row]),
+        ]
     return []
 
 
@@ -178,7 +182,7 @@ def membership(audit: Details) -> Section | None:
         return None
     ceiling = details.get("ceiling") or None
     blocks: list[Block] = [
-        Say(
+        Paragraph(
             "The attacker has the synthetic table and the whole record of somebody, knows other "
             "people of the same population, and tries to tell whether that somebody is in the data."
         )
@@ -187,7 +191,7 @@ def membership(audit: Details) -> Section | None:
         known = details.get("reference")
         also = f"; the attacker knows {known:,} more" if known else ""
         blocks.append(
-            Say(
+            Paragraph(
                 f"{details['members']:,} people in the data and {details['strangers']:,} other "
                 f"people were attacked{also}."
             )
@@ -195,7 +199,7 @@ def membership(audit: Details) -> Section | None:
     blocks += _curves(them, ceiling)
     blocks.append(_areas(audit, them))
     if ceiling is not None:
-        blocks.append(Say(_allowed(ceiling)))
+        blocks.append(Paragraph(_allowed(ceiling)))
     finding = audit_formatting.outcome(audit, "membership")
     return Section("membership", "Was somebody in the data?", finding, tuple(blocks))
 
@@ -207,12 +211,12 @@ def _curves(them: Sequence[Details], ceiling: Details | None) -> list[Block]:
     if not drawn:
         return []
     ones = [
-        attack_charts.Curve(
+        attack_charts.RocLine(
             one["title"], one["roc"]["fpr"], one["roc"]["tpr"], 1 / max(1, one["strangers"])
         )
         for one in drawn
     ]
-    return [Say(READING), roc("Attackers of everyone", ones, (ceiling or {}).get("roc"))]
+    return [Paragraph(READING), roc("Attackers of everyone", ones, (ceiling or {}).get("roc"))]
 
 
 READING = (
@@ -231,15 +235,15 @@ CHANCE = (
 
 def roc(
     title: str,
-    ones: Sequence[attack_charts.Curve],
+    ones: Sequence[attack_charts.RocLine],
     ceiling: Details | None,
-    table: Table | None = None,
+    table: ReportTable | None = None,
 ) -> Curves:
     """Return a picture of curves with its key."""
     label = f"{title}: rates of people named in the data and of others, on logarithmic scales"
     spec = attack_charts.curves(ones, ceiling)
     words = CHANCE if ceiling is not None else ""
-    picture = Figure(title, label, spec, 400, most=720, figures=words, table=table)
+    picture = Chart(title, label, spec, 400, most=720, figures=words, table=table)
     names = tuple(one.name for one in ones)
     return Curves((picture,), "wide", "", names, ceiling is not None)
 
@@ -259,7 +263,7 @@ def named_at(attack: Details, alarm: float) -> Any:
     return "–"
 
 
-def _areas(audit: Details, them: Sequence[Details]) -> Table:
+def _areas(audit: Details, them: Sequence[Details]) -> ReportTable:
     """Return a line for each attack on each group."""
     alarms = rates_at(them)
     rows = []

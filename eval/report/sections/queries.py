@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpsynth.eval.report import (
-    Figure,
+    Chart,
+    Paragraph,
     Pictures,
+    ReportTable,
     Row,
-    Say,
     Section,
-    Table,
     fidelity_charts,
     figure,
     percent,
@@ -38,18 +38,18 @@ def queries(details: Details) -> Section | None:
     ]
     said = {"chance": "by chance"}
     caption = "Error of counting queries, share of rows"
-    table = Table.of(caption, ("Quantile of queries", *(said.get(n, n) for n in found)), rows)
+    table = ReportTable.of(caption, ("Quantile of queries", *(said.get(n, n) for n in found)), rows)
     label = f"Errors of {figure(them.get('count'))} counting queries, by quantile: in the table"
     spec = fidelity_charts.error_quantiles(them | {"error_quantiles": found})
     ways = f" over {them['ways']} columns each" if them.get("ways") else ""
     half = percent(found["synthetic"].get("0.5"))
     blocks = (
-        Say(
+        Paragraph(
             f"{figure(them.get('count'))} random questions of the kind “how many rows have "
             f"this and that”{ways}; the error is the difference of the synthetic table's answer "
             "to the source's, as a share of all rows."
         ),
-        Pictures((Figure("Errors of queries", label, spec, 210),), "half", key="errors"),
+        Pictures((Chart("Errors of queries", label, spec, 210),), "half", key="errors"),
         table,
     )
     return Section("queries", "Counting queries", f"half of them err by at most {half}", blocks)

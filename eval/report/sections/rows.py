@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpsynth.eval.report import (
-    Figure,
+    Chart,
+    Paragraph,
     Pictures,
+    ReportTable,
     Row,
-    Say,
     Section,
-    Table,
     counted,
     fidelity_charts,
     figure,
@@ -38,7 +38,7 @@ def told_apart(details: Details) -> Section | None:
     value, references = formatting.measure("c2st", auc)
     telling = [one for one in them.get("telling") or [] if one.get("importance") is not None]
     blocks: list[Any] = [
-        Say(
+        Paragraph(
             "A classifier that is trained to tell synthetic rows from the source's reaches an "
             f"area under the ROC curve of {value} {references}. At 0.5 it guesses; at 1 it is "
             "never wrong. It sees every difference, also those that no analysis would mind."
@@ -51,10 +51,10 @@ def told_apart(details: Details) -> Section | None:
         values = [one["importance"] for one in telling]
         label = f"Columns by which the tables are told apart, most telling first: {listed(names)}"
         rows = [Row((n, figure(float(v)))) for n, v in zip(names, values, strict=True)]
-        table = Table.of("Importance of columns", ("Column", "Importance"), rows)
+        table = ReportTable.of("Importance of columns", ("Column", "Importance"), rows)
         spec = fidelity_charts.ranking(names, values)
         title = "What gives the synthetic table away"
-        picture = Figure(title, label, spec, 70 + 24 * len(names), table=table)
+        picture = Chart(title, label, spec, 70 + 24 * len(names), table=table)
         blocks.append(Pictures((picture,), "half"))
     return Section("c2st", "Can the tables be told apart?", finding, tuple(blocks))
 
@@ -89,7 +89,7 @@ def scorer(details: Details) -> Section | None:
         if n in ("quality", "diagnostic")
     )
     head = ("Score", "synthetic", "holdout", "Best")
-    blocks = (Say(warning, "warning"), Table.of(caption, head, rows))
+    blocks = (Paragraph(warning, "warning"), ReportTable.of(caption, head, rows))
     return Section("sdmetrics", "Scores of sdmetrics", finding, blocks)
 
 
@@ -108,12 +108,12 @@ def embedding(details: Details) -> Section | None:
         for place, share in enumerate(kept)
     ]
     tables = [n for n in ("source", "synthetic", "holdout") if them.get(n)]
-    most = max(one or 0.0 for n in tables for row in them[n] for one in row)
+    maximum = max(one or 0.0 for n in tables for row in them[n] for one in row)
     figures = []
     for name in tables:
         label = f"Density map of the {name} table; {_spread(them[name])}"
-        spec = fidelity_charts.density(them["x"], them["y"], them[name], most, axes)
-        figures.append(Figure(f"Map: {name}", label, spec, 340))
+        spec = fidelity_charts.density(them["x"], them["y"], them[name], maximum, axes)
+        figures.append(Chart(f"Map: {name}", label, spec, 340))
     together = _overlap(them["source"], them["synthetic"])
     said = (
         "All columns of a row pressed into the two directions in which the source varies most; "
@@ -122,7 +122,10 @@ def embedding(details: Details) -> Section | None:
     )
     finding = f"{percent(together)} of the rows lie alike on both maps"
     return Section(
-        "embedding", "Maps of all rows", finding, (Say(said), Pictures(tuple(figures), "half"))
+        "embedding",
+        "Maps of all rows",
+        finding,
+        (Paragraph(said), Pictures(tuple(figures), "half")),
     )
 
 
@@ -153,7 +156,7 @@ def rules(found: Sequence[Details]) -> Section | None:
         finding = f"{len(broken)} of {counted(len(there), 'rule')} broken; most by {share} of rows"
     said = "What the schema says cannot be. A rule that the source breaks too may be a wrong rule."
     table = compared("Rows that break a rule, share of the rows that it applies to", "Rule", ones)
-    return Section("rules", "Impossible records", finding, (Say(said), table))
+    return Section("rules", "Impossible records", finding, (Paragraph(said), table))
 
 
 def _rule(one: Details) -> str:

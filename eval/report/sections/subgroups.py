@@ -10,10 +10,10 @@ from markupsafe import Markup
 from dpsynth.eval.report import (
     Block,
     Cell,
+    Paragraph,
+    ReportTable,
     Row,
-    Say,
     Section,
-    Table,
     counted,
     figure,
     formatting,
@@ -29,11 +29,11 @@ def subgroups(them: Sequence[Details]) -> Section | None:
     if not them:
         return None
     names = list(dict.fromkeys(name for one in them for name in one.get("tstr") or {}))
-    most = max((one.get(k) or 0.0 for one in them for k in ("tvd2", "chance_tvd2")), default=1.0)
+    maximum = max((one.get(k) or 0.0 for one in them for k in ("tvd2", "chance_tvd2")), default=1.0)
     head = ["Group", "Rows: source / synthetic / holdout", "Share: source / synthetic"]
     head += ["Distance, one-way", "Distance, two-way [by chance]", "Picture"]
     head += [f"Model for {formatting.shown(name)} [trained on source]" for name in names]
-    rows = [_row(one, names, most) for one in them]
+    rows = [_row(one, names, maximum) for one in them]
     worst = [one for one in them if one.get("worst")]
     small = sum(one.get("tvd2") is None for one in them)
     finding = counted(len(them), "group")
@@ -45,10 +45,10 @@ def subgroups(them: Sequence[Details]) -> Section | None:
         "The same measures within each declared group, in the same order everywhere. A small group "
         "is far from itself by chance alone: hold each distance against the one in brackets."
     )
-    blocks: list[Block] = [Say(said), Table.of("Measures by group", head, rows)]
+    blocks: list[Block] = [Paragraph(said), ReportTable.of("Measures by group", head, rows)]
     if small:
         text = f"{counted(small, 'group')} with too few rows: counted, and not measured."
-        blocks.append(Say(text, "quiet"))
+        blocks.append(Paragraph(text, "quiet"))
     return Section("subgroups", "Subgroups", finding, tuple(blocks))
 
 
@@ -56,7 +56,7 @@ def _name(one: Details) -> str:
     return formatting.shown(one.get("title") or f"{one['column']} = {one['level']}")
 
 
-def _row(one: Details, names: Sequence[str], most: float) -> Row:
+def _row(one: Details, names: Sequence[str], maximum: float) -> Row:
     counts = [one.get(key) for key in ("n_source", "n_synthetic", "n_holdout")]
     shares = [one.get(key) for key in ("share_source", "share_synthetic")]
     marked = bool(one.get("worst"))
@@ -66,7 +66,7 @@ def _row(one: Details, names: Sequence[str], most: float) -> Row:
     picture: Cell = "–"
     if one.get("tvd2") is not None:
         distance = {"value": one["tvd2"], "chance": one.get("chance_tvd2"), "best": 0.0}
-        picture = sparklines.score(distance, most)
+        picture = sparklines.score(distance, maximum)
     cells: list[Cell] = [title, " / ".join(figure(n) for n in counts if n is not None)]
     cells += [" / ".join(percent(share) for share in shares), figure(one.get("tvd1"), 3)]
     cells += [_bracketed(one), picture]

@@ -13,8 +13,8 @@ from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.report import (
     Block,
     Lines,
+    Paragraph,
     Row,
-    Say,
     Section,
     audit_formatting,
     estimate,
@@ -63,8 +63,8 @@ def plain(audit: Details, key: str, title: str, origin: str = "") -> Section | N
     """
     if key not in (audit.get("parts") or {}):
         return None
-    blocks: list[Block] = [Say(origin, "warning")] if origin else []
-    blocks += [Say(inference.POPULATION)]
+    blocks: list[Block] = [Paragraph(origin, "warning")] if origin else []
+    blocks += [Paragraph(inference.POPULATION)]
     blocks += _findings(audit, key) + _controls(audit, key) + _measures(audit, key)
     finding = audit_formatting.outcome(audit, key)
     return Section(key.replace("_", "-"), title, finding, tuple(blocks))

@@ -8,10 +8,10 @@ from typing import Any
 from dpsynth.eval.report import (
     Block,
     Lines,
+    Paragraph,
+    ReportTable,
     Row,
-    Say,
     Section,
-    Table,
     attack_charts,
     auc,
     audit_formatting,
@@ -24,7 +24,7 @@ from dpsynth.eval.report.sections.membership import named_at, rates_at, roc
 Details = Mapping[str, Any]
 
 _POINTS = 60  # of the curve that a claim allows
-_LARGEST = 500.0  # epsilon, above which a claim allows everything that can be drawn
+_MAX_EPSILON = 500.0  # epsilon, above which a claim allows everything that can be drawn
 _BACKGROUND = {
     "run": "rows sampled from the run, so that no real person was read",
     "simulator": "rows of a simulator, so that no real person was read",
@@ -45,15 +45,15 @@ def training(audit: Details) -> Section | None:
     if not views:
         return None
     blocks: list[Block] = [
-        Say(
+        Paragraph(
             "The attacker has planted invented patients (canaries), each put into the training or "
             "left out by the toss of a coin, and guesses from what the training gives away which "
             "of them were in: from what a run keeps (black box), or from every noisy step of the "
             "training (white box), which no real attacker sees."
         ),
-        Say(_about(details)),
+        Paragraph(_about(details)),
         _bounds(audit, views),
-        Say(
+        Paragraph(
             "Both epsilons are lower bounds, with a confidence of 95 %: the first holds for any "
             "training that keeps to (epsilon, delta); the second is sharper and also uses how the "
             "noise is spread (its trade-off curve). A twin is the same training with less noise, "
@@ -62,7 +62,7 @@ def training(audit: Details) -> Section | None:
     ]
     out = max(1, int(details.get("canaries") or 0) - int(details.get("included") or 0))
     ones = [
-        attack_charts.Curve(_name(one), one["roc"]["fpr"], one["roc"]["tpr"], 1 / out)
+        attack_charts.RocLine(_name(one), one["roc"]["fpr"], one["roc"]["tpr"], 1 / out)
         for one in views
         if (one.get("roc") or {}).get("fpr")
     ]
@@ -87,7 +87,7 @@ def _name(view: Details) -> str:
     return {"black": "Black box", "white": "White box"}.get(str(view["view"]), str(view["title"]))
 
 
-def _bounds(audit: Details, views: list[Details]) -> Table:
+def _bounds(audit: Details, views: list[Details]) -> ReportTable:
     rows = []
     for one in views:
         hit = audit_formatting.found(audit, f"training:{one['view']}")
@@ -127,7 +127,7 @@ def _twin(one: Details | None) -> Any:
     )
 
 
-def _rates(them: list[Details]) -> Table | None:
+def _rates(them: list[Details]) -> ReportTable | None:
     alarms = rates_at(them)
     if not alarms:
         return None
@@ -136,17 +136,17 @@ def _rates(them: list[Details]) -> Table | None:
     return Lines.of("Canaries named, with intervals of 95 %", head, rows)
 
 
-def _allowed(claim: Details | None, least: float) -> Details | None:
+def _allowed(claim: Details | None, minimum: float) -> Details | None:
     """Return the highest curve that a claim allows."""
-    if not claim or claim.get("epsilon") is None or claim["epsilon"] > _LARGEST:
+    if not claim or claim.get("epsilon") is None or claim["epsilon"] > _MAX_EPSILON:
         return None
     import numpy as np
 
     from dpsynth.eval.attack_stats import ceiling
 
-    grid = np.geomspace(min(0.5, least), 1.0, _POINTS)
-    most = ceiling(float(claim["epsilon"]), float(claim.get("delta") or 0.0), grid)
-    return {"fpr": grid.tolist(), "tpr": most.tolist()}
+    grid = np.geomspace(min(0.5, minimum), 1.0, _POINTS)
+    maximum = ceiling(float(claim["epsilon"]), float(claim.get("delta") or 0.0), grid)
+    return {"fpr": grid.tolist(), "tpr": maximum.tolist()}
 
 
 def shadows(audit: Details) -> Section | None:
@@ -156,12 +156,12 @@ def shadows(audit: Details) -> Section | None:
         return None
     proved = details.get("epsilon")
     blocks: list[Block] = [
-        Say(
+        Paragraph(
             "The attacker has the generator and rows of other people, trains it many times with "
             "and without somebody, learns from the tables what that somebody's presence looks "
             "like, and tells by it which further tables somebody was in."
         ),
-        Say(
+        Paragraph(
             f"{counted(details['targets'], 'person').replace('persons', 'people')} and "
             f"{counted(details['models'], 'trained generator')}, in {details['minutes']:,.0f} "
             f"minutes: AUC {auc(details['auc'])}, where 0.5 is guessing and 1 never wrong."
@@ -173,8 +173,8 @@ def shadows(audit: Details) -> Section | None:
         ),
     ]
     if (curve := details.get("roc") or {}).get("fpr"):
-        least = min((rate for rate in curve["fpr"] if rate > 0), default=1.0)
-        one = attack_charts.Curve("Shadow models", curve["fpr"], curve["tpr"], least)
+        minimum = min((rate for rate in curve["fpr"] if rate > 0), default=1.0)
+        one = attack_charts.RocLine("Shadow models", curve["fpr"], curve["tpr"], minimum)
         blocks.append(roc("Shadow models", [one], None))
     finding = audit_formatting.outcome(audit, "shadows")
     return Section("shadows", "Attacks by shadow models", finding, tuple(blocks))

@@ -7,14 +7,14 @@ from typing import Any
 
 from dpsynth.eval.report import (
     Block,
-    Figure,
+    Chart,
+    Expandable,
     Heading,
-    More,
+    Paragraph,
     Pictures,
+    ReportTable,
     Row,
-    Say,
     Section,
-    Table,
     counted,
     estimate,
     figure,
@@ -42,7 +42,7 @@ def targets(details: Details) -> Section | None:
     if not them:
         return None
     blocks: list[Block] = [
-        Say(
+        Paragraph(
             "A model is trained on the synthetic table (TSTR), the same model on the source "
             "(TRTR); both are tested on real rows that neither has seen."
         )
@@ -74,7 +74,7 @@ def _target(target: Details) -> list[Block]:
     blocks: list[Block] = [Heading(f"{name}{of}")]
     if rows:
         head = ("Model", "Trained on synthetic (interval)", "Trained on source (interval)")
-        blocks.append(Table.of(f"{_score(target)}; best is 1", head, rows))
+        blocks.append(ReportTable.of(f"{_score(target)}; best is 1", head, rows))
     if them := target.get("importance"):
         pictures.append(_importance(name, them))
     if pictures:
@@ -82,11 +82,11 @@ def _target(target: Details) -> list[Block]:
     return blocks
 
 
-def _curves(name: str, model: Details) -> list[Figure]:
+def _curves(name: str, model: Details) -> list[Chart]:
     made = []
     if model.get("roc"):
         label = f"ROC curves for {name}, {model['model']} models: areas are in the table above"
-        made.append(Figure(f"ROC curve, {model['model']}", label, charts.roc(model["roc"]), 300))
+        made.append(Chart(f"ROC curve, {model['model']}", label, charts.roc(model["roc"]), 300))
     if model.get("calibration"):
         bins = model["calibration"]
         rows = [
@@ -96,20 +96,20 @@ def _curves(name: str, model: Details) -> list[Figure]:
         ]
         title = f"Calibration, {model['model']}"
         label = f"{title} for {name}: observed against predicted; on the diagonal is best"
-        table = Table.of(title, ("Model", "Predicted", "Observed", "Rows"), rows)
-        made.append(Figure(title, label, charts.calibration(bins), 300, table=table))
+        table = ReportTable.of(title, ("Model", "Predicted", "Observed", "Rows"), rows)
+        made.append(Chart(title, label, charts.calibration(bins), 300, table=table))
     return made
 
 
-def _importance(name: str, them: Sequence[Details]) -> Figure:
+def _importance(name: str, them: Sequence[Details]) -> Chart:
     them = sorted(them, key=lambda one: -(one.get("source") or 0.0))[:TERMS]
     rows = [Row((o["column"], figure(o["source"]), figure(o["synthetic"]))) for o in them]
-    table = Table.of("Permutation importance", ("Column", "source", "synthetic"), rows)
+    table = ReportTable.of("Permutation importance", ("Column", "source", "synthetic"), rows)
     label = f"Importance of columns for {name}; most important to the source's model: " + listed(
         one["column"] for one in them
     )
     height = 70 + 20 * len(them)
-    return Figure("Which columns matter", label, charts.importances(them), height, table=table)
+    return Chart("Which columns matter", label, charts.importances(them), height, table=table)
 
 
 def odds(details: Details) -> Section | None:
@@ -118,7 +118,7 @@ def odds(details: Details) -> Section | None:
     if not them:
         return None
     blocks: list[Block] = [
-        Say(
+        Paragraph(
             "The same logistic regression on the source and on the synthetic table. An overlap of "
             "1 is the same interval; at 0 the two intervals are apart, and the term is marked."
         )
@@ -150,12 +150,12 @@ def _forest(title: str, terms: Sequence[Details], kind: str) -> list[Block]:
         for t in terms
     ]
     head = ("Term", "source (interval)", "synthetic (interval)", "Overlap")
-    table = Table.of(f"{kind.capitalize()} for {title}", head, rows)
-    picture = Figure(f"{kind.capitalize()}s", label, spec, 90 + 34 * len(drawn), table=table)
+    table = ReportTable.of(f"{kind.capitalize()} for {title}", head, rows)
+    picture = Chart(f"{kind.capitalize()}s", label, spec, 90 + 34 * len(drawn), table=table)
     ends = [(t.get(n) or {}).get("value") or 1.0 for t in drawn for n in ("source", "synthetic")]
     if not all(1 / charts.FAR <= end <= charts.FAR for end in ends):
         more += f" Ratios beyond {charts.FAR:g}, or below 1/{charts.FAR:g}, are in the table only."
-    said = [Say(more.strip())] if more else []
+    said = [Paragraph(more.strip())] if more else []
     return [*said, Pictures((picture,), "wide", key="pairs")]
 
 
@@ -172,10 +172,12 @@ def means(details: Details) -> Section | None:
     rows = [_mean(one, them) for one in order]
     head = ("Group and column", "source (interval)", "synthetic (interval)", "Rows", "Picture")
     caption = "Means by group; those that differ most, by their own intervals, come first"
-    blocks: list[Block] = [Table.of(caption, head, rows[:FIRST], key="pairs")]
+    blocks: list[Block] = [ReportTable.of(caption, head, rows[:FIRST], key="pairs")]
     if rest := rows[FIRST:]:
-        more = Table.of("Means by group, the others", head, rest)
-        blocks.append(More(f"{counted(len(rest), 'mean')} more, closer to the source", (more,)))
+        more = ReportTable.of("Means by group, the others", head, rest)
+        blocks.append(
+            Expandable(f"{counted(len(rest), 'mean')} more, closer to the source", (more,))
+        )
     apart = sum(_far(one) > 1 for one in them)
     finding = f"{counted(len(them), 'mean')}; in {apart} of them the intervals do not meet"
     return Section("means", "Means by group", finding, tuple(blocks))
@@ -203,7 +205,9 @@ def _mean(one: Details, them: Sequence[Details]) -> Row:
     name = f"{one['group']} = {one['level']}: {one['column']}"
     both = [one["source"], one["synthetic"]]
     places = formatting.decimals(e.get("value") for e in both)
-    strip = sparklines.intervals(*both, least=min(ends, default=0.0), most=max(ends, default=1.0))
+    strip = sparklines.intervals(
+        *both, minimum=min(ends, default=0.0), maximum=max(ends, default=1.0)
+    )
     counts = " / ".join(figure(e.get("n")) for e in both)
     return Row((name, *(estimate(e, places) for e in both), counts, strip), _far(one) > 1)
 
@@ -223,14 +227,14 @@ def survival(details: Details) -> Section | None:
     return Section("survival", "Survival", finding, tuple(blocks))
 
 
-def _curve(one: Details, time: str) -> Figure:
+def _curve(one: Details, time: str) -> Chart:
     title = f"{one['group']} = {one['level']}" if one.get("group") else "All rows"
     step = max(1, len(one["times"]) // 10)
     rows = [
         Row((figure(one["times"][p]), percent(one["source"][p]), percent(one["synthetic"][p])))
         for p in range(0, len(one["times"]), step)
     ]
-    table = Table.of(f"{title}: without event", (time, "source", "synthetic"), rows)
+    table = ReportTable.of(f"{title}: without event", (time, "source", "synthetic"), rows)
     last = f"source {percent(one['source'][-1])}, synthetic {percent(one['synthetic'][-1])}"
     label = f"Survival, {title}: share without the event at the end, {last}"
-    return Figure(title, label, charts.survival(one, time), 280, table=table)
+    return Chart(title, label, charts.survival(one, time), 280, table=table)

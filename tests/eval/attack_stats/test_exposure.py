@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats.exposure import FEWEST, SHARE, Group, groups_of
+from dpsynth.eval.attack_stats.exposure import MIN_GROUP, SHARE, ExposureGroup, groups_of
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.targets import together
 from dpsynth.eval.core.tables import Tables
@@ -32,7 +32,7 @@ def read(players: pd.DataFrame, reference: pd.DataFrame) -> Tables:
     return tables(FIELDS, players, players.drop(columns="unit").head(3), reference, **ROWS)
 
 
-def grouped(players: pd.DataFrame, reference: pd.DataFrame) -> dict[str, Group]:
+def grouped(players: pd.DataFrame, reference: pd.DataFrame) -> dict[str, ExposureGroup]:
     held = read(players, reference)
     assert held.holdout is not None
     metric = Metric.of(held.codec)
@@ -83,7 +83,7 @@ def test_groups_that_are_everybody_or_too_few_are_left_out() -> None:
     same = people({"a": [500] * 300, "p": ["x"] * 300})
     assert list(grouped(same, COMMON)) == ["everyone"]  # no rows, no distance, no value apart
     few = people({"a": range(400, 550), "p": ["x"] * 150}, rows=[1] * 145 + [2] * 5)
-    assert SHARE * 150 < FEWEST
+    assert SHARE * 150 < MIN_GROUP
     assert "outliers" not in grouped(few, COMMON) and "visits" not in grouped(few, COMMON)
     alike = people({"a": [500] * 300, "p": ["x"] * 300}, rows=[2] * 300)
     assert "visits" not in grouped(alike, COMMON)

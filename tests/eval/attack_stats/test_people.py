@@ -13,8 +13,8 @@ from scipy.stats import binom, chi2
 
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats.one_run import right
-from dpsynth.eval.attack_stats.people import FEWEST, PARTS, PLAYERS, People, by_unit
-from dpsynth.eval.core.tables import Tables, View
+from dpsynth.eval.attack_stats.people import MIN_UNITS, PARTS, PLAYERS, People, by_unit
+from dpsynth.eval.core.tables import Tables, TableView
 
 from ...support.evaluation_tables import number, tables
 
@@ -33,8 +33,8 @@ def read(source: pd.DataFrame, holdout: pd.DataFrame | None) -> Tables:
     return tables([UNIT, number("a", 0, 100)], source, drawn, holdout, **ROWS)
 
 
-def bare(units: np.ndarray) -> View:
-    return View(pd.DataFrame({"a": units}), np.zeros((len(units), 1), np.uint16), units)
+def bare(units: np.ndarray) -> TableView:
+    return TableView(pd.DataFrame({"a": units}), np.zeros((len(units), 1), np.uint16), units)
 
 
 def dealt(inside: np.ndarray, outside: np.ndarray, seed: int, **more: int) -> People:
@@ -48,7 +48,7 @@ def sets(people: People) -> dict[str, set[int]]:
 
 
 SMALL = read(visits(range(400)), visits(range(400, 800)))
-ENOUGH = round(2 * FEWEST / PARTS[1])
+ENOUGH = round(2 * MIN_UNITS / PARTS[1])
 
 
 @settings(max_examples=25, deadline=None)
@@ -181,7 +181,7 @@ def test_too_few_people_are_refused_with_a_number_that_is_enough(sizes: tuple[in
     for seed in range(200):
         people = dealt(np.arange(ENOUGH), np.arange(ENOUGH, 2 * ENOUGH), seed)
         sides = (people.members, people.non_members, people.reference)
-        assert min(side.rows for side in sides) >= FEWEST
+        assert min(side.rows for side in sides) >= MIN_UNITS
 
 
 @pytest.mark.parametrize("both", [("members", "reference"), ("non_members", "fresh")], ids=str)

@@ -11,7 +11,7 @@ from dpsynth.eval.attack_stats import table_attack
 from dpsynth.eval.attack_stats.result import Attack
 from dpsynth.eval.attack_stats.table_attack import PositiveControl, TableAttack
 from dpsynth.eval.attacks.registry import ATTACKS
-from dpsynth.eval.core.result import Part
+from dpsynth.eval.core.result import PartResult
 
 
 def test_the_examples_of_the_docstrings_hold() -> None:
@@ -42,7 +42,7 @@ def test_the_claim_goes_to_attacks_that_use_it() -> None:
 
     def run(*arguments: Any, **named: Any) -> Attack:
         seen.append(named)
-        return Attack(Part())
+        return Attack(PartResult())
 
     anything: Any = None
     for uses in (False, True):

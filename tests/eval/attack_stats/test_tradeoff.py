@@ -10,10 +10,10 @@ from scipy.stats import norm
 
 from dpsynth.eval.attack_stats.tradeoff import (
     ConcentratedCurve,
-    Curve,
     GaussianCurve,
     PureCurve,
     StepsCurve,
+    TradeoffCurve,
     refuted,
 )
 from dpsynth.privacy.accounting import delta as accounted_delta
@@ -89,7 +89,7 @@ def test_the_likelihood_ratio_of_a_sampled_step_stays_below_its_curve() -> None:
 @pytest.mark.parametrize(
     "curve", [GaussianCurve(1.0), StepsCurve(1.0, 0.3, 2), PureCurve(1.0), ConcentratedCurve(0.5)]
 )
-def test_a_coin_refutes_nothing_and_a_perfect_attack_a_lot(curve: Curve) -> None:
+def test_a_coin_refutes_nothing_and_a_perfect_attack_a_lot(curve: TradeoffCurve) -> None:
     assert refuted(curve, 0.3, 0.3, DELTA) == 0.0
     assert refuted(curve, 0.2, 0.7, DELTA) == 0.0
     assert refuted(curve, 0.999, 0.001, DELTA) > 5

@@ -20,7 +20,7 @@ from ...support.evaluation_tables import BASIS, number, tables, words
 @pytest.fixture(autouse=True)
 def few_people(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attack small tables, in which everything can be counted by hand."""
-    monkeypatch.setattr("dpsynth.eval.attack_stats.people.FEWEST", 25)
+    monkeypatch.setattr("dpsynth.eval.attack_stats.people.MIN_UNITS", 25)
 
 
 LEVELS = list("abcdef")

@@ -9,15 +9,15 @@ from scipy.stats import binom
 from dpsynth.eval.attack_stats.one_run import SHARES, chance_of, curve_before, gaussian_mu, possible
 from dpsynth.eval.attack_stats.result import ALARM, SURE
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.eval.attacks.canaries import Claim, Scored, separation_needed, training
+from dpsynth.eval.attacks.canaries import Scored, TrainingClaim, separation_needed, training
 
 DELTA = 1e-6
 
 
-def claim_of(epsilon: float) -> Claim:
+def claim_of(epsilon: float) -> TrainingClaim:
     epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * epsilon + 4, 200)])
     curve = GaussianCurve(gaussian_mu(epsilon, DELTA))
-    return Claim(epsilon, DELTA, epsilons, curve.deltas(1.0, epsilons))
+    return TrainingClaim(epsilon, DELTA, epsilons, curve.deltas(1.0, epsilons))
 
 
 def scored(apart: float, count: int = 400, seed: int = 1) -> Scored:
@@ -42,7 +42,7 @@ def test_each_number_of_guesses_has_its_part_of_the_alarm_and_no_more(guesses: i
         by_rate = chance_of(400, guesses, correct, 1.0, DELTA) < part
         by_curve = not possible(400, guesses, correct, part, before)
         assert claim.refuted(400, {guesses: correct}) == (by_rate or by_curve)
-    flat = Claim(1.0, DELTA, np.array([0.0]), np.array([1.0]))  # a curve that says nothing
+    flat = TrainingClaim(1.0, DELTA, np.array([0.0]), np.array([1.0]))  # a curve that says nothing
     chances = {v: chance_of(400, guesses, v, 1.0, DELTA) for v in range(guesses + 1)}
     for correct, chance in chances.items():
         assert flat.refuted(400, {guesses: correct}) == (chance < part)

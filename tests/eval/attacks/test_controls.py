@@ -18,8 +18,8 @@ from dpsynth.eval.attacks.controls import COPIED, Control, controls, jittered, l
 from dpsynth.eval.attacks.membership import membership
 from dpsynth.eval.attacks.memorization import memorization
 from dpsynth.eval.attacks.registry import ATTACKS
-from dpsynth.eval.core.result import Part
-from dpsynth.eval.core.tables import Tables, View
+from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core.tables import Tables, TableView
 from dpsynth.eval.distances.metric import Metric
 from dpsynth.eval.distances.nearest import nearest
 from dpsynth.schema.schema import Schema
@@ -140,7 +140,7 @@ def oracle(*keys: str) -> AttackOf:
         leaks = len(of(held.source) & of(held.synthetic)) > held.synthetic.rows / 3
         said = "more than chance allows" if leaks else "no more than chance allows"
         powers = tuple(Power(key, 0.1, "share", "would have been seen") for key in keys)
-        return Attack(Part(), tuple(Finding(key, key, leaks, said) for key in keys), powers)
+        return Attack(PartResult(), tuple(Finding(key, key, leaks, said) for key in keys), powers)
 
     return attack
 
@@ -188,7 +188,7 @@ def by_kind_of_table(*keys: str) -> AttackOf:
         near, far = (nearest(metric, points[0], one).squared[:, 0] for one in points[1:])
         leaks = copied or float(np.median(near)) < 0.7 * float(np.median(far)) and far.min() > 0
         said = "more than chance allows" if leaks else "no more than chance allows"
-        return Attack(Part(), tuple(Finding(key, key, bool(leaks), said) for key in keys))
+        return Attack(PartResult(), tuple(Finding(key, key, bool(leaks), said) for key in keys))
 
     return attack
 
@@ -211,8 +211,8 @@ def test_a_jittered_table_that_fails_the_usual_test_shows_nothing(
 
 def test_an_attack_without_the_finding_that_decides_is_no_control() -> None:
     with pytest.raises(ValueError, match="no finding membership:density"):
-        module.caught("key", "title", "membership:density", Attack(Part()))
-    assert module.silent("key", "title", "membership", Attack(Part())).passed
+        module.caught("key", "title", "membership:density", Attack(PartResult()))
+    assert module.silent("key", "title", "membership", Attack(PartResult())).passed
 
 
 def test_a_negative_control_says_what_was_found(clinic: Tables, people: People) -> None:
@@ -242,7 +242,7 @@ def apart(one: pd.DataFrame, other: pd.DataFrame) -> np.ndarray:
 def test_a_jittered_table_passes_the_usual_test_and_holds_all_members(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bases: list[View] = []
+    bases: list[TableView] = []
     first = module.members_first
     monkeypatch.setattr(module, "members_first", lambda *a: bases.append(first(*a)) or bases[-1])
     metric = Metric.of(SMALL.codec)
@@ -267,13 +267,13 @@ def test_all_members_are_jittered_even_if_more_than_the_rows_asked_for() -> None
     assert moved.rows == PEOPLE.members.rows > 5
 
 
-def consistent(view: View) -> None:
+def consistent(view: TableView) -> None:
     """Cells and codes tell of the same rows, and rows are units."""
     assert np.array_equal(SMALL.codec.encode(view.frame), view.codes)
     assert view.units.tolist() == list(range(view.rows)) == view.frame.index.tolist()
 
 
-def of(view: View) -> set[bytes]:
+def of(view: TableView) -> set[bytes]:
     return {row.tobytes() for row in view.codes}
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from dpsynth.eval.attack_stats.matched_groups import EqualSides
+from dpsynth.eval.attack_stats.matched_groups import MatchedGroups
 from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.result import ALARM, Attack
 from dpsynth.eval.attacks.memorization import memorization
@@ -246,7 +246,7 @@ def test_unique_people_are_those_whom_nobody_of_either_side_equals() -> None:
     read_tables = read(source, synthetic, holdout, fields)
     some = [read_tables.source] + [read_tables.holdout.take(np.arange(i, 150, 3)) for i in range(3)]
     others = People(*some, others=read_tables.holdout)
-    sides = EqualSides.of(read_tables, others.others, np.random.default_rng(4))
+    sides = MatchedGroups.of(read_tables, others.others, np.random.default_rng(4))
     attack = memorization(read_tables, others, np.random.default_rng(4))
     known, told = ["p", "q"], ["p", "q", "s"]
     pair = [side.view.frame[told].astype(object) for side in (sides.source, sides.holdout)]

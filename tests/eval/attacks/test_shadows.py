@@ -13,7 +13,7 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats.result import Attack
 from dpsynth.eval.attack_stats.roc import Roc
-from dpsynth.eval.attacks.shadow_models import Shadow, Sight, _area, shadow_attack
+from dpsynth.eval.attacks.shadow_models import Shadow, ShadowSight, _area, shadow_attack
 from dpsynth.eval.attacks.shadow_targets import Exposed
 from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.report.sections.training import shadows as section
@@ -65,7 +65,7 @@ def test_features_are_counts_and_distances_by_hand() -> None:
     source.loc[0, ["age", "ward", "sex"]] = [50, "a", "F"]
     given = attacked(source, holdout)
     unit = given.source.units[0]
-    sight = Sight.of(given, np.array([unit]), np.random.default_rng(3))
+    sight = ShadowSight.of(given, np.array([unit]), np.random.default_rng(3))
     rows = pd.DataFrame({"age": [50, 25, 25], "ward": ["b", "a", "c"], "sex": ["F", "F", "M"]})
     drawn = tables(FIELDS, rows, rows).source
     features = sight.features(drawn)
@@ -86,7 +86,7 @@ def test_rows_of_a_target_are_taken_together() -> None:
     source.loc[1, "id"] = source.loc[0, "id"]
     source.loc[[0, 1], "age"] = [20, 59]
     given = attacked(source, holdout)
-    sight = Sight.of(given, given.source.units[[0]], np.random.default_rng(3))
+    sight = ShadowSight.of(given, given.source.units[[0]], np.random.default_rng(3))
     assert len(sight.target) == 2
     mean, least = sight.features(given.source.take(np.array([0])))[0, -2:]
     assert least == 0 and mean > 0.1

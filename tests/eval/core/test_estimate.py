@@ -18,7 +18,7 @@ def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
 
 
 def test_an_interval_stays_within_the_range_of_its_figure() -> None:
-    estimate = about(0.02, 0.02, 10, least=0.0, most=1.0)
+    estimate = about(0.02, 0.02, 10, minimum=0.0, maximum=1.0)
     assert (estimate.low, estimate.high) == (0.0, pytest.approx(0.02 + 1.96 * 0.02, rel=1e-4))
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from dpsynth.eval.core.bins import Bins
 from dpsynth.eval.core.estimate import jackknife_error
-from dpsynth.eval.core.jackknife import Figure, Variants, absolute, plain
-from dpsynth.eval.core.paired import GROUPS, Sides
+from dpsynth.eval.core.jackknife import JackknifeEstimate, Variants, absolute, plain
+from dpsynth.eval.core.paired import GROUPS, PairedTables
 from dpsynth.eval.fidelity.total_variation import half_l1, tvd
 
 from ...support.evaluation_tables import BASIS, number, tables, words
@@ -26,19 +26,19 @@ FIELDS = [number("age", 0, 99), words("group", "a", "b", "c")]
 
 
 @pytest.fixture(scope="module")
-def sides() -> Sides:
+def sides() -> PairedTables:
     compared = tables(FIELDS, people(500, 1), people(300, 2), people(200, 3))
-    return Sides.of(compared, np.random.default_rng(0))
+    return PairedTables.of(compared, np.random.default_rng(0))
 
 
-def test_compared_tables_have_equal_sizes(sides: Sides) -> None:
+def test_compared_tables_have_equal_sizes(sides: PairedTables) -> None:
     assert sides.holdout is not None
     sizes = [side.view.rows for side in (sides.synthetic, sides.holdout, sides.chance)]
     assert sizes == [200, 200, 200] == [sides.n] * 3
     assert sides.source.view.rows == 500
 
 
-def test_counts_without_a_group_are_those_of_the_other_rows(sides: Sides) -> None:
+def test_counts_without_a_group_are_those_of_the_other_rows(sides: PairedTables) -> None:
     side = sides.source
     keys = side.bins[1].astype(np.int64)
     counts = side.counts(keys, 4)
@@ -49,7 +49,7 @@ def test_counts_without_a_group_are_those_of_the_other_rows(sides: Sides) -> Non
         assert counts[1 + g].tolist() == np.bincount(rest, minlength=4).tolist()
 
 
-def test_shares_are_among_the_rows_asked_for(sides: Sides) -> None:
+def test_shares_are_among_the_rows_asked_for(sides: PairedTables) -> None:
     side = sides.source
     age = side.view.frame["age"].to_numpy(dtype=float)
     young, adult = age < 30, age >= 18
@@ -60,8 +60,8 @@ def test_shares_are_among_the_rows_asked_for(sides: Sides) -> None:
     assert np.isnan(side.shares(young, np.zeros(500, dtype=bool))).all()
 
 
-def test_a_joint_distribution_gives_the_distance_of_its_tables(sides: Sides) -> None:
-    figure = Figure.of(half_l1, sides.joint([0, 1]))
+def test_a_joint_distribution_gives_the_distance_of_its_tables(sides: PairedTables) -> None:
+    figure = JackknifeEstimate.of(half_l1, sides.joint([0, 1]))
     assert figure is not None and sides.holdout is not None
     a, b, c = (side.bins.T for side in (sides.source, sides.synthetic, sides.holdout))
     assert figure.value == pytest.approx(tvd(a, b, [0, 1]))
@@ -76,11 +76,11 @@ def test_a_joint_distribution_gives_the_distance_of_its_tables(sides: Sides) -> 
     assert estimate.high == pytest.approx(figure.value + 1.96 * error, rel=1e-3)
 
 
-def test_cells_that_never_occur_change_nothing(sides: Sides) -> None:
+def test_cells_that_never_occur_change_nothing(sides: PairedTables) -> None:
     """More cells than are counted one by one: only those that occur are kept."""
     keys = [side.bins[0].astype(np.int64) for side in sides.every]
-    few = Figure.of(half_l1, sides.histograms(keys, 11))
-    many = Figure.of(half_l1, sides.histograms([key * 1_000_003 for key in keys], 2**40))
+    few = JackknifeEstimate.of(half_l1, sides.histograms(keys, 11))
+    many = JackknifeEstimate.of(half_l1, sides.histograms([key * 1_000_003 for key in keys], 2**40))
     assert few is not None and many is not None
     assert few.value == pytest.approx(many.value)
     np.testing.assert_allclose(few.without[0], many.without[0])
@@ -91,16 +91,16 @@ def test_groups_are_whole_units() -> None:
     rows = pd.DataFrame({"who": [str(i // 5) for i in range(200)], "age": range(200)})
     bound = {"max_rows": {"value": 5, "basis": BASIS}}
     found = tables([unit, number("age", 0, 300)], rows, rows, **bound)
-    side = Sides.of(found, np.random.default_rng(0)).source
+    side = PairedTables.of(found, np.random.default_rng(0)).source
     assert side.groups == GROUPS
     for unit_rows in np.split(side.seats, 40):
         assert len(set(unit_rows)) == 1
 
 
 def test_one_row_has_no_groups_and_no_interval() -> None:
-    found = Sides.of(tables(FIELDS, people(50, 1), people(1, 2)), np.random.default_rng(0))
+    found = PairedTables.of(tables(FIELDS, people(50, 1), people(1, 2)), np.random.default_rng(0))
     assert found.synthetic.groups == 0
-    figure = Figure.of(half_l1, found.joint([0]))
+    figure = JackknifeEstimate.of(half_l1, found.joint([0]))
     assert figure is not None
     estimate = figure.estimate(1)
     assert estimate.low is None and estimate.n == 1 and estimate.reference is None
@@ -109,14 +109,16 @@ def test_one_row_has_no_groups_and_no_interval() -> None:
 def test_a_figure_by_hand() -> None:
     source = np.array([0.5, 0.4, 0.6])
     synthetic = np.array([0.2, 0.1, 0.3])
-    figure = Figure.of(absolute, Variants(source, synthetic, np.array([0.6]), np.array([0.45])))
+    figure = JackknifeEstimate.of(
+        absolute, Variants(source, synthetic, np.array([0.6]), np.array([0.45]))
+    )
     assert figure is not None
     assert figure.value == pytest.approx(0.3)
     assert figure.reference == pytest.approx(0.1) and figure.chance == pytest.approx(0.05)
     np.testing.assert_allclose(figure.without[0], [0.2, 0.4])
     np.testing.assert_allclose(figure.without[1], [0.4, 0.2])
-    other = Figure(0.1, None, 0.15, (np.array([0.0, 0.2]), np.array([0.1, 0.1])))
-    mean = Figure.mean([figure, other])
+    other = JackknifeEstimate(0.1, None, 0.15, (np.array([0.0, 0.2]), np.array([0.1, 0.1])))
+    mean = JackknifeEstimate.mean([figure, other])
     assert mean.value == pytest.approx(0.2) and mean.chance == pytest.approx(0.1)
     assert mean.reference == pytest.approx(0.1)
     np.testing.assert_allclose(mean.without[0], [0.1, 0.3])
@@ -124,8 +126,8 @@ def test_a_figure_by_hand() -> None:
 
 def test_a_figure_that_cannot_be_computed_is_none() -> None:
     gap = np.array([np.nan, np.nan])
-    assert Figure.of(absolute, Variants(np.ones(2), gap, None, np.ones(1))) is None
-    assert Figure.of(absolute, Variants(gap, np.ones(2), None, np.ones(1))) is None
+    assert JackknifeEstimate.of(absolute, Variants(np.ones(2), gap, None, np.ones(1))) is None
+    assert JackknifeEstimate.of(absolute, Variants(gap, np.ones(2), None, np.ones(1))) is None
 
 
 def test_the_interval_holds_the_value_in_nineteen_of_twenty() -> None:
@@ -137,8 +139,8 @@ def test_the_interval_holds_the_value_in_nineteen_of_twenty() -> None:
             pd.DataFrame({"group": np.where(rng.random(400) < share, "a", "b")})
             for share in (0.3, 0.5)
         )
-        found = Sides.of(tables([words("group", "a", "b")], a, b), rng)
-        figure = Figure.of(half_l1, found.joint([0]))
+        found = PairedTables.of(tables([words("group", "a", "b")], a, b), rng)
+        figure = JackknifeEstimate.of(half_l1, found.joint([0]))
         assert figure is not None
         estimate = figure.estimate(400)
         assert estimate.low is not None and estimate.high is not None

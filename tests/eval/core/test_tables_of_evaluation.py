@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError, TableError
-from dpsynth.eval.core.features import Design, numbers, ordinal
+from dpsynth.eval.core.features import DesignMatrix, numbers, ordinal
 from dpsynth.eval.core.tables import Tables, groups
 from dpsynth.schema.schema import Schema
 
@@ -113,7 +113,7 @@ def test_matrices_hold_numbers_as_they_are_and_categories_by_code(every_type: Sc
 
 def test_a_design_has_a_term_for_all_but_the_commonest_category(every_type: Schema) -> None:
     tables = read(every_type, ROWS)
-    design = Design.of(tables.source, tables.codec)
+    design = DesignMatrix.of(tables.source, tables.codec)
     matrix = design.matrix(tables.source)
     assert matrix.shape == (4, len(design.terms)) and np.isfinite(matrix).all()
     assert "sex = F" not in design.terms  # the commonest

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.distances.density import LEAST, WIDTH, log_density, width_among, width_of
+from dpsynth.eval.distances.density import MIN_WIDTH, WIDTH, log_density, width_among, width_of
 from dpsynth.eval.distances.matrix_product import Product
 from dpsynth.eval.distances.metric import Metric, Points
 
@@ -82,7 +82,7 @@ def test_it_is_the_log_mean_of_kernels_of_all_rows(
 
 
 @settings(max_examples=15, deadline=None)
-@given(rows(), rows(), st.sampled_from([LEAST, 1e6, 1e12]))
+@given(rows(), rows(), st.sampled_from([MIN_WIDTH, 1e6, 1e12]))
 def test_the_least_width_and_huge_ones_give_finite_numbers(
     queries: pd.DataFrame, table: pd.DataFrame, width: float
 ) -> None:
@@ -121,7 +121,7 @@ def test_blocks_of_a_long_table_are_one_sum(monkeypatch: pytest.MonkeyPatch) -> 
 def test_one_row_that_is_a_copy_has_density_one() -> None:
     one = frame([(10, 55, "x", "u")])
     metric, points, others = read(one, one)
-    for width in (LEAST, 0.5, 1e6):
+    for width in (MIN_WIDTH, 0.5, 1e6):
         assert log_density(metric, points, others, width) == pytest.approx([0.0], abs=1e-6)
 
 
@@ -148,14 +148,14 @@ def test_the_width_of_known_people_among_themselves_is_to_another_person() -> No
     units = np.array([7, 7, 8, 9])  # nearest of others: 0.2, 0.18, 0.18, 0.3
     assert width_among(metric, points, units) == pytest.approx(WIDTH * 0.19)
     twins = points.take(np.array([0, 0, 2, 2]))
-    assert width_among(metric, twins, np.array([1, 2, 3, 4])) == LEAST
+    assert width_among(metric, twins, np.array([1, 2, 3, 4])) == MIN_WIDTH
     assert width_among(metric, twins, np.array([1, 1, 3, 3])) == pytest.approx(WIDTH * 0.2)
 
 
 def test_a_table_of_copies_has_the_least_width() -> None:
     table = frame([(0, 55, "x", "u"), (100, 55, "x", "u")])
     metric, points, others = read(table, table)
-    assert width_of(metric, points, others) == LEAST
+    assert width_of(metric, points, others) == MIN_WIDTH
 
 
 def test_noise_of_single_precision_does_not_drown_the_least_width() -> None:
@@ -167,5 +167,5 @@ def test_noise_of_single_precision_does_not_drown_the_least_width() -> None:
     held = tables(fields, table, table)
     metric = Metric.of(held.codec)
     copied = metric.points(held.source)
-    found = log_density(metric, copied, metric.points(held.synthetic), LEAST)
+    found = log_density(metric, copied, metric.points(held.synthetic), MIN_WIDTH)
     assert found == pytest.approx(np.full(300, -math.log(300)), abs=0.05)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dpsynth.eval.core.result import Part
+from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.fidelity import classifier_test as module
 from dpsynth.eval.fidelity.classifier_test import auc_by_folds, c2st
 
@@ -31,7 +31,7 @@ def people(rows: int, seed: int, of_unit: int = 1) -> pd.DataFrame:
     return pd.DataFrame({"who": keys, "age": age, "ward": ward, "noise": noise})
 
 
-def verdict(*frames: pd.DataFrame) -> Part:
+def verdict(*frames: pd.DataFrame) -> PartResult:
     bound = {"max_rows": {"value": 5, "basis": BASIS}}
     return c2st(tables(FIELDS, *frames, **bound), np.random.default_rng(0))
 
@@ -127,7 +127,7 @@ def test_scores_are_compared_within_folds_only() -> None:
 
 
 def test_large_tables_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ROWS", 100)
+    monkeypatch.setattr(module, "MAX_ROWS", 100)
     part = verdict(people(500, 1), people(500, 2), people(400, 3))
     assert part.measures[0].estimate.n == 200
     assert "100 rows" in part.notes[0]

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from dpsynth.eval.core.paired import Sides
-from dpsynth.eval.core.result import Part
+from dpsynth.eval.core.paired import PairedTables
+from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.fidelity.correlation import _order, correlation, spearman
 
 from ...support.evaluation_tables import number, tables
@@ -16,9 +16,9 @@ from ...support.evaluation_tables import number, tables
 XY = [number("x", 0, 99), number("y", 0, 99)]
 
 
-def compared(source: pd.DataFrame, synthetic: pd.DataFrame, *more: pd.DataFrame) -> Part:
+def compared(source: pd.DataFrame, synthetic: pd.DataFrame, *more: pd.DataFrame) -> PartResult:
     rng = np.random.default_rng(0)
-    return correlation(Sides.of(tables(XY, source, synthetic, *more), rng), rng)
+    return correlation(PairedTables.of(tables(XY, source, synthetic, *more), rng), rng)
 
 
 def related(rows: int, seed: int, share: float) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.result import Part
+from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.fidelity.embedding import SQUARES, embedding
 
 from ...support.evaluation_tables import number, tables, words
@@ -21,7 +21,7 @@ def people(rows: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": y, "sex": rng.choice(["F", "M"], rows)})
 
 
-def drawn(*frames: pd.DataFrame) -> Part:
+def drawn(*frames: pd.DataFrame) -> PartResult:
     return embedding(tables(FIELDS, *frames), np.random.default_rng(0))
 
 
@@ -38,10 +38,10 @@ def test_shares_of_squares_sum_to_one_and_the_same_table_has_the_same_map() -> N
 
 def test_the_axes_are_the_principal_components_of_the_source() -> None:
     """Shares of variance, by an eigenvalue decomposition of the same matrix."""
-    from dpsynth.eval.core.features import Design
+    from dpsynth.eval.core.features import DesignMatrix
 
     compared = tables(FIELDS, people(500, 1), people(20, 2))
-    matrix = Design.of(compared.source, compared.codec).matrix(compared.source)
+    matrix = DesignMatrix.of(compared.source, compared.codec).matrix(compared.source)
     values = np.sort(np.linalg.eigvalsh(np.cov(matrix.T)))[::-1]
     found = embedding(compared, np.random.default_rng(0)).details["embedding"]
     np.testing.assert_allclose(found["explained"], values[:2] / values.sum(), rtol=1e-3)

@@ -10,7 +10,7 @@ import pytest
 
 from dpsynth.eval.core.bins import coarse, decile_edges
 from dpsynth.eval.core.estimate import Estimate
-from dpsynth.eval.core.result import Part
+from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.fidelity import classifier_test
 from dpsynth.eval.fidelity.summary import fidelity
@@ -184,19 +184,19 @@ def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def demo() -> Part:
+def demo() -> PartResult:
     """The demo cohort against its shuffled columns, with a holdout."""
     source = split(700, 1)
     tables = Tables.read(Schema.load("demo"), source, shuffled(source), split(700, 2))
     return fidelity(tables, np.random.default_rng(0))
 
 
-def values(part: Part) -> dict[str, Estimate]:
+def values(part: PartResult) -> dict[str, Estimate]:
     return {measure.key: measure.estimate for measure in part.measures}
 
 
 @pytest.mark.smoke
-def test_all_measures_and_details_are_there(demo: Part) -> None:
+def test_all_measures_and_details_are_there(demo: PartResult) -> None:
     columns = {f"tvd1:{column.name}" for column in Schema.load("demo").modelled}
     assert set(values(demo)) == columns | {
         *("tvd1", "tvd2", "tvd3", "correlation", "information", "missing", "patterns"),
@@ -212,7 +212,9 @@ def test_all_measures_and_details_are_there(demo: Part) -> None:
     assert all(measure.meaning.endswith(".") for measure in demo.measures)
 
 
-def test_shuffled_columns_keep_their_own_distribution_and_lose_everything_else(demo: Part) -> None:
+def test_shuffled_columns_keep_their_own_distribution_and_lose_everything_else(
+    demo: PartResult,
+) -> None:
     found = values(demo)
     for key in ("tvd1", "missing", "heaping", "tails"):
         assert found[key].value < found[key].reference
@@ -226,7 +228,7 @@ def test_shuffled_columns_keep_their_own_distribution_and_lose_everything_else(d
     assert found["sdmetrics_pairs"].value < found["sdmetrics_pairs"].reference
 
 
-def test_every_value_has_its_size_and_its_reference(demo: Part) -> None:
+def test_every_value_has_its_size_and_its_reference(demo: PartResult) -> None:
     for key, estimate in values(demo).items():
         assert estimate.n > 1000 and estimate.reference is not None
         if not key.startswith("sdmetrics"):

@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import Sides
-from dpsynth.eval.core.result import Part
+from dpsynth.eval.core.paired import PairedTables
+from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.fidelity.heaping import COMMONEST, heaping
 from dpsynth.eval.fidelity.tails import tails
 
 from ...support.evaluation_tables import BASIS, number, tables
 
 
-def compared(field: dict[str, Any], *values: Any) -> Part:
+def compared(field: dict[str, Any], *values: Any) -> PartResult:
     frames = [pd.DataFrame({"x": one}) for one in values]
-    return heaping(Sides.of(tables([field], *frames), np.random.default_rng(0)))
+    return heaping(PairedTables.of(tables([field], *frames), np.random.default_rng(0)))
 
 
 def rounded(rows: int, seed: int, share: float, base: int = 10) -> np.ndarray:
@@ -89,7 +89,7 @@ def test_tails_by_hand() -> None:
     field = number("x", 0, 999)
     source = pd.DataFrame({"x": range(1000)})
     drawn = pd.DataFrame({"x": [5] * 100 + [500] * 900})
-    part = tails(Sides.of(tables([field], source, drawn), np.random.default_rng(0)))
+    part = tails(PairedTables.of(tables([field], source, drawn), np.random.default_rng(0)))
     low, high = part.details["tails"]
     assert (low["tail"], low["quantile"], high["tail"], high["quantile"]) == (
         "low",
@@ -105,8 +105,8 @@ def test_tails_by_hand() -> None:
 def test_a_tail_that_nobody_can_be_beyond_is_left_out() -> None:
     field = number("x", 0, 999)
     skewed = pd.DataFrame({"x": [0] * 500 + list(range(500))})
-    part = tails(Sides.of(tables([field], skewed, skewed), np.random.default_rng(0)))
+    part = tails(PairedTables.of(tables([field], skewed, skewed), np.random.default_rng(0)))
     assert [tail["tail"] for tail in part.details["tails"]] == ["high"]
     constant = pd.DataFrame({"x": [3] * 500})
-    part = tails(Sides.of(tables([field], constant, constant), np.random.default_rng(0)))
+    part = tails(PairedTables.of(tables([field], constant, constant), np.random.default_rng(0)))
     assert not part.measures and part.notes

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import Sides
+from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.core.result import Measure
 from dpsynth.eval.core.tables import Tables
-from dpsynth.eval.fidelity.joints import MOST_TRIPLES, _sets, joints
+from dpsynth.eval.fidelity.joints import MAX_TRIPLES, _sets, joints
 
 from ...support.evaluation_tables import tables, words
 
 
 def measured(compared: Tables) -> tuple[dict[str, Measure], dict[str, Any], tuple[str, ...]]:
-    part = joints(Sides.of(compared, np.random.default_rng(0)))
+    part = joints(PairedTables.of(compared, np.random.default_rng(0)))
     return {m.key: m for m in part.measures}, part.details, part.notes
 
 
@@ -80,9 +80,9 @@ def test_one_column_has_no_pairs() -> None:
 
 
 def test_triples_are_all_or_a_fixed_choice() -> None:
-    few, every = _sets(5, 3, MOST_TRIPLES)
+    few, every = _sets(5, 3, MAX_TRIPLES)
     assert every and len(few) == 10
-    many, every = _sets(30, 3, MOST_TRIPLES)
-    assert not every and len(set(many)) == MOST_TRIPLES
-    assert many == _sets(30, 3, MOST_TRIPLES)[0]
+    many, every = _sets(30, 3, MAX_TRIPLES)
+    assert not every and len(set(many)) == MAX_TRIPLES
+    assert many == _sets(30, 3, MAX_TRIPLES)[0]
     assert all(a < b < c for a, b, c in many)

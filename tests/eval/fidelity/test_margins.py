@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.core.paired import Sides
-from dpsynth.eval.fidelity.columns import MOST_BINS, OTHERS, _spans, distribution, margins
+from dpsynth.eval.core.paired import PairedTables
+from dpsynth.eval.fidelity.columns import MAX_BINS, OTHERS, _spans, distribution, margins
 from dpsynth.schema.column import Column
 from dpsynth.schema.lattice import Lattice
 
@@ -79,7 +79,7 @@ def test_distances_of_columns_and_their_mean() -> None:
     source = pd.DataFrame({"sex": ["F", "F", "M", "M"] * 10, "n": [0, 1, 2, 3] * 10})
     drawn = pd.DataFrame({"sex": ["F", "M", "M", "M"] * 10, "n": [0, 1, 2, 3] * 10})
     compared = tables(fields, source, drawn)
-    part = margins(Sides.of(compared, np.random.default_rng(0)))
+    part = margins(PairedTables.of(compared, np.random.default_rng(0)))
     values = {m.key: m.estimate.value for m in part.measures}
     assert values == {"tvd1": pytest.approx(0.125), "tvd1:sex": pytest.approx(0.25), "tvd1:n": 0}
     assert part.details["columns"][0]["tvd"]["value"] == 0.25
@@ -97,7 +97,7 @@ def test_bins_cover_every_value_and_are_few(
     positions = np.minimum(tail.astype(np.int64), points - 1)
     cuts, labels = _spans(positions, lattice, Column("x", "number"))
     assert (np.diff(cuts) > 0).all()
-    assert len(cuts) + 1 == len(labels) <= MOST_BINS
+    assert len(cuts) + 1 == len(labels) <= MAX_BINS
     assert len(set(labels)) == len(labels)
     assert np.diff(cuts[:-1]).max(initial=0) == np.diff(cuts[:-1]).min(initial=10**9) or (
         len(cuts) < 3

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import Sides
-from dpsynth.eval.core.result import Part
+from dpsynth.eval.core.paired import PairedTables
+from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.fidelity.missingness import missingness
 
 from ...support.evaluation_tables import number, tables
@@ -24,8 +24,8 @@ def table(rows: list[tuple[int, int]]) -> pd.DataFrame:
     return pd.DataFrame({"a": a, "b": b, "c": 1})
 
 
-def compared(*frames: pd.DataFrame) -> Part:
-    return missingness(Sides.of(tables(FIELDS, *frames), np.random.default_rng(0)))
+def compared(*frames: pd.DataFrame) -> PartResult:
+    return missingness(PairedTables.of(tables(FIELDS, *frames), np.random.default_rng(0)))
 
 
 def test_gaps_that_come_together_in_the_source_only() -> None:
@@ -64,7 +64,7 @@ def test_at_most_twelve_patterns_are_listed_but_all_are_counted() -> None:
     fields = [number(f"c{i}", 0, 9) for i in range(70)]
     frame = pd.DataFrame(np.ones((70, 70)), columns=[f"c{i}" for i in range(70)])
     holes = frame.mask(np.eye(70, dtype=bool))  # each row lacks another column
-    part = missingness(Sides.of(tables(fields, holes, frame), np.random.default_rng(0)))
+    part = missingness(PairedTables.of(tables(fields, holes, frame), np.random.default_rng(0)))
     assert len(part.details["missing_patterns"]) == 12
     assert part.measures[1].estimate.value == pytest.approx(1)
     assert part.measures[0].estimate.value == pytest.approx(1 / 70)
@@ -72,5 +72,5 @@ def test_at_most_twelve_patterns_are_listed_but_all_are_counted() -> None:
 
 def test_a_table_without_nullable_columns_says_so() -> None:
     frame = pd.DataFrame({"c": [1, 2]})
-    part = missingness(Sides.of(tables(FIELDS[2:], frame, frame), np.random.default_rng(0)))
+    part = missingness(PairedTables.of(tables(FIELDS[2:], frame, frame), np.random.default_rng(0)))
     assert not part.measures and part.details["missing_patterns"] == [] and part.notes

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import Sides
+from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.fidelity.counting_queries import Query, queries
 
 from ...support.evaluation_tables import number, tables, words
@@ -48,12 +48,14 @@ def test_drawn_queries_take_ranges_of_numbers_and_sets_of_categories() -> None:
 
 def test_errors_of_a_table_against_itself_and_of_a_shuffled_one() -> None:
     table = people(1000, 1)
-    part = queries(Sides.of(tables(FIELDS, table, table), np.random.default_rng(0)), count=200)
+    part = queries(
+        PairedTables.of(tables(FIELDS, table, table), np.random.default_rng(0)), count=200
+    )
     assert [m.estimate.value for m in part.measures] == [0, 0]
     assert set(part.details["queries"]["error_quantiles"]["synthetic"].values()) == {0}
     shuffled = table.assign(ward=table["ward"].sample(frac=1, random_state=1).to_numpy())
     compared = tables(FIELDS, table, shuffled, people(1000, 2))
-    part = queries(Sides.of(compared, np.random.default_rng(0)), count=200)
+    part = queries(PairedTables.of(compared, np.random.default_rng(0)), count=200)
     mean, worst = (m.estimate for m in part.measures)
     assert mean.reference is not None and mean.value > 2 * mean.reference
     assert worst.value > mean.value
@@ -70,20 +72,20 @@ def test_the_mean_error_by_hand() -> None:
         field["dpsynth"]["on_unknown"] = "0"
     same = pd.DataFrame({"x": ["0", "1"] * 50, "y": ["0", "1"] * 50})
     apart = pd.DataFrame({"x": ["0", "0", "1", "1"] * 25, "y": ["0", "1"] * 50})
-    part = queries(Sides.of(tables(two, same, apart), np.random.default_rng(0)), count=50)
+    part = queries(PairedTables.of(tables(two, same, apart), np.random.default_rng(0)), count=50)
     assert part.measures[0].estimate.value == pytest.approx(0.25)  # 1/2 or 0 against 1/4
     assert part.details["queries"]["ways"] == [2]
 
 
 def test_one_column_is_not_asked() -> None:
     frame = pd.DataFrame({"sex": ["F", "M"]})
-    part = queries(Sides.of(tables(FIELDS[1:2], frame, frame), np.random.default_rng(0)))
+    part = queries(PairedTables.of(tables(FIELDS[1:2], frame, frame), np.random.default_rng(0)))
     assert not part.measures and part.notes
 
 
 def test_a_source_without_values_is_asked_too() -> None:
     empty = people(50, 1).assign(age=None)
     part = queries(
-        Sides.of(tables(FIELDS, empty, people(50, 2)), np.random.default_rng(0)), count=40
+        PairedTables.of(tables(FIELDS, empty, people(50, 2)), np.random.default_rng(0)), count=40
     )
     assert 0 <= part.measures[0].estimate.value <= 1

@@ -183,7 +183,7 @@ def test_what_a_claim_rules_out_is_shaded_and_only_where_there_is_a_claim(page: 
 
 
 def test_a_curve_without_false_alarms_stays_on_the_picture() -> None:
-    curve = attack_charts.Curve("sure", [0.0, 0.0, 1.0], [0.0, 0.4, 1.0], 0.01)
+    curve = attack_charts.RocLine("sure", [0.0, 0.0, 1.0], [0.0, 0.4, 1.0], 0.01)
     line = attack_charts.curves([curve], None)["data"][-1]
     assert (line["x"], line["y"], line["text"]) == ([0.01, 1], [0.4, 1], ["0 %", "100.0 %"])
 

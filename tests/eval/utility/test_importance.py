@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.tables import Tables, View
+from dpsynth.eval.core.tables import Tables, TableView
 from dpsynth.eval.utility.importance import importance, spearman
 from dpsynth.eval.utility.learners import Constant
 from dpsynth.eval.utility.task import tasks
@@ -38,7 +38,7 @@ class Weighted:
 
     weights: tuple[float, ...]
 
-    def features(self, view: View) -> np.ndarray:
+    def features(self, view: TableView) -> np.ndarray:
         return view.frame[list("abcd")].to_numpy(dtype=float)
 
     def predict(self, features: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.result import Part
+from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.utility.summary import usefulness
 from dpsynth.schema.schema import Schema
@@ -63,7 +63,7 @@ def cohort(rows: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame({"age": age, "dose": dose, "site": site, "ill": ill})
 
 
-def measured(part: Part) -> dict[str, Any]:
+def measured(part: PartResult) -> dict[str, Any]:
     json.dumps(part.details, allow_nan=False)
     assert len({measure.key for measure in part.measures}) == len(part.measures)
     return {measure.key: measure.estimate for measure in part.measures}
@@ -71,7 +71,7 @@ def measured(part: Part) -> dict[str, Any]:
 
 def useful(
     source: pd.DataFrame, synthetic: pd.DataFrame, holdout: Any = None, made: Any = None
-) -> Part:
+) -> PartResult:
     tables = Tables.read(made or schema(), source, synthetic, holdout)
     return usefulness(tables, np.random.default_rng(0))
 
