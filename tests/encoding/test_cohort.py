@@ -26,7 +26,7 @@ from dpsynth.tables.unit_keys import NO_KEY, normalised
 NUMBER = {"value": 90, "basis": "made for this test"}
 
 
-def visits(most: int = 3, order: str = "integer", value: Any = None, **own: Any) -> Schema:
+def visits(maximum: int = 3, order: str = "integer", value: Any = None, **own: Any) -> Schema:
     """Patients with visits; the column `value` has 200 codes, so that a row can be recognised."""
     limits = {"minimum": 0, "maximum": 199, "required": True}
     fields = [
@@ -40,7 +40,7 @@ def visits(most: int = 3, order: str = "integer", value: Any = None, **own: Any)
         },
     ]
     table = {"version": 1, "population": NUMBER, "rows": NUMBER} | own
-    table["max_rows"] = {"value": most, "basis": "made for this test"}
+    table["max_rows"] = {"value": maximum, "basis": "made for this test"}
     return Schema.from_dict({"fields": fields, "missingValues": ["", "?"], "dpsynth": table})
 
 

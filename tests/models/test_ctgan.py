@@ -208,7 +208,7 @@ def test_the_plan_is_used_up_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
         return release
 
     monkeypatch.setattr(training, "DpSgd", Counting)
-    monkeypatch.setattr(ctgan, "Pupil", Learning)
+    monkeypatch.setattr(ctgan, "GeneratorTrainer", Learning)
     monkeypatch.setattr(measurement, "joint_histograms", counting(ONE_WAY))
     monkeypatch.setattr(measurement, "chosen_histograms", counting(PAIRS))
     told: list[tuple[str, float]] = []

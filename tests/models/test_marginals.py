@@ -107,13 +107,13 @@ def test_empty_cells_do_not_keep_the_positive_half_of_their_noise() -> None:
 
 
 def merged(
-    counts: npt.ArrayLike, *, cells: int, sigma: float = 1.0, most: int = 10, pool: float = 0.004
+    counts: npt.ArrayLike, *, cells: int, sigma: float = 1.0, maximum: int = 10, pool: float = 0.004
 ) -> MergedBins:
     histogram = np.asarray(counts, dtype=np.int64)
     feature = Feature("column", len(histogram), cells)
     total = max(1.0, float(histogram.sum()))
     leaves = AdaptiveCells.of(feature, [histogram], total=total, sigma=sigma)
-    return merge(leaves, total=total, sigma=sigma, maximum=most, pool=pool)
+    return merge(leaves, total=total, sigma=sigma, maximum=maximum, pool=pool)
 
 
 def test_a_smooth_column_is_cut_into_about_as_many_bins_as_asked() -> None:
