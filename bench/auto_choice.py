@@ -31,7 +31,7 @@ from dpsynth._util.seeds import fresh_seed
 from dpsynth.encoding.codec import Codec
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import choose
-from dpsynth.models.registry import DEFAULT
+from dpsynth.models.registry import NETWORK
 from dpsynth.privacy.plan import PrivacyBudget
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
@@ -39,7 +39,7 @@ from dpsynth.synthesis import fitting
 from dpsynth.synthesis.sampler import Sampler
 from dpsynth.tables.table import write_table
 
-MODELS = ("mixture", DEFAULT)
+MODELS = ("mixture", NETWORK)
 MEASURES = ("tvd1", "tvd2", "tvd3", "tstr_hgb", "c2st_auc")
 DELTA = 1e-5
 ROWS = 20_000  # synthetic rows of each fit

@@ -95,12 +95,14 @@ SPECS = (
 )
 
 NAMES = tuple(spec.name for spec in SPECS)
-DEFAULT = "autoregressive"
+NETWORK = "autoregressive"
+"""The network that is fitted where a network is wanted and none is named."""
 EARLIER = {"autoregressive": "tvae"}
 """What documents call a generator that were written before it had its name; see `generator_of`."""
 
 AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
+DEFAULT = AUTO
 
 
 def spec_of(name: str) -> GeneratorSpec:

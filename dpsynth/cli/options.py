@@ -72,8 +72,8 @@ def _budget(command: Command, *, required: bool) -> Command:
         default=DEFAULT,
         show_default=True,
         type=ModelChoice((*NAMES, AUTO)),
-        help="Generator to fit; auto chooses one from the public size of the table. A generator of "
-        "another installed package is also fitted by its name.",
+        help="Generator to fit; auto chooses one from public facts: size, columns and budget. You "
+        "can also name a generator of another installed package.",
     )(command)
     command = click.option(
         "--delta",

@@ -32,7 +32,7 @@ from dpsynth.models import (
     silent,
     spec_of,
 )
-from dpsynth.models.registry import AUTO, DEFAULT, SPECS
+from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, SPECS
 from dpsynth.policy import Policy
 from dpsynth.privacy import (
     Entropy,
@@ -155,7 +155,7 @@ def fit(
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
         dataset: the name under which the ledger counts what these patients have spent.
-        model: a generator's name, or ``auto``: the one that suits the public size.
+        model: a generator's name, or ``auto``: the one that suits the public size and the budget.
         purpose: a few words for the ledger.
         tier: the kind of purpose, where the policy names some.
         policy: one to keep, where the ledger has adopted none; its own binds in any case.
@@ -227,7 +227,7 @@ def fit_not_private(
     data: Source,
     schema: Schema | str | Path,
     *,
-    model: str = DEFAULT,
+    model: str = NETWORK,
     output: str | Path | None = None,
     entropy: Entropy | None = None,
     progress: Progress = silent,
@@ -241,7 +241,7 @@ def fit_not_private(
     Args:
         data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
         schema: a `Schema`, the path of one, or the name of a shipped one.
-        model: a neural generator's name.
+        model: a neural generator's name; ``auto`` stands for the default network.
         output: folder to save the run in; refused at once if it exists.
         entropy: source of sampling; OS entropy if None.
         progress: called with a stage and its fraction done.
@@ -251,6 +251,7 @@ def fit_not_private(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     neural = [spec.name for spec in SPECS if spec.neural]
+    model = NETWORK if model == AUTO else model
     if model not in neural:
         raise InputError(
             f"model '{model}' cannot be fitted without privacy; choose one of {', '.join(neural)}"

@@ -34,7 +34,7 @@ class Settings:
         epsilon: privacy budget of the fit.
         delta: the probability that the guarantee of epsilon may miss.
         output: the bundle to make.
-        model: the generator's name, or ``auto``.
+        model: the generator's name; ``auto`` chooses one from public facts.
         holdout: share of the units that the fit does not see; 0 for none.
         opt_out: list of units that are left out of everything.
         rows: synthetic rows to draw; None for the public number of those that are fitted.

@@ -581,7 +581,7 @@ def test_a_plan_names_every_mechanism(cli: Cli) -> None:
     assert (
         "column 'patient_id'" in shown.out
         and "at most 4 rows each" in shown.out
-        and "5000 units" in shown.out
+        and "20000 units" in shown.out
     )
     found = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--json").json
     assert found["plan"]["composed_epsilon"] <= 3

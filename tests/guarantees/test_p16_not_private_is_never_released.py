@@ -143,7 +143,8 @@ def test_no_noise_is_drawn_and_no_private_trainer_is_built(
     monkeypatch.setattr(
         training_settings, "autoregressive_training", lambda *facts: shipped(*facts) | few
     )
-    run = fitting.fit_not_private(rows, schema, model="tvae")
+    run = fitting.fit_not_private(rows, schema, model="auto")
+    assert run.model == "autoregressive"  # the default network
     exact = np.concatenate([rows[c].value_counts(normalize=True).sort_index() for c in rows])
     np.testing.assert_allclose(run.arrays["shares"], exact, atol=1e-12)
 

@@ -227,7 +227,7 @@ def run_blocks(
     for number, one in enumerate(blocks(page)):
         if one.note.startswith("not run"):
             continue
-        text = one.text.replace("simulate(5000", "simulate(600").replace("bundle/", f"{bundle}/")
+        text = one.text.replace("simulate(20000", "simulate(600").replace("bundle/", f"{bundle}/")
         if one.kind == "python":
             text = f"python - <<'END'\n{text}END\n"
         state = folder / "state"  # folder and variables go from block to block

@@ -93,7 +93,7 @@ def test_units_sizes_and_dialects() -> None:
     assert Schema.load("brfss2015").unit.column is None
     demo = Schema.load("demo")
     assert (demo.unit.column, demo.unit.max_rows) == ("patient_id", 4)
-    assert demo.population.value == 5_000
+    assert demo.population.value == 20_000
 
 
 def test_diabetes130_reads_what_its_documentation_says() -> None:

@@ -20,6 +20,7 @@ from dpsynth.models.registry import NAMES
 from dpsynth.privacy.accounting import epsilon as composed_epsilon
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import event_from_dict
+from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
@@ -171,8 +172,11 @@ def test_a_fit_of_any_model_gives_valid_rows(
     pd.testing.assert_frame_equal(Run.load(tmp_path / "run").sample(500, seed=3), drawn)
 
 
-def test_the_default_model_is_the_neural_one() -> None:
-    assert fitting.DEFAULT == "autoregressive"
+def test_a_fit_without_a_model_takes_the_one_that_auto_chooses(every_type: Schema) -> None:
+    budget = {"epsilon": 3.0, "delta": 1e-6}
+    assert fitting.prepare(every_type, **budget).model == "mixture"
+    many = replace(every_type, population=Declared(1_000_000, "a test"))
+    assert fitting.prepare(many, **budget).model == "autoregressive"
 
 
 def test_a_schema_may_be_a_path(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpsynth.eval import Score
 
 MARKER = ".dpsynth-demo"
-EPSILON, DELTA, PATIENTS, SEED = 3.0, 1e-6, 5_000, 1
+EPSILON, DELTA, PATIENTS, SEED = 3.0, 1e-6, 20_000, 1
 
 
 @click.command(epilog="Example:  dpsynth demo -o demo/")

@@ -37,7 +37,7 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option(
     "--model",
     type=ModelChoice((*NAMES, AUTO)),
-    help=f"Generator to fit; default: {DEFAULT}. auto chooses one from the public size.",
+    help=f"Generator to fit; default: {DEFAULT}, which chooses one from public facts.",
 )
 @click.option("--output", "-o", type=click.Path(), help="New folder for the bundle.")
 @click.option("--holdout", type=float, help="Share of units to hold out; default: 0.2; 0 for none.")
