@@ -36,8 +36,9 @@ FEW_PAIRS = 150  # up to so many are measured once; more, again where they stand
 MAX_CELLS = 10_000  # bins of all columns together; their pairs are kept as one square
 MAX_COLUMN_WIDTH = 16
 MAX_WIDTH = 4096  # of a layer of a network, far beyond the presets
-MIN_UNITS = 20_000
-MIN_SIGNAL = 40  # units times mu over codes: at 24 the steps of DP-SGD lose, at 57 they gain
+LARGE = 20_000  # units from which on finer bins and longer fits of the mixture pay
+MIN_UNITS = 5_000  # of a fit by DP-SGD
+MIN_SIGNAL = 40  # units times mu over codes; see `choose`
 FINE = 250_000  # units times mu: from here on, noise leaves room for finer bins
 EXPECTED_UNITS = 5_000  # of a private step; more cost time and gain little
 
@@ -94,7 +95,7 @@ class Preset:
         """Choose the settings of a model from public facts."""
         epsilon, units = budget.epsilon, domain.population
         mu = gaussian_mu(epsilon, budget.delta)
-        large = units >= MIN_UNITS
+        large = units >= LARGE
         bins = 16 if large or epsilon > 6 else (8 if epsilon <= 4 else 12)
         if units * mu >= FINE:
             bins = 32
@@ -115,21 +116,25 @@ class Preset:
 def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
     """Choose a generator from public facts; returns its name and the reason.
 
-    Private steps pay from some number of units on: below it their noise undoes what the mixture
-    has learned, and the budget is better spent on the histograms.
+    Below some signal (units times the budget's mu, over the codes of all columns) the noise of
+    private steps undoes what the mixture has learned, and the histograms are a better use of the
+    budget. `bench/auto_choice.py` measured both on parts of three tables, 3 000 to 48 000 units
+    each, at epsilon 1, 3 and 10: docs/benchmarks.md has the figures.
     """
     if domain.population < MIN_UNITS:
         return "mixture", (
-            f"below {MIN_UNITS} units the noise of DP-SGD costs more than it teaches"
+            f"with fewer than {MIN_UNITS} units the noise of DP-SGD costs more than it teaches"
         )
     signal = domain.population * gaussian_mu(budget.epsilon, budget.delta) / _codes(domain)
     if signal < MIN_SIGNAL:
         return "mixture", (
-            "for so many columns and this budget the noise of DP-SGD costs more than it teaches"
+            "for these numbers of units and columns and this budget, the noise of DP-SGD costs "
+            "more than it teaches"
         )
     return (
         "autoregressive",
-        f"from {MIN_UNITS} units on, DP-SGD adds what pairs of columns do not show",
+        "with these numbers of units and columns and this budget, DP-SGD adds what pairs of "
+        "columns do not show",
     )
 
 

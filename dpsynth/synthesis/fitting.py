@@ -155,7 +155,7 @@ def fit(
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
         dataset: the name under which the ledger counts what these patients have spent.
-        model: a generator's name, or ``auto``: the one that suits the public size and the budget.
+        model: a generator's name, or ``auto``: the one that suits the public facts.
         purpose: a few words for the ledger.
         tier: the kind of purpose, where the policy names some.
         policy: one to keep, where the ledger has adopted none; its own binds in any case.
@@ -250,9 +250,8 @@ def fit_not_private(
         InputError: the model is not a neural one, or schema, table or output are wrong.
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    neural = [spec.name for spec in SPECS if spec.neural]
     model = NETWORK if model == AUTO else model
-    if model not in neural:
+    if model not in (neural := [spec.name for spec in SPECS if spec.neural]):
         raise InputError(
             f"model '{model}' cannot be fitted without privacy; choose one of {', '.join(neural)}"
         )

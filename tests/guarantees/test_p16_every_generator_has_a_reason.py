@@ -47,7 +47,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/assessment/fitted_controls.py", "_Board.cohort", "OsEntropy()"): OS,
     ("dpsynth/assessment/fitted_controls.py", "_Board.overfitted", "OsEntropy()"): OS,
     ("dpsynth/assessment/fitted_controls.py", "_Board.unseen", "OsEntropy()"): OS,
-    ("dpsynth/assessment/shadow_design.py", "Design.cohort", "OsEntropy()"): OS,
+    ("dpsynth/assessment/shadow_design.py", "ShadowDesign.cohort", "OsEntropy()"): OS,
     ("dpsynth/assessment/shadow_design.py", "fit_and_draw", "OsEntropy()"): OS,
     ("models/outside/adapter.py", "OutsideGenerator.rehearse", "OsEntropy()"): OS,
     ("models/outside/adapter.py", "OutsideGenerator.rehearse", "default_rng(0)"): (
@@ -76,7 +76,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/generators/ctgan.py", "Ctgan._residual", "manual_seed(seed)"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan.fit", "Generator()"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan.fit", "manual_seed(int(rng.integers(2 ** 62)))"): WEIGHTS,
-    ("models/generators/ctgan_trainer.py", "Pupil.__init__", "Generator()"): (
+    ("models/generators/ctgan_trainer.py", "GeneratorTrainer.__init__", "Generator()"): (
         "weights that the critic's take the place of at once"
     ),
     # a bound on likelihoods of an audit: after the fit, and the same each time
@@ -112,10 +112,14 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/assessment/training_audit.py", "audited_training", "default_rng(seed)"): (
         "canaries, their coins and synthetic rows; the noise has no seed"
     ),
-    ("dpsynth/assessment/shadow_design.py", "Design.of", "default_rng([seed, STREAM])"): INTERNAL,
     (
         "dpsynth/assessment/shadow_design.py",
-        "Design.dealt",
+        "ShadowDesign.of",
+        "default_rng([seed, STREAM])",
+    ): INTERNAL,
+    (
+        "dpsynth/assessment/shadow_design.py",
+        "ShadowDesign.dealt",
         "default_rng([self.seed, STREAM, number])",
     ): (INTERNAL),
     ("eval/attacks/audit.py", "attacked", "default_rng(seed)"): INTERNAL,

@@ -40,6 +40,7 @@ SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 # A release asks the ledger that charged the run; a ledger holds no rows (P15).
 DRAWN = {
     ("dpsynth.bundle.writer.release", "table"),
+    ("dpsynth.bundle.writer.release", "ledger"),
     ("dpsynth.synthesis.sample_log.record_sample", "table"),
     ("dpsynth.synthesis.sample_log.drawn_from", "table"),
 }

@@ -215,6 +215,6 @@ def test_only_audits_watch() -> None:
     users = [
         path.name
         for path in [*(ROOT / "dpsynth").rglob("*.py"), *(ROOT / "models").rglob("*.py")]
-        if re.search(r"\bWatched\(", path.read_text())
+        if re.search(r"\bObservedPlan\(", path.read_text())
     ]
     assert users == ["training_audit.py"]
