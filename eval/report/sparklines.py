@@ -16,15 +16,15 @@ WIDTH, HEIGHT, EDGE = 220.0, 22.0, 8.0
 _MIDDLE = HEIGHT / 2
 
 
-def score(one: Mapping[str, Any], reach: float | None = None) -> Markup:
+def score(entry: Mapping[str, Any], reach: float | None = None) -> Markup:
     """Draw an estimate between its references; the best value is the strong stroke, to the left.
 
     The scale runs from the best value to the farthest mark, so a circle that is far to the right
     of the diamond is much worse than a holdout. ``reach`` is the distance from best at which the
     scale ends, where several pictures share one.
     """
-    best = float(one["best"])
-    marks = [one.get(name) for name in ("value", "low", "high", "reference", "chance")]
+    best = float(entry["best"])
+    marks = [entry.get(name) for name in ("value", "low", "high", "reference", "chance")]
     away = [float(mark) - best for mark in marks if mark is not None]
     if sum(away) < 0:  # better is more: the scale is turned round
         away = [-distance for distance in away]
@@ -38,13 +38,13 @@ def score(one: Mapping[str, Any], reach: float | None = None) -> Markup:
         return EDGE + (turn * (mark - best) - start) / span * (WIDTH - 2 * EDGE)
 
     parts = [_line("base", EDGE, WIDTH - EDGE), _stroke("best", x(best), HEIGHT / 2 - 1)]
-    if one.get("chance") is not None:
-        parts.append(_stroke("chance", x(float(one["chance"])), 6))
-    if one.get("low") is not None and one.get("high") is not None:
-        parts.append(_line("range", x(float(one["low"])), x(float(one["high"]))))
-    if one.get("reference") is not None:
-        parts.append(_diamond(x(float(one["reference"]))))
-    parts.append(_circle(x(float(one["value"]))))
+    if entry.get("chance") is not None:
+        parts.append(_stroke("chance", x(float(entry["chance"])), 6))
+    if entry.get("low") is not None and entry.get("high") is not None:
+        parts.append(_line("range", x(float(entry["low"])), x(float(entry["high"]))))
+    if entry.get("reference") is not None:
+        parts.append(_diamond(x(float(entry["reference"]))))
+    parts.append(_circle(x(float(entry["value"]))))
     return _picture(parts)
 
 
@@ -84,13 +84,13 @@ def intervals(
         return EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
 
     parts = []
-    for one, name, y in ((source, "source", 6.0), (synthetic, "synthetic", 16.0)):
-        if one.get("value") is None:
+    for entry, name, y in ((source, "source", 6.0), (synthetic, "synthetic", 16.0)):
+        if entry.get("value") is None:
             continue
-        if one.get("low") is not None and one.get("high") is not None:
-            parts.append(_line(f"of-{name}", x(float(one["low"])), x(float(one["high"])), y))
+        if entry.get("low") is not None and entry.get("high") is not None:
+            parts.append(_line(f"of-{name}", x(float(entry["low"])), x(float(entry["high"])), y))
         mark = _square if name == "source" else _circle
-        parts.append(mark(x(float(one["value"])), y))
+        parts.append(mark(x(float(entry["value"])), y))
     return _picture(parts)
 
 

@@ -71,23 +71,24 @@ def plain(audit: Details, key: str, title: str, origin: str = "") -> Section | N
 
 
 def _findings(audit: Details, key: str) -> list[Block]:
-    powers = {one["key"]: one["sentence"] for one in audit.get("powers") or []}
+    powers = {test["key"]: test["sentence"] for test in audit.get("powers") or []}
     rows = []
-    for one in audit_formatting.findings(audit, key):
-        could = sentence(powers[one["key"]]) if one["key"] in powers else "Not known."
-        word = "succeeded (beyond chance)" if one["found"] else "no success"
-        rows.append(Row((one["title"], word, sentence(one["sentence"]), could), bool(one["found"])))
+    for test in audit_formatting.findings(audit, key):
+        could = sentence(powers[test["key"]]) if test["key"] in powers else "Not known."
+        word = "succeeded (beyond chance)" if test["found"] else "no success"
+        cells = (test["title"], word, sentence(test["sentence"]), could)
+        rows.append(Row(cells, bool(test["found"])))
     head = ("Attack", "Result", "What was seen", "Power of the attack")
     return [Lines("Success and power", head, tuple(rows))] if rows else []
 
 
 def _controls(audit: Details, key: str) -> list[Block]:
     rows = []
-    for one in audit.get("controls") or []:
-        if str(one["attack"]).partition(":")[0] == key:
-            must = "must be found" if one["kind"] == "positive" else "nothing may be found"
-            cells = (one["title"], must, "passed" if one["passed"] else "FAILED")
-            rows.append(Row((*cells, sentence(one["sentence"])), not one["passed"]))
+    for control in audit.get("controls") or []:
+        if str(control["attack"]).partition(":")[0] == key:
+            must = "must be found" if control["kind"] == "positive" else "nothing may be found"
+            cells = (control["title"], must, "passed" if control["passed"] else "FAILED")
+            rows.append(Row((*cells, sentence(control["sentence"])), not control["passed"]))
     head = ("Control", "What is expected", "Result", "What was seen")
     return [Lines("Controls of this attack", head, tuple(rows))] if rows else []
 
@@ -102,5 +103,5 @@ def _measures(audit: Details, key: str) -> list[Block]:
     return [Lines("Measures, with intervals of 95 %", head, tuple(rows))] if rows else []
 
 
-def _figure(one: Details) -> str:
-    return estimate({"value": one.get("reference", one.get("best"))})
+def _figure(entry: Details) -> str:
+    return estimate({"value": entry.get("reference", entry.get("best"))})
