@@ -136,6 +136,11 @@ def outcome(audit: Details, family: str) -> str:
     return f"{counted(len(tests), 'test')}, none of which succeeded"
 
 
+def expected(control: Details) -> str:
+    """Say what a control must show."""
+    return "must be found" if control["kind"] == "positive" else "nothing may be found"
+
+
 def plugins(audit: Details) -> list[Details]:
     """Return the attacks of other packages that took part: key, title, package and version."""
     return list(audit.get("plugins") or [])

@@ -6,20 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dpsynth._util import formatting
+from dpsynth._util.formatting import shown as shown
 
 # What `reference` is of a measure whose key begins so; of all others it is the holdout.
 _TRAINED = ("tstr", "calibration", "subgroup_worst_tstr")
 SOURCE, SYNTHETIC, HOLDOUT = "source", "synthetic", "holdout"
-
-
-def shown(text: object) -> str:
-    """Name each invisible character, and make one line of several.
-
-    >>> shown("age" + chr(0x202E) + " at" + chr(10) + "entry")
-    'age[U+202E] at entry'
-    """
-    return formatting.shown(str(text))
 
 
 def cut(text: object, maximum: int = 22) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dpsynth.eval.report import comparison, key_figures
-from dpsynth.eval.report.blocks import Section
+from dpsynth.eval.report.blocks import Section, present
 from dpsynth.eval.report.formatting import counted, listed, shown
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import audit_settings, rows, utility
@@ -142,13 +142,13 @@ def sections(document: Document) -> list[Section]:
     """Return the sections of an evaluation; a part that was not computed has none."""
     parts = document.get("parts") or {}
     fidelity = parts.get("fidelity") or {}
-    shown_sections = sections_fidelity.sections(fidelity) + rows.sections(fidelity)
-    shown_sections += utility.sections(parts.get("usefulness") or {})
-    last = (
-        subgroups(_list(parts, "subgroups")),
-        rows.rules(_list(parts, "rules")),
-    )
-    return shown_sections + [section for section in last if section is not None]
+    last = (subgroups(_list(parts, "subgroups")), rows.rules(_list(parts, "rules")))
+    return [
+        *sections_fidelity.sections(fidelity),
+        *rows.sections(fidelity),
+        *utility.sections(parts.get("usefulness") or {}),
+        *present(last),
+    ]
 
 
 def _list(parts: Mapping[str, Any], name: str) -> list[Any]:

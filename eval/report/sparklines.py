@@ -7,7 +7,7 @@ words, so that the pictures are hidden from screen readers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from markupsafe import Markup
@@ -26,11 +26,8 @@ def score(entry: Mapping[str, Any], reach: float | None = None) -> Markup:
     best = float(entry["best"])
     marks = [entry.get(name) for name in ("value", "low", "high", "reference", "chance")]
     away = [float(mark) - best for mark in marks if mark is not None]
-    if sum(away) < 0:  # better is more: the scale is turned round
-        away = [-distance for distance in away]
-        turn = -1.0
-    else:
-        turn = 1.0
+    turn = -1.0 if sum(away) < 0 else 1.0  # where better is more, the scale is turned round
+    away = [turn * distance for distance in away]
     start, end = min(0.0, *away), max(0.0, *away, reach or 0.0)
     span = (end - start) or 1.0
 
@@ -56,12 +53,8 @@ def shares(
     maximum: float,
     minimum: float = 0.0,
 ) -> Markup:
-    """Draw a figure of each table on a scale from ``least`` to ``most``."""
-    span = (maximum - minimum) or 1.0
-
-    def x(mark: float) -> float:
-        return EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
-
+    """Draw a figure of each table on a scale from ``minimum`` to ``maximum``."""
+    x = _scale(minimum, maximum)
     parts = [_line("base", EDGE, WIDTH - EDGE)]
     if source is not None and synthetic is not None:
         parts.append(_line("between", x(source), x(synthetic)))
@@ -78,11 +71,7 @@ def intervals(
     source: Mapping[str, Any], synthetic: Mapping[str, Any], *, minimum: float, maximum: float
 ) -> Markup:
     """Draw two estimates with their intervals, one above the other, on one scale."""
-    span = (maximum - minimum) or 1.0
-
-    def x(mark: float) -> float:
-        return EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
-
+    x = _scale(minimum, maximum)
     parts = []
     for entry, name, y in ((source, "source", 6.0), (synthetic, "synthetic", 16.0)):
         if entry.get("value") is None:
@@ -92,6 +81,12 @@ def intervals(
         mark = _square if name == "source" else _circle
         parts.append(mark(x(float(entry["value"])), y))
     return _picture(parts)
+
+
+def _scale(minimum: float, maximum: float) -> Callable[[float], float]:
+    """Return where a figure lies on a scale; what is beyond an end lies on it."""
+    span = (maximum - minimum) or 1.0
+    return lambda mark: EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
 
 
 def _picture(parts: list[str]) -> Markup:

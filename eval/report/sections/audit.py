@@ -22,7 +22,9 @@ from dpsynth.eval.report import (
     Section,
     audit_formatting,
     counted,
+    expected,
     joined,
+    present,
     sentence,
 )
 from dpsynth.eval.report.sections import audit_settings, epsilon, table_attacks, training
@@ -197,9 +199,13 @@ def _word(text: str, kind: str) -> Markup:
 
 def sections(audit: Audit) -> list[Section]:
     """Return the sections of an audit; a part that was not played has none."""
-    made = table_attacks.sections(audit, BEFORE) + training.sections(audit)
-    made += table_attacks.sections(audit, AFTER) + table_attacks.of_plugins(audit)
-    return made + [one for one in (controls(audit), audit_settings.settings(audit)) if one]
+    return [
+        *table_attacks.sections(audit, BEFORE),
+        *training.sections(audit),
+        *table_attacks.sections(audit, AFTER),
+        *table_attacks.of_plugins(audit),
+        *present((controls(audit), audit_settings.settings(audit))),
+    ]
 
 
 def controls(audit: Audit) -> Section | None:
@@ -209,10 +215,9 @@ def controls(audit: Audit) -> Section | None:
         return None
     rows = []
     for control in entries:
-        must = "must be found" if control["kind"] == "positive" else "nothing may be found"
         word = "passed" if control["passed"] else _word("✗ FAILED", "bad")
         when = "kept from an earlier run of this version" if control.get("cached") else "run now"
-        attack = f"{audit_formatting.named(audit, control['attack'])}: {must}"
+        attack = f"{audit_formatting.named(audit, control['attack'])}: {expected(control)}"
         cells = (control["title"], word, attack, sentence(control["sentence"]), when)
         rows.append(Row(cells, not control["passed"]))
     text = (

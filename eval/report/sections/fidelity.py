@@ -22,6 +22,7 @@ from dpsynth.eval.report import (
     formatting,
     listed,
     percent,
+    present,
     sparklines,
 )
 from dpsynth.eval.report.sections.queries import queries
@@ -33,8 +34,7 @@ Details = Mapping[str, Any]
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details allow; what is not there is left out."""
-    made = [maker(details) for maker in (columns, pairs, missing, ends, queries)]
-    return [section for section in made if section is not None]
+    return present(maker(details) for maker in (columns, pairs, missing, ends, queries))
 
 
 def columns(details: Details) -> Section | None:

@@ -18,6 +18,7 @@ from dpsynth.eval.report import (
     formatting,
     listed,
     percent,
+    present,
 )
 from dpsynth.eval.report.sections.fidelity import compared
 
@@ -26,8 +27,7 @@ Details = Mapping[str, Any]
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details of fidelity allow."""
-    made = [maker(details) for maker in (told_apart, scorer, embedding)]
-    return [section for section in made if section is not None]
+    return present(maker(details) for maker in (told_apart, scorer, embedding))
 
 
 def told_apart(details: Details) -> Section | None:

@@ -18,6 +18,8 @@ from dpsynth.eval.report import (
     Section,
     audit_formatting,
     estimate,
+    expected,
+    present,
     sentence,
 )
 from dpsynth.eval.report.sections import inference, membership
@@ -35,21 +37,19 @@ SPECIAL: dict[str, Callable[[Details], Section | None]] = {
 
 def sections(audit: Details, place: str) -> list[Section]:
     """Return the sections of dpsynth's attacks that stand before, or after, the training's."""
-    made = [
+    return present(
         SPECIAL[one.key](audit) if one.key in SPECIAL else plain(audit, one.key, one.title)
         for one in ATTACKS
         if one.section == place
-    ]
-    return [section for section in made if section is not None]
+    )
 
 
 def of_plugins(audit: Details) -> list[Section]:
     """Return the sections of other packages' attacks."""
-    made = [
+    return present(
         plain(audit, one["key"], one["title"], f"{audit_formatting.origin(one)}.")
         for one in audit_formatting.plugins(audit)
-    ]
-    return [section for section in made if section is not None]
+    )
 
 
 def plain(audit: Details, key: str, title: str, origin: str = "") -> Section | None:
@@ -86,8 +86,11 @@ def _controls(audit: Details, key: str) -> list[Block]:
     rows = []
     for control in audit.get("controls") or []:
         if str(control["attack"]).partition(":")[0] == key:
-            must = "must be found" if control["kind"] == "positive" else "nothing may be found"
-            cells = (control["title"], must, "passed" if control["passed"] else "FAILED")
+            cells = (
+                control["title"],
+                expected(control),
+                "passed" if control["passed"] else "FAILED",
+            )
             rows.append(Row((*cells, sentence(control["sentence"])), not control["passed"]))
     head = ("Control", "What is expected", "Result", "What was seen")
     return [Lines("Controls of this attack", head, tuple(rows))] if rows else []

@@ -18,6 +18,7 @@ from dpsynth.eval.report import (
     counted,
     formatting,
     level,
+    present,
 )
 from dpsynth.eval.report.sections.membership import named_at, rates_at, roc
 
@@ -34,8 +35,7 @@ _BACKGROUND = {
 
 def sections(audit: Details) -> list[Section]:
     """Return the sections of the attacks on the training."""
-    made = [maker(audit) for maker in (training, shadows)]
-    return [section for section in made if section is not None]
+    return present((training(audit), shadows(audit)))
 
 
 def training(audit: Details) -> Section | None:

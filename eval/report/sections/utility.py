@@ -21,6 +21,7 @@ from dpsynth.eval.report import (
     formatting,
     listed,
     percent,
+    present,
     sparklines,
 )
 from dpsynth.eval.report import utility_charts as charts
@@ -32,8 +33,7 @@ Details = Mapping[str, Any]
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details allow; what is not there is left out."""
-    made = [maker(details) for maker in (targets, odds, means, survival)]
-    return [section for section in made if section is not None]
+    return present(maker(details) for maker in (targets, odds, means, survival))
 
 
 def targets(details: Details) -> Section | None:
