@@ -176,15 +176,15 @@ def test_the_least_area_is_seen_as_surely_as_stated(tests: int) -> None:
     n, m = 150, 180
     least = roc([0.0] * n, [0.0] * m).least(tests)
     shift = math.sqrt(2) * float(ndtri(least))
-    seen = [
+    alarms = [
         Roc(rng.normal(shift, 1, n), rng.normal(0, 1, m)).chance < ALARM / tests for _ in range(600)
     ]
-    assert SURE - 0.04 < np.mean(seen) < SURE + 0.07
+    assert SURE - 0.04 < np.mean(alarms) < SURE + 0.07
     shift = math.sqrt(2) * float(ndtri(0.5 + 0.7 * (least - 0.5)))
-    seen = [
+    alarms = [
         Roc(rng.normal(shift, 1, n), rng.normal(0, 1, m)).chance < ALARM / tests for _ in range(100)
     ]
-    assert np.mean(seen) < 0.75
+    assert np.mean(alarms) < 0.75
 
 
 def test_a_handful_of_people_is_never_sure_to_be_seen() -> None:

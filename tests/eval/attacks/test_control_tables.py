@@ -90,33 +90,33 @@ def test_one_row_in_ten_is_copied() -> None:
     source, synthetic = of(SMALL.source), of(SMALL.synthetic)
     assert not source & synthetic
     for rows in (200, 250):
-        made = with_copies(SMALL, rows, np.random.default_rng(1))
-        copies = sum(row.tobytes() in source for row in made.codes)
-        assert made.rows == rows and copies == round(COPIED * rows)
-        assert len(of(made)) == rows
-        consistent(made)
+        view = with_copies(SMALL, rows, np.random.default_rng(1))
+        copies = sum(row.tobytes() in source for row in view.codes)
+        assert view.rows == rows and copies == round(COPIED * rows)
+        assert len(of(view)) == rows
+        consistent(view)
 
 
 def test_the_stranger_knows_fresh_people_only() -> None:
-    made = learned(PEOPLE.fresh, SMALL, 400, np.random.default_rng(1))
+    view = learned(PEOPLE.fresh, SMALL, 400, np.random.default_rng(1))
     other = replace(SMALL, source=SMALL.synthetic, synthetic=SMALL.source)
     again = learned(PEOPLE.fresh, other, 400, np.random.default_rng(1))
-    assert np.array_equal(made.codes, again.codes) and made.rows == 400
+    assert np.array_equal(view.codes, again.codes) and view.rows == 400
     for place in range(4):
-        assert set(made.codes[:, place]) <= set(PEOPLE.fresh.codes[:, place])
-    assert len(of(made) - of(PEOPLE.fresh)) > 200  # and it is no copy of them
-    consistent(made)
+        assert set(view.codes[:, place]) <= set(PEOPLE.fresh.codes[:, place])
+    assert len(of(view) - of(PEOPLE.fresh)) > 200  # and it is no copy of them
+    consistent(view)
 
 
 def test_cells_are_crossed_where_it_says_so() -> None:
     first, second = SMALL.source.take(np.arange(4)), SMALL.source.take(np.arange(4, 8))
     swapped = np.eye(4, dtype=bool)
-    made = module.crossed(first, second, swapped)
+    view = module.crossed(first, second, swapped)
     for row in range(4):
         for column in range(4):
             side = second if row == column else first
-            assert made.codes[row, column] == side.codes[row, column]
-    consistent(made)
+            assert view.codes[row, column] == side.codes[row, column]
+    consistent(view)
 
 
 def test_parts_of_the_distance_add_up_to_it() -> None:

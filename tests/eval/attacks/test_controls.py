@@ -57,10 +57,10 @@ AttackOf = Callable[[Tables, People, np.random.Generator], Attack]
 
 
 def played(
-    held: Tables, people: People, seed: int = 2, others: Mapping[str, AttackOf] | None = None
+    cohort: Tables, people: People, seed: int = 2, others: Mapping[str, AttackOf] | None = None
 ) -> list[Control]:
     """Play the controls; some attacks in the places of dpsynth's own."""
-    return controls(held, people, np.random.default_rng(seed), records(others or {}))[0]
+    return controls(cohort, people, np.random.default_rng(seed), records(others or {}))[0]
 
 
 def records(others: Mapping[str, AttackOf]) -> list[TableAttack]:
@@ -89,17 +89,17 @@ def test_all_controls_pass_where_attacks_work(ordinary: list[Control]) -> None:
     assert not pairs(ordinary, passed=False) and not any(one.cached for one in ordinary)
     by_kind = {one.kind: pairs([c for c in ordinary if c.kind == one.kind]) for one in ordinary}
     assert by_kind == {"positive": POSITIVE, "negative": NEGATIVE}
-    said = {one.key: one.sentence for one in ordinary}
-    assert said["jittered"].endswith("the usual test of distances passes it")
-    assert "others: more than chance allows" in said["copied"]
-    assert said["fresh"] == said["stranger"] == "nothing was found, as it must be"
+    sentences = {one.key: one.sentence for one in ordinary}
+    assert sentences["jittered"].endswith("the usual test of distances passes it")
+    assert "others: more than chance allows" in sentences["copied"]
+    assert sentences["fresh"] == sentences["stranger"] == "nothing was found, as it must be"
 
 
 def deaf(attack: AttackOf) -> AttackOf:
     """An attack that never looks at the synthetic table, but at people of no side."""
 
-    def blunted(held: Tables, people: People, rng: np.random.Generator) -> Attack:
-        return attack(replace(held, synthetic=people.fresh), people, rng)
+    def blunted(cohort: Tables, people: People, rng: np.random.Generator) -> Attack:
+        return attack(replace(cohort, synthetic=people.fresh), people, rng)
 
     return blunted
 
@@ -107,9 +107,9 @@ def deaf(attack: AttackOf) -> AttackOf:
 def accusing(attack: AttackOf) -> AttackOf:
     """An attack that says that it found something, whatever it sees."""
 
-    def loud(held: Tables, people: People, rng: np.random.Generator) -> Attack:
-        made = attack(held, people, rng)
-        return replace(made, findings=tuple(replace(f, found=True) for f in made.findings))
+    def loud(cohort: Tables, people: People, rng: np.random.Generator) -> Attack:
+        outcome = attack(cohort, people, rng)
+        return replace(outcome, findings=tuple(replace(f, found=True) for f in outcome.findings))
 
     return loud
 
@@ -117,11 +117,11 @@ def accusing(attack: AttackOf) -> AttackOf:
 def oracle(*keys: str) -> AttackOf:
     """A quick attack that finds what is there: most synthetic rows are rows of the source."""
 
-    def attack(held: Tables, people: People, rng: np.random.Generator) -> Attack:
-        leaks = len(of(held.source) & of(held.synthetic)) > held.synthetic.rows / 3
-        said = "more than chance allows" if leaks else "no more than chance allows"
+    def attack(cohort: Tables, people: People, rng: np.random.Generator) -> Attack:
+        leaks = len(of(cohort.source) & of(cohort.synthetic)) > cohort.synthetic.rows / 3
+        text = "more than chance allows" if leaks else "no more than chance allows"
         powers = tuple(Power(key, 0.1, "share", "would have been seen") for key in keys)
-        return Attack(PartResult(), tuple(Finding(key, key, leaks, said) for key in keys), powers)
+        return Attack(PartResult(), tuple(Finding(key, key, leaks, text) for key in keys), powers)
 
     return attack
 
@@ -135,11 +135,11 @@ REAL = {"memorization": memorization, "membership": membership}
 
 
 def test_they_pass_on_a_smaller_cohort_and_again_with_the_same_generator() -> None:
-    held = demo(700, 7)
-    people = People.of(held, np.random.default_rng(3))
-    found = played(held, people, others=QUICK)
+    cohort = demo(700, 7)
+    people = People.of(cohort, np.random.default_rng(3))
+    found = played(cohort, people, others=QUICK)
     assert pairs(found, passed=True) == POSITIVE | NEGATIVE == pairs(found)
-    assert played(held, people, others=QUICK) == found
+    assert played(cohort, people, others=QUICK) == found
 
 
 @pytest.mark.parametrize("broken", [deaf, accusing], ids=["deaf", "accusing"])
@@ -162,14 +162,14 @@ def test_a_broken_attack_fails_its_controls_and_no_others(
 def by_kind_of_table(*keys: str) -> AttackOf:
     """An oracle of jittered rows too: they lie nearer to the source than to fresh people."""
 
-    def attack(held: Tables, people: People, rng: np.random.Generator) -> Attack:
-        copied = len(of(held.source) & of(held.synthetic)) > 0
-        metric = Metric.of(held.codec)
-        points = [metric.points(view) for view in (held.synthetic, held.source, people.fresh)]
+    def attack(cohort: Tables, people: People, rng: np.random.Generator) -> Attack:
+        copied = len(of(cohort.source) & of(cohort.synthetic)) > 0
+        metric = Metric.of(cohort.codec)
+        points = [metric.points(view) for view in (cohort.synthetic, cohort.source, people.fresh)]
         near, far = (nearest(metric, points[0], one).squared[:, 0] for one in points[1:])
         leaks = copied or float(np.median(near)) < 0.7 * float(np.median(far)) and far.min() > 0
-        said = "more than chance allows" if leaks else "no more than chance allows"
-        return Attack(PartResult(), tuple(Finding(key, key, bool(leaks), said) for key in keys))
+        text = "more than chance allows" if leaks else "no more than chance allows"
+        return Attack(PartResult(), tuple(Finding(key, key, bool(leaks), text) for key in keys))
 
     return attack
 
@@ -184,8 +184,8 @@ def test_a_jittered_table_that_fails_the_usual_test_shows_nothing(
     clinic: Tables, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "jittered", lambda held, *_: (held.source, False))
-    made = played(clinic, people, others=REMEMBERED | QUICK)
-    [found] = [one for one in made if one.key == "jittered"]
+    results = played(clinic, people, others=REMEMBERED | QUICK)
+    [found] = [one for one in results if one.key == "jittered"]
     assert not found.passed and "more than chance allows" in found.sentence
     assert "does not pass it, so that this control shows nothing" in found.sentence
 

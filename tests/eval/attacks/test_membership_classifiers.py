@@ -17,18 +17,18 @@ def test_classifiers_are_judged_on_people_whom_they_were_not_told_about() -> Non
     """With more features than people, who was told about is known by heart: a twin shows it."""
     honest, twin = [], []
     for seed in range(8):
-        held = read(*(law(260, 50 * seed + i) for i in (1, 2, 3)))
-        people = People.of(held, np.random.default_rng(seed))
+        cohort = read(*(law(260, 50 * seed + i) for i in (1, 2, 3)))
+        people = People.of(cohort, np.random.default_rng(seed))
         players = together(people.members, people.non_members)
         inside = np.isin(np.unique(players.units), people.members.units)
         scores = {
             one.key: one
             for one in module._scored(
                 players,
-                held.synthetic,
+                cohort.synthetic,
                 people.reference,
-                held,
-                Metric.of(held.codec),
+                cohort,
+                Metric.of(cohort.codec),
                 inside,
                 np.random.default_rng(seed),
             )
@@ -38,8 +38,8 @@ def test_classifiers_are_judged_on_people_whom_they_were_not_told_about() -> Non
             judged, values = scores[key].judged, scores[key].values
             assert 0.2 < judged.mean() < 0.8 and (~judged).sum() < 200  # as queries alone
             honest.append(Roc(values[judged & inside], values[judged & ~inside]).auc.value)
-            told = ~judged
-            twin.append(Roc(values[told & inside], values[told & ~inside]))
+            trained = ~judged
+            twin.append(Roc(values[trained & inside], values[trained & ~inside]))
     assert 0.44 < np.mean(honest) < 0.56
     assert np.mean([one.auc.value for one in twin]) > 0.65
     assert np.mean([one.found for one in twin]) > 0.7

@@ -83,8 +83,8 @@ def test_what_is_known_better_is_fitted_better() -> None:
     lie = np.array([0.8, 0.2, 0.5, 0.5])
     for one_sd, pair_sd, share in [(1e-1, 1e-4, 0.5), (1e-4, 1e-1, 0.8)]:
         spread = np.where(np.isfinite(target.pair_sd), pair_sd, np.inf)
-        told = Target(target.sizes, lie, np.full(4, one_sd), target.pairs, spread)
-        fitted = fit_products(told, components=30, steps=400, rng=np.random.default_rng(4))
+        measured = Target(target.sizes, lie, np.full(4, one_sd), target.pairs, spread)
+        fitted = fit_products(measured, components=30, steps=400, rng=np.random.default_rng(4))
         assert law(fitted).sum(axis=1)[0] == pytest.approx(share, abs=0.02)
 
 
@@ -100,20 +100,20 @@ def test_without_pairs_the_columns_are_fitted_alone() -> None:
 
 def test_a_fit_is_a_function_of_its_target_and_stream() -> None:
     target = exact_target(law(mixture(14)), ALL)
-    told: list[tuple[str, float]] = []
+    steps: list[tuple[str, float]] = []
     fits = [
         fit_products(
             target,
             components=7,
             steps=4,
             rng=np.random.default_rng(seed),
-            progress=lambda *pair: told.append(pair),
+            progress=lambda *pair: steps.append(pair),
         )
         for seed in (6, 6, 7)
     ]
     np.testing.assert_array_equal(fits[0].tables, fits[1].tables)
     assert (fits[0].tables != fits[2].tables).any()
-    assert told[:4] == [("mixture", part / 16) for part in (1, 2, 3, 4)]
+    assert steps[:4] == [("mixture", part / 16) for part in (1, 2, 3, 4)]
     assert fits[0].tables.dtype == np.float32 and fits[0].tables.shape == (7, 9)
     np.testing.assert_allclose(fits[0].weights, 1 / 7)
 
@@ -127,15 +127,15 @@ def test_rounds_end_when_the_fit_is_within_the_noise(sd: float, rounds: int) -> 
         one_sd=np.full_like(target.one_sd, sd),
         pair_sd=np.where(np.isfinite(target.pair_sd), sd, np.inf),
     )
-    told: list[float] = []
+    parts: list[float] = []
     fit_products(
         loose,
         components=7,
         steps=4,
         rng=np.random.default_rng(6),
-        progress=lambda _, part: told.append(part),
+        progress=lambda _, part: parts.append(part),
     )
-    assert len(told) == 4 * rounds + 1 and told == sorted(told) and told[-1] == 1.0
+    assert len(parts) == 4 * rounds + 1 and parts == sorted(parts) and parts[-1] == 1.0
 
 
 def test_a_cell_without_rows_does_not_break_the_fit() -> None:

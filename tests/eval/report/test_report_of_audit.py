@@ -57,9 +57,11 @@ def test_every_finding_stands_at_a_glance_with_its_power(page: Page) -> None:
     words, document = page.words(), audit()
     powers = {one["key"]: one for one in document["powers"]}
     for one in document["findings"]:
-        seen = audit_formatting.sentence(one["sentence"], capital=not one["key"].startswith("attr"))
+        outcome = audit_formatting.sentence(
+            one["sentence"], capital=not one["key"].startswith("attr")
+        )
         could = audit_formatting.sentence(powers[one["key"]]["sentence"])
-        assert f"{one['title']} no success {seen} {could}" in words
+        assert f"{one['title']} no success {outcome} {could}" in words
 
 
 def test_a_finding_without_power_says_that_it_is_not_known() -> None:
@@ -93,12 +95,12 @@ def test_a_refuted_claim_is_told_apart_from_other_successes() -> None:
 def test_a_quiet_audit_says_at_once_what_it_could_have_seen(page: Page) -> None:
     words = page.words()
     start = words.index("No attack succeeded: 16 attacks found no leak.")
-    told = words[start : words.index("Attacks at a glance")]
-    assert "with a probability of 90 %" in told
-    assert "leaks epsilon 5.4 or more (by: Canaries, white box)" in told
+    summary = words[start : words.index("Attacks at a glance")]
+    assert "with a probability of 90 %" in summary
+    assert "leaks epsilon 5.4 or more (by: Canaries, white box)" in summary
     least = min(one["least"] for one in audit()["powers"] if one["unit"] == "auc")
-    assert f"AUC of {math.ceil(1000 * least) / 1000:.3f} or more" in told
-    assert "Not known to see any leak: Canaries, black box." in told
+    assert f"AUC of {math.ceil(1000 * least) / 1000:.3f} or more" in summary
+    assert "Not known to see any leak: Canaries, black box." in summary
 
 
 @pytest.mark.parametrize("make", [audit, found, failed])
