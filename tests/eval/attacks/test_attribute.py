@@ -14,7 +14,7 @@ from dpsynth.eval.attack_stats.result import Attack
 from dpsynth.eval.attacks.attribute_inference import Secret, attribute
 from dpsynth.eval.core.tables import Tables
 
-from ...support.evaluation_tables import BASIS, number, tables, words
+from ...support.evaluation_tables import BASIS, looks_at_players_only, number, tables, words
 
 
 @pytest.fixture(autouse=True)
@@ -233,13 +233,7 @@ def test_the_same_seed_gives_the_same_attack() -> None:
 
 def test_only_members_non_members_and_the_synthetic_table_are_looked_at() -> None:
     cohort = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
-    people = People.of(cohort, np.random.default_rng(0))
-    expected = attribute(cohort, people, np.random.default_rng(0))
-    for name in ("fresh", "reference", "others"):
-        object.__setattr__(people, name, None)
-    for name in ("source", "holdout"):
-        object.__setattr__(cohort, name, None)
-    assert attribute(cohort, people, np.random.default_rng(0)) == expected
+    assert looks_at_players_only(attribute, cohort)
 
 
 def test_no_cell_of_a_person_is_in_the_texts() -> None:
