@@ -103,10 +103,10 @@ def gates(path: str | Path | None = None) -> tuple[Gate, ...]:
     Raises:
         InputError: the file is missing, or is no file of gates; all is said with its place.
     """
-    found: dict[str, Gate] = {}
-    _take(found, _read(yaml.safe_load(shipped()), "gates.yaml"))
+    by_key: dict[str, Gate] = {}
+    _take(by_key, _read(yaml.safe_load(shipped()), "gates.yaml"))
     if path is None:
-        return tuple(found.values())
+        return tuple(by_key.values())
     try:
         if Path(path).exists() and not Path(path).is_file():
             raise InputError(f"{path} is no plain file; write the gates to a file, and name that")
@@ -116,17 +116,17 @@ def gates(path: str | Path | None = None) -> tuple[Gate, ...]:
     except SchemaError as error:
         title = f"{path}, which should hold gates (dpsynth evaluate --show-gates prints some), has"
         raise refusal(title, error.problems) from None
-    _take(found, _read(document, str(path)))
-    return tuple(found.values())
+    _take(by_key, _read(document, str(path)))
+    return tuple(by_key.values())
 
 
-def _take(found: dict[str, Gate], more: Sequence[Gate | str]) -> None:
+def _take(by_key: dict[str, Gate], more: Sequence[Gate | str]) -> None:
     """Put gates in the place of earlier ones of their keys; a key alone takes one away."""
-    for one in more:
-        if isinstance(one, Gate):
-            found[one.key] = one
+    for gate in more:
+        if isinstance(gate, Gate):
+            by_key[gate.key] = gate
         else:
-            found.pop(one, None)
+            by_key.pop(gate, None)
 
 
 def judged(measures: Measures, limits: Sequence[Gate]) -> list[dict[str, Any]]:
@@ -143,24 +143,24 @@ def _read(document: Any, place: str) -> list[Gate | str]:
     return [_gate(one, f"{place}: gates[{i}]") for i, one in enumerate(document["gates"])]
 
 
-def _gate(one: Any, place: str) -> Gate | str:
-    if not isinstance(one, dict) or not isinstance(one.get("key"), str):
+def _gate(entry: Any, place: str) -> Gate | str:
+    if not isinstance(entry, dict) or not isinstance(entry.get("key"), str):
         raise InputError(f"{place}: a gate has a key, such as tvd2")
-    key: str = one["key"]
+    key: str = entry["key"]
     stem, mark, _ = key.partition(":")
     if stem not in (KINDS if mark else KEYS):
         known = (*KEYS, *(f"{kind}:*" for kind in KINDS))
         raise InputError(f"{place}: there is no measure '{key}'{did_you_mean(key, known)}")
-    if one.get("skip") is True:
+    if entry.get("skip") is True:
         return key
-    unknown = [str(name) for name in one if name not in ("key", "skip", "reason", *LIMITS)]
+    unknown = [str(name) for name in entry if name not in ("key", "skip", "reason", *LIMITS)]
     if unknown:
         meant = did_you_mean(unknown[0], LIMITS)
         raise InputError(f"{place}: there is no '{unknown[0]}' here{meant}")
-    kinds = [name for name in LIMITS if name in one]
+    kinds = [name for name in LIMITS if name in entry]
     if len(kinds) != 1:
         raise InputError(f"{place}: a gate has one of {', '.join(LIMITS)}, or skip: true")
-    limit, reason = one[kinds[0]], one.get("reason")
+    limit, reason = entry[kinds[0]], entry.get("reason")
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not abs(limit) < 1e9:
         raise InputError(f"{place}: {kinds[0]} is a number")
     if not isinstance(reason, str) or not reason.strip():

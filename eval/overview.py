@@ -35,19 +35,19 @@ def overview(schema: Schema, source: pd.DataFrame, synthetic: pd.DataFrame) -> d
     Numeric columns are cut at the source's deciles; a missing value is a category of its own.
     """
     codec = Codec(schema)
-    real, drawn = codec.encode(source), codec.encode(synthetic)
+    real, synthetic_codes = codec.encode(source), codec.encode(synthetic)
     edges = decile_edges(real, codec.cells)
     ways = {"columns, one by one": 1, "pairs of columns": 2}
-    return _scores(coarse(real, edges), coarse(drawn, edges), ways)
+    return _scores(coarse(real, edges), coarse(synthetic_codes, edges), ways)
 
 
 def _scores(
-    real: npt.NDArray[np.int64], drawn: npt.NDArray[np.int64], ways: dict[str, int]
+    real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64], ways: dict[str, int]
 ) -> dict[str, Score]:
     rng = np.random.default_rng(0)
     again = real[rng.integers(len(real), size=len(real))]
     shuffled = np.column_stack([rng.permutation(real[:, j]) for j in range(real.shape[1])])
     return {
-        name: Score(*(mean_tvd(real, table, way) for table in (drawn, again, shuffled)))
+        name: Score(*(mean_tvd(real, table, way) for table in (synthetic, again, shuffled)))
         for name, way in ways.items()
     }

@@ -29,24 +29,24 @@ NOTE = (
 
 
 def figures(
-    asked: Questionnaire, answers: Sequence[Answer], table: str, rows: int
+    form: Questionnaire, answers: Sequence[Answer], table: str, rows: int
 ) -> dict[str, Any]:
     """Turn noisy answers into the public document.
 
     Args:
-        asked: the questions.
+        form: the questions.
         answers: the number of rows, then an answer to each question.
         table: SHA-256 of the synthetic table.
         rows: of that table.
     """
     total = max(1.0, float(answers[0].counts[0]))
-    spread = len(asked.codec.names)
+    spread = len(form.codec.names)
     wide, single, goals = answers[1:3], answers[3 : 3 + spread], answers[3 + spread :]
 
     def distance(answer: Answer, question: Deviation) -> dict[str, float]:
         return _distance(answer, question, total, rows, answers[0].sigma)
 
-    deviations = [question for question in asked.questions if isinstance(question, Deviation)]
+    deviations = [question for question in form.questions if isinstance(question, Deviation)]
     statistics = [
         {
             "key": key,
@@ -65,13 +65,13 @@ def figures(
             "column": name,
             **_named(_distance(answer, question, total, rows, answers[0].sigma), "tvd"),
         }
-        for name, answer, question in zip(asked.codec.names, single, deviations[2:], strict=True)
+        for name, answer, question in zip(form.codec.names, single, deviations[2:], strict=True)
     ]
     value = float(np.mean([float(one.counts[0]) for one in single])) / (2 * total)
     variance = sum(one.sigma**2 for one in single) / spread**2 + answers[0].sigma ** 2
     half = Z * sqrt(variance) / (2 * total)
     predictions = [
-        (goal, _prediction(answer, goal)) for goal, answer in zip(asked.goals, goals, strict=True)
+        (goal, _prediction(answer, goal)) for goal, answer in zip(form.goals, goals, strict=True)
     ]
     first = {
         "key": "tvd1",
@@ -91,9 +91,9 @@ def figures(
         "statistics": [first, *statistics],
         "columns": columns,
         "targets": [
-            {"target": goal.column, "class": goal.label, **found}
-            for goal, found in predictions
-            if found is not None
+            {"target": goal.column, "class": goal.label, **prediction}
+            for goal, prediction in predictions
+            if prediction is not None
         ],
         "note": " ".join(
             [
@@ -101,8 +101,8 @@ def figures(
                 f"There were about {total:.0f} real rows, a number with noise too.",
                 *[
                     f"{goal.column}: the noise is too large to tell how well it is predicted."
-                    for goal, found in predictions
-                    if found is None
+                    for goal, prediction in predictions
+                    if prediction is None
                 ],
             ]
         ),

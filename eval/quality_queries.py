@@ -81,16 +81,16 @@ class Questionnaire:
             about(list(combinations(columns, 2)) or singles),
             about([triples[place] for place in sorted(picked)] or singles),
         ]
-        found = [
+        predictions = [
             _prediction(codec, column, synthetic)
             for column in targets(codec.schema)
             if len(synthetic) > 1
         ]
-        kept = [one for one in found if one is not None]
+        known = [one for one in predictions if one is not None]
         alone = [about([single]) for single in singles]
-        asked: tuple[Question, ...] = (*wider, *alone, *(one[0] for one in kept))
-        goals = tuple(one[1] for one in kept)
-        return cls(codec, asked, _parts(len(singles), len(goals)), goals)
+        questions: tuple[Question, ...] = (*wider, *alone, *(one[0] for one in known))
+        goals = tuple(one[1] for one in known)
+        return cls(codec, questions, _parts(len(singles), len(goals)), goals)
 
 
 def _parts(columns: int, goals: int) -> tuple[float, ...]:
@@ -112,8 +112,8 @@ def _expectation(
 def _cells(
     edges: Edges, widths: Sequence[int], columns: tuple[int, ...], rows: NDArray[Any]
 ) -> Ints:
-    kept = rows[:, columns]
-    return _joined(coarse(kept, [edges[j] for j in columns]), [widths[j] for j in columns], None)
+    part = rows[:, columns]
+    return _joined(coarse(part, [edges[j] for j in columns]), [widths[j] for j in columns], None)
 
 
 def _joined(table: Ints, widths: Sequence[int], columns: tuple[int, ...] | None) -> Ints:
@@ -155,8 +155,8 @@ def _prediction(
     def scores(some: NDArray[Any]) -> Floats:
         return np.asarray(model.predict_proba(features(some))[:, 1])
 
-    seen = scores(rows)
-    cuts = np.quantile(seen, np.linspace(0, 1, SCORES + 1)[1:-1])
+    values = scores(rows)
+    cuts = np.quantile(values, np.linspace(0, 1, SCORES + 1)[1:-1])
 
     def cells(real: NDArray[Any]) -> Ints:
         if not len(real):
@@ -165,8 +165,8 @@ def _prediction(
         cell = score + SCORES * (real[:, place] == code)
         return np.where(real[:, place] < levels, cell, 2 * SCORES).astype(np.int64)
 
-    bins = np.searchsorted(cuts, seen, side="right")
-    sums = np.bincount(bins, weights=seen, minlength=SCORES)
+    bins = np.searchsorted(cuts, values, side="right")
+    sums = np.bincount(bins, weights=values, minlength=SCORES)
     mean = sums / np.maximum(np.bincount(bins, minlength=SCORES), 1)
     label = str(column.labels.get(column.levels[code], column.levels[code]))
     return Counts(cells, 2 * SCORES + 1), Goal(column.name, label, tuple(mean.tolist()))

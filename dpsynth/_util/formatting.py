@@ -10,14 +10,14 @@ _MAX_DECIMALS = 4
 _FINEST = 12  # decimals
 
 
-def shown(text: str) -> str:
+def shown(text: object) -> str:
     """Name each invisible character, and make one line of several.
 
     >>> shown("pilot" + chr(0x202E) + " 2026")
     'pilot[U+202E] 2026'
     """
     return "".join(
-        c if c.isprintable() else " " if c.isspace() else f"[U+{ord(c):04X}]" for c in text
+        c if c.isprintable() else " " if c.isspace() else f"[U+{ord(c):04X}]" for c in str(text)
     )
 
 

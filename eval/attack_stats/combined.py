@@ -51,17 +51,17 @@ class CombinedAttacks:
         """
         return self.strongest.success.beyond((1 - LEVEL) / 2 / len(self.each))
 
-    def finding(self, key: str, title: str, what: str) -> Finding:
+    def finding(self, key: str, title: str, event: str) -> Finding:
         """Say whether members are hit oftener; ``what`` begins the sentence."""
         success = self.strongest.success
-        found = success.chance < ALARM / len(self.each)
-        verb = "more than chance allows" if found else "no more than chance allows"
-        of = f", the most telling of {len(self.each)} attacks" if len(self.each) > 1 else ""
+        significant = success.chance < ALARM / len(self.each)
+        verb = "more than chance allows" if significant else "no more than chance allows"
+        note = f", the most telling of {len(self.each)} attacks" if len(self.each) > 1 else ""
         sentence = (
-            f"{what} for {told(success.members)} of those in the data and "
-            f"{told(success.controls)} of others ({self.strongest.title}{of}): {verb}"
+            f"{event} for {told(success.members)} of those in the data and "
+            f"{told(success.controls)} of others ({self.strongest.title}{note}): {verb}"
         )
-        return Finding(key, title, found, sentence)
+        return Finding(key, title, significant, sentence)
 
     def power(self, key: str) -> Power:
         """Say which share would have been seen, whichever of the attacks hits them."""
@@ -70,9 +70,9 @@ class CombinedAttacks:
         known = [share for share in shares if share is not None]
         if len(known) < len(shares):
             return Power(key, None, "share", "no share of those in the data is sure to be seen")
-        which = "any of the attacks" if len(self.each) > 1 else "the attack"
+        subject = "any of the attacks" if len(self.each) > 1 else "the attack"
         sentence = (
-            f"would have been seen {SURELY} if {which} succeeded for "
+            f"would have been seen {SURELY} if {subject} succeeded for "
             f"{percent(max(known))} of those in the data beyond what it does for others"
         )
         return Power(key, max(known), "share", sentence)

@@ -106,8 +106,8 @@ def judged(game: Game, out: Floats, within: Floats, fails: float = FAILS) -> Gam
         cut = _chosen_cut(game.curve, out[:size], within[:size], len(out) - size, fails)
     false = Rate(int((out[size:] > cut).sum()), len(out) - size)
     true = Rate(int((within[size:] > cut).sum()), len(within) - size)
-    found = refuted(game.curve, true.bounds(fails)[0], false.bounds(fails)[1], game.delta)
-    return GameFinding(game, found, false, true)
+    is_refuted = refuted(game.curve, true.bounds(fails)[0], false.bounds(fails)[1], game.delta)
+    return GameFinding(game, is_refuted, false, true)
 
 
 def _size(runs: int) -> int:

@@ -46,7 +46,7 @@ def groups_of(
     """Return everyone, and the most exposed tenth in each sense that the table allows."""
     apart = nearest(metric, metric.points(players), metric.points(reference)).squared[:, 0]
     units, distance = by_unit(players, np.sqrt(apart))
-    made = [
+    candidates = [
         ExposureGroup("everyone", "everyone", np.ones(len(units), dtype=bool)),
         _top("outliers", "people unlike others", distance),
         _top(
@@ -57,9 +57,9 @@ def groups_of(
     ]
     rows = np.unique(players.units, return_counts=True)[1].astype(float)
     if rows.max() > 1:
-        made.append(_top("visits", "people with most rows", rows))
-    some = [group for group in made[1:] if not group.belongs.all()]
-    return [made[0], *(group for group in some if group.belongs.sum() >= MIN_GROUP)]
+        candidates.append(_top("visits", "people with most rows", rows))
+    some = [group for group in candidates[1:] if not group.belongs.all()]
+    return [candidates[0], *(group for group in some if group.belongs.sum() >= MIN_GROUP)]
 
 
 def _top(key: str, title: str, exposure: Floats) -> ExposureGroup:

@@ -74,9 +74,9 @@ class MatchedGroups:
         count = min(*map(len, units), max(1, int(MAX_ROWS / rows_of_unit)))
         sides = []
         for view, every in zip(views, units, strict=True):
-            taken = view.take(np.flatnonzero(np.isin(view.units, _some(every, count, rng))))
-            unit = rng.permutation(count)[np.unique(taken.units, return_inverse=True)[1]]
-            sides.append(MatchedGroup(taken, metric.points(taken), unit, count))
+            sample = view.take(np.flatnonzero(np.isin(view.units, _some(every, count, rng))))
+            unit = rng.permutation(count)[np.unique(sample.units, return_inverse=True)[1]]
+            sides.append(MatchedGroup(sample, metric.points(sample), unit, count))
         synthetic = tables.synthetic.sample(MAX_ROWS, rng)
         return cls(metric, synthetic, metric.points(synthetic), sides[0], sides[1])
 

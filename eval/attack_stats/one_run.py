@@ -86,9 +86,9 @@ def audited(scores: Floats, included: Bools, delta: float) -> OneRun:
     m, fails = len(scores), (1 - LEVEL) / len(SHARES)
     if m < MIN_GUESSES or not np.isfinite(scores).all():
         raise ValueError(f"an audit needs {MIN_GUESSES} canaries or more, with finite scores")
-    found = [(r, right(scores, included, r)) for r in numbers_of_guesses(m)]
-    plain = [(least_epsilon(m, r, v, delta, fails), r, v) for r, v in found]
-    curved = [(least_on_curve(m, r, v, delta, fails), r, v) for r, v in found]
+    counts = [(r, right(scores, included, r)) for r in numbers_of_guesses(m)]
+    plain = [(least_epsilon(m, r, v, delta, fails), r, v) for r, v in counts]
+    curved = [(least_on_curve(m, r, v, delta, fails), r, v) for r, v in counts]
     (epsilon, r, v), (on_curve, r_curve, v_curve) = max(plain), max(curved)
     return OneRun(m, r, v, epsilon, r_curve, v_curve, on_curve)
 

@@ -55,13 +55,13 @@ class People:
         Raises:
             InputError: there is no holdout, or too few units to attack.
         """
-        held = tables.holdout
-        if held is None:
+        holdout = tables.holdout
+        if holdout is None:
             raise InputError(
                 "an attack needs people who are not in the data: name a holdout; `dpsynth split` "
                 "makes one before a fit"
             )
-        inside, outside = np.unique(tables.source.units), np.unique(held.units)
+        inside, outside = np.unique(tables.source.units), np.unique(holdout.units)
         playing = min(1.0, players / (PARTS[0] * len(outside)), len(inside) / len(outside))
         fate = rng.random(len(outside))
         non_members = fate < PARTS[0] * playing
@@ -76,10 +76,10 @@ class People:
             )
         return cls(
             _rows(tables.source, sets[0]),
-            _rows(held, sets[1]),
-            _rows(held, sets[2]),
-            _rows(held, sets[3]),
-            _rows(held, outside[~fresh]),
+            _rows(holdout, sets[1]),
+            _rows(holdout, sets[2]),
+            _rows(holdout, sets[3]),
+            _rows(holdout, outside[~fresh]),
         )
 
     def __post_init__(self) -> None:

@@ -66,22 +66,22 @@ class Success:
         hits = self.members.hits + self.controls.hits
         return float(hypergeom.sf(self.members.hits - 1, people, hits, self.members.runs))
 
-    def finding(self, key: str, title: str, what: str, alarm: float = ALARM) -> Finding:
+    def finding(self, key: str, title: str, event: str, alarm: float = ALARM) -> Finding:
         """Say whether members are hit oftener than chance explains.
 
         Args:
             key: of the finding.
             title: of the finding.
-            what: completes "for 3 % of those in the data".
+            event: completes "for 3 % of those in the data".
             alarm: chance of a false alarm; less than `ALARM` where several tests share it.
         """
-        found = self.chance < alarm
-        verb = "more than chance allows" if found else "no more than chance allows"
+        significant = self.chance < alarm
+        verb = "more than chance allows" if significant else "no more than chance allows"
         sentence = (
-            f"{what} for {told(self.members)} of those in the data and "
+            f"{event} for {told(self.members)} of those in the data and "
             f"{told(self.controls)} of others: {verb}"
         )
-        return Finding(key, title, found, sentence)
+        return Finding(key, title, significant, sentence)
 
     def power(self, key: str, alarm: float = ALARM) -> Power:
         """Say which share of members the attack could hit beyond control and still go unseen."""
@@ -114,11 +114,11 @@ class Success:
         low, high = np.zeros(len(counts), dtype=int), np.full(len(counts), members + 1)
         while (low < high).any():
             middle = (low + high) // 2
-            seen = hypergeom.sf(middle - 1, members + others, middle + counts, members) < alarm
-            seen &= low < high
+            visible = hypergeom.sf(middle - 1, members + others, middle + counts, members) < alarm
+            visible &= low < high
             low, high = (
-                np.where(seen | (low >= high), low, middle + 1),
-                np.where(seen, middle, high),
+                np.where(visible | (low >= high), low, middle + 1),
+                np.where(visible, middle, high),
             )
         weights = law.pmf(counts)
 
@@ -155,8 +155,8 @@ def told(rate: Rate) -> str:
     >>> told(Rate(3, 6)), told(Rate(50, 200))
     ('50.00 % (3 of 6)', '25.00 %')
     """
-    few = f" ({rate.hits} of {rate.runs})" if rate.runs < FEW else ""
-    return percent(rate.value) + few
+    counts = f" ({rate.hits} of {rate.runs})" if rate.runs < FEW else ""
+    return percent(rate.value) + counts
 
 
 def percent(share: float) -> str:

@@ -192,13 +192,13 @@ def _secrets(tables: Tables) -> tuple[list[Secret], tuple[str, ...]]:
         ("sensitive", ()),
         ("target", ("no column is declared sensitive: the target columns were guessed instead",)),
     ):
-        found = [
+        secrets = [
             Secret(column.name, place, codec)
             for place, column in enumerate(modelled)
             if role in column.roles
         ]
-        if found:
-            return found, note
+        if secrets:
+            return secrets, note
     return [], ("no column is declared sensitive, nor a target: no column was guessed",)
 
 
@@ -234,9 +234,9 @@ def _by_model(
     rows = np.flatnonzero(np.isin(classes, common))
     skip = set(secret.codec.names) - set(known)
     matrix, categorical = ordinal(taught.take(rows), secret.codec, skip)
-    asked, _ = ordinal(view, secret.codec, skip)
+    features, _ = ordinal(view, secret.codec, skip)
     empty = np.isnan(matrix).all(axis=0)
-    matrix[:, empty], asked[:, empty] = 0.0, 0.0  # boosting refuses empty columns
+    matrix[:, empty], features[:, empty] = 0.0, 0.0  # boosting refuses empty columns
     model = HistGradientBoostingClassifier(
         max_iter=TREES if len(common) == 2 else max(6, TREES // len(common)),
         learning_rate=0.2,
@@ -246,7 +246,7 @@ def _by_model(
         random_state=int(rng.integers(2**31)),
     )
     model.fit(matrix, classes[rows])
-    return secret.guesses(np.asarray(model.predict(asked), dtype=np.int64))
+    return secret.guesses(np.asarray(model.predict(features), dtype=np.int64))
 
 
 ATTACK = TableAttack("attribute", "Attribute inference", "guesses of sensitive columns", attribute)

@@ -56,19 +56,19 @@ def attacked(
     sources = dict(zip(STAGES, np.random.default_rng(seed).spawn(len(STAGES)), strict=True))
     people = People.of(tables, sources["people"])
 
-    found = dict[str, Attack]()
-    for one in ATTACKS:
-        progress(one.key.replace("_", " "), 0.0)
-        found[one.key] = one.play(tables, people, sources[one.key], claim)
+    attacks = dict[str, Attack]()
+    for attack in ATTACKS:
+        progress(attack.key.replace("_", " "), 0.0)
+        attacks[attack.key] = attack.play(tables, people, sources[attack.key], claim)
     progress("controls", 0.0)
     played, control_tables = controls(tables, people, sources["controls"], ATTACKS)
-    for one in plugins:
-        progress(one.key.replace("_", " "), 0.0)
-        source = np.random.default_rng([seed, *one.key.encode()])
-        found[one.key] = one.play(tables, people, source, claim)
+    for attack in plugins:
+        progress(attack.key.replace("_", " "), 0.0)
+        source = np.random.default_rng([seed, *attack.key.encode()])
+        attacks[attack.key] = attack.play(tables, people, source, claim)
         for table in control_tables:
-            played += table.play([one], people, source)
-    return found, played
+            played += table.play([attack], people, source)
+    return attacks, played
 
 
 def audit(
@@ -115,17 +115,17 @@ def audit(
     }
 
 
-def verdict(played: Sequence[Control], found: bool) -> str:
+def verdict(played: Sequence[Control], leak_found: bool) -> str:
     """Return ``failed``, ``found`` or ``quiet``."""
     if not played or not all(control.passed for control in played):
         return FAILED
-    return FOUND if found else QUIET
+    return FOUND if leak_found else QUIET
 
 
 def _described(tables: Tables) -> dict[str, Any]:
-    held = tables.holdout
+    holdout = tables.holdout
     return {
         "source": described(tables.source),
         "synthetic": {"rows": tables.synthetic.rows},
-        "holdout": None if held is None else described(held),
+        "holdout": None if holdout is None else described(holdout),
     }

@@ -126,24 +126,24 @@ def training(
         twin_epsilon: what the twin leaks, at the claim's delta.
         about: more for the details: background, model, seconds.
     """
-    measures, findings, powers, shown = [], [], [], []
+    measures, findings, powers, entries = [], [], [], []
     for view, scored in views.items():
-        found = audited(scored.scores, scored.included, claim.delta)
-        refuted = claim.refuted(found.canaries, scored.right_of())
-        measures.append(_measure(view, found, claim))
-        findings.append(_finding(view, found, claim, refuted))
+        bound = audited(scored.scores, scored.included, claim.delta)
+        refuted = claim.refuted(bound.canaries, scored.right_of())
+        measures.append(_measure(view, bound, claim))
+        findings.append(_finding(view, bound, claim, refuted))
         powers.append(_power(view, claim, twins.get(view), twin_epsilon))
-        shown.append(
+        entries.append(
             {
                 "view": view,
                 "title": TITLES[view],
                 **scored.roc.to_dict(),
-                "guesses": found.guesses,
-                "correct": found.correct,
-                "epsilon": found.epsilon,
-                "curve_guesses": found.curve_guesses,
-                "curve_correct": found.curve_correct,
-                "epsilon_fdp": found.curve_epsilon,
+                "guesses": bound.guesses,
+                "correct": bound.correct,
+                "epsilon": bound.epsilon,
+                "curve_guesses": bound.curve_guesses,
+                "curve_correct": bound.curve_correct,
+                "epsilon_fdp": bound.curve_epsilon,
                 "twin": _twin(twins.get(view), twin_epsilon, claim.delta),
             }
         )
@@ -153,16 +153,16 @@ def training(
         "claim": {"epsilon": claim.epsilon, "delta": claim.delta},
         "canaries": len(included),
         "included": int(included.sum()),
-        "views": shown,
+        "views": entries,
     }
     return Attack(PartResult(tuple(measures), details), tuple(findings), tuple(powers))
 
 
-def _measure(view: str, found: OneRun, claim: TrainingClaim) -> Measure:
+def _measure(view: str, bound: OneRun, claim: TrainingClaim) -> Measure:
     return Measure(
         f"training_epsilon_{view}",
         f"Epsilon that canaries prove at least, {view} box",
-        Estimate(found.epsilon, None, None, found.canaries, reference=claim.epsilon),
+        Estimate(bound.epsilon, None, None, bound.canaries, reference=claim.epsilon),
         0.0,
         "What guesses about planted patients prove the fit to leak at least, with 95 % confidence, "
         "beside the claim. Above the claim, the code would not do what it says; far below, the "
@@ -170,19 +170,19 @@ def _measure(view: str, found: OneRun, claim: TrainingClaim) -> Measure:
     )
 
 
-def _finding(view: str, found: OneRun, claim: TrainingClaim, refuted: bool) -> Finding:
+def _finding(view: str, bound: OneRun, claim: TrainingClaim, refuted: bool) -> Finding:
     """Say how many guesses were right, and what that proves; bounds are rounded down."""
-    plain, curved = (math.floor(100 * x) / 100 for x in (found.epsilon, found.curve_epsilon))
+    plain, curved = (math.floor(100 * x) / 100 for x in (bound.epsilon, bound.curve_epsilon))
     proof = f"proves epsilon at least {plain:.2f}" if plain > 0 else "proves nothing by itself"
     if curved > 0:
         proof += f" ({curved:.2f} if the trade-off curve is a Gaussian mechanism's)"
     words = "refutes the claim" if refuted else "does not refute the claim"
     sentence = (
-        f"{found.correct} of {found.guesses} guesses about {found.canaries} planted patients were "
+        f"{bound.correct} of {bound.guesses} guesses about {bound.canaries} planted patients were "
         f"right, which {proof}, and {words} of epsilon {claim.epsilon:g}"
     )
-    if not refuted and not refutable(claim, found.canaries):
-        sentence += f"; {_hopeless(claim, found.canaries)}"
+    if not refuted and not refutable(claim, bound.canaries):
+        sentence += f"; {_hopeless(claim, bound.canaries)}"
     return Finding(f"training:{view}", TITLES[view], refuted, sentence)
 
 
@@ -206,8 +206,8 @@ def _power(view: str, claim: TrainingClaim, twin: Scored | None, twin_epsilon: f
     if not refutable(claim, len(twin.scores)):
         return Power(key, None, "epsilon", _hopeless(claim, len(twin.scores)))
     needed = separation_needed(claim, len(twin.scores))
-    seen, leaked = twin.separation, gaussian_mu(twin_epsilon, claim.delta)
-    if not twin.roc.found or seen < needed:
+    separation, leaked = twin.separation, gaussian_mu(twin_epsilon, claim.delta)
+    if not twin.roc.found or separation < needed:
         return Power(
             key,
             None,
@@ -215,7 +215,7 @@ def _power(view: str, claim: TrainingClaim, twin: Scored | None, twin_epsilon: f
             f"would not have seen a leak of epsilon {twin_epsilon:.3g} reliably, which a twin of "
             f"the fit had; larger leaks were not tried",
         )
-    minimum = GaussianCurve(leaked * needed / seen).epsilon(1.0, claim.delta)
+    minimum = GaussianCurve(leaked * needed / separation).epsilon(1.0, claim.delta)
     return Power(
         key,
         minimum,
@@ -257,5 +257,5 @@ def separation_needed(claim: TrainingClaim, canaries: int) -> float:
 def _twin(twin: Scored | None, epsilon: float, delta: float) -> dict[str, Any] | None:
     if twin is None:
         return None
-    found = audited(twin.scores, twin.included, delta)
-    return {"epsilon": epsilon, "auc": twin.roc.auc.to_dict(), "proved": found.epsilon}
+    bound = audited(twin.scores, twin.included, delta)
+    return {"epsilon": epsilon, "auc": twin.roc.auc.to_dict(), "proved": bound.epsilon}

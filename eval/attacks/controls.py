@@ -92,9 +92,9 @@ class ControlTable:
         if not self.leaks:
             played = {one.key: one.play(self.tables, people, rng) for one in attacks}
             return [
-                silent(self.key, self.title, key, made)
-                for key, made in played.items()
-                if made.findings
+                silent(self.key, self.title, key, attack)
+                for key, attack in played.items()
+                if attack.findings
             ]
         pairs = [(one, must) for one in attacks for must in one.controls if must.table == self.key]
         pairs.sort(key=lambda pair: pair[1].finding is None)  # findings that are named come first
@@ -104,16 +104,16 @@ class ControlTable:
     def _judged(
         self, attack: TableAttack, must: PositiveControl, people: People, rng: np.random.Generator
     ) -> Control | None:
-        made = attack.play(self.tables, people, rng)
+        outcome = attack.play(self.tables, people, rng)
         key = must.finding
         if key is None:  # the finding that is seen most plainly
-            best = max(made.findings, key=lambda one: one.found, default=None)
+            best = max(outcome.findings, key=lambda one: one.found, default=None)
             if best is None:
                 return None
-            if not best.found and all(one.least is None for one in made.powers):
+            if not best.found and all(one.least is None for one in outcome.powers):
                 return None  # it would have been found in anybody's table
             key = best.key
-        control = caught(self.key, self.title, key, made)
+        control = caught(self.key, self.title, key, outcome)
         if self.passes is None:
             return control
         words = "passes it"
@@ -153,28 +153,28 @@ def controls(
     view = learned(people.fresh, tables, rows, rng)
     stranger = table("stranger", "A generator that saw other people only", view, leaks=False)
     of_moved = moved.play(attacks, people, rng)
-    found = copied.play(attacks, people, rng)
+    results = copied.play(attacks, people, rng)
     view = members_first(tables, people, rows, rng)
     repeated = table("repeated", "Every row a source row", view)
-    found += repeated.play(attacks, people, rng) + of_moved
-    found += fresh.play(attacks, people, rng) + stranger.play(attacks, people, rng)
-    return found, [copied, repeated, moved, fresh, stranger]
+    results += repeated.play(attacks, people, rng) + of_moved
+    results += fresh.play(attacks, people, rng) + stranger.play(attacks, people, rng)
+    return results, [copied, repeated, moved, fresh, stranger]
 
 
 def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
     """Say whether an attack found what it must find."""
-    found = attack.finding(finding)
-    if found is None:
+    result = attack.finding(finding)
+    if result is None:
         raise ValueError(f"the attack has no finding {finding}")
-    return Control(key, title, "positive", finding, found.found, found.sentence)
+    return Control(key, title, "positive", finding, result.found, result.sentence)
 
 
 def silent(key: str, title: str, name: str, attack: Attack) -> Control:
     """Say whether an attack found nothing."""
-    found = [one for one in attack.findings if one.found]
-    seen = [one.sentence for one in found[:3]] + ["and more"] * (len(found) > 3)
-    sentence = "; ".join(seen) or "nothing was found, as it must be"
-    return Control(key, title, "negative", name, not found, sentence)
+    findings = [one for one in attack.findings if one.found]
+    sentences = [one.sentence for one in findings[:3]] + ["and more"] * (len(findings) > 3)
+    sentence = "; ".join(sentences) or "nothing was found, as it must be"
+    return Control(key, title, "negative", name, not findings, sentence)
 
 
 def with_copies(tables: Tables, rows: int, rng: np.random.Generator) -> TableView:
@@ -216,10 +216,10 @@ def jittered(
         place = np.arange(base.rows)
         place[near] = base.rows + np.arange(len(near))
         moved = replace(joined([moved, tried]).take(place), units=np.arange(base.rows))
-        found = nearest(metric, metric.points(moved), source).squared[:, 0]
-        if np.quantile(found, LOW) >= usual:
+        distances = nearest(metric, metric.points(moved), source).squared[:, 0]
+        if np.quantile(distances, LOW) >= usual:
             return moved, True
-        near = np.flatnonzero(found < usual)
+        near = np.flatnonzero(distances < usual)
     return moved, False
 
 

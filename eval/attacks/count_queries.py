@@ -35,12 +35,12 @@ def log_ratios(
     """
     bins = Bins.of(known.codes, codec)
     cut = [bins.cut(view.codes) for view in (queries, table, known)]
-    found = []
+    ratios = []
     for columns in column_sets(len(bins.sizes), rng):
         keys = [_keys(part, bins, columns) for part in cut]
         shares = [(_matches(keys[0], keys[at]) + 0.5) / (len(keys[at]) + 1.0) for at in (1, 2)]
-        found.append(np.log(shares[0]) - np.log(shares[1]))
-    return np.stack(found, axis=1)
+        ratios.append(np.log(shares[0]) - np.log(shares[1]))
+    return np.stack(ratios, axis=1)
 
 
 def column_sets(columns: int, rng: np.random.Generator, count: int = QUERIES) -> list[Ints]:

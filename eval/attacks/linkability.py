@@ -89,14 +89,14 @@ def _splits(schema: Schema, rng: np.random.Generator) -> list[Halves]:
     rest: list[str] = []
     for column in schema.modelled:
         (first if "quasi_identifier" in column.roles else rest).append(column.name)
-    found: dict[frozenset[frozenset[str]], Halves] = {}
+    splits: dict[frozenset[frozenset[str]], Halves] = {}
     for _ in range(10 * SPLITS):
         dealt = [*rng.permutation(first), *rng.permutation(rest)]
         halves = (_ordered(schema, dealt[::2]), _ordered(schema, dealt[1::2]))
-        found.setdefault(frozenset(map(frozenset, halves)), halves)
-        if len(found) == SPLITS:
+        splits.setdefault(frozenset(map(frozenset, halves)), halves)
+        if len(splits) == SPLITS:
             break
-    return list(found.values())
+    return list(splits.values())
 
 
 def _ordered(schema: Schema, names: Sequence[str]) -> tuple[str, ...]:

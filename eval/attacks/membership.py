@@ -98,12 +98,12 @@ def membership(
     groups = groups_of(players, known, tables.codec, metric)
     delta = DELTA if claim is None else claim[1]
     order = rng.permutation(len(units))
-    found = [_judged(one, groups, inside, order, delta) for one in scores]
+    judgements = [_judged(one, groups, inside, order, delta) for one in scores]
     details: dict[str, Any] = {
         "members": int(inside.sum()),
         "strangers": int((~inside).sum()),
         "reference": len(np.unique(known.units)),
-        "attacks": [attack for one in found for attack in one.shown],
+        "attacks": [attack for one in judgements for attack in one.shown],
         "ceiling": None if claim is None else _ceiling(*claim, len(units)),
     }
     note = (
@@ -111,9 +111,9 @@ def membership(
         "for each patient, as `dpsynth split` does"
     )
     return Attack(
-        PartResult(tuple(m for one in found for m in one.measures), details, (note,)),
-        tuple(one.finding for one in found),
-        tuple(one.power for one in found),
+        PartResult(tuple(m for one in judgements for m in one.measures), details, (note,)),
+        tuple(one.finding for one in judgements),
+        tuple(one.power for one in judgements),
     )
 
 
@@ -174,17 +174,17 @@ def _judged(
     Units are taken in a random order: guesses break ties by it, and numbers of units tell the
     source from the holdout.
     """
-    measures, shown, chances, worst = [], [], [], None
+    measures, entries, chances, worst = [], [], [], None
     for group in groups:
         here = order[(scores.judged & group.belongs)[order]]
-        told, values = inside[here], scores.values[here]
-        if not (told.any() and (~told).any()):
+        members, values = inside[here], scores.values[here]
+        if not (members.any() and (~members).any()):
             continue
-        roc = Roc(values[told], values[~told])
+        roc = Roc(values[members], values[~members])
         everyone = group.key == "everyone"
         chances.append(roc.chance)
-        bound = audited(values, told, delta) if everyone else None
-        shown.append(
+        bound = audited(values, members, delta) if everyone else None
+        entries.append(
             {
                 "key": scores.key,
                 "title": TITLES[scores.key],
@@ -202,11 +202,11 @@ def _judged(
             measures += _rates(scores.key, roc, bound.epsilon)
     if worst is None:
         raise ValueError("an attack on nobody")
-    found = min(chances) * len(chances) < ALARM
+    significant = min(chances) * len(chances) < ALARM
     return _Found(
         tuple(measures),
-        shown,
-        _finding(scores.key, shown, found),
+        entries,
+        _finding(scores.key, entries, significant),
         _power(scores.key, worst, len(chances)),
     )
 
@@ -250,15 +250,15 @@ def _rates(key: str, roc: Roc, epsilon: float) -> list[Measure]:
     ]
 
 
-def _finding(key: str, shown: Sequence[Mapping[str, Any]], found: bool) -> Finding:
-    top = max(shown, key=lambda one: float(one["auc"]["value"]))
-    everyone = shown[0]["auc"]["value"]
-    verdict = "more than chance allows" if found else "no more than chance allows"
+def _finding(key: str, entries: Sequence[Mapping[str, Any]], significant: bool) -> Finding:
+    top = max(entries, key=lambda entry: float(entry["auc"]["value"]))
+    everyone = entries[0]["auc"]["value"]
+    verdict = "more than chance allows" if significant else "no more than chance allows"
     sentence = (
         f"AUC {everyone:.3f} for everyone, at most {top['auc']['value']:.3f} "
         f"({top['group_title']}): {verdict}"
     )
-    return Finding(f"membership:{key}", TITLES[key], found, sentence)
+    return Finding(f"membership:{key}", TITLES[key], significant, sentence)
 
 
 def _power(key: str, roc: Roc, tests: int) -> Power:

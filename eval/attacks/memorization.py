@@ -119,8 +119,8 @@ def _repeated(sides: MatchedGroups, source: Floats, holdout: Floats) -> Attack:
             )
             details.append({"what": title, "success": success.to_dict()})
         title = f"People with a row {words} a synthetic row"
-        what = f"some row is {words} a synthetic row"
-        findings.append(units.finding(f"memorization:{key}", title, what))
+        event = f"some row is {words} a synthetic row"
+        findings.append(units.finding(f"memorization:{key}", title, event))
         powers.append(units.power(f"memorization:{key}"))
     return Attack(PartResult(tuple(measures), {"copies": details}), tuple(findings), tuple(powers))
 
@@ -143,10 +143,10 @@ def _rate(hit: npt.NDArray[np.bool_]) -> Rate:
 
 def _approached(sides: MatchedGroups, people: int, rng: np.random.Generator) -> Attack:
     """Compare the distances of synthetic rows to the two sides; ``people`` are in the data."""
-    found = [sides.from_synthetic(side) for side in (sides.source, sides.holdout)]
-    apart = [np.sqrt(one.squared[:, 0]) for one in found]
-    ratios = [_ratios(one) for one in found]
-    closest = ClosestRecord.of(sides, found[0], found[1])
+    neighbours = [sides.from_synthetic(side) for side in (sides.source, sides.holdout)]
+    apart = [np.sqrt(one.squared[:, 0]) for one in neighbours]
+    ratios = [_ratios(one) for one in neighbours]
+    closest = ClosestRecord.of(sides, neighbours[0], neighbours[1])
     share = Measure(
         "closer",
         TITLE,
@@ -159,7 +159,7 @@ def _approached(sides: MatchedGroups, people: int, rng: np.random.Generator) -> 
     ratio = Measure(
         "distance_ratio",
         "Nearest over second nearest person",
-        _median(ratios[0], sides.source.unit[found[0].rows[:, 0]], median, rng),
+        _median(ratios[0], sides.source.unit[neighbours[0].rows[:, 0]], median, rng),
         median,
         "Median over synthetic rows of the distance to the nearest person in the data over that to "
         "the second nearest, beside the same for as many others; far below the others' figure, "
@@ -175,9 +175,9 @@ def _approached(sides: MatchedGroups, people: int, rng: np.random.Generator) -> 
     )
 
 
-def _ratios(found: Neighbours) -> Floats:
+def _ratios(neighbours: Neighbours) -> Floats:
     """Return nearest over second nearest distance; 1 where both are 0."""
-    near, next_one = np.sqrt(found.squared).T
+    near, next_one = np.sqrt(neighbours.squared).T
     ratios: Floats = np.divide(near, next_one, out=np.ones(len(near)), where=next_one > 0)
     return ratios
 

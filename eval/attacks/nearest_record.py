@@ -53,8 +53,8 @@ class ClosestRecord:
         near, far = source.squared[:, 0], holdout.squared[:, 0]
         won = np.where(near == far, 0.5, near < far)
         weights: list[Floats] = [
-            np.bincount(side.unit[found.rows[:, 0]], share, side.units).astype(float)
-            for side, found, share in (
+            np.bincount(side.unit[neighbours.rows[:, 0]], share, side.units).astype(float)
+            for side, neighbours, share in (
                 (sides.source, source, won),
                 (sides.holdout, holdout, 1 - won),
             )

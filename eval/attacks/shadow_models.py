@@ -106,14 +106,14 @@ class ShadowSight:
         squared = nearest(self.metric, self.points, self.metric.points(table)).squared[:, 0]
         by_row, apart = np.stack(shares, axis=1), np.sqrt(squared)
         ways = np.array([len(columns) for columns in self.columns])
-        found = []
+        vectors = []
         for target in range(int(self.target.max()) + 1):
-            own = self.target == target
-            mean = by_row[own].mean(axis=0)
-            told = [mean[ways == way].mean() if way in ways else 0.0 for way in range(1, WAYS + 1)]
-            ends = [apart[own].mean(), apart[own].min()]
-            found.append(np.concatenate([cut.mean(axis=1)[:WHOLE], mean, told, ends]))
-        return np.stack(found)
+            of_target = self.target == target
+            mean = by_row[of_target].mean(axis=0)
+            parts = [mean[ways == way].mean() if way in ways else 0.0 for way in range(1, WAYS + 1)]
+            ends = [apart[of_target].mean(), apart[of_target].min()]
+            vectors.append(np.concatenate([cut.mean(axis=1)[:WHOLE], mean, parts, ends]))
+        return np.stack(vectors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,34 +192,34 @@ def _scaled(taught: Sequence[Shadow], judged: Sequence[Shadow]) -> tuple[Floats,
 
     The scale is that of the taught half; what does not vary there says nothing.
     """
-    known, asked = (np.stack([one.features for one in half]) for half in (taught, judged))
+    known, tested = (np.stack([one.features for one in half]) for half in (taught, judged))
     mean, spread = known.mean(axis=0), known.std(axis=0)
     varies = spread > 1e-9
     factor = varies / np.where(varies, spread, 1.0)
     factor[:, -TELLING:] *= WEIGHT
-    return (known - mean) * factor, (asked - mean) * factor
+    return (known - mean) * factor, (tested - mean) * factor
 
 
-def _scored(known: Floats, asked: Floats, coins: Bools) -> Floats:
+def _scored(known: Floats, tested: Floats, coins: Bools) -> Floats:
     """Return the scores of the judged half, ``[fits, targets]``."""
     targets, width = known.shape[1:]
-    shared = _odds(known.reshape(-1, width), coins.ravel(), asked.reshape(-1, width))
+    shared = _odds(known.reshape(-1, width), coins.ravel(), tested.reshape(-1, width))
     scores = [
         _level(shared.reshape(-1, targets)[:, at])
-        + _level(_odds(known[:, at], coins[:, at], asked[:, at]))
+        + _level(_odds(known[:, at], coins[:, at], tested[:, at]))
         for at in range(targets)
     ]
     return np.stack([_level(one) for one in scores], axis=1)
 
 
-def _odds(known: Floats, coins: Bools, asked: Floats) -> Floats:
+def _odds(known: Floats, coins: Bools, tested: Floats) -> Floats:
     """Teach a classifier; return its log-odds for others."""
     from sklearn.linear_model import LogisticRegression
 
     if coins.all() or not coins.any():
-        return np.zeros(len(asked))
+        return np.zeros(len(tested))
     model = LogisticRegression(C=SMOOTH, max_iter=500).fit(known, coins)
-    return np.asarray(model.decision_function(asked), dtype=float)
+    return np.asarray(model.decision_function(tested), dtype=float)
 
 
 def _level(scores: Floats) -> Floats:
@@ -246,13 +246,13 @@ def _area(roc: Roc, scores: Floats, included: Bools) -> Estimate:
 
 def _each(groups: Sequence[str], scores: Floats, included: Bools) -> list[dict[str, Any]]:
     """Return the area of each target alone; None where it was in or out of all judged fits."""
-    found = []
+    entries = []
     for at, title in enumerate(groups):
         mine, coins = scores[:, at], included[:, at]
         both = coins.any() and not coins.all()
         area = Roc(mine[coins], mine[~coins]).auc.to_dict() if both else None
-        found.append({"group_title": title, "auc": area})
-    return found
+        entries.append({"group_title": title, "auc": area})
+    return entries
 
 
 def _finding(roc: Roc, details: dict[str, Any]) -> Finding:

@@ -56,10 +56,10 @@ class Exposed:
         turns = zip_longest(
             *([(title, unit) for unit in rng.permutation(units)] for title, units in groups.items())
         )
-        asked = [one for turn in turns for one in turn if one is not None]
-        asked += [("everyone", unit) for unit in some]  # where groups are too small
+        picks = [one for turn in turns for one in turn if one is not None]
+        picks += [("everyone", unit) for unit in some]  # where groups are too small
         chosen: dict[int, str] = {}
-        for title, unit in asked:
+        for title, unit in picks:
             if len(chosen) < count:
                 chosen.setdefault(int(unit), title)
         return cls(np.array(list(chosen), dtype=np.int64), tuple(chosen.values()))
@@ -71,8 +71,8 @@ def _most_exposed(tables: Tables, units: Ints, known: TableView) -> dict[str, In
 
     def tenths(units: Ints) -> dict[str, tuple[str, Ints]]:
         view = tables.source.take(np.flatnonzero(np.isin(tables.source.units, units)))
-        found = groups_of(view, known, tables.codec, metric)
-        return {one.key: (one.title, units[one.belongs]) for one in found[1:]}
+        exposed = groups_of(view, known, tables.codec, metric)
+        return {one.key: (one.title, units[one.belongs]) for one in exposed[1:]}
 
     groups = {}
     for key, (title, top) in tenths(units).items():

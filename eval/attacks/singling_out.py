@@ -175,8 +175,8 @@ def by_one_column(table: Index, codec: Codec, rng: np.random.Generator) -> list[
                 ends.append((Term(column, 0, int(values[0])),))
             if counts[-1] == 1:
                 ends.append((Term(column, int(values[-1]), np.iinfo(np.int64).max),))
-    kept = rng.permutation(len(lone))[: max(0, PREDICATES - len(ends))]
-    return ends + [lone[k] for k in sorted(kept)]
+    chosen = rng.permutation(len(lone))[: max(0, PREDICATES - len(ends))]
+    return ends + [lone[k] for k in sorted(chosen)]
 
 
 def by_several_columns(table: Index, codec: Codec, rng: np.random.Generator) -> list[Predicate]:
@@ -188,16 +188,16 @@ def by_several_columns(table: Index, codec: Codec, rng: np.random.Generator) -> 
     """
     rows, columns = len(table.places[0]), len(table.places)
     middles = [_median(ranked) for ranked in table.ranked]
-    found: dict[Predicate, None] = {}
+    predicates: dict[Predicate, None] = {}
     for _ in range(ATTEMPTS):
-        if len(found) == PREDICATES:
+        if len(predicates) == PREDICATES:
             break
         row = int(rng.integers(rows))
         terms = [_outwards(table, codec, row, c, middles) for c in rng.permutation(columns)]
         needed = _needed(table, terms)
         if needed is not None:
-            found[tuple(sorted(terms[: needed + MORE], key=lambda term: term.column))] = None
-    return list(found)
+            predicates[tuple(sorted(terms[: needed + MORE], key=lambda term: term.column))] = None
+    return list(predicates)
 
 
 def isolated(predicates: list[Predicate], crowd: Index, units: Ints) -> Ints:
@@ -244,9 +244,9 @@ def _crowd(tables: Tables, people: People, rng: np.random.Generator) -> tuple[Ta
     """
     sides = (tables.source, people.others)
     size = min(MAX_UNITS, *(len(np.unique(side.units)) for side in sides))
-    taken = [_of_units(side, size, rng) for side in sides]
-    taken[1] = TableView(taken[1].frame, taken[1].codes, taken[1].units + size)
-    return together(*taken), size
+    crowd = [_of_units(side, size, rng) for side in sides]
+    crowd[1] = TableView(crowd[1].frame, crowd[1].codes, crowd[1].units + size)
+    return together(*crowd), size
 
 
 def _of_units(view: TableView, size: int, rng: np.random.Generator) -> TableView:
@@ -255,8 +255,8 @@ def _of_units(view: TableView, size: int, rng: np.random.Generator) -> TableView
     number = np.full(len(units), -1, dtype=np.int64)
     number[rng.choice(len(units), size=size, replace=False)] = np.arange(size)
     rows = np.flatnonzero(number[unit_of_row] >= 0)
-    taken = view.take(rows)
-    return TableView(taken.frame, taken.codes, number[unit_of_row[rows]])
+    sample = view.take(rows)
+    return TableView(sample.frame, sample.codes, number[unit_of_row[rows]])
 
 
 def _described(kind: str, predicates: int, hits: Ints, success: Success) -> dict[str, Any]:

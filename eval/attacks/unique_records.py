@@ -70,13 +70,13 @@ def unique(sides: MatchedGroups, rng: np.random.Generator, smoke: str) -> Attack
         if capped
         else ()
     )
-    told = ", ".join(names[place] for place in learned)
-    part = PartResult(_measures(tried, len(known), told, smoke), {"unique": details}, notes)
+    extra = ", ".join(names[place] for place in learned)
+    part = PartResult(_measures(tried, len(known), extra, smoke), {"unique": details}, notes)
     combined = CombinedAttacks(
         tuple(AttackSuccess(", ".join(one.columns), one.success) for one in tried)
     )
-    what = "a combination is repeated with what it would give away"
-    return Attack(part, (combined.finding(KEY, TITLE, what),), (combined.power(KEY),))
+    event = "a combination is repeated with what it would give away"
+    return Attack(part, (combined.finding(KEY, TITLE, event),), (combined.power(KEY),))
 
 
 def _places(schema: Schema, role: str) -> Places:
@@ -128,14 +128,14 @@ def _success(sides: MatchedGroups, known: Places, learned: Places) -> Success | 
     return Success(rates[0], rates[1])
 
 
-def _measures(tried: Sequence[_Tried], known: int, told: str, smoke: str) -> tuple[Measure, ...]:
+def _measures(tried: Sequence[_Tried], known: int, extra: str, smoke: str) -> tuple[Measure, ...]:
     """Return the figure for all quasi-identifiers together, if somebody is unique on them."""
     first = tried[0]
     if len(first.columns) != known:
         return ()
     meaning = (
         f"Of people whom nobody equals in {', '.join(first.columns)}: how much oftener a synthetic "
-        f"row repeats this together with {told or 'nothing else'} for people in the data than for "
+        f"row repeats this together with {extra or 'nothing else'} for people in the data than for "
         f"others; 0 without memorisation. {smoke}"
     )
     return (Measure(f"unique:{known}", TITLE, first.success.excess, 0.0, meaning),)

@@ -109,12 +109,12 @@ class DesignMatrix:
                 if column.nullable:
                     blocks.append(missing[:, None].astype(float))
                 continue
-            kept = [c for c in range(self.codec.sizes[place]) if c != self.base[column.name]]
-            blocks.append((view.codes[:, place, None] == np.array(kept)).astype(float))
+            levels = [c for c in range(self.codec.sizes[place]) if c != self.base[column.name]]
+            blocks.append((view.codes[:, place, None] == np.array(levels)).astype(float))
         return np.hstack(blocks) if blocks else np.zeros((view.rows, 0))
 
 
 def _names(column: Column) -> list[str]:
     """Name the codes of a categorical column."""
-    shown = [str(column.labels.get(level, level)) for level in column.levels]
-    return shown + (["missing"] if column.nullable else [])
+    names = [str(column.labels.get(level, level)) for level in column.levels]
+    return names + (["missing"] if column.nullable else [])

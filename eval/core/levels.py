@@ -50,9 +50,9 @@ class Levels:
         low, high = float(in_units(column.minimum)), float(in_units(column.maximum))
         if column.kind.has_decimals:
             edges = np.linspace(low, high, BANDS + 1)
-            shown = [f"{edge:.6g}" for edge in edges]
-            names = [f"{a} to under {b}" for a, b in pairwise(shown[:-1])]
-            return cls(column, place, (*names, f"{shown[-2]} to {shown[-1]}"), edges[1:-1])
+            texts = [f"{edge:.6g}" for edge in edges]
+            names = [f"{a} to under {b}" for a, b in pairwise(texts[:-1])]
+            return cls(column, place, (*names, f"{texts[-2]} to {texts[-1]}"), edges[1:-1])
         shares = np.arange(BANDS + 1) / BANDS
         edges = np.unique(low + np.ceil(shares * (high - low + 1)))
         first, last = _shown(edges[:-1], column), _shown(edges[1:] - 1, column)

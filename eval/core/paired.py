@@ -94,13 +94,13 @@ class PairedTables:
             seats = groups(view.units, count, rng) if count else zeros
             return PairedTable(view, bins.cut(view.codes), seats, count)
 
-        held = tables.holdout
+        holdout = tables.holdout
         return cls(
             tables,
             bins,
             side(tables.source, True),
             side(tables.synthetic.sample(n, rng), True),
-            None if held is None else side(held.sample(n, rng), False),
+            None if holdout is None else side(holdout.sample(n, rng), False),
             side(tables.source.bootstrap(n, rng), False),
         )
 
@@ -131,15 +131,15 @@ class PairedTables:
         Of many cells, only those that occur are kept.
         """
         if cells > DENSE:
-            codes, found = pd.factorize(np.concatenate(keys))
+            codes, uniques = pd.factorize(np.concatenate(keys))
             ends = np.cumsum([len(part) for part in keys])
-            keys, cells = np.split(codes.astype(np.int64), ends[:-1]), len(found)
+            keys, cells = np.split(codes.astype(np.int64), ends[:-1]), len(uniques)
         counts = [side.counts(part, cells) for side, part in zip(self.every, keys, strict=True)]
         return self._variants([part / part.sum(axis=1, keepdims=True) for part in counts])
 
-    def _variants(self, found: Sequence[Floats]) -> Variants:
-        held = None if self.holdout is None else found[2]
-        return Variants(found[0], found[1], held, found[-1])
+    def _variants(self, values: Sequence[Floats]) -> Variants:
+        holdout = None if self.holdout is None else values[2]
+        return Variants(values[0], values[1], holdout, values[-1])
 
 
 def _keys(side: PairedTable, columns: Sequence[int], sizes: Sequence[int]) -> Ints:

@@ -109,15 +109,15 @@ class Tables:
         """
         codec, keys = Codec(schema), Keys(schema)
         real = _view(open_table(source, schema), codec, keys)
-        held = None
+        holdout_view = None
         if holdout is not None:
-            held = _view(open_table(holdout, schema), codec, keys, 2 * OWN)
-            if schema.unit.column is not None and np.isin(held.units, real.units).any():
+            holdout_view = _view(open_table(holdout, schema), codec, keys, 2 * OWN)
+            if schema.unit.column is not None and np.isin(holdout_view.units, real.units).any():
                 raise shared_people()
         cells = pd.concat(open_synthetic(synthetic, schema).chunks(), ignore_index=True)
-        drawn = _view(open_synthetic(cells, schema), codec, None)
+        synthetic_view = _view(open_synthetic(cells, schema), codec, None)
         broken = tuple(str(problem) for problem in codec.conforms(cells))
-        return cls(schema, codec, real, drawn, held, broken)
+        return cls(schema, codec, real, synthetic_view, holdout_view, broken)
 
     @property
     def size(self) -> int:
@@ -134,8 +134,8 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
     """
     frames, codes, units = [], [], []
     for chunk in table.chunks():
-        read, typed = codec.read(chunk)
-        codes.append(read)
+        chunk_codes, typed = codec.read(chunk)
+        codes.append(chunk_codes)
         frames.append(typed)
         if keys is not None:
             units.append(keys.units(chunk))
@@ -144,11 +144,11 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
     if codec.schema.unit.missing_key == "own":
         keyless = np.flatnonzero(numbers == NO_KEY)
         numbers[keyless] = first_own + np.arange(len(keyless))
-    kept = np.flatnonzero(numbers != NO_KEY)
-    if not len(kept):
+    keyed = np.flatnonzero(numbers != NO_KEY)
+    if not len(keyed):
         raise TableError("no row has a key; correct the table or the schema's unit")
     view = TableView(pd.concat(frames, ignore_index=True), np.concatenate(codes), numbers)
-    return view if len(kept) == rows else view.take(kept)
+    return view if len(keyed) == rows else view.take(keyed)
 
 
 def shared_people() -> InputError:

@@ -26,14 +26,14 @@ MIN_WIDTH = 1e-2  # width where most of them are copied; below, single precision
 
 def width_of(metric: Metric, known: Points, table: Points) -> float:
     """Return the kernel's width h, from people who are not attacked."""
-    found = np.sqrt(nearest(metric, known, table).squared[:, 0])
-    return max(MIN_WIDTH, WIDTH * float(np.median(found)))
+    distances = np.sqrt(nearest(metric, known, table).squared[:, 0])
+    return max(MIN_WIDTH, WIDTH * float(np.median(distances)))
 
 
 def width_among(metric: Metric, known: Points, units: Ints) -> float:
     """Return the width for known people themselves: each one's distance is to another unit."""
-    found = np.sqrt(nearest(metric, known, known, 2, units).squared[:, 1])
-    return max(MIN_WIDTH, WIDTH * float(np.median(found)))
+    distances = np.sqrt(nearest(metric, known, known, 2, units).squared[:, 1])
+    return max(MIN_WIDTH, WIDTH * float(np.median(distances)))
 
 
 def log_density(metric: Metric, queries: Points, table: Points, width: float) -> Floats:

@@ -97,24 +97,24 @@ class Product:
         for place in range(left.codes.shape[1]):
             cells = [points.codes[:, place] for points in (left, right)]
             here = [np.unique(part) for part in cells]
-            found = np.union1d(here[0], here[1])
-            if len(found) <= 2:  # a code, or two: a number
+            values = np.union1d(here[0], here[1])
+            if len(values) <= 2:  # a code, or two: a number
                 for at, part in enumerate(cells):
-                    bit = (part == found[0]) - 0.5 if len(found) == 2 else np.zeros(len(part))
+                    bit = (part == values[0]) - 0.5 if len(values) == 2 else np.zeros(len(part))
                     numbers[at] = np.column_stack([numbers[at], bit])
                 continue
             both = np.intersect1d(here[0], here[1])
             if len(both) > MANY:
                 wide.append(place)
                 continue
-            number = np.full(int(found[-1]) + 1, -1)
+            number = np.full(int(values[-1]) + 1, -1)
             number[both] = shared + np.arange(len(both))
             shared += len(both)
             for at, part in enumerate(cells):
                 codes[at].append(number[part])
         halves = [
-            _half(part, own, points.codes[:, wide])
-            for part, own, points in zip(numbers, codes, (left, right), strict=True)
+            _half(part, matched, points.codes[:, wide])
+            for part, matched, points in zip(numbers, codes, (left, right), strict=True)
         ]
         gaps = [np.flatnonzero(half.missing.any(axis=0)) for half in halves]
         whole = not metric.numeric
@@ -201,8 +201,8 @@ def _half(numbers: Floats, codes: list[Ints], cells: Codes) -> Half:
     missing = np.isnan(numbers)
     filled = np.where(missing, 0.0, numbers)
     squares = (filled**2 + missing).astype(np.float32)
-    own = np.stack(codes, axis=1) if codes else np.zeros((len(numbers), 0), dtype=np.int64)
-    return Half(filled.astype(np.float32), squares, missing, own, cells)
+    matched = np.stack(codes, axis=1) if codes else np.zeros((len(numbers), 0), dtype=np.int64)
+    return Half(filled.astype(np.float32), squares, missing, matched, cells)
 
 
 def _error(halves: list[Half], gaps: list[Ints], whole: bool) -> float:

@@ -113,12 +113,12 @@ class Metric:
         In float64, each as a function of the two rows alone: the same pair gives the same number
         to the last bit, whichever pairs stand beside it.
         """
-        found = np.empty(len(rows))
+        distances = np.empty(len(rows))
         batch = max(1, CELLS // max(1, len(self.numeric) + len(self.categorical)))
         for start in range(0, len(rows), batch):
             here = slice(start, start + batch)
-            found[here] = self._squared(a.take(rows[here]), b.take(others[here]))
-        return found
+            distances[here] = self._squared(a.take(rows[here]), b.take(others[here]))
+        return distances
 
     def _squared(self, a: Points, b: Points) -> Floats:
         apart = ((a.numbers - b.numbers) * self.step) ** 2

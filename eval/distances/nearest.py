@@ -63,10 +63,10 @@ def nearest(
     if not (len(firsts) and reference.rows):
         empty = (queries.rows, k)
         return Neighbours(np.full(empty, np.inf), np.full(empty, NONE))
-    kept = _thinned(reference, whose, k)
-    search = _Search(metric, queries.take(firsts), reference.take(kept), whose[kept], k)
+    kept_rows = _thinned(reference, whose, k)
+    search = _Search(metric, queries.take(firsts), reference.take(kept_rows), whose[kept_rows], k)
     squared, rows = search.run()
-    rows = np.where(rows >= 0, kept[rows], NONE)
+    rows = np.where(rows >= 0, kept_rows[rows], NONE)
     return Neighbours(squared[kinds], rows[kinds])
 
 

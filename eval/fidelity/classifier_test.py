@@ -175,13 +175,13 @@ def _drops(model: Any, matrix: Floats, truth: Ints, rng: np.random.Generator) ->
 
 def _between_real(tables: Tables, rows: int, rng: np.random.Generator) -> float | None:
     """Return the area between source and holdout, or between two halves of the source."""
-    source, held = tables.source, tables.holdout
-    if held is None:
+    source, holdout = tables.source, tables.holdout
+    if holdout is None:
         half = groups(source.units, 2, rng)
-        held = source.take(np.flatnonzero(half == 1))
+        holdout = source.take(np.flatnonzero(half == 1))
         source = source.take(np.flatnonzero(half == 0))
-    size = min(rows, source.rows, held.rows)
-    enough = min(len(np.unique(view.units)) for view in (source, held)) >= FOLDS
+    size = min(rows, source.rows, holdout.rows)
+    enough = min(len(np.unique(view.units)) for view in (source, holdout)) >= FOLDS
     if size < MIN_ROWS or not enough:
         return None
-    return told_apart(source.sample(size, rng), held.sample(size, rng), tables.codec, rng).auc
+    return told_apart(source.sample(size, rng), holdout.sample(size, rng), tables.codec, rng).auc

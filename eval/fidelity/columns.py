@@ -41,16 +41,16 @@ def margins(sides: PairedTables) -> PartResult:
     figures = [
         JackknifeEstimate.of(half_l1, sides.joint([j])) for j in range(len(tables.codec.names))
     ]
-    kept = [figure for figure in figures if figure is not None]
-    assert len(kept) == len(figures)  # every table has rows
-    estimate = JackknifeEstimate.mean(kept).estimate(sides.n)
+    known = [figure for figure in figures if figure is not None]
+    assert len(known) == len(figures)  # every table has rows
+    estimate = JackknifeEstimate.mean(known).estimate(sides.n)
     measures = [Measure("tvd1", "Distance of single columns", estimate, 0.0, TVD1)]
     columns = []
-    for j, (column, figure) in enumerate(zip(tables.schema.modelled, kept, strict=True)):
-        own = figure.estimate(sides.n)
+    for j, (column, figure) in enumerate(zip(tables.schema.modelled, known, strict=True)):
+        distance = figure.estimate(sides.n)
         title = f"Distance of column {column.name}"
-        measures.append(Measure(f"tvd1:{column.name}", title, own, 0.0, OF_COLUMN))
-        columns.append({**distribution(tables, j), "tvd": own.to_dict()})
+        measures.append(Measure(f"tvd1:{column.name}", title, distance, 0.0, OF_COLUMN))
+        columns.append({**distribution(tables, j), "tvd": distance.to_dict()})
     return PartResult(tuple(measures), {"columns": columns})
 
 
@@ -116,10 +116,10 @@ def _categories(source: Ints, column: Column) -> tuple[Ints, list[str]]:
     count = len(labels)
     if count <= MAX_BINS:
         return np.arange(count), labels
-    kept = np.argsort(-np.bincount(source, minlength=count), kind="stable")[: MAX_BINS - 1]
+    commonest = np.argsort(-np.bincount(source, minlength=count), kind="stable")[: MAX_BINS - 1]
     order = np.full(count, MAX_BINS - 1)
-    order[kept] = np.arange(MAX_BINS - 1)
-    return order, [*(labels[k] for k in kept), OTHERS]
+    order[commonest] = np.arange(MAX_BINS - 1)
+    return order, [*(labels[k] for k in commonest), OTHERS]
 
 
 def _spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, list[str]]:

@@ -91,14 +91,14 @@ def spearman(orders: Ints) -> Floats:
     Returns:
         A symmetric matrix; NaN on the diagonal and where a pair has no correlation.
     """
-    found = np.full((len(orders), len(orders)), np.nan)
+    matrix = np.full((len(orders), len(orders)), np.nan)
     for i, j in combinations(range(len(orders)), 2):
         both = (orders[i] >= 0) & (orders[j] >= 0)
         a, b = _mid_ranks(orders[i][both]), _mid_ranks(orders[j][both])
         scale = math.sqrt(float(a @ a) * float(b @ b))
         if scale > 0:
-            found[i, j] = found[j, i] = float(a @ b) / scale
-    return found
+            matrix[i, j] = matrix[j, i] = float(a @ b) / scale
+    return matrix
 
 
 def _order(values: Floats) -> Ints:

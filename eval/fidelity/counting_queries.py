@@ -81,10 +81,10 @@ def queries(sides: PairedTables, *, count: int = COUNT) -> PartResult:
     if not ways:
         return PartResult(notes=("the table has one column: no queries of two columns were asked",))
     rng = np.random.default_rng(SEED)
-    asked = [
+    questions = [
         Query.draw(codec, sides.tables.source.codes, ways[k % len(ways)], rng) for k in range(count)
     ]
-    answers = sides.each(lambda side: _answers(side, asked))
+    answers = sides.each(lambda side: _answers(side, questions))
     mean = JackknifeEstimate.of(mean_absolute, answers)
     worst = JackknifeEstimate.of(_worst, answers)
     assert mean is not None and worst is not None  # every table has rows
@@ -96,11 +96,11 @@ def queries(sides: PairedTables, *, count: int = COUNT) -> PartResult:
     return PartResult(measures, {"queries": details})
 
 
-def _answers(side: PairedTable, asked: list[Query]) -> Floats:
+def _answers(side: PairedTable, questions: list[Query]) -> Floats:
     """Return the share of rows that each query counts ``[variants, queries]``."""
     codes = np.asfortranarray(side.view.codes)
     rows = side.sizes()[:, None]
-    return np.stack([side.sizes(query.rows(codes)) for query in asked], axis=1) / rows
+    return np.stack([side.sizes(query.rows(codes)) for query in questions], axis=1) / rows
 
 
 def _worst(a: Floats, b: Floats) -> Floats:
@@ -117,12 +117,12 @@ def _quantiles(answers: Variants) -> dict[str, Any]:
     }
     return {
         name: None
-        if found is None
+        if shares is None
         else {
             f"{q:g}": plain(error)
             for q, error in zip(
-                QUANTILES, np.quantile(np.abs(found[0] - source), QUANTILES), strict=True
+                QUANTILES, np.quantile(np.abs(shares[0] - source), QUANTILES), strict=True
             )
         }
-        for name, found in tables.items()
+        for name, shares in tables.items()
     }

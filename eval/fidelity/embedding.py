@@ -32,8 +32,8 @@ def embedding(tables: Tables, rng: np.random.Generator) -> PartResult:
     axes, explained = _components(real)
     if len(explained) < 2 or explained[1] <= 0:
         return PartResult((), nothing, ("the source has no two directions for an embedding",))
-    drawn = design.matrix(tables.synthetic.sample(rows, rng)) - centre
-    at = {"source": real @ axes, "synthetic": drawn @ axes}
+    synthetic = design.matrix(tables.synthetic.sample(rows, rng)) - centre
+    at = {"source": real @ axes, "synthetic": synthetic @ axes}
     edges = [_edges(at["source"][:, k]) for k in (0, 1)]
     details = {"x": plain(edges[0]), "y": plain(edges[1])}
     for name, places in at.items():

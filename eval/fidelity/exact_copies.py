@@ -23,8 +23,8 @@ def copies(tables: Tables, rng: np.random.Generator) -> PartResult:
     source = set(_keys(tables.source))
     hits, rows = _hits(tables.synthetic, source), tables.synthetic.rows
     low, high = Rate(hits, rows).bounds((1 - LEVEL) / 2)
-    held = tables.holdout
-    reference = None if held is None else _hits(held, source) / held.rows
+    holdout = tables.holdout
+    reference = None if holdout is None else _hits(holdout, source) / holdout.rows
     measure = Measure(
         "copies",
         "Rows that occur in the source",

@@ -52,7 +52,7 @@ def joints(sides: PairedTables) -> PartResult:
     entropies = [_entropies(sides.joint([j])) for j in range(columns)]
     distances, informations = [], []
     matrix = np.full((columns, columns), np.nan)
-    shown = {name: np.full((columns, columns), np.nan) for name in ("source", "synthetic")}
+    matrices = {name: np.full((columns, columns), np.nan) for name in ("source", "synthetic")}
     for i, j in pairs:
         shares = sides.joint([i, j])
         distance = JackknifeEstimate.of(half_l1, shares)
@@ -62,8 +62,8 @@ def joints(sides: PairedTables) -> PartResult:
         distances.append(distance)
         informations.append(information)
         matrix[i, j] = matrix[j, i] = distance.value
-        shown["source"][i, j] = shown["source"][j, i] = mutual.source[0]
-        shown["synthetic"][i, j] = shown["synthetic"][j, i] = mutual.synthetic[0]
+        matrices["source"][i, j] = matrices["source"][j, i] = mutual.source[0]
+        matrices["synthetic"][i, j] = matrices["synthetic"][j, i] = mutual.synthetic[0]
     notes = [] if all_pairs else [f"pairs of columns: {MAX_PAIRS} were drawn at random"]
     measures = [
         _measure("tvd2", "Distance of pairs of columns", distances, sides, TVD2),
@@ -73,16 +73,16 @@ def joints(sides: PairedTables) -> PartResult:
     ]
     triples, all_triples = _sets(columns, 3, MAX_TRIPLES)
     if triples:
-        found = [JackknifeEstimate.of(half_l1, sides.joint(triple)) for triple in triples]
-        kept = [figure for figure in found if figure is not None]
-        measures.append(_measure("tvd3", "Distance of triples of columns", kept, sides, TVD3))
+        estimates = [JackknifeEstimate.of(half_l1, sides.joint(triple)) for triple in triples]
+        known = [figure for figure in estimates if figure is not None]
+        measures.append(_measure("tvd3", "Distance of triples of columns", known, sides, TVD3))
     if not all_triples:
         notes.append(f"triples of columns: {MAX_TRIPLES} were drawn at random, with a fixed seed")
     names = list(sides.tables.codec.names)
     details: dict[str, Any] = {
         "names": names,
         "tvd": plain(matrix),
-        "information": {name: plain(values) for name, values in shown.items()},
+        "information": {name: plain(values) for name, values in matrices.items()},
     }
     return PartResult(tuple(measures), {"pairs": details}, tuple(notes))
 
@@ -98,10 +98,10 @@ def _sets(columns: int, ways: int, maximum: int) -> tuple[Sets, bool]:
     if comb(columns, ways) <= maximum:
         return list(combinations(range(columns), ways)), True
     rng = np.random.default_rng(SEED)
-    drawn: set[tuple[int, ...]] = set()
-    while len(drawn) < maximum:
-        drawn.add(tuple(sorted(rng.choice(columns, size=ways, replace=False).tolist())))
-    return sorted(drawn), False
+    sets: set[tuple[int, ...]] = set()
+    while len(sets) < maximum:
+        sets.add(tuple(sorted(rng.choice(columns, size=ways, replace=False).tolist())))
+    return sorted(sets), False
 
 
 def _entropies(shares: Variants) -> Variants:
@@ -112,8 +112,8 @@ def _entropies(shares: Variants) -> Variants:
         return np.asarray(-(shares * logs).sum(axis=1))
 
     source, synthetic, holdout, chance = shares
-    held = None if holdout is None else entropy(holdout)
-    return Variants(entropy(source), entropy(synthetic), held, entropy(chance))
+    of_holdout = None if holdout is None else entropy(holdout)
+    return Variants(entropy(source), entropy(synthetic), of_holdout, entropy(chance))
 
 
 def _information(a: Variants, b: Variants, both: Variants) -> Variants:
@@ -125,12 +125,12 @@ def _information(a: Variants, b: Variants, both: Variants) -> Variants:
         ratio = np.divide(shared, scale, out=np.zeros_like(shared), where=scale > 1e-12)
         return np.minimum(ratio, 1.0)
 
-    held = None
+    of_holdout = None
     if a.holdout is not None and b.holdout is not None and both.holdout is not None:
-        held = normalised(a.holdout, b.holdout, both.holdout)
+        of_holdout = normalised(a.holdout, b.holdout, both.holdout)
     return Variants(
         normalised(a.source, b.source, both.source),
         normalised(a.synthetic, b.synthetic, both.synthetic),
-        held,
+        of_holdout,
         normalised(a.chance, b.chance, both.chance),
     )

@@ -32,8 +32,8 @@ def rules(tables: Tables, rng: np.random.Generator) -> PartResult:
     if not declared:
         return PartResult((), {"rules": []}, ("the schema declares no rules",))
     details = [_detail(rule, tables) for rule in declared]
-    drawn = breaks(tables.synthetic, declared)
-    hits, rows = int(drawn.sum()), len(drawn)
+    broken = breaks(tables.synthetic, declared)
+    hits, rows = int(broken.sum()), len(broken)
     low, high = Rate(hits, rows).bounds((1 - LEVEL) / 2)
     real = breaks(tables.source, declared)
     estimate = Estimate(
@@ -50,10 +50,10 @@ def rules(tables: Tables, rng: np.random.Generator) -> PartResult:
 
 def breaks(view: TableView, declared: tuple[Rule, ...]) -> Bools:
     """Tell which rows break at least one of the rules."""
-    found = np.zeros(view.rows, dtype=bool)
+    broken = np.zeros(view.rows, dtype=bool)
     for rule in declared:
-        found |= ~rule.holds(view.frame)
-    return found
+        broken |= ~rule.holds(view.frame)
+    return broken
 
 
 def _share(view: TableView, declared: tuple[Rule, ...]) -> float:
@@ -61,13 +61,13 @@ def _share(view: TableView, declared: tuple[Rule, ...]) -> float:
 
 
 def _detail(rule: Rule, tables: Tables) -> dict[str, Any]:
-    held = tables.holdout
+    holdout = tables.holdout
     return {
         "rule": rule.text,
         "text": rule.text,
         "plain": broken(rule, tables.schema),
         "source": plain(_share(tables.source, (rule,))),
         "synthetic": plain(_share(tables.synthetic, (rule,))),
-        "holdout": None if held is None else plain(_share(held, (rule,))),
+        "holdout": None if holdout is None else plain(_share(holdout, (rule,))),
         "n": tables.synthetic.rows,
     }

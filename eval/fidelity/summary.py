@@ -95,9 +95,9 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
         parts.append(sdmetrics_reports(tables, rng))
     details: dict[str, Any] = {}
     for part in parts:
-        for name, found in part.details.items():
-            together = isinstance(found, dict) and name in details  # pairs come from two parts
-            details[name] = {**details[name], **found} if together else found
+        for name, detail in part.details.items():
+            together = isinstance(detail, dict) and name in details  # pairs come from two parts
+            details[name] = {**details[name], **detail} if together else detail
     measures = tuple(measure for part in parts for measure in part.measures)
     return PartResult(measures, details, tuple(note for part in parts for note in part.notes))
 
@@ -110,33 +110,33 @@ def sdmetrics_reports(tables: Tables, rng: np.random.Generator) -> PartResult:
     """
     rows = min(SDMETRICS_ROWS, tables.size, tables.source.rows)
     real = _frame(tables.source.sample(rows, rng), tables)
-    drawn = _scores(real, _frame(tables.synthetic.sample(rows, rng), tables), tables)
-    held: dict[str, float] = {}
+    scores = _scores(real, _frame(tables.synthetic.sample(rows, rng), tables), tables)
+    holdout: dict[str, float] = {}
     chance: dict[str, float] = {}
     if tables.holdout is not None:
-        held = _scores(real, _frame(tables.holdout.sample(rows, rng), tables), tables)
+        holdout = _scores(real, _frame(tables.holdout.sample(rows, rng), tables), tables)
     else:
         chance = _scores(real, _frame(tables.source.bootstrap(rows, rng), tables), tables)
-    details: dict[str, Any] = {"rows": rows, **{name: plain(drawn.get(name)) for name in TITLES}}
-    details["holdout"] = {name: plain(held.get(name)) for name in TITLES} if held else None
+    details: dict[str, Any] = {"rows": rows, **{name: plain(scores.get(name)) for name in TITLES}}
+    details["holdout"] = {name: plain(holdout.get(name)) for name in TITLES} if holdout else None
     measures = tuple(
         Measure(
             f"sdmetrics_{name}",
             title,
-            Estimate(drawn[name], None, None, rows, held.get(name), chance.get(name)),
+            Estimate(scores[name], None, None, rows, holdout.get(name), chance.get(name)),
             1.0,
             MEANINGS[name],
         )
         for name, title in TITLES.items()
-        if name in drawn
+        if name in scores
     )
-    left = [name for name in TITLES if name not in drawn]
+    missing = [name for name in TITLES if name not in scores]
     notes = [f"sdmetrics: {rows} rows of each table"]
-    notes += [f"sdmetrics gave no score for: {', '.join(left)}"] if left else []
+    notes += [f"sdmetrics gave no score for: {', '.join(missing)}"] if missing else []
     return PartResult(measures, {"sdmetrics": details}, tuple(notes))
 
 
-def _scores(real: pd.DataFrame, drawn: pd.DataFrame, tables: Tables) -> dict[str, float]:
+def _scores(real: pd.DataFrame, synthetic: pd.DataFrame, tables: Tables) -> dict[str, float]:
     """Return the library's scores; those that it cannot compute are left out."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -147,8 +147,8 @@ def _scores(real: pd.DataFrame, drawn: pd.DataFrame, tables: Tables) -> dict[str
             for column in tables.schema.modelled
         }
         quality, diagnostic = QualityReport(), DiagnosticReport()
-        quality.generate(real, drawn, {"columns": columns}, verbose=False)
-        diagnostic.generate(real, drawn, {"columns": columns}, verbose=False)
+        quality.generate(real, synthetic, {"columns": columns}, verbose=False)
+        diagnostic.generate(real, synthetic, {"columns": columns}, verbose=False)
         of_property = dict(quality.get_properties().itertuples(index=False, name=None))
         scores = {
             "quality": quality.get_score(),

@@ -1,6 +1,7 @@
 from .audit_formatting import Lines as Lines
 from .audit_formatting import auc as auc
 from .audit_formatting import excess as excess
+from .audit_formatting import expected as expected
 from .audit_formatting import joined as joined
 from .audit_formatting import level as level
 from .audit_formatting import rate as rate
@@ -15,6 +16,7 @@ from .blocks import Pictures as Pictures
 from .blocks import ReportTable as ReportTable
 from .blocks import Row as Row
 from .blocks import Section as Section
+from .blocks import present as present
 from .formatting import counted as counted
 from .formatting import estimate as estimate
 from .formatting import figure as figure

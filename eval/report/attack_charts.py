@@ -38,12 +38,12 @@ class RocLine:
     least: float
 
 
-def curves(them: Sequence[RocLine], ceiling: Mapping[str, Any] | None) -> Spec:
+def curves(lines: Sequence[RocLine], ceiling: Mapping[str, Any] | None) -> Spec:
     """Draw curves with both axes logarithmic; what a claim rules out is shaded.
 
     A point without a false alarm stands at the left edge, and says so to the pointer.
     """
-    low = max(MIN_RATE, min((one.least for one in them), default=0.01))
+    low = max(MIN_RATE, min((curve.least for curve in lines), default=0.01))
     data: list[Spec] = []
     if ceiling is not None:
         x, y = _bound(ceiling, low)
@@ -52,15 +52,15 @@ def curves(them: Sequence[RocLine], ceiling: Mapping[str, Any] | None) -> Spec:
         data.append(_STILL | band | {"x": x, "y": y, "name": "most that the claim allows"})
     even = {"color": "$quiet", "dash": "dot", "width": 1}
     data.append(_STILL | {"x": [low, 1.0], "y": [low, 1.0], "line": even, "name": "guessing"})
-    for place, one in enumerate(them):
+    for place, curve in enumerate(lines):
         turn = place % len(DASHES)
         line = {"color": f"$line-{turn}", "dash": DASHES[turn], "width": 2.2}
-        pairs = [(x, y) for x, y in zip(one.fpr, one.tpr, strict=True) if y >= low]
+        pairs = [(x, y) for x, y in zip(curve.fpr, curve.tpr, strict=True) if y >= low]
         trace = _LINE | {"x": [round(max(x, low), 7) for x, _ in pairs], "line": line}
-        trace |= {"y": [round(y, 7) for _, y in pairs], "name": text(one.name, 40)}
+        trace |= {"y": [round(y, 7) for _, y in pairs], "name": text(curve.name, 40)}
         trace |= {"text": [percent(x) for x, _ in pairs]}
-        said = "%{y:.2%} of those in the data named<br>%{text} of others<extra>%{fullData.name}"
-        data.append(trace | {"hovertemplate": f"{said}</extra>"})
+        template = "%{y:.2%} of those in the data named<br>%{text} of others<extra>%{fullData.name}"
+        data.append(trace | {"hovertemplate": f"{template}</extra>"})
     axis = _decades(low)
     titles = ("other people named wrongly", "people in the data named")
     x_axis, y_axis = (axis | {"title": {"text": title}} for title in titles)
@@ -106,15 +106,15 @@ class Leak:
     seen: float | None
 
 
-def leaks(claimed: float | None, them: Sequence[Leak]) -> Spec:
+def leaks(claimed: float | None, attacks: Sequence[Leak]) -> Spec:
     """Draw epsilon as claimed, as proved by attacks, and as attacks would have seen it."""
-    others = [value for one in them for value in (one.proved, one.seen) if value is not None]
-    drawn = claimed is not None and claimed <= FAR * max([1.0, *others])
-    names = [*(["Claimed"] if drawn else []), *(one.name for one in them)]
-    first = 1 if drawn else 0
+    others = [value for one in attacks for value in (one.proved, one.seen) if value is not None]
+    shows_claim = claimed is not None and claimed <= FAR * max([1.0, *others])
+    names = [*(["Claimed"] if shows_claim else []), *(one.name for one in attacks)]
+    first = 1 if shows_claim else 0
     data: list[Spec] = []
     shapes: list[Spec] = []
-    proved = [(one.proved, y) for y, one in enumerate(them, first) if one.proved is not None]
+    proved = [(one.proved, y) for y, one in enumerate(attacks, first) if one.proved is not None]
     for value, y in proved:
         bar = {"color": "$synthetic", "width": 3}
         line = _STILL | {"x": [0, short([value])[0]], "y": [y, y], "line": bar}
@@ -122,9 +122,9 @@ def leaks(claimed: float | None, them: Sequence[Leak]) -> Spec:
     some, none = ([pair for pair in proved if bool(pair[0]) is sign] for sign in (True, False))
     data.append(_marks("proved, at least", "triangle-right", "$synthetic", 13, some))
     data.append(_marks("nothing proved", "triangle-right-open", "$synthetic", 11, none))
-    seen = [(one.seen, y) for y, one in enumerate(them, first) if one.seen is not None]
-    data.append(_marks("least leak that would have been seen", "square-open", "$line-2", 11, seen))
-    if drawn and claimed is not None:
+    least = [(one.seen, y) for y, one in enumerate(attacks, first) if one.seen is not None]
+    data.append(_marks("least leak that would have been seen", "square-open", "$line-2", 11, least))
+    if shows_claim and claimed is not None:
         data.append(_marks("claimed: proof", "diamond", "$ink", 13, [(claimed, 0)]))
         line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": claimed, "x1": claimed}
         shapes.append(line | {"line": {"color": "$ink", "dash": "dash", "width": 1.4}})
@@ -144,13 +144,13 @@ def leaks(claimed: float | None, them: Sequence[Leak]) -> Spec:
 
 
 def _marks(
-    name: str, symbol: str, colour: str, size: int, them: Sequence[tuple[float | None, float]]
+    name: str, symbol: str, colour: str, size: int, pairs: Sequence[tuple[float | None, float]]
 ) -> Spec:
     marker: Spec = {"symbol": symbol, "size": size, "color": colour, "line": {"width": 2}}
     if not symbol.endswith("-open"):
         marker["line"] = {"width": 0}
     trace: Spec = {"type": "scatter", "mode": "markers", "name": name, "marker": marker}
-    return trace | {"x": short([x for x, _ in them]), "y": [y for _, y in them]}
+    return trace | {"x": short([x for x, _ in pairs]), "y": [y for _, y in pairs]}
 
 
 def distances(histogram: Mapping[str, Any]) -> Spec:
@@ -169,23 +169,23 @@ def distances(histogram: Mapping[str, Any]) -> Spec:
     return {"data": data, "layout": {"xaxis": x, "yaxis": y, "hovermode": "x unified"}}
 
 
-def successes(names: Sequence[str], them: Sequence[Mapping[str, Any]]) -> Spec:
+def successes(names: Sequence[str], attacks: Sequence[Mapping[str, Any]]) -> Spec:
     """Draw rates of success, people in the data above and other people below, with intervals."""
     data: list[Spec] = []
-    for side, table, said, shift in (
+    for side, table, label, shift in (
         ("members", "source", "people in the data", -0.15),
         ("controls", "holdout", "other people", 0.15),
     ):
-        rates = [one[side] for one in them]
+        rates = [one[side] for one in attacks]
         marks = points(table, short([one["value"] for one in rates], 6), [])
-        marks |= {"y": [place + shift for place in range(len(rates))], "name": said}
+        marks |= {"y": [place + shift for place in range(len(rates))], "name": label}
         bars = {"type": "data", "symmetric": False, "color": f"${table}", "thickness": 1.8}
         bars |= {
             "array": short([max(0.0, one["high"] - one["value"]) for one in rates], 6),
             "arrayminus": short([max(0.0, one["value"] - one["low"]) for one in rates], 6),
         }
         data.append(marks | {"error_x": bars | {"width": 0}})
-    ends = [float(one[side]["high"]) for one in them for side in ("members", "controls")]
+    ends = [float(one[side]["high"]) for one in attacks for side in ("members", "controls")]
     top = max([0.01, *ends])
     x = {"tickformat": "~%", "range": [-0.03 * top, 1.08 * top], "nticks": 5}
     return {

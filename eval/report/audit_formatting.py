@@ -40,37 +40,37 @@ def sentence(text: object, *, capital: bool = True) -> str:
     return first + whole[1:] + ("" if whole[-1] in ".!?" else ".")
 
 
-def rate(one: Details | None, note: str = "") -> Markup | str:
+def rate(entry: Details | None, note: str = "") -> Markup | str:
     """Write a rate with its interval of 95 %, and below it the counts."""
-    if one is None:
+    if entry is None:
         return "–"
-    counts = f"{one['hits']:,} of {one['runs']:,}{note}"
+    counts = f"{entry['hits']:,} of {entry['runs']:,}{note}"
     return Markup('<span class="whole">{}</span> <span class="references">{}</span>').format(
-        share(one), counts
+        share(entry), counts
     )
 
 
-def share(one: Details) -> str:
+def share(entry: Details) -> str:
     """Write a rate with its interval.
 
     >>> share({"value": 0.012, "low": 0.006, "high": 0.021})
     '1.2 % (0.60–2.1 %)'
     """
-    low = percent(one["low"]).removesuffix(" %")
-    return f"{percent(one['value'])} ({low}–{percent(one['high'])})"
+    low = percent(entry["low"]).removesuffix(" %")
+    return f"{percent(entry['value'])} ({low}–{percent(entry['high'])})"
 
 
-def excess(one: Details | None) -> str:
+def excess(entry: Details | None) -> str:
     """Write a success beyond control, in hundredths, with its interval.
 
     >>> excess({"value": 0.003, "low": -0.002, "high": 0.008})
     '0.30 % (−0.20 % to 0.80 %)'
     """
-    if one is None or one.get("value") is None:
+    if entry is None or entry.get("value") is None:
         return "–"
-    if one.get("low") is None or one.get("high") is None:
-        return _signed(one["value"])
-    return f"{_signed(one['value'])} ({_signed(one['low'])} to {_signed(one['high'])})"
+    if entry.get("low") is None or entry.get("high") is None:
+        return _signed(entry["value"])
+    return f"{_signed(entry['value'])} ({_signed(entry['low'])} to {_signed(entry['high'])})"
 
 
 def _signed(number: float) -> str:
@@ -88,9 +88,9 @@ def level(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
-def auc(one: Details | None) -> str:
+def auc(entry: Details | None) -> str:
     """Write an area under the curve with its interval."""
-    return formatting.estimate(one, 3)
+    return formatting.estimate(entry, 3)
 
 
 def epsilon(value: float | None) -> str:
@@ -128,12 +128,17 @@ def found(audit: Details, key: str) -> bool:
 
 def outcome(audit: Details, family: str) -> str:
     """Say in a line how one kind of attack fared."""
-    them = findings(audit, family)
-    if not them:
+    tests = findings(audit, family)
+    if not tests:
         return "no test could be made"
-    if hits := [one["title"] for one in them if one["found"]]:
+    if hits := [one["title"] for one in tests if one["found"]]:
         return f"succeeded: {joined(hits, 3)}"
-    return f"{counted(len(them), 'test')}, none of which succeeded"
+    return f"{counted(len(tests), 'test')}, none of which succeeded"
+
+
+def expected(control: Details) -> str:
+    """Say what a control must show."""
+    return "must be found" if control["kind"] == "positive" else "nothing may be found"
 
 
 def plugins(audit: Details) -> list[Details]:
@@ -155,17 +160,17 @@ def origin(plugin: Details) -> str:
 
 def family_name(audit: Details, family: str) -> str:
     """Name a kind of attack, by the audit where it is another package's."""
-    for one in plugins(audit):
-        if one["key"] == family:
-            return str(one["title"])
+    for plugin in plugins(audit):
+        if plugin["key"] == family:
+            return str(plugin["title"])
     return FAMILIES.get(family, family)
 
 
 def named(audit: Details, key: str) -> str:
     """Name the attack of a key: of a finding, or of a kind of attack."""
-    for one in audit.get("findings") or []:
-        if one["key"] == key:
-            return str(one["title"])
+    for finding in audit.get("findings") or []:
+        if finding["key"] == key:
+            return str(finding["title"])
     family, _, rest = str(key).partition(":")
     name = family_name(audit, family)
     return f"{name}: {rest}" if rest else name
@@ -173,13 +178,13 @@ def named(audit: Details, key: str) -> str:
 
 def seen(audit: Details) -> list[str]:
     """Say what an audit could have seen: the least leak in each unit, and who would have."""
-    said = []
+    lines = []
     for unit, words in _LEAKS.items():
-        powers = [one for one in audit.get("powers") or [] if one["unit"] == unit]
-        if them := [one for one in powers if one.get("least") is not None]:
-            best = min(them, key=lambda one: float(one["least"]))
-            said.append(f"{words.format(_least(unit, best))} (by: {named(audit, best['key'])}).")
-    return said
+        powers = [power for power in audit.get("powers") or [] if power["unit"] == unit]
+        if known := [power for power in powers if power.get("least") is not None]:
+            best = min(known, key=lambda power: float(power["least"]))
+            lines.append(f"{words.format(_least(unit, best))} (by: {named(audit, best['key'])}).")
+    return lines
 
 
 def blind(audit: Details) -> list[str]:
@@ -212,9 +217,9 @@ def joined(names: Sequence[object], maximum: int) -> str:
     >>> joined(["rows, equal", "people", "links"], 2)
     'rows, equal; people; and 1 more'
     """
-    them = [formatting.shown(name) for name in names]
-    rest = [f"and {len(them) - maximum} more"] if len(them) > maximum else []
-    return "; ".join([*them[:maximum], *rest])
+    texts = [formatting.shown(name) for name in names]
+    rest = [f"and {len(texts) - maximum} more"] if len(texts) > maximum else []
+    return "; ".join([*texts[:maximum], *rest])
 
 
 def below(first: str, second: str) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,3 +137,8 @@ class Section:
     title: str
     finding: str
     blocks: tuple[Block, ...]
+
+
+def present(sections: Iterable[Section | None]) -> list[Section]:
+    """Leave out the sections that have nothing to show."""
+    return [section for section in sections if section is not None]

@@ -46,14 +46,14 @@ def warnings(documents: Sequence[Document], names: Sequence[str]) -> list[str]:
         }
         for document in documents
     ]
-    made = []
-    for what, first in tasks[0].items():
-        if other := [n for n, task in zip(names, tasks, strict=True) if task[what] != first]:
-            made.append(
-                f"Not the same as of {shown(names[0])}: {what}, in {listed(other)}. Figures of "
+    sentences = []
+    for aspect, first in tasks[0].items():
+        if other := [n for n, task in zip(names, tasks, strict=True) if task[aspect] != first]:
+            sentences.append(
+                f"Not the same as of {shown(names[0])}: {aspect}, in {listed(other)}. Figures of "
                 "different tasks cannot be compared."
             )
-    return made
+    return sentences
 
 
 def _real(document: Document, name: str) -> Any:
@@ -82,9 +82,9 @@ def _ranks(documents: Sequence[Document]) -> list[tuple[int, int]]:
     """Count for each candidate in how many leading measures it is best, or not told from best."""
     rows = [_row(documents, key) for key in _leading(documents)]
     best = [best_of(row) for row in rows]
-    close = [close_to(row, them) for row, them in zip(rows, best, strict=True)]
+    close = [close_to(row, places) for row, places in zip(rows, best, strict=True)]
     return [
-        (sum(place in them for them in best), sum(place in them for them in close))
+        (sum(place in places for places in best), sum(place in places for places in close))
         for place in range(len(documents))
     ]
 
@@ -95,23 +95,23 @@ def best_of(row: Estimates) -> set[int]:
     >>> best_of([{"value": 0.2, "best": 0.0}, {"value": 0.1, "best": 0.0}, None])
     {1}
     """
-    there = {place for place, one in enumerate(row) if one is not None}
-    minimum = min((_away(row[place]) for place in there), default=0.0)
-    return {p for p in there if _away(row[p]) == minimum} if len(there) > 1 else set()
+    known = {place for place, one in enumerate(row) if one is not None}
+    minimum = min((_away(row[place]) for place in known), default=0.0)
+    return {p for p in known if _away(row[p]) == minimum} if len(known) > 1 else set()
 
 
 def close_to(row: Estimates, best: set[int]) -> set[int]:
     """Return the other places whose intervals meet that of one of the best."""
-    tops = [one for place in best if (one := row[place]) is not None]
+    tops = [estimate for place in best if (estimate := row[place]) is not None]
     return {
         place
-        for place, one in enumerate(row)
-        if place not in best and one is not None and any(_meet(one, top) for top in tops)
+        for place, estimate in enumerate(row)
+        if place not in best and estimate is not None and any(_meet(estimate, top) for top in tops)
     }
 
 
-def _away(one: Mapping[str, Any] | None) -> float:
-    return float("inf") if one is None else abs(one["value"] - one["best"])
+def _away(estimate: Mapping[str, Any] | None) -> float:
+    return float("inf") if estimate is None else abs(estimate["value"] - estimate["best"])
 
 
 def _meet(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
@@ -125,12 +125,12 @@ def overview(documents: Sequence[Document], names: Sequence[str]) -> list[Block]
     keys = _leading(documents)
     blocks: list[Block] = [_candidates(documents, names)]
     if keys:
-        said = (
+        text = (
             "Each figure has its interval of 95 % in round brackets and its references in square "
             "ones. ★ is the figure nearest to the best that can be; ≈ marks those whose intervals "
             "meet its own, so that the order may be chance."
         )
-        blocks += [Paragraph(said), table("Headline measures", documents, names, keys)]
+        blocks += [Paragraph(text), table("Headline measures", documents, names, keys)]
         blocks += _pictures(documents, names, keys)
     return blocks
 
@@ -141,25 +141,25 @@ def sections(documents: Sequence[Document], names: Sequence[str]) -> list[Sectio
     for document in documents:
         every = {**(document.get("measures") or {}), **every}
     leading = set(_leading(documents))
-    made = []
-    for place, (name, them) in enumerate(key_figures.every(every)):
-        if keys := [one.key for one in them if one.key not in leading]:
+    parts = []
+    for place, (name, group) in enumerate(key_figures.every(every)):
+        if keys := [one.key for one in group if one.key not in leading]:
             blocks = (table(f"{name}: other measures", documents, names, keys),)
             text = counted(len(keys), "measure")
-            made.append(Section(f"group-{place}", f"{name}: other measures", text, blocks))
+            parts.append(Section(f"group-{place}", f"{name}: other measures", text, blocks))
     meanings = {one["title"]: one.get("meaning") or "" for one in every.values()}
     rows = tuple(Row((name, text)) for name, text in meanings.items() if text)
     if rows:
         words = ReportTable("What each measure means", ("Measure", "Meaning"), rows)
-        made.append(Section("glossary", "How to read this", "each measure's meaning", (words,)))
-    return made
+        parts.append(Section("glossary", "How to read this", "each measure's meaning", (words,)))
+    return parts
 
 
 def _leading(documents: Sequence[Document]) -> list[str]:
     keys: dict[str, None] = {}
     for document in documents:
-        for _, them in key_figures.leading(document.get("measures") or {}):
-            keys |= dict.fromkeys(one.key for one in them)
+        for _, group in key_figures.leading(document.get("measures") or {}):
+            keys |= dict.fromkeys(one.key for one in group)
     order = [family for families in key_figures.LEADING.values() for family in families]
     return sorted(keys, key=lambda key: order.index(formatting.family(key)))
 
@@ -183,10 +183,10 @@ def table(
     return ReportTable.of(caption, ("Measure", *names), rows)
 
 
-def _cell(key: str, one: Mapping[str, Any] | None, best: bool, close: bool) -> Cell:
-    if one is None:
+def _cell(key: str, estimate: Mapping[str, Any] | None, best: bool, close: bool) -> Cell:
+    if estimate is None:
         return "–"
-    value, references = formatting.measure(key, one)
+    value, references = formatting.measure(key, estimate)
     mark = BEST if best else CLOSE if close else ""
     strong = Markup("<strong>{}</strong>").format(value) if best else value
     return Markup('{}<span class="references">{}</span>{}').format(strong, references, mark)
@@ -198,11 +198,11 @@ def _candidates(documents: Sequence[Document], names: Sequence[str]) -> ReportTa
         run, synthetic = document.get("run") or {}, (document.get("tables") or {}).get("synthetic")
         gates = document.get("gates") or []
         failed = sum(gate["passed"] is False for gate in gates)
-        said = f"✗ {failed} of {len(gates)} failed" if failed else f"✓ none of {len(gates)} failed"
+        text = f"✗ {failed} of {len(gates)} failed" if failed else f"✓ none of {len(gates)} failed"
         cells = (name, str(run.get("model") or "another tool"), _plain(run.get("epsilon")))
         size = figure((synthetic or {}).get("rows"))
         sha = str((synthetic or {}).get("sha256") or "–")[:12]
-        counts = (figure(rank[0]), figure(rank[1]), said if gates else "no gates")
+        counts = (figure(rank[0]), figure(rank[1]), text if gates else "no gates")
         rows.append(Row((*cells, size, *counts, sha)))
     head = ["Candidate", "Model", "Epsilon", "Rows", "Best in", "Not told from best in"]
     head += ["Internal gates", "SHA-256, first 12"]
@@ -223,9 +223,9 @@ def _pictures(
     lines = len(epsilons) > 1 and all(run.get("epsilon") for run in runs)
     for key in keys:
         row = _row(documents, key)
-        there = [place for place, one in enumerate(row) if one is not None]
+        known = [place for place, one in enumerate(row) if one is not None]
         name = next(one["title"] for one in row if one is not None)
-        values = ", ".join(f"{shown(names[p])} {formatting.estimate(row[p])}" for p in there)
+        values = ", ".join(f"{shown(names[p])} {formatting.estimate(row[p])}" for p in known)
         label = f"{name}: {values}"
         if lines:
             spec = charts.against_epsilon(_lines(runs, names, row))
@@ -233,11 +233,11 @@ def _pictures(
         else:
             height = 60 + 30 * len(names)
             figures.append(Chart(name, label, charts.candidates(names, row), height))
-    held = "what they are held against: a holdout, or a model trained on the source"
-    said = f"Circles are the candidates with their intervals, open diamonds {held}."
+    marks = "what they are held against: a holdout, or a model trained on the source"
+    text = f"Circles are the candidates with their intervals, open diamonds {marks}."
     if lines:
-        said = f"Each measure against epsilon, with intervals; the dotted line is {held}."
-    return [Paragraph(said), Pictures(tuple(figures), "small")]
+        text = f"Each measure against epsilon, with intervals; the dotted line is {marks}."
+    return [Paragraph(text), Pictures(tuple(figures), "small")]
 
 
 def _lines(
@@ -245,7 +245,7 @@ def _lines(
 ) -> dict[str, list[tuple[float, str, Mapping[str, Any]]]]:
     """Group figures by model, in the order of epsilon."""
     lines: dict[str, list[tuple[float, str, Mapping[str, Any]]]] = {}
-    for run, name, one in zip(runs, names, row, strict=True):
-        if one is not None:
-            lines.setdefault(str(run.get("model")), []).append((run["epsilon"], name, one))
-    return {model: sorted(them, key=lambda point: point[0]) for model, them in lines.items()}
+    for run, name, estimate in zip(runs, names, row, strict=True):
+        if estimate is not None:
+            lines.setdefault(str(run.get("model")), []).append((run["epsilon"], name, estimate))
+    return {model: sorted(points, key=lambda point: point[0]) for model, points in lines.items()}

@@ -6,20 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dpsynth._util import formatting
+from dpsynth._util.formatting import shown as shown
 
 # What `reference` is of a measure whose key begins so; of all others it is the holdout.
 _TRAINED = ("tstr", "calibration", "subgroup_worst_tstr")
 SOURCE, SYNTHETIC, HOLDOUT = "source", "synthetic", "holdout"
-
-
-def shown(text: object) -> str:
-    """Name each invisible character, and make one line of several.
-
-    >>> shown("age" + chr(0x202E) + " at" + chr(10) + "entry")
-    'age[U+202E] at entry'
-    """
-    return formatting.shown(str(text))
 
 
 def cut(text: object, maximum: int = 22) -> str:
@@ -75,15 +66,15 @@ def percent(share: float | None) -> str:
     return "0 %" if share == 0 else f"{100 * share:.{1 if share >= 0.00995 else 2}f} %"
 
 
-def estimate(one: Mapping[str, Any] | None, places: int | None = None) -> str:
+def estimate(entry: Mapping[str, Any] | None, places: int | None = None) -> str:
     """Write an estimate with its interval.
 
     >>> estimate({"value": 0.021, "low": 0.018, "high": 0.024})
     '0.021 (0.018–0.024)'
     """
-    if one is None or one.get("value") is None:
+    if entry is None or entry.get("value") is None:
         return "–"
-    value, low, high = one["value"], one.get("low"), one.get("high")
+    value, low, high = entry["value"], entry.get("low"), entry.get("high")
     places = decimals([value, low, high]) if places is None else places
     if low is None or high is None:
         return figure(float(value), places)
@@ -92,23 +83,23 @@ def estimate(one: Mapping[str, Any] | None, places: int | None = None) -> str:
     return f"{figure(float(value), places)} ({ends})"
 
 
-def measure(key: str, one: Mapping[str, Any]) -> tuple[str, str]:
+def measure(key: str, entry: Mapping[str, Any]) -> tuple[str, str]:
     """Write a measure: the figure with its interval, and its references in brackets.
 
     >>> measure("tvd2", {"value": 0.021, "low": None, "high": None, "reference": 0.015,
     ...                  "chance": 0.013})
     ('0.021', '[holdout 0.015, by chance 0.013]')
     """
-    reference, chance = one.get("reference"), one.get("chance")
-    places = decimals([one.get("value"), one.get("low"), one.get("high"), reference, chance])
-    held = []
+    reference, chance = entry.get("reference"), entry.get("chance")
+    places = decimals(map(entry.get, ("value", "low", "high", "reference", "chance")))
+    notes = []
     if reference is not None:
-        held.append(f"{reference_name(key)} {figure(float(reference), places)}")
+        notes.append(f"{reference_name(key)} {figure(float(reference), places)}")
     if chance is not None:
-        held.append(f"by chance {figure(float(chance), places)}")
-    if not held:
-        held.append(f"best {figure(float(one['best']))}" if "best" in one else "no reference")
-    return estimate(one, places), f"[{', '.join(held)}]"
+        notes.append(f"by chance {figure(float(chance), places)}")
+    if not notes:
+        notes.append(f"best {figure(float(entry['best']))}" if "best" in entry else "no reference")
+    return estimate(entry, places), f"[{', '.join(notes)}]"
 
 
 def reference_name(key: str) -> str:
@@ -136,7 +127,7 @@ def listed(names: Iterable[object], maximum: int = 3) -> str:
     >>> listed(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
-    them = [shown(name) for name in names]
-    if len(them) <= maximum:
-        return ", ".join(them)
-    return f"{', '.join(them[:maximum])} and {len(them) - maximum} more"
+    texts = [shown(name) for name in names]
+    if len(texts) <= maximum:
+        return ", ".join(texts)
+    return f"{', '.join(texts[:maximum])} and {len(texts) - maximum} more"

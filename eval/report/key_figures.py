@@ -77,31 +77,31 @@ class Verdict:
     reason: str
 
 
-def show(key: str, one: Mapping[str, Any]) -> Shown:
+def show(key: str, entry: Mapping[str, Any]) -> Shown:
     """Prepare a measure for the page."""
-    value, references = formatting.measure(key, one)
-    parts = (value, references, _verdict(key, one), sparklines.score(one))
-    return Shown(key, one["title"], *parts, one.get("n"), one.get("meaning", ""))
+    value, references = formatting.measure(key, entry)
+    parts = (value, references, _verdict(key, entry), sparklines.score(entry))
+    return Shown(key, entry["title"], *parts, entry.get("n"), entry.get("meaning", ""))
 
 
 def leading(measures: Mapping[str, Any]) -> list[tuple[str, list[Shown]]]:
     """Return the measures of the first look, in groups; a group without any is left out."""
     groups = [(title, _of(measures, families)) for title, families in LEADING.items()]
-    return [(title, them) for title, them in groups if them]
+    return [(title, group) for title, group in groups if group]
 
 
 def every(measures: Mapping[str, Any]) -> list[tuple[str, list[Shown]]]:
     """Return all measures in groups: those of the page's order first, single columns last."""
-    groups, seen = [], set()
+    groups, keys = [], set()
     for title, families in LEADING.items():
-        them = _of(measures, families + _REST.get(title, ()))
-        groups.append((title, them))
-        seen |= {one.key for one in them}
+        group = _of(measures, families + _REST.get(title, ()))
+        groups.append((title, group))
+        keys |= {one.key for one in group}
     columns = [show(key, one) for key, one in measures.items() if key.startswith("tvd1:")]
-    seen |= {one.key for one in columns}
-    other = [show(key, one) for key, one in measures.items() if key not in seen]
+    keys |= {one.key for one in columns}
+    other = [show(key, one) for key, one in measures.items() if key not in keys]
     groups += [("Others", other), ("Column by column", columns)]
-    return [(title, them) for title, them in groups if them]
+    return [(title, group) for title, group in groups if group]
 
 
 def _of(measures: Mapping[str, Any], families: tuple[str, ...]) -> list[Shown]:
@@ -113,21 +113,21 @@ def _of(measures: Mapping[str, Any], families: tuple[str, ...]) -> list[Shown]:
     ]
 
 
-def _verdict(key: str, one: Mapping[str, Any]) -> str:
+def _verdict(key: str, entry: Mapping[str, Any]) -> str:
     """Say how the distance from best compares with the holdout's."""
-    reference = one.get("reference")
+    reference = entry.get("reference")
     if reference is None or formatting.reference_name(key) != formatting.HOLDOUT:
         return ""
-    best = float(one["best"])
-    away, held = abs(one["value"] - best), abs(reference - best)
-    if away <= held * (1 + _SAME):
+    best = float(entry["best"])
+    away, reference_away = abs(entry["value"] - best), abs(reference - best)
+    if away <= reference_away * (1 + _SAME):
         return "as near as a holdout"
-    low, high = one.get("low"), one.get("high")
+    low, high = entry.get("low"), entry.get("high")
     if low is not None and high is not None and low <= reference <= high:
         return "no clear difference"
-    if held <= 0.01 * away:
+    if reference_away <= 0.01 * away:
         return ""
-    return f"{away / held:.{1 if away < 10 * held else 0}f} times as far"
+    return f"{away / reference_away:.{1 if away < 10 * reference_away else 0}f} times as far"
 
 
 def verdicts(gates: list[Mapping[str, Any]]) -> list[Verdict]:
@@ -158,11 +158,11 @@ def summary(gates: list[Mapping[str, Any]]) -> str:
     judged = [gate for gate in gates if gate["passed"] is not None]
     failed = [gate["title"] for gate in judged if not gate["passed"]]
     open_ = len(gates) - len(judged)
-    left = f" {open_} could not be judged." if open_ else ""
+    unjudged = f" {open_} could not be judged." if open_ else ""
     if not judged:
-        return "No internal gate was judged." + (left if gates else "")
+        return "No internal gate was judged." + (unjudged if gates else "")
     if not failed:
         number = "The internal gate" if len(judged) == 1 else f"All {len(judged)} internal gates"
-        return f"{number} passed.{left}"
+        return f"{number} passed.{unjudged}"
     named = formatting.listed(failed, 4)
-    return f"{len(failed)} of {len(judged)} internal gates failed: {named}.{left}"
+    return f"{len(failed)} of {len(judged)} internal gates failed: {named}.{unjudged}"

@@ -17,7 +17,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dpsynth.eval.report import comparison, key_figures
-from dpsynth.eval.report.blocks import Section
+from dpsynth.eval.report.blocks import Section, present
 from dpsynth.eval.report.formatting import counted, listed, shown
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import audit_settings, rows, utility
@@ -65,8 +65,8 @@ def internal_page(document: Document | None, audit: Document | None = None) -> s
 def _kind(document: Document | None, audit: Document | None) -> str:
     if audit is None:
         return "Evaluation of a synthetic table"
-    of = "a training" if audit.get("tables") is None else "a synthetic table"
-    return f"Audit of {of}" if document is None else "Evaluation and audit of a synthetic table"
+    noun = "a training" if audit.get("tables") is None else "a synthetic table"
+    return f"Audit of {noun}" if document is None else "Evaluation and audit of a synthetic table"
 
 
 def _evaluation(document: Document | None) -> dict[str, Any]:
@@ -75,19 +75,19 @@ def _evaluation(document: Document | None) -> dict[str, Any]:
         return {"evaluated": False, "sections": [], "every": [], "notes": [], "quality": []}
     measures = document.get("measures") or {}
     gates = list(document.get("gates") or [])
-    made = sections(document)
+    parts = sections(document)
     groups = key_figures.every(measures)
-    places = [("overview", "Overview"), *((one.id, one.title) for one in made)]
+    places = [("overview", "Overview"), *((one.id, one.title) for one in parts)]
     return {
         "evaluated": True,
         "summary": key_figures.summary(gates),
         "failed": any(gate["passed"] is False for gate in gates),
         "verdicts": key_figures.verdicts(gates),
         "leading": key_figures.leading(measures),
-        "sections": made,
+        "sections": parts,
         "every": groups,
         "counts": counted(len(measures), "measure"),
-        "notes": [str(note) for note in document.get("notes") or []] + _absent(document, made),
+        "notes": [str(note) for note in document.get("notes") or []] + _absent(document, parts),
         "quality": places + [("measures", "All measures")] * bool(groups),
     }
 
@@ -96,14 +96,14 @@ def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
     """Return what the template shows of an audit."""
     if audit is None:
         return {"audit": None, "notes": [], "attacks": [], "facts": []}
-    made = sections_audit.sections(audit)
+    parts = sections_audit.sections(audit)
     every = audit_settings.measures(audit)
-    places = [("audit", "Attacks at a glance"), *((one.id, one.title) for one in made)]
+    places = [("audit", "Attacks at a glance"), *((one.id, one.title) for one in parts)]
     return {
         "audit": sections_audit.top(audit),
         "audit_warning": "" if document is None else sections_audit.other_table(audit, document),
         "facts": [] if document is None else [("Seed of the audit", _number(audit["seed"]), False)],
-        "audit_sections": made,
+        "audit_sections": parts,
         "audit_every": every,
         "audit_counts": counted(len(audit.get("measures") or {}), "measure"),
         "notes": audit_settings.notes(audit),
@@ -125,7 +125,7 @@ def comparison_page(documents: Sequence[Document], names: Sequence[str]) -> str:
         raise ValueError("a comparison needs at least one evaluation, and a name for each")
     for document in documents:
         _check(document)
-    made = comparison.sections(documents, names)
+    parts = comparison.sections(documents, names)
     return _render(
         "comparison.html",
         title=f"{counted(len(names), 'table')}: {comparison.title(documents)}",
@@ -133,8 +133,8 @@ def comparison_page(documents: Sequence[Document], names: Sequence[str]) -> str:
         warnings=comparison.warnings(documents, names),
         summary=comparison.summary(documents, names),
         overview=comparison.overview(documents, names),
-        sections=made,
-        list=[("", [("overview", "Overview"), *((one.id, one.title) for one in made)])],
+        sections=parts,
+        list=[("", [("overview", "Overview"), *((one.id, one.title) for one in parts)])],
     )
 
 
@@ -142,13 +142,13 @@ def sections(document: Document) -> list[Section]:
     """Return the sections of an evaluation; a part that was not computed has none."""
     parts = document.get("parts") or {}
     fidelity = parts.get("fidelity") or {}
-    made = sections_fidelity.sections(fidelity) + rows.sections(fidelity)
-    made += utility.sections(parts.get("usefulness") or {})
-    last = (
-        subgroups(_list(parts, "subgroups")),
-        rows.rules(_list(parts, "rules")),
-    )
-    return made + [section for section in last if section is not None]
+    last = (subgroups(_list(parts, "subgroups")), rows.rules(_list(parts, "rules")))
+    return [
+        *sections_fidelity.sections(fidelity),
+        *rows.sections(fidelity),
+        *utility.sections(parts.get("usefulness") or {}),
+        *present(last),
+    ]
 
 
 def _list(parts: Mapping[str, Any], name: str) -> list[Any]:
@@ -169,14 +169,14 @@ def _title(document: Document) -> str:
     return str(schema.get("title") or schema.get("name") or "A synthetic table")
 
 
-def _facts(document: Document, what: str) -> list[tuple[str, str, bool]]:
+def _facts(document: Document, kind: str) -> list[tuple[str, str, bool]]:
     """Say which tables and which run were judged: (name, value, whether it is a code)."""
     tables, run = document.get("tables") or {}, document.get("run")
     names = {"source": "Source (real)", "synthetic": "Synthetic table", "holdout": "Holdout (real)"}
     facts = [(title, _table(tables.get(name)), False) for name, title in names.items()]
-    if what == "evaluation" and document.get("not_done"):
+    if kind == "evaluation" and document.get("not_done"):
         facts = [("Tables", "not compared; the notes say why", False)]
-    if what == "audit" and not tables:
+    if kind == "audit" and not tables:
         facts = [("Tables", "none: the training alone was attacked", False)]
     if run is not None:
         privacy = f"epsilon {_number(run.get('epsilon'))}, delta {_number(run.get('delta'))}"
@@ -185,7 +185,7 @@ def _facts(document: Document, what: str) -> list[tuple[str, str, bool]]:
             facts.append(("Stamps of the run", listed(stamps, 9), False))
     else:
         facts.append(("Run", "none: a table of another tool, or of no known run", False))
-    facts.append((f"Seed of this {what}", _number(document.get("seed")), False))
+    facts.append((f"Seed of this {kind}", _number(document.get("seed")), False))
     if sha := (tables.get("synthetic") or {}).get("sha256"):
         facts.append(("SHA-256 of the synthetic table", str(sha), True))
     if sha := (document.get("schema") or {}).get("sha256"):
@@ -193,12 +193,14 @@ def _facts(document: Document, what: str) -> list[tuple[str, str, bool]]:
     return facts
 
 
-def _table(one: Mapping[str, Any] | None) -> str:
-    if one is None:
+def _table(table: Mapping[str, Any] | None) -> str:
+    if table is None:
         return "none: figures stand without one"
-    units = one.get("units")
-    of = f" of {counted(units, 'unit')}" if units is not None and units != one["rows"] else ""
-    return f"{one.get('name') or 'no name'}: {counted(one['rows'], 'row')}{of}"
+    units = table.get("units")
+    text = f"{table.get('name') or 'no name'}: {counted(table['rows'], 'row')}"
+    if units is None or units == table["rows"]:
+        return text
+    return f"{text} of {counted(units, 'unit')}"
 
 
 def _number(value: Any) -> str:
@@ -215,17 +217,17 @@ _PARTS = {
 }
 
 
-def _absent(document: Document, made: Sequence[Section]) -> list[str]:
+def _absent(document: Document, shown_sections: Sequence[Section]) -> list[str]:
     """Say in a line each what the page has not, and why, as far as the document says it."""
     if document.get("not_done"):
         return []  # its one note says it
-    there = {section.id for section in made}
+    anchors = {section.id for section in shown_sections}
     parts = document.get("parts") or {}
     notes = []
     for name, (section, words) in _PARTS.items():
         if parts.get(name) is None:
             notes.append(f"Not evaluated: {words}.")
-        elif section not in there and not there & _ALSO.get(name, set()):
+        elif section not in anchors and not anchors & _ALSO.get(name, set()):
             notes.append(f"Nothing to show: {words}; the schema declares none of it.")
     if (document.get("tables") or {}).get("holdout") is None:
         notes.append(
@@ -267,20 +269,20 @@ def _render(template: str, **values: Any) -> str:
 def _environment() -> Any:
     from dpsynth._util.html import environment, said
 
-    made = environment(__package__)
-    made.filters |= {
+    env = environment(__package__)
+    env.filters |= {
         "said_plain": shown,
         "shown": shown,
         "cell": lambda cell: cell if isinstance(cell, Markup) else said(cell),
         "kind": lambda block: type(block).__name__,
         "anchor": _anchor,
     }
-    made.globals |= {"plotly": _plotly}
-    return made
+    env.globals |= {"plotly": _plotly}
+    return env
 
 
 def _anchor(key: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"-{ord(found[0]):x}-", key)
+    return re.sub(r"[^A-Za-z0-9_]", lambda match: f"-{ord(match[0]):x}-", key)
 
 
 @cache

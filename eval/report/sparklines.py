@@ -7,7 +7,7 @@ words, so that the pictures are hidden from screen readers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from markupsafe import Markup
@@ -16,21 +16,18 @@ WIDTH, HEIGHT, EDGE = 220.0, 22.0, 8.0
 _MIDDLE = HEIGHT / 2
 
 
-def score(one: Mapping[str, Any], reach: float | None = None) -> Markup:
+def score(entry: Mapping[str, Any], reach: float | None = None) -> Markup:
     """Draw an estimate between its references; the best value is the strong stroke, to the left.
 
     The scale runs from the best value to the farthest mark, so a circle that is far to the right
     of the diamond is much worse than a holdout. ``reach`` is the distance from best at which the
     scale ends, where several pictures share one.
     """
-    best = float(one["best"])
-    marks = [one.get(name) for name in ("value", "low", "high", "reference", "chance")]
+    best = float(entry["best"])
+    marks = [entry.get(name) for name in ("value", "low", "high", "reference", "chance")]
     away = [float(mark) - best for mark in marks if mark is not None]
-    if sum(away) < 0:  # better is more: the scale is turned round
-        away = [-distance for distance in away]
-        turn = -1.0
-    else:
-        turn = 1.0
+    turn = -1.0 if sum(away) < 0 else 1.0  # where better is more, the scale is turned round
+    away = [turn * distance for distance in away]
     start, end = min(0.0, *away), max(0.0, *away, reach or 0.0)
     span = (end - start) or 1.0
 
@@ -38,13 +35,13 @@ def score(one: Mapping[str, Any], reach: float | None = None) -> Markup:
         return EDGE + (turn * (mark - best) - start) / span * (WIDTH - 2 * EDGE)
 
     parts = [_line("base", EDGE, WIDTH - EDGE), _stroke("best", x(best), HEIGHT / 2 - 1)]
-    if one.get("chance") is not None:
-        parts.append(_stroke("chance", x(float(one["chance"])), 6))
-    if one.get("low") is not None and one.get("high") is not None:
-        parts.append(_line("range", x(float(one["low"])), x(float(one["high"]))))
-    if one.get("reference") is not None:
-        parts.append(_diamond(x(float(one["reference"]))))
-    parts.append(_circle(x(float(one["value"]))))
+    if entry.get("chance") is not None:
+        parts.append(_stroke("chance", x(float(entry["chance"])), 6))
+    if entry.get("low") is not None and entry.get("high") is not None:
+        parts.append(_line("range", x(float(entry["low"])), x(float(entry["high"]))))
+    if entry.get("reference") is not None:
+        parts.append(_diamond(x(float(entry["reference"]))))
+    parts.append(_circle(x(float(entry["value"]))))
     return _picture(parts)
 
 
@@ -56,12 +53,8 @@ def shares(
     maximum: float,
     minimum: float = 0.0,
 ) -> Markup:
-    """Draw a figure of each table on a scale from ``least`` to ``most``."""
-    span = (maximum - minimum) or 1.0
-
-    def x(mark: float) -> float:
-        return EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
-
+    """Draw a figure of each table on a scale from ``minimum`` to ``maximum``."""
+    x = _scale(minimum, maximum)
     parts = [_line("base", EDGE, WIDTH - EDGE)]
     if source is not None and synthetic is not None:
         parts.append(_line("between", x(source), x(synthetic)))
@@ -78,20 +71,22 @@ def intervals(
     source: Mapping[str, Any], synthetic: Mapping[str, Any], *, minimum: float, maximum: float
 ) -> Markup:
     """Draw two estimates with their intervals, one above the other, on one scale."""
-    span = (maximum - minimum) or 1.0
-
-    def x(mark: float) -> float:
-        return EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
-
+    x = _scale(minimum, maximum)
     parts = []
-    for one, name, y in ((source, "source", 6.0), (synthetic, "synthetic", 16.0)):
-        if one.get("value") is None:
+    for entry, name, y in ((source, "source", 6.0), (synthetic, "synthetic", 16.0)):
+        if entry.get("value") is None:
             continue
-        if one.get("low") is not None and one.get("high") is not None:
-            parts.append(_line(f"of-{name}", x(float(one["low"])), x(float(one["high"])), y))
+        if entry.get("low") is not None and entry.get("high") is not None:
+            parts.append(_line(f"of-{name}", x(float(entry["low"])), x(float(entry["high"])), y))
         mark = _square if name == "source" else _circle
-        parts.append(mark(x(float(one["value"])), y))
+        parts.append(mark(x(float(entry["value"])), y))
     return _picture(parts)
+
+
+def _scale(minimum: float, maximum: float) -> Callable[[float], float]:
+    """Return where a figure lies on a scale; what is beyond an end lies on it."""
+    span = (maximum - minimum) or 1.0
+    return lambda mark: EDGE + min(1.0, max(0.0, (mark - minimum) / span)) * (WIDTH - 2 * EDGE)
 
 
 def _picture(parts: list[str]) -> Markup:

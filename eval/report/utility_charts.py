@@ -38,31 +38,31 @@ def roc(curves: Mapping[str, Any]) -> Spec:
 
 def calibration(bins: Mapping[str, Any]) -> Spec:
     """Draw what was observed against what two models predicted."""
-    found = [b for name in ("source", "synthetic") for b in bins.get(name) or []]
-    numbers = [b[side] for b in found for side in ("predicted", "observed")]
+    every = [b for name in ("source", "synthetic") for b in bins.get(name) or []]
+    numbers = [b[side] for b in every for side in ("predicted", "observed")]
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     data: list[Spec] = [_EVEN | {"x": [low, high], "y": [low, high]}]
     for name in ("source", "synthetic"):
-        if them := bins.get(name):
+        if part := bins.get(name):
             marks = points(name, [], [])["marker"] | {"size": 7}
             line: Spec = {"type": "scatter", "mode": "lines+markers", "name": f"trained on {name}"}
-            line |= {"x": short([b["predicted"] for b in them]), "line": _LINES[name]}
-            line |= {"y": short([b["observed"] for b in them]), "marker": marks}
+            line |= {"x": short([b["predicted"] for b in part]), "line": _LINES[name]}
+            line |= {"y": short([b["observed"] for b in part]), "marker": marks}
             data.append(line)
     x, y = {"title": {"text": "predicted"}}, {"title": {"text": "observed"}}
     return {"data": data, "layout": {"xaxis": x, "yaxis": y, "hovermode": "closest"}}
 
 
-def importances(them: Sequence[Mapping[str, Any]]) -> Spec:
+def importances(terms: Sequence[Mapping[str, Any]]) -> Spec:
     """Draw how much each column matters to two models."""
-    y = list(range(len(them)))
+    y = list(range(len(terms)))
     bar = {"type": "bar", "orientation": "h", "name": "source", "width": 0.72, "y": y}
-    bar |= {"x": short([one["source"] for one in them]), "marker": {"color": "$source-fill"}}
+    bar |= {"x": short([one["source"] for one in terms]), "marker": {"color": "$source-fill"}}
     return {
-        "data": [bar, points("synthetic", short([one["synthetic"] for one in them]), y)],
-        "labels": [text(one["column"], 60) for one in them],
+        "data": [bar, points("synthetic", short([one["synthetic"] for one in terms]), y)],
+        "labels": [text(one["column"], 60) for one in terms],
         "layout": {
-            "yaxis": rows([text(one["column"]) for one in them]),
+            "yaxis": rows([text(one["column"]) for one in terms]),
             "xaxis": {"title": {"text": "permutation importance"}},
             "hovermode": "y unified",
         },
@@ -72,13 +72,13 @@ def importances(them: Sequence[Mapping[str, Any]]) -> Spec:
 def forest(terms: Sequence[Mapping[str, Any]], title: str) -> Spec:
     """Draw ratios with intervals: source above, synthetic table below, a pair for each term."""
     data: list[Spec] = []
-    drawn: list[float] = [1.0]
+    numbers: list[float] = [1.0]
     for name, shift in (("source", -0.17), ("synthetic", 0.17)):
         ones = [(y, t[name]) for y, t in enumerate(terms) if (t.get(name) or {}).get("value")]
         marks = points(name, short([one["value"] for _, one in ones]), [y + shift for y, _ in ones])
         data.append(marks | {"error_x": _bars([one for _, one in ones], f"${name}")})
-        drawn += [one[end] for _, one in ones for end in ("value", "low", "high") if one.get(end)]
-    low, high = (math.log10(min(max(end, 1 / FAR), FAR)) for end in (min(drawn), max(drawn)))
+        numbers += [one[end] for _, one in ones for end in ("value", "low", "high") if one.get(end)]
+    low, high = (math.log10(min(max(end, 1 / FAR), FAR)) for end in (min(numbers), max(numbers)))
     room = 0.05 + 0.03 * (high - low)
     x: Spec = {"type": "log", "range": [low - room, high + room], "title": {"text": title}}
     x |= {"dtick": "D2" if high - low < 2 else 1, "tickformat": "~g"}
@@ -118,13 +118,14 @@ def survival(curve: Mapping[str, Any], time: str) -> Spec:
 
 def candidates(names: Sequence[str], ones: Sequence[Mapping[str, Any] | None]) -> Spec:
     """Draw one measure of several tables with intervals, each one's holdout as an open diamond."""
-    there = [(y, one) for y, one in enumerate(ones) if one is not None]
-    held = [(y, one["reference"]) for y, one in there if one.get("reference") is not None]
-    lines = [y for y, _ in there]
-    marks = points("synthetic", short([one["value"] for _, one in there], 5), lines)
-    data = [marks | {"error_x": _bars([one for _, one in there]), "name": "table"}]
-    if held:
-        diamonds = points("holdout", short([value for _, value in held], 5), [y for y, _ in held])
+    known = [(y, one) for y, one in enumerate(ones) if one is not None]
+    references = [(y, one["reference"]) for y, one in known if one.get("reference") is not None]
+    lines = [y for y, _ in known]
+    marks = points("synthetic", short([one["value"] for _, one in known], 5), lines)
+    data = [marks | {"error_x": _bars([one for _, one in known]), "name": "table"}]
+    if references:
+        places, values = zip(*references, strict=True)
+        diamonds = points("holdout", short(values, 5), places)
         data.insert(0, diamonds | {"name": "reference"})
     layout = {"yaxis": rows([text(name, 20) for name in names]), "xaxis": {"nticks": 5}}
     labels = [text(name, 60) for name in names]
@@ -137,22 +138,22 @@ def against_epsilon(
     """Draw one measure against epsilon, a line for each model: (epsilon, name, estimate)."""
     data: list[Spec] = []
     dashes, shapes = ("solid", "dash", "dot", "dashdot"), ("circle", "square", "diamond", "x")
-    for place, (model, them) in enumerate(lines.items()):
+    for place, (model, runs) in enumerate(lines.items()):
         turn = place % len(dashes)
         line: Spec = {"type": "scatter", "mode": "lines+markers", "name": text(model)}
-        line |= {"x": [one[0] for one in them], "text": [text(one[1], 40) for one in them]}
-        line |= {"y": short([one[2]["value"] for one in them], 5), "showlegend": True}
-        line |= {"error_y": _bars([one[2] for one in them], f"$line-{turn}")}
+        line |= {"x": [one[0] for one in runs], "text": [text(one[1], 40) for one in runs]}
+        line |= {"y": short([one[2]["value"] for one in runs], 5), "showlegend": True}
+        line |= {"error_y": _bars([one[2] for one in runs], f"$line-{turn}")}
         line["line"] = {"color": f"$line-{turn}", "dash": dashes[turn], "width": 2}
         line["marker"] = {"color": f"$line-{turn}", "symbol": shapes[turn], "size": 8}
         data.append(line)
-    values = sorted({one[0] for them in lines.values() for one in them})
+    values = sorted({one[0] for runs in lines.values() for one in runs})
     x = {"type": "log", "title": {"text": "epsilon"}, "tickmode": "array", "tickvals": values}
     x["ticktext"] = [f"{value:g}" for value in values]
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     layout = {"xaxis": x, "yaxis": {"nticks": 5}, "showlegend": len(lines) > 1, "legend": legend}
-    held = [one[2].get("reference") for them in lines.values() for one in them]
-    if known := [one for one in held if one is not None]:
+    references = [one[2].get("reference") for runs in lines.values() for one in runs]
+    if known := [one for one in references if one is not None]:
         ends = [values[0], values[-1]]
         dots = {"type": "scatter", "mode": "lines", "name": "reference", "showlegend": False}
         dots |= {"x": ends, "y": short([sum(known) / len(known)] * 2, 5)}

@@ -41,10 +41,10 @@ def reliability(scores: Floats, positive: Floats) -> list[dict[str, Any]]:
     """Return mean score, share of the class and rows of each bin, by rising score."""
     bins = equal_bins(scores)
     rows = np.bincount(bins)
-    said = np.bincount(bins, weights=scores)
+    sums = np.bincount(bins, weights=scores)
     true = np.bincount(bins, weights=positive)
     return [
-        {"predicted": float(said[b] / rows[b]), "observed": float(true[b] / rows[b]), "n": int(n)}
+        {"predicted": float(sums[b] / rows[b]), "observed": float(true[b] / rows[b]), "n": int(n)}
         for b, n in enumerate(rows)
         if n
     ]

@@ -53,9 +53,9 @@ class Cells:
         rows = int(self.rows[cell].sum())
         if rows == 0:
             return {"value": None, "low": None, "high": None, "n": 0}
-        one = Cells(self.sums[cell : cell + 1], self.rows[cell : cell + 1])
-        value = float(one.means()[0])
-        spared = np.array([one.means(fold)[0] for fold in range(self.rows.shape[1])])
+        single = Cells(self.sums[cell : cell + 1], self.rows[cell : cell + 1])
+        value = float(single.means()[0])
+        spared = np.array([single.means(fold)[0] for fold in range(self.rows.shape[1])])
         half = Z * jackknife_error(spared) if np.isfinite(spared).all() else None
         return {
             "value": _rounded(value),
@@ -89,25 +89,25 @@ def group_means(
         return None, [], ["group means need a numeric column, and a column of role group or target"]
     source = _cells(tables.source, by, columns, rng)
     scale = _scales(tables.source, by, columns)
-    kept = np.flatnonzero((source.rows.sum(axis=1) >= MIN_ROWS) & (scale > 0))
-    drawn = _cells(tables.synthetic.sample(tables.size, rng), by, columns, rng)
-    both = kept[drawn.rows[kept].sum(axis=1) >= MIN_ROWS]
+    cells = np.flatnonzero((source.rows.sum(axis=1) >= MIN_ROWS) & (scale > 0))
+    synthetic = _cells(tables.synthetic.sample(tables.size, rng), by, columns, rng)
+    both = cells[synthetic.rows[cells].sum(axis=1) >= MIN_ROWS]
     if not len(both):
         return None, [], ["no group has rows enough for means; left out"]
 
     def apart(other: Cells, fold: int | None = None) -> float:
         off = np.abs(source.means(fold) - other.means(fold))[both] / scale[both]
-        told = off[np.isfinite(off)]
-        return float(told.mean()) if len(told) else float("nan")
+        finite = off[np.isfinite(off)]
+        return float(finite.mean()) if len(finite) else float("nan")
 
     chance = _cells(tables.source.bootstrap(tables.size, rng), by, columns, rng)
     reference = None
     if tables.holdout is not None:
-        held = _cells(tables.holdout.sample(tables.size, rng), by, columns, rng)
-        reference = apart(held) if held.rows[both].any() else None
-    spared = [value for fold in range(FOLDS) if math.isfinite(value := apart(drawn, fold))]
+        holdout = _cells(tables.holdout.sample(tables.size, rng), by, columns, rng)
+        reference = apart(holdout) if holdout.rows[both].any() else None
+    spared = [value for fold in range(FOLDS) if math.isfinite(value := apart(synthetic, fold))]
     estimate = about(
-        apart(drawn), jackknife_error(spared) if spared else 0.0,
+        apart(synthetic), jackknife_error(spared) if spared else 0.0,
         min(tables.size, tables.source.rows),
         reference=reference, chance=apart(chance), minimum=0.0,
     )  # fmt: skip
@@ -119,7 +119,7 @@ def group_means(
         "Mean difference, in standard deviations, of numeric columns between source and synthetic "
         "rows of the same group; 0.1 is small, 0.5 would change what a table of groups says.",
     )
-    return measure, _details(names, kept, source, drawn), _notes(len(names), kept, both)
+    return measure, _details(names, cells, source, synthetic), _notes(len(names), cells, both)
 
 
 def _cells(
@@ -135,11 +135,11 @@ def _cells(
         for column in columns:
             if column.name == levels.column.name:
                 continue
-            there = (level >= 0) & ~np.isnan(values[column.name])
-            key = level[there] * FOLDS + dealt[there]
+            known = (level >= 0) & ~np.isnan(values[column.name])
+            key = level[known] * FOLDS + dealt[known]
             size = len(levels.names) * FOLDS
             shape = (len(levels.names), 1, FOLDS)
-            added = np.bincount(key, weights=values[column.name][there], minlength=size)
+            added = np.bincount(key, weights=values[column.name][known], minlength=size)
             blocks.append((added.reshape(shape), np.bincount(key, minlength=size).reshape(shape)))
         if blocks:
             sums.append(np.concatenate([b[0] for b in blocks], axis=1).reshape(-1, FOLDS))
@@ -167,7 +167,7 @@ def _scales(view: TableView, by: list[Levels], columns: list[Column]) -> Floats:
 
 def _details(
     names: list[tuple[Levels, int, Column]],
-    kept: npt.NDArray[np.int64],
+    cells: npt.NDArray[np.int64],
     source: Cells,
     synthetic: Cells,
 ) -> list[dict[str, Any]]:
@@ -179,20 +179,20 @@ def _details(
             "source": source.interval(int(cell)),
             "synthetic": synthetic.interval(int(cell)),
         }
-        for cell in kept
+        for cell in cells
     ]
 
 
-def _notes(count: int, kept: npt.NDArray[np.int64], both: npt.NDArray[np.int64]) -> list[str]:
+def _notes(count: int, cells: npt.NDArray[np.int64], both: npt.NDArray[np.int64]) -> list[str]:
     notes = []
-    if len(kept) < count:
+    if len(cells) < count:
         notes.append(
-            f"{count - len(kept)} of {count} group means are left out: fewer than {MIN_ROWS} "
+            f"{count - len(cells)} of {count} group means are left out: fewer than {MIN_ROWS} "
             "rows of the source, or a constant column"
         )
-    if len(both) < len(kept):
+    if len(both) < len(cells):
         notes.append(
-            f"{len(kept) - len(both)} group means have fewer than {MIN_ROWS} synthetic rows; "
+            f"{len(cells) - len(both)} group means have fewer than {MIN_ROWS} synthetic rows; "
             "left out of the mean difference"
         )
     return notes

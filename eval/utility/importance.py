@@ -53,19 +53,19 @@ def importance(
         rows = np.sort(rng.choice(rows, size=MAX_ROWS, replace=False))
     view, truth = trial.test.take(rows), trial.truth[rows]
     order = np.stack([rng.permutation(len(rows)) for _ in columns])
-    said = {side: _permuted(trial.learners[side], view, order) for side in SIDES}
+    predictions = {side: _permuted(trial.learners[side], view, order) for side in SIDES}
     dealt = groups(view.units, FOLDS, rng)
-    kept = [np.ones(len(rows)), *((dealt != fold).astype(float) for fold in range(FOLDS))]
+    weights = [np.ones(len(rows)), *((dealt != fold).astype(float) for fold in range(FOLDS))]
     falls = {
-        side: np.stack([_falls(s, truth, trial.task.level is not None, w) for w in kept])
-        for side, s in said.items()
+        side: np.stack([_falls(s, truth, trial.task.level is not None, w) for w in weights])
+        for side, s in predictions.items()
     }
-    told = {side: np.where(fall < MIN_LOSS, 0.0, fall) for side, fall in falls.items()}
-    agree = [spearman(a, b) for a, b in zip(told["synthetic"], told["source"], strict=True)]
+    losses = {side: np.where(fall < MIN_LOSS, 0.0, fall) for side, fall in falls.items()}
+    agree = [spearman(a, b) for a, b in zip(losses["synthetic"], losses["source"], strict=True)]
     table = _table(columns, falls["source"][0], falls["synthetic"][0])
     if not np.isfinite(agree[0]):
         return None, table, f"{name}: a model rests on no column, so importances do not compare"
-    chance = spearman(told["chance"][0], told["source"][0])
+    chance = spearman(losses["chance"][0], losses["source"][0])
     spared = [value for value in agree[1:] if np.isfinite(value)]
     estimate = about(
         agree[0], jackknife_error(spared) if len(spared) > 1 else 0.0, len(rows),
@@ -89,21 +89,21 @@ def _permuted(learner: Learner, view: Any, order: npt.NDArray[np.int64]) -> list
     matrix = learner.features(view)
     if isinstance(learner, Constant):
         return [learner.predict(matrix)] * (1 + len(order))
-    said = [learner.predict(matrix)]
+    predictions = [learner.predict(matrix)]
     for first in range(0, len(order), STACK):
         stack = np.tile(matrix, (len(order[first : first + STACK]), 1))
         for k, places in enumerate(order[first : first + STACK]):
             block = slice(k * len(matrix), (k + 1) * len(matrix))
             stack[block, first + k] = matrix[places, first + k]
-        said += np.split(learner.predict(stack), len(stack) // len(matrix))
-    return said
+        predictions += np.split(learner.predict(stack), len(stack) // len(matrix))
+    return predictions
 
 
-def _falls(said: list[Floats], truth: Floats, classes: bool, weights: Floats) -> Floats:
+def _falls(predictions: list[Floats], truth: Floats, classes: bool, weights: Floats) -> Floats:
     """Return by how much the figure falls, by permuted column."""
     figures = [
         auc(ranks(scores), truth, weights) if classes else r2(scores, truth, weights)
-        for scores in said
+        for scores in predictions
     ]
     return figures[0] - np.array(figures[1:])
 

@@ -74,23 +74,23 @@ def estimable(matrix: Floats, outcome: Floats) -> Flags:
     rows = np.array([[outcome.sum()], [len(outcome) - outcome.sum()]])
     enough = (np.minimum(sums, rows - sums) >= MIN_ROWS).all(axis=0)
     indicator = ((matrix == 0) | (matrix == 1)).all(axis=0)
-    kept = enough | (~indicator & (matrix.std(axis=0) > 1e-9))
-    places = np.flatnonzero(kept)
-    kept[places] = _independent(np.cov(matrix[:, places], rowvar=False, ddof=0).reshape(
+    usable = enough | (~indicator & (matrix.std(axis=0) > 1e-9))
+    places = np.flatnonzero(usable)
+    usable[places] = _independent(np.cov(matrix[:, places], rowvar=False, ddof=0).reshape(
         len(places), len(places)
     ))  # fmt: skip
-    return np.asarray(kept)
+    return np.asarray(usable)
 
 
 def _independent(covariance: Floats) -> Flags:
     """Return which columns are no combination of those before them: elimination, in order."""
-    left = covariance.copy()
-    kept = np.zeros(len(left), dtype=bool)
-    for place in range(len(left)):
-        kept[place] = left[place, place] > 1e-6 * covariance[place, place]
-        if kept[place]:
-            left -= np.outer(left[:, place], left[place]) / left[place, place]
-    return kept
+    residual = covariance.copy()
+    independent = np.zeros(len(residual), dtype=bool)
+    for place in range(len(residual)):
+        independent[place] = residual[place, place] > 1e-6 * covariance[place, place]
+        if independent[place]:
+            residual -= np.outer(residual[:, place], residual[place]) / residual[place, place]
+    return independent
 
 
 def _rounded(number: float) -> float:

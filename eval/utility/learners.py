@@ -99,8 +99,8 @@ class LinearModel:
 
     def predict(self, features: Floats) -> Floats:
         """Return the probability of the class, or the number, for each row."""
-        said = features @ self.coefficients[1:] + self.coefficients[0]
-        return np.asarray(0.5 * (1 + np.tanh(said / 2)) if self.logistic else said)
+        scores = features @ self.coefficients[1:] + self.coefficients[0]
+        return np.asarray(0.5 * (1 + np.tanh(scores / 2)) if self.logistic else scores)
 
 
 def learn(

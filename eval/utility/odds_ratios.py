@@ -44,19 +44,19 @@ def odds_ratios(
     rows = min(tables.size, tables.source.rows, MAX_ROWS)
     real = task.known(tables.source.sample(rows, rng))
     design = DesignMatrix.of(real, tables.codec, task.skip)
-    kept = _terms(design, real, task)
-    if kept is None or not kept.any():
+    chosen = _terms(design, real, task)
+    if chosen is None or not chosen.any():
         note = f"{task.name}: too few rows of the source for odds ratios; left out"
         return None, None, [note]
     units = tables.schema.unit.column is not None
-    source = _wald(design, kept, real, task, rng, robust=units)
-    drawn = task.known(tables.synthetic.sample(rows, rng))
-    synthetic = _wald(design, kept, drawn, task, rng)
-    chance = _wald(design, kept, task.known(tables.source.bootstrap(rows, rng)), task, rng)
+    source = _wald(design, chosen, real, task, rng, robust=units)
+    synthetic_rows = task.known(tables.synthetic.sample(rows, rng))
+    synthetic = _wald(design, chosen, synthetic_rows, task, rng)
+    chance = _wald(design, chosen, task.known(tables.source.bootstrap(rows, rng)), task, rng)
     reference = None
     if tables.holdout is not None:
-        held = task.known(tables.holdout.sample(rows, rng))
-        reference = _mean(source, _wald(design, kept, held, task, rng, robust=units))
+        holdout_rows = task.known(tables.holdout.sample(rows, rng))
+        reference = _mean(source, _wald(design, chosen, holdout_rows, task, rng, robust=units))
     spared = [float(overlap(source, synthetic, fold).mean()) for fold in range(FOLDS)]
     estimate = about(
         _mean(source, synthetic), jackknife_error(spared), real.rows,
@@ -71,10 +71,10 @@ def odds_ratios(
         "between synthetic rows and as many of the source; near 0, an analyst would draw other "
         "conclusions.",
     )
-    notes = _notes(task, kept, synthetic)
+    notes = _notes(task, chosen, synthetic)
     if rows == MAX_ROWS:
         notes.append(f"{task.name}: odds ratios are of {rows} rows of each table, drawn at random")
-    return measure, _details(task, design, kept, source, synthetic), notes
+    return measure, _details(task, design, chosen, source, synthetic), notes
 
 
 def _mean(a: Wald, b: Wald) -> float:
@@ -91,7 +91,7 @@ def _terms(design: DesignMatrix, view: TableView, task: Task) -> Flags | None:
 
 def _wald(
     design: DesignMatrix,
-    kept: Flags,
+    chosen: Flags,
     view: TableView,
     task: Task,
     rng: np.random.Generator,
@@ -100,19 +100,19 @@ def _wald(
 ) -> Wald:
     """Fit one table; terms that it has too few rows for are NaN, and not in its regression."""
     truth = task.truth(view)
-    terms = int(kept.sum())
+    terms = int(chosen.sum())
     none = Wald(np.full(terms, np.nan), np.full(terms, np.nan), np.full((FOLDS, terms), np.nan))
     if not MIN_ROWS <= truth.sum() <= len(truth) - MIN_ROWS:
         return none
-    matrix = design.matrix(view)[:, kept]
-    told = estimable(matrix, truth)
-    if not told.any():
+    matrix = design.matrix(view)[:, chosen]
+    estimated = estimable(matrix, truth)
+    if not estimated.any():
         return none
-    matrix = matrix if told.all() else matrix[:, told]
+    matrix = matrix if estimated.all() else matrix[:, estimated]
     fit = Logistic.fit(matrix, truth)
     errors = fit.errors(matrix, truth, view.units if robust else None)
-    none.values[told], none.errors[told] = fit.coefficients[1:], errors[1:]
-    none.shifts[:, told] = _shifts(fit, matrix, truth, groups(view.units, FOLDS, rng))
+    none.values[estimated], none.errors[estimated] = fit.coefficients[1:], errors[1:]
+    none.shifts[:, estimated] = _shifts(fit, matrix, truth, groups(view.units, FOLDS, rng))
     return none
 
 
@@ -125,19 +125,19 @@ def _shifts(fit: Logistic, matrix: Floats, truth: Floats, dealt: npt.NDArray[np.
 
 
 def _details(
-    task: Task, design: DesignMatrix, kept: Flags, source: Wald, synthetic: Wald
+    task: Task, design: DesignMatrix, chosen: Flags, source: Wald, synthetic: Wald
 ) -> dict[str, Any]:
     shares = overlap(source, synthetic)
-    names = [name for name, keep in zip(design.terms, kept, strict=True) if keep]
+    names = [name for name, keep in zip(design.terms, chosen, strict=True) if keep]
     mean, listed = round(float(shares.mean()), 6), term_by_term(names, source, synthetic)
     return {"target": task.name, "class": task.label, "terms": listed, "overlap": mean}
 
 
-def _notes(task: Task, kept: Flags, synthetic: Wald) -> list[str]:
+def _notes(task: Task, chosen: Flags, synthetic: Wald) -> list[str]:
     notes = []
-    if not kept.all():
+    if not chosen.all():
         notes.append(
-            f"{task.name}: {int((~kept).sum())} of {len(kept)} terms have too few rows of the "
+            f"{task.name}: {int((~chosen).sum())} of {len(chosen)} terms have too few rows of the "
             "source for an odds ratio, or repeat others; left out"
         )
     lost = int(np.isnan(synthetic.values).sum())

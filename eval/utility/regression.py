@@ -67,10 +67,10 @@ class Logistic:
         """Return the gradient of the log likelihood of each group of rows ``[groups, terms]``."""
         order = np.argsort(groups, kind="stable")
         starts = np.flatnonzero(np.diff(groups[order], prepend=groups[order][0] - 1))
-        left = truth - self.predict(matrix)
-        sums = [np.add.reduceat(left[order], starts)[:, None]]
+        residuals = truth - self.predict(matrix)
+        sums = [np.add.reduceat(residuals[order], starts)[:, None]]
         for first in range(0, matrix.shape[1], 32):
-            block = matrix[:, first : first + 32] * left[:, None]
+            block = matrix[:, first : first + 32] * residuals[:, None]
             sums.append(np.add.reduceat(block[order], starts, axis=0))
         return np.hstack(sums)
 

@@ -81,14 +81,14 @@ def bootstrap(
     """
     _, unit = np.unique(units, return_inverse=True)
     count = int(unit.max()) + 1
-    found = []
+    draws = []
     for _ in range(DRAWS):
-        drawn = np.bincount(rng.integers(count, size=count), minlength=count)
-        found.append(figures(drawn[unit].astype(float)))
-    return np.array(found)
+        multiplicity = np.bincount(rng.integers(count, size=count), minlength=count)
+        draws.append(figures(multiplicity[unit].astype(float)))
+    return np.array(draws)
 
 
 def spread(draws: Floats) -> float:
     """Return the standard deviation of the draws that gave a number; 0 where fewer than two did."""
-    given = draws[np.isfinite(draws)]
-    return float(given.std(ddof=1)) if len(given) > 1 else 0.0
+    finite = draws[np.isfinite(draws)]
+    return float(finite.std(ddof=1)) if len(finite) > 1 else 0.0

@@ -45,9 +45,9 @@ class SubgroupTables:
     def of(cls, tables: Tables, rng: np.random.Generator) -> SubgroupTables:
         """Draw ``tables.size`` rows of synthetic table and holdout, and a bootstrap."""
         rows = tables.size
-        held = None if tables.holdout is None else tables.holdout.sample(rows, rng)
-        drawn = tables.synthetic.sample(rows, rng)
-        return cls(tables.source, drawn, tables.source.bootstrap(rows, rng), held)
+        holdout = None if tables.holdout is None else tables.holdout.sample(rows, rng)
+        synthetic = tables.synthetic.sample(rows, rng)
+        return cls(tables.source, synthetic, tables.source.bootstrap(rows, rng), holdout)
 
 
 class SubgroupComparison:
@@ -64,8 +64,8 @@ class SubgroupComparison:
 
     def counts(self, side: str, level: int, rows: Ints | None = None) -> Floats:
         """Count pairs of bins of a level's rows, or of some of them."""
-        there = np.flatnonzero(self.rows[side] == level) if rows is None else rows
-        return pair_counts(self._cut[side][:, there], self._sizes)
+        places = np.flatnonzero(self.rows[side] == level) if rows is None else rows
+        return pair_counts(self._cut[side][:, places], self._sizes)
 
     def enough(self, side: str, level: int) -> bool:
         """Whether the level has rows enough for metrics in a table."""
@@ -76,33 +76,33 @@ class SubgroupComparison:
         if not self._sizes or not all(self.enough(side, level) for side in ("source", "synthetic")):
             return {"tvd1": None, "tvd2": None, "chance_tvd2": None}
         real = self.counts("source", level)
-        one, two = mean_tvds(real, self.counts("synthetic", level), self._sizes)
+        one_way, two_way = mean_tvds(real, self.counts("synthetic", level), self._sizes)
         chance = None
         if (self.rows["chance"] == level).any():
             chance = mean_tvds(real, self.counts("chance", level), self._sizes)[1]
-        return {"tvd1": one, "tvd2": two, "chance_tvd2": chance}
+        return {"tvd1": one_way, "tvd2": two_way, "chance_tvd2": chance}
 
     def reference(self, level: int) -> float | None:
         """Return the distance of pairs between source and holdout of a level."""
         if "holdout" not in self.rows or not self.enough("holdout", level):
             return None
-        real, held = (self.counts(side, level) for side in ("source", "holdout"))
-        return mean_tvds(real, held, self._sizes)[1]
+        real, holdout = (self.counts(side, level) for side in ("source", "holdout"))
+        return mean_tvds(real, holdout, self._sizes)[1]
 
     def error(self, level: int, rng: np.random.Generator) -> float:
         """Return the standard error of the distance of pairs: jackknife over groups of units."""
-        found = []
+        sides = []
         for side in ("source", "synthetic"):
             view: TableView = vars(self.sides)[side]
-            there = np.flatnonzero(self.rows[side] == level)
-            dealt = groups(view.units[there], FOLDS, rng)
-            parts = [self.counts(side, level, there[dealt == fold]) for fold in range(FOLDS)]
-            found.append((sum(parts), parts))
-        (real, of_real), (made, of_made) = found
+            places = np.flatnonzero(self.rows[side] == level)
+            dealt = groups(view.units[places], FOLDS, rng)
+            parts = [self.counts(side, level, places[dealt == fold]) for fold in range(FOLDS)]
+            sides.append((sum(parts), parts))
+        (real, of_real), (synthetic, of_made) = sides
         spared = [
-            mean_tvds(real - a, made - b, self._sizes)[1] or 0.0
+            mean_tvds(real - a, synthetic - b, self._sizes)[1] or 0.0
             for a, b in zip(of_real, of_made, strict=True)
-            if (real - a).any() and (made - b).any()
+            if (real - a).any() and (synthetic - b).any()
         ]
         return jackknife_error(spared) if spared else 0.0
 
@@ -127,8 +127,8 @@ def subgroups(
         return PartResult(details={"subgroups": []}, notes=(note,))
     notes: list[str] = []
     if tried is None:
-        tried, said = trials(tables, rng)
-        notes += said
+        tried, trial_notes = trials(tables, rng)
+        notes += trial_notes
     boosting = [trial for trial in tried if trial.model == "boosting"]
     sides = SubgroupTables.of(tables, rng)
     bins = Bins.of(tables.source.codes, tables.codec)
@@ -139,8 +139,8 @@ def subgroups(
         for level in range(len(compared.levels.names))
     ]
     places = [(c, level) for c in comparisons for level in range(len(c.levels.names))]
-    found = [_worst_distance(entries, places, rng)]
-    found += [_worst_use(entries, places, trial, rng) for trial in boosting]
+    measures = [_worst_distance(entries, places, rng)]
+    measures += [_worst_use(entries, places, trial, rng) for trial in boosting]
     small = sum(entry["tvd1"] is None for entry in entries)
     if small:
         notes.append(
@@ -148,8 +148,8 @@ def subgroups(
             "among the compared synthetic rows: they are counted, without distances"
         )
     notes.append(f"levels are compared among {tables.size} synthetic rows")
-    kept = tuple(measure for measure in found if measure is not None)
-    return PartResult(kept, {"subgroups": entries}, tuple(notes))
+    known = tuple(measure for measure in measures if measure is not None)
+    return PartResult(known, {"subgroups": entries}, tuple(notes))
 
 
 def _entry(
@@ -162,24 +162,24 @@ def _entry(
         None if view is None else int((levels.of_rows(view) == level).sum())
         for view in (tables.source, tables.synthetic, tables.holdout)
     ]
-    real, made, held = sizes
-    assert real is not None and made is not None
+    real, synthetic, holdout = sizes
+    assert real is not None and synthetic is not None
     tstr = {}
     for trial in boosting:
         quality = trial.quality(np.flatnonzero(levels.of_rows(trial.test) == level))
         rows = len(quality.truth)
-        told = rows >= MIN_ROWS and quality.possible
-        value, trtr, _ = quality.of() if told else (None, None, None)
+        measurable = rows >= MIN_ROWS and quality.possible
+        value, trtr, _ = quality.of() if measurable else (None, None, None)
         tstr[trial.task.name] = {"value": _rounded(value), "trtr": _rounded(trtr), "n": rows}
     return {
         "column": levels.column.name,
         "level": name,
         "title": f"{levels.title}: {name}",
         "n_source": real,
-        "n_synthetic": made,
-        "n_holdout": held,
+        "n_synthetic": synthetic,
+        "n_holdout": holdout,
         "share_source": _rounded(real / tables.source.rows),
-        "share_synthetic": _rounded(made / tables.synthetic.rows),
+        "share_synthetic": _rounded(synthetic / tables.synthetic.rows),
         **{key: _rounded(value) for key, value in compared.distances(level).items()},
         "tstr": tstr,
         "worst": False,
@@ -192,14 +192,14 @@ def _worst_distance(
     rng: np.random.Generator,
 ) -> Measure | None:
     """Find the level that is kept worst, mark it, and measure it."""
-    told = [k for k, entry in enumerate(entries) if entry["tvd2"] is not None]
-    if not told:
+    measured = [k for k, entry in enumerate(entries) if entry["tvd2"] is not None]
+    if not measured:
         return None
 
     def excess(k: int) -> float:
         return _excess(entries[k]["tvd2"], entries[k]["chance_tvd2"], *places[k])
 
-    worst = max(told, key=excess)
+    worst = max(measured, key=excess)
     entry, (compared, level) = entries[worst], places[worst]
     entry["worst"] = True
     rows = int((compared.rows["synthetic"] == level).sum())
@@ -226,15 +226,15 @@ def _worst_use(
 ) -> Measure | None:
     """Find the level where training on synthetic rows costs a target the most, and measure it."""
     name = trial.task.name
-    told = [k for k, entry in enumerate(entries) if entry["tstr"][name]["value"] is not None]
-    if not told:
+    measured = [k for k, entry in enumerate(entries) if entry["tstr"][name]["value"] is not None]
+    if not measured:
         return None
 
     def loss(k: int) -> float:
         figures = entries[k]["tstr"][name]
         return float(figures["trtr"] - figures["value"])
 
-    worst = max(told, key=loss)
+    worst = max(measured, key=loss)
     compared, level = places[worst]
     rows = np.flatnonzero(compared.levels.of_rows(trial.test) == level)
     quality = trial.quality(rows)
@@ -259,8 +259,8 @@ def _excess(
     A bootstrap of n rows differs from the m rows it is drawn from by an error of variance 1/n, an
     independent sample by one of 1/n + 1/m; distances grow with its root.
     """
-    made, real = (int((compared.rows[side] == level).sum()) for side in ("synthetic", "source"))
-    return distance - (chance or 0.0) * float(np.sqrt(1 + made / real))
+    sizes = [int((compared.rows[side] == level).sum()) for side in ("synthetic", "source")]
+    return distance - (chance or 0.0) * float(np.sqrt(1 + sizes[0] / sizes[1]))
 
 
 def _rounded(number: float | None) -> float | None:

@@ -29,17 +29,17 @@ def usefulness(
         tried: the trials of all targets, if `trials` has made them already (its notes are the
             caller's then).
     """
-    asked, _ = tasks(tables)
+    all_tasks, _ = tasks(tables)
     notes: list[str] = []
     if tried is None:
-        tried, said = trials(tables, rng)
-        notes += said
-    found: list[Measure] = []
+        tried, trial_notes = trials(tables, rng)
+        notes += trial_notes
+    measures: list[Measure] = []
     targets: list[dict[str, Any]] = []
     ratios: list[dict[str, Any]] = []
-    for task in asked:
+    for task in all_tasks:
         measured, target, said_of = _models(task, [t for t in tried if t.task == task], rng)
-        found += measured
+        measures += measured
         notes += said_of
         targets += [] if target is None else [target]
         if task.level is None:
@@ -47,21 +47,21 @@ def usefulness(
             continue
         odds, entry, said_of = odds_ratios(tables, task, rng)
         notes += said_of
-        found += [] if odds is None else [odds]
+        measures += [] if odds is None else [odds]
         ratios += [] if entry is None else [entry]
     means, cells, said_of = group_means(tables, rng)
     notes += said_of
-    found += [] if means is None else [means]
+    measures += [] if means is None else [means]
     curves, followed, said_of = survival(tables, rng)
     notes += said_of
-    found += curves
+    measures += curves
     details = {
         "targets": targets,
         "odds_ratios": ratios,
         "group_means": cells,
         "survival": followed,
     }
-    return PartResult(tuple(found), details, tuple(notes))
+    return PartResult(tuple(measures), details, tuple(notes))
 
 
 def _models(
@@ -70,18 +70,18 @@ def _models(
     """Measure both models of one target."""
     if not tried:
         return [], None, []
-    found: list[Measure] = []
+    results: list[Measure] = []
     models, notes = [], []
     table: list[dict[str, Any]] = []
     for trial in tried:
         measured, entry = measures(trial, rng)
-        found += measured
+        results += measured
         models.append(entry)
         if trial.model != "boosting":
             continue
-        found += [calibration(trial, rng)] if task.level is not None else []
+        results += [calibration(trial, rng)] if task.level is not None else []
         agreement, table, note = importance(trial, rng)
-        found += [] if agreement is None else [agreement]
+        results += [] if agreement is None else [agreement]
         notes += [] if note is None else [note]
     target = {
         "name": task.name,
@@ -91,4 +91,4 @@ def _models(
         "models": models,
         "importance": table,
     }
-    return found, target, notes
+    return results, target, notes

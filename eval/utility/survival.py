@@ -78,8 +78,8 @@ class Clock:
         codes = view.codes[:, self.place]
         times = numbers(view, self.time)
         rows = np.flatnonzero((codes < 2) & ~np.isnan(times))
-        kept = view.take(rows)
-        return Follow(np.maximum(times[rows], 0.0), (codes[rows] == 1).astype(float), kept)
+        followed = view.take(rows)
+        return Follow(np.maximum(times[rows], 0.0), (codes[rows] == 1).astype(float), followed)
 
 
 def survival(
@@ -99,31 +99,33 @@ def survival(
         return [], None, [why]
     rows = min(tables.size, MAX_ROWS)
     source = clock.follow(tables.source.sample(MAX_ROWS, rng))
-    drawn = clock.follow(tables.synthetic.sample(rows, rng))
+    synthetic = clock.follow(tables.synthetic.sample(rows, rng))
     chance = clock.follow(tables.source.bootstrap(rows, rng))
-    held = None if tables.holdout is None else clock.follow(tables.holdout.sample(rows, rng))
-    if min(source.view.rows, drawn.view.rows) < MIN_LEVEL_ROWS or source.times.max() <= 0:
+    holdout = None if tables.holdout is None else clock.follow(tables.holdout.sample(rows, rng))
+    if min(source.view.rows, synthetic.view.rows) < MIN_LEVEL_ROWS or source.times.max() <= 0:
         return (
             [],
             None,
             [f"fewer than {MIN_LEVEL_ROWS} rows have a time and an event: no survival curves"],
         )
     horizon = float(source.times.max())
-    dealt = [groups(side.view.units, FOLDS, rng) for side in (source, drawn)]
+    dealt = [groups(side.view.units, FOLDS, rng) for side in (source, synthetic)]
     spared = [
         _apart(
             source.take(np.flatnonzero(dealt[0] != fold)),
-            drawn.take(np.flatnonzero(dealt[1] != fold)),
+            synthetic.take(np.flatnonzero(dealt[1] != fold)),
             horizon,
         )
         for fold in range(FOLDS)
     ]
+    away = None
+    if holdout is not None and holdout.view.rows:
+        away = _apart(source, holdout, horizon)
     estimate = about(
-        _apart(source, drawn, horizon), jackknife_error(spared), drawn.view.rows,
-        reference=None if held is None or not held.view.rows else _apart(source, held, horizon),
-        chance=_apart(source, chance, horizon), minimum=0.0, maximum=1.0,
+        _apart(source, synthetic, horizon), jackknife_error(spared), synthetic.view.rows,
+        reference=away, chance=_apart(source, chance, horizon), minimum=0.0, maximum=1.0,
     )  # fmt: skip
-    found = [
+    measures = [
         Measure(
             "survival",
             "Difference of survival curves",
@@ -137,13 +139,13 @@ def survival(
     notes = []
     if max(tables.source.rows, tables.synthetic.rows) > MAX_ROWS:
         notes.append(f"survival curves are of at most {MAX_ROWS} rows of each table")
-    cox, terms, said = _cox(tables, clock, (source, drawn, chance, held), rng)
-    found += [] if cox is None else [cox]
-    curves = [_curve(None, None, source, drawn, horizon), *_by_level(tables, source, drawn)]
+    cox, terms, cox_notes = _cox(tables, clock, (source, synthetic, chance, holdout), rng)
+    measures += [] if cox is None else [cox]
+    curves = [_curve(None, None, source, synthetic, horizon), *_by_level(tables, source, synthetic)]
     details = {
         "time": clock.time.name, "event": clock.event.name, "curves": curves, "cox": terms
     }  # fmt: skip
-    return found, details, notes + said
+    return measures, details, notes + cox_notes
 
 
 def kaplan_meier(times: Floats, events: Floats, at: Floats) -> tuple[Floats, Floats, Floats]:
@@ -169,8 +171,8 @@ def curve_distance(a: tuple[Floats, Floats], b: tuple[Floats, Floats], horizon: 
     """
     ends = np.unique(np.concatenate([[0.0, horizon], a[0], b[0]]))
     ends = ends[ends <= horizon]
-    one, other = (kaplan_meier(*side, ends[:-1])[0] for side in (a, b))
-    return float((np.abs(one - other) * np.diff(ends)).sum() / horizon)
+    first, second = (kaplan_meier(*side, ends[:-1])[0] for side in (a, b))
+    return float((np.abs(first - second) * np.diff(ends)).sum() / horizon)
 
 
 def _apart(a: Follow, b: Follow, horizon: float) -> float:
@@ -178,7 +180,7 @@ def _apart(a: Follow, b: Follow, horizon: float) -> float:
 
 
 def _curve(
-    group: str | None, level: str | None, source: Follow, drawn: Follow, horizon: float
+    group: str | None, level: str | None, source: Follow, synthetic: Follow, horizon: float
 ) -> dict[str, Any]:
     at = np.linspace(0, horizon, POINTS)
     value, low, high = kaplan_meier(source.times, source.events, at)
@@ -187,23 +189,23 @@ def _curve(
         "source": value,
         "source_low": low,
         "source_high": high,
-        "synthetic": kaplan_meier(drawn.times, drawn.events, at)[0],
+        "synthetic": kaplan_meier(synthetic.times, synthetic.events, at)[0],
     }
     return {"group": group, "level": level, **{k: v.round(6).tolist() for k, v in curves.items()}}
 
 
-def _by_level(tables: Tables, source: Follow, drawn: Follow) -> list[dict[str, Any]]:
+def _by_level(tables: Tables, source: Follow, synthetic: Follow) -> list[dict[str, Any]]:
     """Return the curves of each level of the groups that has rows enough in both tables."""
     curves = []
     for levels in levels_of(tables.codec, "group"):
-        places = [levels.of_rows(side.view) for side in (source, drawn)]
+        places = [levels.of_rows(side.view) for side in (source, synthetic)]
         for level, name in enumerate(levels.names):
             rows = [np.flatnonzero(place == level) for place in places]
             if min(map(len, rows)) < MIN_LEVEL_ROWS or source.times[rows[0]].max() <= 0:
                 continue
-            real, made = source.take(rows[0]), drawn.take(rows[1])
+            real, of_level = source.take(rows[0]), synthetic.take(rows[1])
             horizon = float(real.times.max())
-            curves.append(_curve(levels.column.name, name, real, made, horizon))
+            curves.append(_curve(levels.column.name, name, real, of_level, horizon))
     return curves
 
 
@@ -218,24 +220,24 @@ def _cox(
         else s.take(np.sort(rng.choice(s.view.rows, size=rows, replace=False)))
         for s in sides
     ]  # fmt: skip
-    source, drawn, chance, held = small
-    assert source is not None and drawn is not None and chance is not None
+    source, synthetic, chance, holdout = small
+    assert source is not None and synthetic is not None and chance is not None
     skip = {c.name for c in tables.schema.modelled if c.roles & {"time", "event", "target"}}
     if len(skip) == len(tables.schema.modelled):
         return None, [], ["no column is left for a Cox model"]
     design = DesignMatrix.of(source.view, tables.codec, skip)
-    few = not MIN_ROWS <= source.events.sum() <= rows - MIN_ROWS
-    kept = estimable(design.matrix(source.view), source.events)
-    real = _hazards(design, kept, source)
-    if few or not kept.any() or np.isnan(real.values).any():
+    too_few = not MIN_ROWS <= source.events.sum() <= rows - MIN_ROWS
+    included = estimable(design.matrix(source.view), source.events)
+    real = _hazards(design, included, source)
+    if too_few or not included.any() or np.isnan(real.values).any():
         return None, [], ["the source has too few events, or no term, for a Cox model"]
-    made = _hazards(design, kept, drawn)
-    shares = overlap(real, made)
+    hazards = _hazards(design, included, synthetic)
+    shares = overlap(real, hazards)
     estimate = about(
         float(shares.mean()),
         float(shares.std(ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else 0.0, rows,
-        reference=None if held is None else _mean(real, _hazards(design, kept, held)),
-        chance=_mean(real, _hazards(design, kept, chance)), minimum=0.0, maximum=1.0,
+        reference=None if holdout is None else _mean(real, _hazards(design, included, holdout)),
+        chance=_mean(real, _hazards(design, included, chance)), minimum=0.0, maximum=1.0,
     )  # fmt: skip
     measure = Measure(
         "cox",
@@ -245,35 +247,35 @@ def _cox(
         "Mean share by which the 95 % intervals of a Cox regression's hazard ratios overlap "
         "between synthetic rows and as many of the source; near 0, conclusions would differ.",
     )
-    names = [name for name, keep in zip(design.terms, kept, strict=True) if keep]
+    names = [name for name, keep in zip(design.terms, included, strict=True) if keep]
     notes = [f"the Cox model is of {rows} rows of each table"]
-    lost = int(np.isnan(made.values).sum())
+    lost = int(np.isnan(hazards.values).sum())
     if lost:
         notes.append(f"Cox model: {lost} terms have too few synthetic rows and count as apart")
-    return measure, term_by_term(names, real, made), notes
+    return measure, term_by_term(names, real, hazards), notes
 
 
 def _mean(a: Wald, b: Wald) -> float:
     return float(overlap(a, b).mean())
 
 
-def _hazards(design: DesignMatrix, kept: npt.NDArray[np.bool_], side: Follow) -> Wald:
+def _hazards(design: DesignMatrix, included: npt.NDArray[np.bool_], side: Follow) -> Wald:
     """Fit one table; terms that it has too few rows for, or all if the fit fails, are NaN."""
     from lifelines import CoxPHFitter
     from lifelines.exceptions import ConvergenceError
 
-    terms = int(kept.sum())
+    terms = int(included.sum())
     wald = Wald(np.full(terms, np.nan), np.full(terms, np.nan), np.full((0, terms), np.nan))
-    matrix = design.matrix(side.view)[:, kept]
-    told = np.flatnonzero(estimable(matrix, side.events))
-    if not len(told):
+    matrix = design.matrix(side.view)[:, included]
+    estimated = np.flatnonzero(estimable(matrix, side.events))
+    if not len(estimated):
         return wald
-    frame = pd.DataFrame(matrix[:, told], columns=[str(k) for k in told])
+    frame = pd.DataFrame(matrix[:, estimated], columns=[str(k) for k in estimated])
     frame["time"], frame["event"] = side.times, side.events
     try:
         fitted = CoxPHFitter().fit(frame, duration_col="time", event_col="event")
     except ConvergenceError:
         return wald
-    wald.values[told] = fitted.params_.to_numpy()
-    wald.errors[told] = fitted.standard_errors_.to_numpy()
+    wald.values[estimated] = fitted.params_.to_numpy()
+    wald.errors[estimated] = fitted.standard_errors_.to_numpy()
     return wald

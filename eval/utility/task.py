@@ -81,7 +81,7 @@ def tasks(tables: Tables) -> tuple[list[Task], list[str]]:
                     "that learn from the synthetic table do on real rows"]  # fmt: skip
     if len(skip) == len(modelled):
         return [], ["every column is a target: there is nothing to foretell them from"]
-    found: list[Task] = []
+    result: list[Task] = []
     notes: list[str] = []
     for place, column in enumerate(modelled):
         if column.name not in skip:
@@ -91,12 +91,12 @@ def tasks(tables: Tables) -> tuple[list[Task], list[str]]:
             if level is None:
                 notes.append(f"{column.name}: no row of the source has a value; left out")
             else:
-                found.append(Task(column, place, level, skip))
+                result.append(Task(column, place, level, skip))
         elif column.kind.is_number:
-            found.append(Task(column, place, None, skip))
+            result.append(Task(column, place, None, skip))
         else:
             notes.append(f"{column.name}: a target that is a {column.type} is left out")
-    return found, notes
+    return result, notes
 
 
 def _level(column: Column, codes: npt.NDArray[np.uint16]) -> int | None:

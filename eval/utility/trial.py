@@ -56,9 +56,9 @@ class TrialQuality:
         self.classes = trial.task.level is not None
         self.truth = trial.truth[rows]
         self.units = trial.test.units[rows]
-        said = [trial.scores[side][rows] for side in SIDES]
-        self._said = said
-        self._places = [ranks(scores) for scores in said] if self.classes else []
+        predictions = [trial.scores[side][rows] for side in SIDES]
+        self._predictions = predictions
+        self._places = [ranks(scores) for scores in predictions] if self.classes else []
 
     @property
     def possible(self) -> bool:
@@ -71,7 +71,7 @@ class TrialQuality:
         """Return the figure of synthetic, source and chance, in this order."""
         if self.classes:
             return [auc(places, self.truth, weights) for places in self._places]
-        return [r2(said, self.truth, weights) for said in self._said]
+        return [r2(prediction, self.truth, weights) for prediction in self._predictions]
 
     def estimates(self, rng: np.random.Generator) -> dict[str, Estimate]:
         """Return ``tstr``, ``trtr`` and ``gap`` with intervals.

@@ -31,19 +31,19 @@ def trials(tables: Tables, rng: np.random.Generator) -> tuple[tuple[Trial, ...],
     Training rows are as many of the source as of the synthetic table, at most 50 000; the test is
     the holdout, or else a fifth of the source's units, which no model of the source is trained on.
     """
-    asked, notes = tasks(tables)
-    if not asked:
+    all_tasks, notes = tasks(tables)
+    if not all_tasks:
         return (), tuple(notes)
-    real, test, said = _real(tables, rng)
+    real, test, table_notes = _real(tables, rng)
     rows = min(real.rows, tables.synthetic.rows, MAX_ROWS)
-    notes += [*said, f"models are trained on {rows} rows of each table, drawn at random"]
+    notes += [*table_notes, f"models are trained on {rows} rows of each table, drawn at random"]
     sides = {
         "synthetic": tables.synthetic.sample(rows, rng),
         "source": real.sample(rows, rng),
         "chance": real.bootstrap(rows, rng),
     }
-    found: list[Trial] = []
-    for task in asked:
+    result: list[Trial] = []
+    for task in all_tasks:
         known = {side: task.known(view) for side, view in sides.items()}
         tested = task.known(test)
         missing = _missing(task, known, tested)
@@ -55,8 +55,8 @@ def trials(tables: Tables, rng: np.random.Generator) -> tuple[tuple[Trial, ...],
                 f"{task.name}: its value is the same in all synthetic rows, from which a model "
                 "learns nothing; its score is that of a constant"
             )
-        found += [_trial(task, model, known, tested, tables, rng) for model in MODELS]
-    return tuple(found), tuple(notes)
+        result += [_trial(task, model, known, tested, tables, rng) for model in MODELS]
+    return tuple(result), tuple(notes)
 
 
 def measures(trial: Trial, rng: np.random.Generator) -> tuple[list[Measure], dict[str, Any]]:
@@ -66,11 +66,11 @@ def measures(trial: Trial, rng: np.random.Generator) -> tuple[list[Measure], dic
     task, linear = trial.task, "_linear" if trial.model == "linear" else ""
     figure = "AUC" if quality.classes else "R2"
     name = "a linear model" if linear else "gradient boosting"
-    what = task.title if task.label is None else f"{task.title}: {task.label}"
-    found = [
+    task_title = task.title if task.label is None else f"{task.title}: {task.label}"
+    result = [
         Measure(
             f"tstr{linear}:{task.name}",
-            f"{figure} of {name} trained on synthetic rows, {what}",
+            f"{figure} of {name} trained on synthetic rows, {task_title}",
             estimates["tstr"],
             1.0,
             f"{figure} on real rows of {name} that learned from synthetic rows, beside the same "
@@ -79,14 +79,14 @@ def measures(trial: Trial, rng: np.random.Generator) -> tuple[list[Measure], dic
         ),
         Measure(
             f"tstr{linear}_gap:{task.name}",
-            f"Loss of {figure} by training on synthetic rows, {what}",
+            f"Loss of {figure} by training on synthetic rows, {task_title}",
             estimates["gap"],
             0.0,
             f"{figure} of {name} trained on the source less that of the one trained on synthetic "
             "rows, on the same real rows; what is lost for this task.",
         ),
     ]
-    return found, {
+    return result, {
         "model": trial.model,
         "tstr": estimates["tstr"].to_dict(),
         "trtr": estimates["trtr"].to_dict(),

@@ -54,9 +54,9 @@ def test_degrees_of_freedom_never_fall_below_one() -> None:
 
 
 def test_a_combined_estimate_is_json() -> None:
-    told = combine([1, 2], [0.1, 0.1]).to_dict()
-    assert told == vars(Combined(**told))
-    assert set(map(type, told.values())) == {float, int, bool}
+    entries = combine([1, 2], [0.1, 0.1]).to_dict()
+    assert entries == vars(Combined(**entries))
+    assert set(map(type, entries.values())) == {float, int, bool}
 
 
 # Where the rules are exact ---------------------------------------------------------------------

@@ -95,12 +95,12 @@ def test_without_noise_the_figures_are_the_distances() -> None:
 
 def test_chance_is_what_two_samples_of_one_population_show() -> None:
     schema = described(3)
-    seen = []
+    pairs = []
     for seed in range(60):
         drawn, real = flags(700, [0.2, 0.5, 0.6], seed), flags(500, [0.2, 0.5, 0.6], 1000 + seed)
         found = by_key(figures_of(schema, drawn, real, 1.0, Silence(0)))["tvd3"]
-        seen.append((found["value"], found["chance"]))
-    mean = np.mean(seen, axis=0)
+        pairs.append((found["value"], found["chance"]))
+    mean = np.mean(pairs, axis=0)
     assert mean[0] == pytest.approx(mean[1], rel=0.06)
 
 

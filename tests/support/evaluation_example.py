@@ -222,13 +222,13 @@ def document(columns: list[Json] | None = None) -> Json:
 def wide(count: int = 50) -> Json:
     """Return an evaluation of a table of so many columns, with the longest details."""
     levels = tuple(f"level {k} of a long list" for k in range(30))
-    made = [
+    columns = [
         number(f"a_rather_long_name_{k}", k / 25, 0.01 * k)
         if k % 2
         else category(f"a_rather_long_name_{k}", levels)
         for k in range(count)
     ]
-    return document(made)
+    return document(columns)
 
 
 def hostile() -> Json:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.core.tables import Tables
 from dpsynth.schema.schema import Schema
 
@@ -43,3 +45,17 @@ def tables(
     document = {"version": 1, "population": size, "rows": size, **more}
     schema = Schema.from_dict({"fields": fields, "dpsynth": document})
     return Tables.read(schema, source, synthetic, holdout)
+
+
+def looks_at_players_only(attack: Any, cohort: Tables) -> bool:
+    """Whether an attack gives the same with members, non-members and the synthetic table alone.
+
+    The other tables are taken away from the cohort.
+    """
+    people = People.of(cohort, np.random.default_rng(0))
+    expected = attack(cohort, people, np.random.default_rng(0))
+    for name in ("fresh", "reference", "others"):
+        object.__setattr__(people, name, None)
+    for name in ("source", "holdout"):
+        object.__setattr__(cohort, name, None)
+    return bool(attack(cohort, people, np.random.default_rng(0)) == expected)

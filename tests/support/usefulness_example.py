@@ -35,7 +35,7 @@ def ratio(value: float) -> Json:
 
 
 def terms(count: int) -> list[Json]:
-    made = [
+    entries = [
         {
             "term": f"term {k}",
             "source": ratio(0.5 + 0.3 * k),
@@ -44,8 +44,8 @@ def terms(count: int) -> list[Json]:
         }
         for k in range(count)
     ]
-    made[-1] |= {"synthetic": {"value": None, "low": None, "high": None}, "overlap": 0.0}
-    return made
+    entries[-1] |= {"synthetic": {"value": None, "low": None, "high": None}, "overlap": 0.0}
+    return entries
 
 
 def curve(group: str | None, level: str | None) -> Json:

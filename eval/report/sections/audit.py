@@ -22,7 +22,9 @@ from dpsynth.eval.report import (
     Section,
     audit_formatting,
     counted,
+    expected,
     joined,
+    present,
     sentence,
 )
 from dpsynth.eval.report.sections import audit_settings, epsilon, table_attacks, training
@@ -89,10 +91,10 @@ def other_table(audit: Audit, evaluation: Mapping[str, Any]) -> str:
 
 
 def _at(document: Mapping[str, Any], path: list[str]) -> Any:
-    found: Any = document
+    value: Any = document
     for name in path:
-        found = (found or {}).get(name)
-    return found
+        value = (value or {}).get(name)
+    return value
 
 
 def top(audit: Audit) -> Top:
@@ -113,15 +115,17 @@ def top(audit: Audit) -> Top:
 
 
 def _failed(audit: Audit) -> tuple[str, str]:
-    them = [one for one in audit.get("controls") or [] if not one["passed"]]
-    names = f": {joined([one['title'] for one in them], 3)}" if them else ""
-    blind = any(one["kind"] == "positive" for one in them)
-    rash = any(one["kind"] == "negative" for one in them)
+    controls = [one for one in audit.get("controls") or [] if not one["passed"]]
+    names = f": {joined([one['title'] for one in controls], 3)}" if controls else ""
+    blind = any(one["kind"] == "positive" for one in controls)
+    rash = any(one["kind"] == "negative" for one in controls)
     why = [
         *(["an attack did not find a leak that had been made on purpose"] if blind else []),
         *(["an attack accused a table that leaks nothing"] if rash else []),
     ]
-    count = f"{len(them)} of its {counted(len(audit['controls']), 'control')}" if them else "one"
+    count = "one"
+    if controls:
+        count = f"{len(controls)} of its {counted(len(audit['controls']), 'control')}"
     return (
         f"This audit failed and proves nothing: {count} did not pass{names}.",
         f"{sentence(', and '.join(why) or 'a control did not pass')} So nothing on this page may "
@@ -170,18 +174,18 @@ def _excluded(audit: Audit) -> str:
 
 def glance(audit: Audit) -> list[Block]:
     """Return a table of all attacks: whether each succeeded, and what it could have seen."""
-    powers = {one["key"]: one for one in audit.get("powers") or []}
-    them = sorted(audit.get("findings") or [], key=lambda one: not one["found"])
-    if not them:
+    powers = {finding["key"]: finding for finding in audit.get("powers") or []}
+    findings = sorted(audit.get("findings") or [], key=lambda finding: not finding["found"])
+    if not findings:
         return []
     rows = []
-    for one in them:
-        power = powers.get(one["key"])
+    for finding in findings:
+        power = powers.get(finding["key"])
         could = sentence(power["sentence"]) if power else "Not known."
-        word = _word("▲ succeeded", "bad") if one["found"] else "no success"
-        named = str(one["key"]).startswith("attribute:")  # begins with the column's name
-        saw = sentence(one["sentence"], capital=not named)
-        rows.append(Row((one["title"], word, saw, could), bool(one["found"])))
+        word = _word("▲ succeeded", "bad") if finding["found"] else "no success"
+        named = str(finding["key"]).startswith("attribute:")  # begins with the column's name
+        saw = sentence(finding["sentence"], capital=not named)
+        rows.append(Row((finding["title"], word, saw, could), bool(finding["found"])))
     caption = "Each attack, with what it saw and what it could have seen"
     if audit["verdict"] == "failed":
         caption += "; not to be relied on, as a control failed"
@@ -195,35 +199,38 @@ def _word(text: str, kind: str) -> Markup:
 
 def sections(audit: Audit) -> list[Section]:
     """Return the sections of an audit; a part that was not played has none."""
-    made = table_attacks.sections(audit, BEFORE) + training.sections(audit)
-    made += table_attacks.sections(audit, AFTER) + table_attacks.of_plugins(audit)
-    return made + [one for one in (controls(audit), audit_settings.settings(audit)) if one]
+    return [
+        *table_attacks.sections(audit, BEFORE),
+        *training.sections(audit),
+        *table_attacks.sections(audit, AFTER),
+        *table_attacks.of_plugins(audit),
+        *present((controls(audit), audit_settings.settings(audit))),
+    ]
 
 
 def controls(audit: Audit) -> Section | None:
     """Return the controls: tables whose answer is known, and whether the attacks gave it."""
-    them = sorted(audit.get("controls") or [], key=lambda one: bool(one["passed"]))
-    if not them:
+    entries = sorted(audit.get("controls") or [], key=lambda control: bool(control["passed"]))
+    if not entries:
         return None
     rows = []
-    for one in them:
-        must = "must be found" if one["kind"] == "positive" else "nothing may be found"
-        word = "passed" if one["passed"] else _word("✗ FAILED", "bad")
-        when = "kept from an earlier run of this version" if one.get("cached") else "run now"
-        attack = f"{audit_formatting.named(audit, one['attack'])}: {must}"
-        cells = (one["title"], word, attack, sentence(one["sentence"]), when)
-        rows.append(Row(cells, not one["passed"]))
-    said = (
+    for control in entries:
+        word = "passed" if control["passed"] else _word("✗ FAILED", "bad")
+        when = "kept from an earlier run of this version" if control.get("cached") else "run now"
+        attack = f"{audit_formatting.named(audit, control['attack'])}: {expected(control)}"
+        cells = (control["title"], word, attack, sentence(control["sentence"]), when)
+        rows.append(Row(cells, not control["passed"]))
+    text = (
         "The audit is given tables and trainings whose answer is known: some leak on purpose, and "
         "the attack that is named must find it; some leak nothing, and nothing may be found. An "
         "audit with a control that failed proves nothing."
     )
-    failed = sum(not one["passed"] for one in them)
-    finding = f"{failed} of {counted(len(them), 'control')} FAILED" if failed else (
-        f"{counted(len(them), 'control')}, all of which passed"
+    failed = sum(not control["passed"] for control in entries)
+    finding = f"{failed} of {counted(len(entries), 'control')} FAILED" if failed else (
+        f"{counted(len(entries), 'control')}, all of which passed"
     )  # fmt: skip
     head = ("Control", "Result", "Attack, and what is expected", "What was seen", "When")
     table = Lines("Controls; those that failed come first", head, tuple(rows))
     return Section(
-        "controls", "Controls: would the attacks see a leak?", finding, (Paragraph(said), table)
+        "controls", "Controls: would the attacks see a leak?", finding, (Paragraph(text), table)
     )

@@ -42,27 +42,27 @@ _OF_TABLES = [one.key for one in ATTACKS]
 
 def measures(audit: Audit) -> list[tuple[str, list[Shown]]]:
     """Return all measures of an audit, with their references and meanings."""
-    them = audit.get("measures") or {}
-    made = [_show(key, one) for key, one in them.items()]
-    return [("Attacks", made)] if made else []
+    entries = audit.get("measures") or {}
+    group = [_show(key, one) for key, one in entries.items()]
+    return [("Attacks", group)] if group else []
 
 
-def _show(key: str, one: Mapping[str, Any]) -> Shown:
-    reference = one.get("reference")
-    places = formatting.decimals([one.get("value"), one.get("low"), one.get("high"), reference])
-    held = f"[best {figure(float(one['best']))}]" if "best" in one else ""
+def _show(key: str, entry: Mapping[str, Any]) -> Shown:
+    reference = entry.get("reference")
+    places = formatting.decimals(map(entry.get, ("value", "low", "high", "reference")))
+    note = f"[best {figure(float(entry['best']))}]" if "best" in entry else ""
     if reference is not None:
         name = next((n for stem, n in _REFERENCES.items() if key.startswith(stem)), "without leak")
-        held = f"[{name} {figure(float(reference), places)}]"
-    value = formatting.estimate(one, places)
-    return Shown(key, one["title"], value, held, "", Markup(""), one.get("n"), one["meaning"])
+        note = f"[{name} {figure(float(reference), places)}]"
+    value = formatting.estimate(entry, places)
+    return Shown(key, entry["title"], value, note, "", Markup(""), entry.get("n"), entry["meaning"])
 
 
 def settings(audit: Audit) -> Section | None:
     """Return the settings, and how long each part took."""
     blocks: list[Block] = []
-    if them := list(_flat(audit.get("settings") or {})):
-        rows = tuple(Row((name, value)) for name, value in them)
+    if lines := list(_flat(audit.get("settings") or {})):
+        rows = tuple(Row((name, value)) for name, value in lines)
         blocks.append(ReportTable("Settings", ("Setting", "Value"), rows))
     times = audit.get("seconds") or {}
     if times:
@@ -74,7 +74,7 @@ def settings(audit: Audit) -> Section | None:
     if not blocks:
         return None
     whole = f"; {_time(sum(times.values()))} in all" if times else ""
-    finding = f"{counted(len(them), 'setting')}{whole}"
+    finding = f"{counted(len(lines), 'setting')}{whole}"
     return Section("settings", "Settings and run times of the audit", finding, tuple(blocks))
 
 
@@ -107,14 +107,15 @@ def _time(seconds: float) -> str:
 
 def notes(audit: Audit) -> list[str]:
     """Return the notes of an audit, and a line for each attack that was not made."""
-    said = [sentence(note) for note in audit.get("notes") or []]
+    lines = [sentence(note) for note in audit.get("notes") or []]
     parts = audit.get("parts") or {}
-    left = [name for name in _LEFT_OUT if not parts.get(name)]
+    missing = [name for name in _LEFT_OUT if not parts.get(name)]
     if audit.get("tables") is None:
-        left = [name for name in left if name not in _OF_TABLES]
-        said.append("No table was attacked: this is an audit of a training alone.")
-    said += [f"Not attacked: {_LEFT_OUT[name]}." for name in left]
-    said += [f"{origin(one)}." for one in plugins(audit)]
+        missing = [name for name in missing if name not in _OF_TABLES]
+        lines.append("No table was attacked: this is an audit of a training alone.")
+    lines += [f"Not attacked: {_LEFT_OUT[name]}." for name in missing]
+    lines += [f"{origin(one)}." for one in plugins(audit)]
     if not audit.get("controls"):
-        said.append("No control was played, so that nothing shows that the attacks can see a leak.")
-    return said
+        text = "No control was played, so that nothing shows that the attacks can see a leak."
+        lines.append(text)
+    return lines

@@ -28,8 +28,8 @@ Audit = Mapping[str, Any]
 def leak(audit: Audit) -> list[Block]:
     """Return epsilon on one axis: as claimed, as proved by attacks, as it would have been seen."""
     claimed = _claim(audit)
-    them = _leaks(audit)
-    if not them:
+    attacks = _leaks(audit)
+    if not attacks:
         return []
     rows = []
     if claimed is not None:
@@ -37,16 +37,16 @@ def leak(audit: Audit) -> list[Block]:
         if claimed["delta"] is not None:
             words += f" (delta {figure_of(claimed['delta'])})"
         rows.append(Row(("Claimed", audit_formatting.epsilon(claimed["epsilon"]), words)))
-    for one in them:
-        rows += _leak_rows(one, claimed)
+    for attack in attacks:
+        rows += _leak_rows(attack, claimed)
     table = Lines(
         "Epsilon, as claimed and as attacked", ("What", "Epsilon", "What it says"), tuple(rows)
     )
     value = None if claimed is None else float(claimed["epsilon"])
     label = "Epsilon claimed, proved by attacks and visible to them: the figures are in the table"
-    height = 96 + 34 * (len(them) + (value is not None))
-    picture = Chart("Epsilon on one axis", label, attack_charts.leaks(value, them), height)
-    said = (
+    height = 96 + 34 * (len(attacks) + (value is not None))
+    picture = Chart("Epsilon on one axis", label, attack_charts.leaks(value, attacks), height)
+    text = (
         "Epsilon measures a leak: 0 is none, and at epsilon e the odds that somebody is in the "
         "data change for an attacker by a factor of 2.72 to the power of e at most. The claim "
         "is an upper bound, and proved. Attacks prove lower bounds, with a confidence of 95 %: the "
@@ -54,7 +54,7 @@ def leak(audit: Audit) -> list[Block]:
     )
     return [
         Heading("Epsilon: claimed, proved by attacks, and visible to them"),
-        Paragraph(said),
+        Paragraph(text),
         Pictures((picture,), "wide", key="leaks"),
         table,
     ]
@@ -69,29 +69,29 @@ def figure_of(value: float) -> str:
     return f"{value:g}".replace("e-0", "e-")
 
 
-def _leak_rows(one: attack_charts.Leak, claimed: Mapping[str, Any] | None) -> list[Row]:
+def _leak_rows(leak: attack_charts.Leak, claimed: Mapping[str, Any] | None) -> list[Row]:
     rows = []
-    if one.proved is not None:
-        above = claimed is not None and one.proved > claimed["epsilon"]
-        words = "proved by the attack: at least this" if one.proved else "the attack proved nothing"
-        words += "; above the claim" if above else ""
-        rows.append(Row((one.name, f"≥ {audit_formatting.at_least(one.proved)}", words), above))
-    if one.seen is not None:
+    if leak.proved is not None:
+        above = claimed is not None and leak.proved > claimed["epsilon"]
+        words = "proved by the attack: at least this" + "; above the claim" * above
+        words = words if leak.proved else "the attack proved nothing"
+        rows.append(Row((leak.name, f"≥ {audit_formatting.at_least(leak.proved)}", words), above))
+    if leak.seen is not None:
         words = "least leak that the attack would have seen, with a probability of 90 %"
-        rows.append(Row((one.name, at_most(one.seen), words)))
+        rows.append(Row((leak.name, at_most(leak.seen), words)))
     return rows
 
 
 def _claim(audit: Audit) -> Mapping[str, Any] | None:
     """Return epsilon and delta as claimed: of the run, else as the attacks were told."""
     parts = audit.get("parts") or {}
-    for one in (
+    for source in (
         audit.get("run"),
         (parts.get("training") or {}).get("claim"),
         (parts.get("membership") or {}).get("ceiling"),
     ):
-        if one and one.get("epsilon") is not None:
-            return {"epsilon": one["epsilon"], "delta": one.get("delta")}
+        if source and source.get("epsilon") is not None:
+            return {"epsilon": source["epsilon"], "delta": source.get("delta")}
     return None
 
 
@@ -99,24 +99,24 @@ def _leaks(audit: Audit) -> list[attack_charts.Leak]:
     """Return what each attack proves of epsilon, and the least that it would have seen."""
     parts = audit.get("parts") or {}
     proved: dict[str, tuple[str, float]] = {}
-    for one in (parts.get("membership") or {}).get("attacks") or []:
-        if one["group"] == "everyone" and one.get("epsilon"):
-            proved[f"membership:{one['key']}"] = (
-                f"Membership: {one['key']}",
-                one["epsilon"]["value"],
+    for view in (parts.get("membership") or {}).get("attacks") or []:
+        if view["group"] == "everyone" and view.get("epsilon"):
+            proved[f"membership:{view['key']}"] = (
+                f"Membership: {view['key']}",
+                view["epsilon"]["value"],
             )
-    for one in (parts.get("training") or {}).get("views") or []:
-        if one.get("epsilon") is not None:
-            proved[f"training:{one['view']}"] = (f"Canaries, {one['view']} box", one["epsilon"])
+    for view in (parts.get("training") or {}).get("views") or []:
+        if view.get("epsilon") is not None:
+            proved[f"training:{view['view']}"] = (f"Canaries, {view['view']} box", view["epsilon"])
     if (parts.get("shadows") or {}).get("epsilon") is not None:
         proved["shadows"] = ("Shadow models", parts["shadows"]["epsilon"])
-    seen = {
-        one["key"]: float(one["least"])
-        for one in audit.get("powers") or []
-        if one["unit"] == "epsilon" and one.get("least") is not None
+    least = {
+        view["key"]: float(view["least"])
+        for view in audit.get("powers") or []
+        if view["unit"] == "epsilon" and view.get("least") is not None
     }
-    made = [attack_charts.Leak(name, v, seen.get(key)) for key, (name, v) in proved.items()]
-    rest = [key for key in seen if key not in proved]
-    return made + [
-        attack_charts.Leak(audit_formatting.named(audit, k), None, seen[k]) for k in rest
+    leaks = [attack_charts.Leak(name, v, least.get(key)) for key, (name, v) in proved.items()]
+    rest = [key for key in least if key not in proved]
+    return leaks + [
+        attack_charts.Leak(audit_formatting.named(audit, k), None, least[k]) for k in rest
     ]

@@ -22,6 +22,7 @@ from dpsynth.eval.report import (
     formatting,
     listed,
     percent,
+    present,
     sparklines,
 )
 from dpsynth.eval.report.sections.queries import queries
@@ -33,15 +34,14 @@ Details = Mapping[str, Any]
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details allow; what is not there is left out."""
-    made = [maker(details) for maker in (columns, pairs, missing, ends, queries)]
-    return [section for section in made if section is not None]
+    return present(maker(details) for maker in (columns, pairs, missing, ends, queries))
 
 
 def columns(details: Details) -> Section | None:
     """Return distributions side by side, the farthest column first."""
-    if not (them := details.get("columns")):
+    if not (entries := details.get("columns")):
         return None
-    order = sorted(them, key=lambda column: -((column.get("tvd") or {}).get("value") or 0.0))
+    order = sorted(entries, key=lambda column: -((column.get("tvd") or {}).get("value") or 0.0))
     empty = [c for c in order if c.get("source") is None and c.get("synthetic") is None]
     figures = [_column(column) for column in order if column not in empty]
     blocks: list[Block] = [
@@ -63,7 +63,7 @@ def columns(details: Details) -> Section | None:
         )
     worst = order[0]
     far = f"farthest: {formatting.shown(_title(worst))}, distance {estimate(worst.get('tvd'))}"
-    finding = f"{counted(len(them), 'column')}; {far}"
+    finding = f"{counted(len(entries), 'column')}; {far}"
     return Section("columns", "Columns, one by one", finding, tuple(blocks))
 
 
@@ -103,18 +103,18 @@ def _column(column: Details) -> Chart:
 
 def pairs(details: Details) -> Section | None:
     """Return heat maps of distance, correlation and information over pairs of columns."""
-    them = details.get("pairs") or {}
-    names = them.get("names") or []
+    part = details.get("pairs") or {}
+    names = part.get("names") or []
     if len(names) < 2:
         return None
     blocks: list[Block] = []
     finding = counted(len(names) * (len(names) - 1) // 2, "pair")
-    if them.get("tvd"):
-        worst = _worst(names, them["tvd"])
+    if part.get("tvd"):
+        worst = _worst(names, part["tvd"])
         finding += f"; farthest: {_pair(worst[0])}, distance {figure(worst[0][2])}" if worst else ""
         table = _pairs("Pairs farthest from the source", "Distance", worst)
         spec = fidelity_charts.matrix(
-            names, them["tvd"], scale="$sequential", low=0, high=fidelity_charts.reach(them["tvd"])
+            names, part["tvd"], scale="$sequential", low=0, high=fidelity_charts.reach(part["tvd"])
         )
         label = f"Distance of {counted(len(names), 'column')} in pairs; the table lists the worst"
         picture = Chart("By pair", label, spec, *_size(names))
@@ -127,30 +127,28 @@ def pairs(details: Details) -> Section | None:
             Pictures((picture,), "wide"),
             table,
         ]
-    if (found := them.get("correlation")) and len(found.get("names") or []) > 1:
-        blocks += _compared("Correlation", found["names"], found, diverging=True)
-    if found := them.get("information"):
-        blocks += _compared("Shared information", names, found, diverging=False)
+    if (maps := part.get("correlation")) and len(maps.get("names") or []) > 1:
+        blocks += _compared("Correlation", maps["names"], maps, diverging=True)
+    if maps := part.get("information"):
+        blocks += _compared("Shared information", names, maps, diverging=False)
     return Section("pairs", "Pairs of columns", finding, tuple(blocks))
 
 
-def _compared(title: str, names: Sequence[str], found: Details, *, diverging: bool) -> list[Block]:
+def _compared(title: str, names: Sequence[str], maps: Details, *, diverging: bool) -> list[Block]:
     """Return a matrix of the source, of the synthetic table, and their difference."""
-    change = fidelity_charts.difference(found["source"], found["synthetic"])
+    change = fidelity_charts.difference(maps["source"], maps["synthetic"])
     spread = fidelity_charts.reach(change)
     scale, low = ("$diverging", -1.0) if diverging else ("$sequential", 0.0)
-    top = (
-        1.0 if diverging else max(fidelity_charts.reach(found[n]) for n in ("source", "synthetic"))
-    )
-    made = []
-    for name, values in (("source", found["source"]), ("synthetic", found["synthetic"])):
+    top = 1.0 if diverging else max(fidelity_charts.reach(maps[n]) for n in ("source", "synthetic"))
+    charts = []
+    for name, values in (("source", maps["source"]), ("synthetic", maps["synthetic"])):
         spec = fidelity_charts.matrix(names, values, scale=scale, low=low, high=top)
         label = f"{title} of {counted(len(names), 'column')} in pairs, {name} table"
-        made.append(Chart(name.capitalize(), label, spec, *_size(names, 0.6)))
+        charts.append(Chart(name.capitalize(), label, spec, *_size(names, 0.6)))
     spec = fidelity_charts.matrix(names, change, scale="$diverging", low=-spread, high=spread)
     worst = _worst(names, change)
     label = f"{title}, synthetic minus source; the largest differences are in the table below"
-    made.append(Chart("Synthetic minus source", label, spec, *_size(names, 0.6)))
+    charts.append(Chart("Synthetic minus source", label, spec, *_size(names, 0.6)))
     meaning = {
         True: "Pearson's correlation of numeric columns, from −1 to 1.",
         False: "Mutual information over the larger entropy of the two: 0 is independent, 1 is the "
@@ -160,7 +158,7 @@ def _compared(title: str, names: Sequence[str], found: Details, *, diverging: bo
     return [
         Heading(title),
         Paragraph(meaning + " The third picture has a scale of its own."),
-        Pictures(tuple(made), "small" if len(names) <= 14 else "half"),
+        Pictures(tuple(charts), "small" if len(names) <= 14 else "half"),
         _pairs(caption, "Synthetic minus source", worst),
     ]
 
@@ -168,17 +166,17 @@ def _compared(title: str, names: Sequence[str], found: Details, *, diverging: bo
 def _worst(
     names: Sequence[str], values: Sequence[Sequence[float | None]]
 ) -> list[tuple[str, str, float]]:
-    found = [
+    pairs = [
         (names[i], names[j], value)
         for i in range(len(names))
         for j in range(i)
         if (value := values[i][j]) is not None
     ]
-    return sorted(found, key=lambda one: -abs(one[2]))[:WORST]
+    return sorted(pairs, key=lambda one: -abs(one[2]))[:WORST]
 
 
-def _pair(one: tuple[str, str, float]) -> str:
-    return f"{formatting.shown(one[1])} with {formatting.shown(one[0])}"
+def _pair(pair: tuple[str, str, float]) -> str:
+    return f"{formatting.shown(pair[1])} with {formatting.shown(pair[0])}"
 
 
 def _pairs(caption: str, head: str, worst: Sequence[tuple[str, str, float]]) -> ReportTable:
@@ -214,37 +212,37 @@ def missing(details: Details) -> Section | None:
     return Section("missing", "Missing values", finding, tuple(blocks))
 
 
-def _apart(one: Details) -> float:
-    return abs(float(one.get("synthetic") or 0.0) - float(one.get("source") or 0.0))
+def _apart(entry: Details) -> float:
+    return abs(float(entry.get("synthetic") or 0.0) - float(entry.get("source") or 0.0))
 
 
 def compared(caption: str, head: str, ones: Sequence[tuple[str, Details]]) -> ReportTable:
     """Return shares of source, synthetic table and holdout with a picture each."""
     tables = ("source", "synthetic", "holdout")
-    there = [n for n in tables if any(one.get(n) is not None for _, one in ones)]
-    maximum = max((one[n] for _, one in ones for n in there if one.get(n) is not None), default=1.0)
+    known = [n for n in tables if any(one.get(n) is not None for _, one in ones)]
+    maximum = max((one[n] for _, one in ones for n in known if one.get(n) is not None), default=1.0)
     rows = [
         Row(
             (
                 name,
-                *(percent(one.get(table)) for table in there),
+                *(percent(one.get(table)) for table in known),
                 sparklines.shares(*(one.get(table) for table in tables), maximum=maximum),
             )
         )
         for name, one in ones
     ]
-    return ReportTable.of(caption, (head, *there, "Picture"), rows, key="marks")
+    return ReportTable.of(caption, (head, *known, "Picture"), rows, key="marks")
 
 
 def ends(details: Details) -> Section | None:
     """Return round numbers and the ends of distributions."""
     heaps, tails = details.get("heaping") or [], details.get("tails") or []
     blocks: list[Block] = []
-    found = []
+    findings = []
     if heaps:
         ones = [(f"{one['column']}: {_base(one['base'])}", one) for one in heaps]
         far = max(ones, key=lambda one: _apart(one[1]))
-        found.append(f"round numbers farthest at {far[0]}, by {percent(_apart(far[1]))}")
+        findings.append(f"round numbers farthest at {far[0]}, by {percent(_apart(far[1]))}")
         blocks += [
             Heading("Round numbers"),
             Paragraph("People round what they read off: the share of values on a round number."),
@@ -253,7 +251,7 @@ def ends(details: Details) -> Section | None:
     if tails:
         ones = [(_tail(one), one) for one in tails]
         far = max(ones, key=lambda one: _apart(one[1]))
-        found.append(f"ends farthest at {far[0]}, by {percent(_apart(far[1]))}")
+        findings.append(f"ends farthest at {far[0]}, by {percent(_apart(far[1]))}")
         blocks += [
             Heading("Ends of distributions"),
             Paragraph(
@@ -264,15 +262,15 @@ def ends(details: Details) -> Section | None:
         ]
     if not blocks:
         return None
-    return Section("ends", "Round numbers and tails", "; ".join(found), tuple(blocks))
+    return Section("ends", "Round numbers and tails", "; ".join(findings), tuple(blocks))
 
 
 def _base(base: Any) -> str:
     return f"multiples of {base:g}" if isinstance(base, int | float) else str(base)
 
 
-def _tail(one: Details) -> str:
-    side = "below" if one["tail"] == "low" else "above"
-    return f"{one['column']}: {side} the {100 * one['quantile']:g}th percentile".replace(
+def _tail(entry: Details) -> str:
+    side = "below" if entry["tail"] == "low" else "above"
+    return f"{entry['column']}: {side} the {100 * entry['quantile']:g}th percentile".replace(
         "1th", "1st"
     )

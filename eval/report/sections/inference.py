@@ -33,10 +33,10 @@ _KINDS = {"one": "By one column", "many": "By several columns"}
 
 def attribute(audit: Details) -> Section | None:
     """Return how often sensitive columns are guessed."""
-    them = _part(audit, "attribute", "columns")
-    if not them:
+    entries = _part(audit, "attribute", "columns")
+    if not entries:
         return None
-    said = (
+    text = (
         "The attacker has the synthetic table, knows some columns of somebody, and tries to guess "
         "a sensitive one."
     )
@@ -47,28 +47,28 @@ def attribute(audit: Details) -> Section | None:
             f"attribute:{one['column']}",
             one["success"],
         )
-        for one in them
+        for one in entries
     ]
     title = "Guessing sensitive columns (attribute inference)"
-    return _section(audit, "attribute", title, said, lines)
+    return _section(audit, "attribute", title, text, lines)
 
 
-def _baseline(one: Details) -> str:
+def _baseline(entry: Details) -> str:
     """Say how often the commonest value is right, which needs no attack."""
-    rate = one.get("baseline")
+    rate = entry.get("baseline")
     return f"; the commonest value is right for {percent(rate['value'])}" if rate else ""
 
 
 def linkability(audit: Details) -> Section | None:
     """Return how often two halves of a record are brought together."""
-    them = _part(audit, "linkability", "splits")
-    if not them:
+    entries = _part(audit, "linkability", "splits")
+    if not entries:
         return None
-    said = (
+    text = (
         "The attacker has the synthetic table and two registers of the same people with different "
         "columns, and tries to tell which two records are of one person."
     )
-    halves = [f"{listed(one['first'], 9)} with {listed(one['second'], 9)}" for one in them]
+    halves = [f"{listed(one['first'], 9)} with {listed(one['second'], 9)}" for one in entries]
     splits = list(dict.fromkeys(halves))
     lines = [
         (
@@ -77,17 +77,17 @@ def linkability(audit: Details) -> Section | None:
             "linkability",
             one["success"],
         )
-        for one, both in zip(them, halves, strict=True)
+        for one, both in zip(entries, halves, strict=True)
     ]
-    return _section(audit, "linkability", "Linking records of two registers", said, lines)
+    return _section(audit, "linkability", "Linking records of two registers", text, lines)
 
 
 def singling_out(audit: Details) -> Section | None:
     """Return how often descriptions fit one person."""
-    them = _part(audit, "singling_out", "kinds")
-    if not them:
+    entries = _part(audit, "singling_out", "kinds")
+    if not entries:
         return None
-    said = (
+    text = (
         "The attacker has the synthetic table alone, and tries to write descriptions that fit "
         "exactly one person."
     )
@@ -98,9 +98,9 @@ def singling_out(audit: Details) -> Section | None:
             f"singling_out:{one['kind']}",
             one["success"],
         )
-        for one in them
+        for one in entries
     ]
-    return _section(audit, "singling_out", "Singling out", said, lines)
+    return _section(audit, "singling_out", "Singling out", text, lines)
 
 
 def _part(audit: Details, name: str, inner: str) -> list[Details]:
@@ -112,23 +112,23 @@ def _section(
     audit: Details,
     family: str,
     title: str,
-    said: str,
+    text: str,
     lines: Sequence[tuple[str, str, str, Details]],
 ) -> Section:
     """Make a section of one kind of guess: a picture, a table, and how to read them."""
     rows = []
-    for name, how, key, one in lines:
-        hit = audit_formatting.found(audit, key) and (one["excess"].get("low") or 0) > 0
+    for name, how, key, entry in lines:
+        hit = audit_formatting.found(audit, key) and (entry["excess"].get("low") or 0) > 0
         first = audit_formatting.below(f"{name} (beyond chance)" if hit else name, how)
-        rows.append(Row((first, *success(one)), hit))
+        rows.append(Row((first, *success(entry)), hit))
     names = [name for name, *_ in lines]
-    rates = [one for *_, one in lines]
+    rates = [entry for *_, entry in lines]
     label = f"{title}: rates of success for people in the data and for others, as in the table"
     height = 84 + 42 * len(lines)
     picture = Chart("How often it succeeds", label, attack_charts.successes(names, rates), height)
     table = Lines.of("Success, with intervals of 95 %", ("Attack", *SIDES, BEYOND), rows)
     blocks: tuple[Block, ...] = (
-        Paragraph(said),
+        Paragraph(text),
         Paragraph(POPULATION),
         Pictures((picture,), "wide", key="people"),
         table,

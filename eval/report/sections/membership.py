@@ -105,70 +105,70 @@ def _distances(details: Details, measures: Details) -> list[Block]:
         )
         spec = attack_charts.distances(histogram)
         blocks.append(Pictures((Chart(title, label, spec, 280),), "half", key="sides"))
-    if them := details.get("distances"):
-        blocks.append(_quantiles("Distance to the closest record (the nearest person)", them))
+    if quantiles := details.get("distances"):
+        blocks.append(_quantiles("Distance to the closest record (the nearest person)", quantiles))
     if blocks:
         blocks.insert(0, Heading("Distances"))
-    if them := details.get("ratios"):
-        said = Paragraph(
+    if quantiles := details.get("ratios"):
+        text = Paragraph(
             "The distance to the nearest person, divided by that to the second nearest: near 0 a "
             "row clings to one person, near 1 it lies between several."
         )
-        table = _quantiles("Nearest over second nearest person", them)
-        blocks.append(Expandable("Ratios of distances", (said, table)))
+        table = _quantiles("Nearest over second nearest person", quantiles)
+        blocks.append(Expandable("Ratios of distances", (text, table)))
     return blocks
 
 
-def _quantiles(caption: str, them: Details) -> ReportTable:
+def _quantiles(caption: str, at: Details) -> ReportTable:
     rows = [
-        Row((level(share), figure(float(own)), figure(float(other))))
-        for share, own, other in zip(them["levels"], them["source"], them["holdout"], strict=True)
+        Row((level(share), figure(float(source)), figure(float(other))))
+        for share, source, other in zip(at["levels"], at["source"], at["holdout"], strict=True)
     ]
     return ReportTable.of(caption, ("Share of synthetic rows below", *SIDES), rows)
 
 
-def _copies(them: Sequence[Details]) -> list[Block]:
-    if not them:
+def _copies(copies: Sequence[Details]) -> list[Block]:
+    if not copies:
         return []
-    rows = [Row((one["what"], *success(one["success"]))) for one in them]
+    rows = [Row((one["what"], *success(one["success"]))) for one in copies]
     caption = "Rows and people that are repeated, with intervals of 95 %"
     return [Heading("Copies"), Lines.of(caption, ("What", *SIDES, BEYOND), rows)]
 
 
-def success(one: Details) -> tuple[Any, Any, str]:
+def success(entry: Details) -> tuple[Any, Any, str]:
     """Return the cells of a success: in the data, others, and what is beyond."""
-    return rate(one["members"]), rate(one["controls"]), excess(one["excess"])
+    return rate(entry["members"]), rate(entry["controls"]), excess(entry["excess"])
 
 
-def _unique(them: Sequence[Details]) -> list[Block]:
-    if not them:
+def _unique(records: Sequence[Details]) -> list[Block]:
+    if not records:
         return []
-    rows = [Row((listed(one["columns"], 9), *success(one["success"]))) for one in them]
-    said = Paragraph(
+    rows = [Row((listed(one["columns"], 9), *success(one["success"]))) for one in records]
+    intro = Paragraph(
         "Some people are alone with a combination of columns that others may know, so that they "
         "can be found in another register. Does a synthetic row repeat the combination together "
         "with what nobody else knows?"
     )
     caption = "People who are alone with a combination, and repeated with what it gives away"
-    return [Heading("Unique people"), said, Lines.of(caption, ("Columns", *SIDES, BEYOND), rows)]
+    return [Heading("Unique people"), intro, Lines.of(caption, ("Columns", *SIDES, BEYOND), rows)]
 
 
-def _outliers(them: Details) -> list[Block]:
+def _outliers(part: Details) -> list[Block]:
     heading = Heading("Unusual people")
-    said = "The people whom nobody else resembles, as far as other people's rows tell. "
-    if them.get("auc"):
+    text = "The people whom nobody else resembles, as far as other people's rows tell. "
+    if part.get("auc"):
         return [
             heading,
             Paragraph(
-                f"{said}That a synthetic row is closer to one of them who is in the data than to "
-                f"one who is not has the chance {auc(them['auc'])}; without memorisation it is 0.5."
+                f"{text}That a synthetic row is closer to one of them who is in the data than to "
+                f"one who is not has the chance {auc(part['auc'])}; without memorisation it is 0.5."
             ),
         ]
-    if them.get("success"):
-        row = Row(("A synthetic row comes close", *success(them["success"])))
+    if part.get("success"):
+        row = Row(("A synthetic row comes close", *success(part["success"])))
         return [
             heading,
-            Paragraph(said),
+            Paragraph(text),
             Lines.of("Unusual people", ("What", *SIDES, BEYOND), [row]),
         ]
     return []
@@ -177,8 +177,8 @@ def _outliers(them: Details) -> list[Block]:
 def membership(audit: Details) -> Section | None:
     """Return how well attackers tell who was in the data."""
     details = (audit.get("parts") or {}).get("membership") or {}
-    them = details.get("attacks") or []
-    if not them:
+    attacks = details.get("attacks") or []
+    if not attacks:
         return None
     ceiling = details.get("ceiling") or None
     blocks: list[Block] = [
@@ -196,25 +196,25 @@ def membership(audit: Details) -> Section | None:
                 f"people were attacked{also}."
             )
         )
-    blocks += _curves(them, ceiling)
-    blocks.append(_areas(audit, them))
+    blocks += _curves(attacks, ceiling)
+    blocks.append(_areas(audit, attacks))
     if ceiling is not None:
         blocks.append(Paragraph(_allowed(ceiling)))
     finding = audit_formatting.outcome(audit, "membership")
     return Section("membership", "Was somebody in the data?", finding, tuple(blocks))
 
 
-def _curves(them: Sequence[Details], ceiling: Details | None) -> list[Block]:
-    drawn = [
-        one for one in them if one["group"] == "everyone" and (one.get("roc") or {}).get("fpr")
+def _curves(attacks: Sequence[Details], ceiling: Details | None) -> list[Block]:
+    everyone = [
+        one for one in attacks if one["group"] == "everyone" and (one.get("roc") or {}).get("fpr")
     ]
-    if not drawn:
+    if not everyone:
         return []
     ones = [
         attack_charts.RocLine(
             one["title"], one["roc"]["fpr"], one["roc"]["tpr"], 1 / max(1, one["strangers"])
         )
-        for one in drawn
+        for one in everyone
     ]
     return [Paragraph(READING), roc("Attackers of everyone", ones, (ceiling or {}).get("roc"))]
 
@@ -248,31 +248,32 @@ def roc(
     return Curves((picture,), "wide", "", names, ceiling is not None)
 
 
-def rates_at(them: Sequence[Details]) -> list[float]:
+def rates_at(attacks: Sequence[Details]) -> list[float]:
     """Return the rates of false alarms at which some attack was judged."""
-    return sorted({float(one["fpr"]) for attack in them for one in attack.get("rates") or []})
+    return sorted({float(one["fpr"]) for attack in attacks for one in attack.get("rates") or []})
 
 
 def named_at(attack: Details, alarm: float) -> Any:
     """Return the cell of people named at a rate of false alarms, with its counts."""
-    for one in attack.get("rates") or []:
-        if float(one["fpr"]) == alarm:
-            wrong = one.get("false")
+    for entry in attack.get("rates") or []:
+        if float(entry["fpr"]) == alarm:
+            wrong = entry.get("false")
             note = f"; wrongly {wrong['hits']:,} of {wrong['runs']:,}" if wrong else ""
-            return rate(one["tpr"], note)
+            return rate(entry["tpr"], note)
     return "–"
 
 
-def _areas(audit: Details, them: Sequence[Details]) -> ReportTable:
+def _areas(audit: Details, attacks: Sequence[Details]) -> ReportTable:
     """Return a line for each attack on each group."""
-    alarms = rates_at(them)
+    alarms = rates_at(attacks)
     rows = []
-    for one in them:
-        hit = audit_formatting.found(audit, f"membership:{one['key']}") and one["auc"]["low"] > 0.5
-        name = f"{one['title']}: {one['group_title']}" + (" (beyond chance)" if hit else "")
-        people = f"{one['members']:,} / {one['strangers']:,}"
-        cells = [named_at(one, alarm) for alarm in alarms]
-        rows.append(Row((name, people, auc(one.get("auc")), *cells), hit))
+    for entry in attacks:
+        key = f"membership:{entry['key']}"
+        hit = audit_formatting.found(audit, key) and entry["auc"]["low"] > 0.5
+        name = f"{entry['title']}: {entry['group_title']}" + (" (beyond chance)" if hit else "")
+        people = f"{entry['members']:,} / {entry['strangers']:,}"
+        cells = [named_at(entry, alarm) for alarm in alarms]
+        rows.append(Row((name, people, auc(entry.get("auc")), *cells), hit))
     named = [f"Named at {level(alarm)} false alarms" for alarm in alarms]
     head = ("Attack: on whom", "In the data / others", "AUC (interval)", *named)
     caption = "Attackers by group, with intervals of 95 %; an AUC of 0.5 is guessing, 1 never wrong"

@@ -22,30 +22,31 @@ Details = Mapping[str, Any]
 
 def queries(details: Details) -> Section | None:
     """Return errors of counting queries."""
-    them = details.get("queries") or {}
-    found = {n: e for n, e in (them.get("error_quantiles") or {}).items() if e}
-    if "synthetic" not in found:
+    part = details.get("queries") or {}
+    quantiles = {n: e for n, e in (part.get("error_quantiles") or {}).items() if e}
+    if "synthetic" not in quantiles:
         return None
-    levels = list(found["synthetic"])
+    levels = list(quantiles["synthetic"])
     rows = [
         Row(
             (
                 fidelity_charts.quantile(level),
-                *(percent(errors.get(level)) for errors in found.values()),
+                *(percent(errors.get(level)) for errors in quantiles.values()),
             )
         )
         for level in levels
     ]
-    said = {"chance": "by chance"}
+    titles = {"chance": "by chance"}
     caption = "Error of counting queries, share of rows"
-    table = ReportTable.of(caption, ("Quantile of queries", *(said.get(n, n) for n in found)), rows)
-    label = f"Errors of {figure(them.get('count'))} counting queries, by quantile: in the table"
-    spec = fidelity_charts.error_quantiles(them | {"error_quantiles": found})
-    ways = f" over {them['ways']} columns each" if them.get("ways") else ""
-    half = percent(found["synthetic"].get("0.5"))
+    head = ("Quantile of queries", *(titles.get(n, n) for n in quantiles))
+    table = ReportTable.of(caption, head, rows)
+    label = f"Errors of {figure(part.get('count'))} counting queries, by quantile: in the table"
+    spec = fidelity_charts.error_quantiles(part | {"error_quantiles": quantiles})
+    ways = f" over {part['ways']} columns each" if part.get("ways") else ""
+    half = percent(quantiles["synthetic"].get("0.5"))
     blocks = (
         Paragraph(
-            f"{figure(them.get('count'))} random questions of the kind “how many rows have "
+            f"{figure(part.get('count'))} random questions of the kind “how many rows have "
             f"this and that”{ways}; the error is the difference of the synthetic table's answer "
             "to the source's, as a share of all rows."
         ),

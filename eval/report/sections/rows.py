@@ -18,6 +18,7 @@ from dpsynth.eval.report import (
     formatting,
     listed,
     percent,
+    present,
 )
 from dpsynth.eval.report.sections.fidelity import compared
 
@@ -26,17 +27,16 @@ Details = Mapping[str, Any]
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details of fidelity allow."""
-    made = [maker(details) for maker in (told_apart, scorer, embedding)]
-    return [section for section in made if section is not None]
+    return present(maker(details) for maker in (told_apart, scorer, embedding))
 
 
 def told_apart(details: Details) -> Section | None:
     """Return how well a classifier tells the tables apart, and by which columns."""
-    them = details.get("c2st") or {}
-    if (auc := them.get("auc")) is None:
+    part = details.get("c2st") or {}
+    if (auc := part.get("auc")) is None:
         return None
     value, references = formatting.measure("c2st", auc)
-    telling = [one for one in them.get("telling") or [] if one.get("importance") is not None]
+    telling = [one for one in part.get("telling") or [] if one.get("importance") is not None]
     blocks: list[Any] = [
         Paragraph(
             "A classifier that is trained to tell synthetic rows from the source's reaches an "
@@ -69,22 +69,22 @@ _SCORES = {
 
 def scorer(details: Details) -> Section | None:
     """Return the scores of sdmetrics, with what they do not see."""
-    them = details.get("sdmetrics") or {}
-    names = [name for name in _SCORES if them.get(name) is not None]
+    scores = details.get("sdmetrics") or {}
+    names = [name for name in _SCORES if scores.get(name) is not None]
     if not names:
         return None
-    held = them.get("holdout") or {}
-    rows = [Row((_SCORES[n], figure(float(them[n])), _held(held.get(n)), "1.000")) for n in names]
-    taken = them.get("rows")
+    real = scores.get("holdout") or {}
+    rows = [Row((_SCORES[n], figure(float(scores[n])), _held(real.get(n)), "1.000")) for n in names]
+    size = scores.get("rows")
     caption = "Scores of sdmetrics"
-    caption += f", from {counted(taken, 'row')} of each table" if taken else ""
+    caption += f", from {counted(size, 'row')} of each table" if size else ""
     warning = (
         "Read these scores with care: a table whose correlations are broken can score above real "
         "data. They are here because other tools report them."
     )
     finding = ", ".join(
-        f"{_SCORES[n].partition(',')[0].partition(':')[0].lower()} {figure(float(them[n]))}"
-        + (f" [holdout {figure(float(held[n]))}]" if held.get(n) is not None else "")
+        f"{_SCORES[n].partition(',')[0].partition(':')[0].lower()} {figure(float(scores[n]))}"
+        + (f" [holdout {figure(float(real[n]))}]" if real.get(n) is not None else "")
         for n in names
         if n in ("quality", "diagnostic")
     )
@@ -99,23 +99,23 @@ def _held(value: float | None) -> str:
 
 def embedding(details: Details) -> Section | None:
     """Return maps of where rows lie in two dimensions."""
-    them = details.get("embedding") or {}
-    if not them.get("source") or not them.get("synthetic"):
+    maps = details.get("embedding") or {}
+    if not maps.get("source") or not maps.get("synthetic"):
         return None
-    kept = them.get("explained") or [None, None]
+    explained = maps.get("explained") or [None, None]
     axes = [
         f"direction {place + 1}" + (f" ({percent(share)} of variance)" if share else "")
-        for place, share in enumerate(kept)
+        for place, share in enumerate(explained)
     ]
-    tables = [n for n in ("source", "synthetic", "holdout") if them.get(n)]
-    maximum = max(one or 0.0 for n in tables for row in them[n] for one in row)
+    tables = [n for n in ("source", "synthetic", "holdout") if maps.get(n)]
+    maximum = max(one or 0.0 for n in tables for row in maps[n] for one in row)
     figures = []
     for name in tables:
-        label = f"Density map of the {name} table; {_spread(them[name])}"
-        spec = fidelity_charts.density(them["x"], them["y"], them[name], maximum, axes)
+        label = f"Density map of the {name} table; {_spread(maps[name])}"
+        spec = fidelity_charts.density(maps["x"], maps["y"], maps[name], maximum, axes)
         figures.append(Chart(f"Map: {name}", label, spec, 340))
-    together = _overlap(them["source"], them["synthetic"])
-    said = (
+    together = _overlap(maps["source"], maps["synthetic"])
+    text = (
         "All columns of a row pressed into the two directions in which the source varies most; "
         "darker squares (brighter on a dark screen) hold more rows. Both maps have one scale. "
         f"{percent(together)} of the rows lie alike on the two maps."
@@ -125,7 +125,7 @@ def embedding(details: Details) -> Section | None:
         "embedding",
         "Maps of all rows",
         finding,
-        (Paragraph(said), Pictures(tuple(figures), "half")),
+        (Paragraph(text), Pictures(tuple(figures), "half")),
     )
 
 
@@ -142,23 +142,24 @@ def _overlap(
     return sum(min(a or 0.0, b or 0.0) for pair in cells for a, b in zip(*pair, strict=True))
 
 
-def rules(found: Sequence[Details]) -> Section | None:
+def rules(details: Sequence[Details]) -> Section | None:
     """Return declared rules with the shares of rows that break them."""
-    there = [one for one in found if one.get("rule") or one.get("text")]
-    if not there:
+    entries = [one for one in details if one.get("rule") or one.get("text")]
+    if not entries:
         return None
-    there = sorted(there, key=lambda one: -(one.get("synthetic") or 0.0))
-    broken = [one for one in there if one.get("synthetic")]
-    ones = [(_rule(one), one) for one in there]
-    finding = f"{counted(len(there), 'rule')}, none broken in the synthetic table"
+    entries = sorted(entries, key=lambda one: -(one.get("synthetic") or 0.0))
+    broken = [one for one in entries if one.get("synthetic")]
+    ones = [(_rule(one), one) for one in entries]
+    finding = f"{counted(len(entries), 'rule')}, none broken in the synthetic table"
     if broken:
         share = percent(broken[0]["synthetic"])
-        finding = f"{len(broken)} of {counted(len(there), 'rule')} broken; most by {share} of rows"
-    said = "What the schema says cannot be. A rule that the source breaks too may be a wrong rule."
+        count = counted(len(entries), "rule")
+        finding = f"{len(broken)} of {count} broken; most by {share} of rows"
+    text = "What the schema says cannot be. A rule that the source breaks too may be a wrong rule."
     table = compared("Rows that break a rule, share of the rows that it applies to", "Rule", ones)
-    return Section("rules", "Impossible records", finding, (Paragraph(said), table))
+    return Section("rules", "Impossible records", finding, (Paragraph(text), table))
 
 
-def _rule(one: Details) -> str:
-    text, plain = str(one.get("rule") or one.get("text")), one.get("plain")
+def _rule(entry: Details) -> str:
+    text, plain = str(entry.get("rule") or entry.get("text")), entry.get("plain")
     return f"{plain} ({text})" if plain and plain != text else text

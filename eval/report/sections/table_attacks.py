@@ -18,6 +18,8 @@ from dpsynth.eval.report import (
     Section,
     audit_formatting,
     estimate,
+    expected,
+    present,
     sentence,
 )
 from dpsynth.eval.report.sections import inference, membership
@@ -35,21 +37,19 @@ SPECIAL: dict[str, Callable[[Details], Section | None]] = {
 
 def sections(audit: Details, place: str) -> list[Section]:
     """Return the sections of dpsynth's attacks that stand before, or after, the training's."""
-    made = [
+    return present(
         SPECIAL[one.key](audit) if one.key in SPECIAL else plain(audit, one.key, one.title)
         for one in ATTACKS
         if one.section == place
-    ]
-    return [section for section in made if section is not None]
+    )
 
 
 def of_plugins(audit: Details) -> list[Section]:
     """Return the sections of other packages' attacks."""
-    made = [
+    return present(
         plain(audit, one["key"], one["title"], f"{audit_formatting.origin(one)}.")
         for one in audit_formatting.plugins(audit)
-    ]
-    return [section for section in made if section is not None]
+    )
 
 
 def plain(audit: Details, key: str, title: str, origin: str = "") -> Section | None:
@@ -71,23 +71,27 @@ def plain(audit: Details, key: str, title: str, origin: str = "") -> Section | N
 
 
 def _findings(audit: Details, key: str) -> list[Block]:
-    powers = {one["key"]: one["sentence"] for one in audit.get("powers") or []}
+    powers = {test["key"]: test["sentence"] for test in audit.get("powers") or []}
     rows = []
-    for one in audit_formatting.findings(audit, key):
-        could = sentence(powers[one["key"]]) if one["key"] in powers else "Not known."
-        word = "succeeded (beyond chance)" if one["found"] else "no success"
-        rows.append(Row((one["title"], word, sentence(one["sentence"]), could), bool(one["found"])))
+    for test in audit_formatting.findings(audit, key):
+        could = sentence(powers[test["key"]]) if test["key"] in powers else "Not known."
+        word = "succeeded (beyond chance)" if test["found"] else "no success"
+        cells = (test["title"], word, sentence(test["sentence"]), could)
+        rows.append(Row(cells, bool(test["found"])))
     head = ("Attack", "Result", "What was seen", "Power of the attack")
     return [Lines("Success and power", head, tuple(rows))] if rows else []
 
 
 def _controls(audit: Details, key: str) -> list[Block]:
     rows = []
-    for one in audit.get("controls") or []:
-        if str(one["attack"]).partition(":")[0] == key:
-            must = "must be found" if one["kind"] == "positive" else "nothing may be found"
-            cells = (one["title"], must, "passed" if one["passed"] else "FAILED")
-            rows.append(Row((*cells, sentence(one["sentence"])), not one["passed"]))
+    for control in audit.get("controls") or []:
+        if str(control["attack"]).partition(":")[0] == key:
+            cells = (
+                control["title"],
+                expected(control),
+                "passed" if control["passed"] else "FAILED",
+            )
+            rows.append(Row((*cells, sentence(control["sentence"])), not control["passed"]))
     head = ("Control", "What is expected", "Result", "What was seen")
     return [Lines("Controls of this attack", head, tuple(rows))] if rows else []
 
@@ -102,5 +106,5 @@ def _measures(audit: Details, key: str) -> list[Block]:
     return [Lines("Measures, with intervals of 95 %", head, tuple(rows))] if rows else []
 
 
-def _figure(one: Details) -> str:
-    return estimate({"value": one.get("reference", one.get("best"))})
+def _figure(entry: Details) -> str:
+    return estimate({"value": entry.get("reference", entry.get("best"))})

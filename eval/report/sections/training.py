@@ -18,6 +18,7 @@ from dpsynth.eval.report import (
     counted,
     formatting,
     level,
+    present,
 )
 from dpsynth.eval.report.sections.membership import named_at, rates_at, roc
 
@@ -34,8 +35,7 @@ _BACKGROUND = {
 
 def sections(audit: Details) -> list[Section]:
     """Return the sections of the attacks on the training."""
-    made = [maker(audit) for maker in (training, shadows)]
-    return [section for section in made if section is not None]
+    return present((training(audit), shadows(audit)))
 
 
 def training(audit: Details) -> Section | None:
@@ -75,12 +75,12 @@ def training(audit: Details) -> Section | None:
 def _about(details: Details) -> str:
     """Say how many canaries there were, and among whom."""
     among = _BACKGROUND.get(str(details.get("background")), str(details.get("background")))
-    said = f"{details['canaries']:,} canaries, {details['included']:,} of them in, among {among}."
+    text = f"{details['canaries']:,} canaries, {details['included']:,} of them in, among {among}."
     if details.get("model"):
-        said += f" The generator is {formatting.shown(details['model'])}."
+        text += f" The generator is {formatting.shown(details['model'])}."
     if claim := details.get("claim"):
-        said += f" It claims epsilon {audit_formatting.epsilon(claim['epsilon'])}."
-    return said
+        text += f" It claims epsilon {audit_formatting.epsilon(claim['epsilon'])}."
+    return text
 
 
 def _name(view: Details) -> str:
@@ -89,12 +89,12 @@ def _name(view: Details) -> str:
 
 def _bounds(audit: Details, views: list[Details]) -> ReportTable:
     rows = []
-    for one in views:
-        hit = audit_formatting.found(audit, f"training:{one['view']}")
-        name = _name(one) + (" (the claim is refuted)" if hit else "")
-        curve = _proved(one.get("epsilon_fdp"), one.get("curve_correct"), one.get("curve_guesses"))
-        first = _proved(one.get("epsilon"), one.get("correct"), one.get("guesses"))
-        rows.append(Row((name, first, curve, auc(one.get("auc")), _twin(one.get("twin"))), hit))
+    for view in views:
+        hit = audit_formatting.found(audit, f"training:{view['view']}")
+        name = _name(view) + (" (the claim is refuted)" if hit else "")
+        curve = _proved(*map(view.get, ("epsilon_fdp", "curve_correct", "curve_guesses")))
+        first = _proved(*map(view.get, ("epsilon", "correct", "guesses")))
+        rows.append(Row((name, first, curve, auc(view.get("auc")), _twin(view.get("twin"))), hit))
     head = (
         "Attacker",
         "Epsilon proved by (epsilon, delta)",
@@ -115,23 +115,23 @@ def _proved(value: float | None, correct: int | None, guesses: int | None) -> An
     )
 
 
-def _twin(one: Details | None) -> Any:
-    if not one:
+def _twin(twin: Details | None) -> Any:
+    if not twin:
         return "none was made"
     leaked, proved = (
-        audit_formatting.epsilon(one["epsilon"]),
-        audit_formatting.at_least(one["proved"]),
+        audit_formatting.epsilon(twin["epsilon"]),
+        audit_formatting.at_least(twin["proved"]),
     )
     return audit_formatting.below(
-        f"leaks epsilon {leaked}: proved ≥ {proved}", f"AUC {auc(one.get('auc'))}"
+        f"leaks epsilon {leaked}: proved ≥ {proved}", f"AUC {auc(twin.get('auc'))}"
     )
 
 
-def _rates(them: list[Details]) -> ReportTable | None:
-    alarms = rates_at(them)
+def _rates(views: list[Details]) -> ReportTable | None:
+    alarms = rates_at(views)
     if not alarms:
         return None
-    rows = [Row((_name(one), *(named_at(one, alarm) for alarm in alarms))) for one in them]
+    rows = [Row((_name(one), *(named_at(one, alarm) for alarm in alarms))) for one in views]
     head = ("Attacker", *(f"Named at {level(alarm)} false alarms" for alarm in alarms))
     return Lines.of("Canaries named, with intervals of 95 %", head, rows)
 
@@ -174,7 +174,7 @@ def shadows(audit: Details) -> Section | None:
     ]
     if (curve := details.get("roc") or {}).get("fpr"):
         minimum = min((rate for rate in curve["fpr"] if rate > 0), default=1.0)
-        one = attack_charts.RocLine("Shadow models", curve["fpr"], curve["tpr"], minimum)
-        blocks.append(roc("Shadow models", [one], None))
+        line = attack_charts.RocLine("Shadow models", curve["fpr"], curve["tpr"], minimum)
+        blocks.append(roc("Shadow models", [line], None))
     finding = audit_formatting.outcome(audit, "shadows")
     return Section("shadows", "Attacks by shadow models", finding, tuple(blocks))

@@ -21,6 +21,7 @@ from dpsynth.eval.report import (
     formatting,
     listed,
     percent,
+    present,
     sparklines,
 )
 from dpsynth.eval.report import utility_charts as charts
@@ -32,14 +33,13 @@ Details = Mapping[str, Any]
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details allow; what is not there is left out."""
-    made = [maker(details) for maker in (targets, odds, means, survival)]
-    return [section for section in made if section is not None]
+    return present(maker(details) for maker in (targets, odds, means, survival))
 
 
 def targets(details: Details) -> Section | None:
     """Return what models learn from the synthetic table, tested on real rows."""
-    them = details.get("targets") or []
-    if not them:
+    entries = details.get("targets") or []
+    if not entries:
         return None
     blocks: list[Block] = [
         Paragraph(
@@ -47,16 +47,16 @@ def targets(details: Details) -> Section | None:
             "(TRTR); both are tested on real rows that neither has seen."
         )
     ]
-    found = []
-    for target in them:
+    scores = []
+    for target in entries:
         blocks += _target(target)
         if models := target.get("models"):
             first = models[0]
             value = figure(float(first["tstr"]["value"]))
             real = figure(float(first["trtr"]["value"])) if first.get("trtr") else "–"
             name = formatting.shown(target.get("title") or target["name"])
-            found.append(f"{name} {value} [trained on source {real}]")
-    finding = f"{_score(them[0])} of models trained on it: {listed(found, 2)}"
+            scores.append(f"{name} {value} [trained on source {real}]")
+    finding = f"{_score(entries[0])} of models trained on it: {listed(scores, 2)}"
     return Section("models", "Models trained on it", finding, tuple(blocks))
 
 
@@ -66,27 +66,27 @@ def _score(target: Details) -> str:
 
 def _target(target: Details) -> list[Block]:
     name = str(target.get("title") or target["name"])
-    of = f", class {target['class']}" if target.get("class") is not None else ""
+    suffix = f", class {target['class']}" if target.get("class") is not None else ""
     rows, pictures = [], []
     for model in target.get("models") or []:
         rows.append(Row((model["model"], estimate(model.get("tstr")), estimate(model.get("trtr")))))
         pictures += _curves(name, model)
-    blocks: list[Block] = [Heading(f"{name}{of}")]
+    blocks: list[Block] = [Heading(f"{name}{suffix}")]
     if rows:
         head = ("Model", "Trained on synthetic (interval)", "Trained on source (interval)")
         blocks.append(ReportTable.of(f"{_score(target)}; best is 1", head, rows))
-    if them := target.get("importance"):
-        pictures.append(_importance(name, them))
+    if terms := target.get("importance"):
+        pictures.append(_importance(name, terms))
     if pictures:
         blocks.append(Pictures(tuple(pictures), "half", key="models"))
     return blocks
 
 
 def _curves(name: str, model: Details) -> list[Chart]:
-    made = []
+    pictures = []
     if model.get("roc"):
         label = f"ROC curves for {name}, {model['model']} models: areas are in the table above"
-        made.append(Chart(f"ROC curve, {model['model']}", label, charts.roc(model["roc"]), 300))
+        pictures.append(Chart(f"ROC curve, {model['model']}", label, charts.roc(model["roc"]), 300))
     if model.get("calibration"):
         bins = model["calibration"]
         rows = [
@@ -97,25 +97,25 @@ def _curves(name: str, model: Details) -> list[Chart]:
         title = f"Calibration, {model['model']}"
         label = f"{title} for {name}: observed against predicted; on the diagonal is best"
         table = ReportTable.of(title, ("Model", "Predicted", "Observed", "Rows"), rows)
-        made.append(Chart(title, label, charts.calibration(bins), 300, table=table))
-    return made
+        pictures.append(Chart(title, label, charts.calibration(bins), 300, table=table))
+    return pictures
 
 
-def _importance(name: str, them: Sequence[Details]) -> Chart:
-    them = sorted(them, key=lambda one: -(one.get("source") or 0.0))[:TERMS]
-    rows = [Row((o["column"], figure(o["source"]), figure(o["synthetic"]))) for o in them]
+def _importance(name: str, terms: Sequence[Details]) -> Chart:
+    terms = sorted(terms, key=lambda one: -(one.get("source") or 0.0))[:TERMS]
+    rows = [Row((o["column"], figure(o["source"]), figure(o["synthetic"]))) for o in terms]
     table = ReportTable.of("Permutation importance", ("Column", "source", "synthetic"), rows)
     label = f"Importance of columns for {name}; most important to the source's model: " + listed(
-        one["column"] for one in them
+        one["column"] for one in terms
     )
-    height = 70 + 20 * len(them)
-    return Chart("Which columns matter", label, charts.importances(them), height, table=table)
+    height = 70 + 20 * len(terms)
+    return Chart("Which columns matter", label, charts.importances(terms), height, table=table)
 
 
 def odds(details: Details) -> Section | None:
     """Return logistic regressions on source and synthetic table, coefficient by coefficient."""
-    them = [one for one in details.get("odds_ratios") or [] if one.get("terms")]
-    if not them:
+    fits = [fit for fit in details.get("odds_ratios") or [] if fit.get("terms")]
+    if not fits:
         return None
     blocks: list[Block] = [
         Paragraph(
@@ -123,25 +123,25 @@ def odds(details: Details) -> Section | None:
             "1 is the same interval; at 0 the two intervals are apart, and the term is marked."
         )
     ]
-    for one in them:
-        title = f"{one['target']}" + (f" = {one['class']}" if one.get("class") is not None else "")
-        blocks += [Heading(title), *_forest(title, one["terms"], "odds ratio")]
-    said = ", ".join(f"{formatting.shown(o['target'])} {_overlap(o)}" for o in them)
-    return Section("odds", "Odds ratios", f"mean overlap of intervals: {said}", tuple(blocks))
+    for fit in fits:
+        title = f"{fit['target']}" + (f" = {fit['class']}" if fit.get("class") is not None else "")
+        blocks += [Heading(title), *_forest(title, fit["terms"], "odds ratio")]
+    overlaps = ", ".join(f"{formatting.shown(o['target'])} {_overlap(o)}" for o in fits)
+    return Section("odds", "Odds ratios", f"mean overlap of intervals: {overlaps}", tuple(blocks))
 
 
-def _overlap(one: Details) -> str:
-    return figure(None if one.get("overlap") is None else float(one["overlap"]), 2)
+def _overlap(entry: Details) -> str:
+    return figure(None if entry.get("overlap") is None else float(entry["overlap"]), 2)
 
 
 def _forest(title: str, terms: Sequence[Details], kind: str) -> list[Block]:
     """Return a forest plot and its table; the terms that agree least are drawn where many."""
-    drawn = sorted(terms, key=lambda term: _known(term.get("overlap")))[:TERMS]
-    drawn = [term for term in terms if term in drawn]
-    label = f"{kind} of {counted(len(drawn), 'term')} for {title}, source above synthetic"
-    spec = charts.forest(drawn, kind)
-    left = len(terms) - len(drawn)
-    more = f" The picture shows the {TERMS} terms that agree least." if left else ""
+    plotted = sorted(terms, key=lambda term: _known(term.get("overlap")))[:TERMS]
+    plotted = [term for term in terms if term in plotted]
+    label = f"{kind} of {counted(len(plotted), 'term')} for {title}, source above synthetic"
+    spec = charts.forest(plotted, kind)
+    hidden = len(terms) - len(plotted)
+    more = f" The picture shows the {TERMS} terms that agree least." if hidden else ""
     rows = [
         Row(
             (t["term"], estimate(t.get("source")), estimate(t.get("synthetic")), _overlap(t)),
@@ -151,12 +151,12 @@ def _forest(title: str, terms: Sequence[Details], kind: str) -> list[Block]:
     ]
     head = ("Term", "source (interval)", "synthetic (interval)", "Overlap")
     table = ReportTable.of(f"{kind.capitalize()} for {title}", head, rows)
-    picture = Chart(f"{kind.capitalize()}s", label, spec, 90 + 34 * len(drawn), table=table)
-    ends = [(t.get(n) or {}).get("value") or 1.0 for t in drawn for n in ("source", "synthetic")]
+    picture = Chart(f"{kind.capitalize()}s", label, spec, 90 + 34 * len(plotted), table=table)
+    ends = [(t.get(n) or {}).get("value") or 1.0 for t in plotted for n in ("source", "synthetic")]
     if not all(1 / charts.FAR <= end <= charts.FAR for end in ends):
         more += f" Ratios beyond {charts.FAR:g}, or below 1/{charts.FAR:g}, are in the table only."
-    said = [Paragraph(more.strip())] if more else []
-    return [*said, Pictures((picture,), "wide", key="pairs")]
+    notes = [Paragraph(more.strip())] if more else []
+    return [*notes, Pictures((picture,), "wide", key="pairs")]
 
 
 def _known(overlap: float | None) -> float:
@@ -165,11 +165,11 @@ def _known(overlap: float | None) -> float:
 
 def means(details: Details) -> Section | None:
     """Return means by declared group."""
-    them = details.get("group_means") or []
-    if not them:
+    entries = details.get("group_means") or []
+    if not entries:
         return None
-    order = sorted(them, key=lambda one: -_far(one))
-    rows = [_mean(one, them) for one in order]
+    order = sorted(entries, key=lambda one: -_far(one))
+    rows = [_mean(one, entries) for one in order]
     head = ("Group and column", "source (interval)", "synthetic (interval)", "Rows", "Picture")
     caption = "Means by group; those that differ most, by their own intervals, come first"
     blocks: list[Block] = [ReportTable.of(caption, head, rows[:FIRST], key="pairs")]
@@ -178,14 +178,14 @@ def means(details: Details) -> Section | None:
         blocks.append(
             Expandable(f"{counted(len(rest), 'mean')} more, closer to the source", (more,))
         )
-    apart = sum(_far(one) > 1 for one in them)
-    finding = f"{counted(len(them), 'mean')}; in {apart} of them the intervals do not meet"
+    apart = sum(_far(one) > 1 for one in entries)
+    finding = f"{counted(len(entries), 'mean')}; in {apart} of them the intervals do not meet"
     return Section("means", "Means by group", finding, tuple(blocks))
 
 
-def _far(one: Details) -> float:
+def _far(entry: Details) -> float:
     """Distance of two means in half-widths of their intervals together; above 1 they are apart."""
-    a, b = one["source"], one["synthetic"]
+    a, b = entry["source"], entry["synthetic"]
     if a.get("value") is None or b.get("value") is None:
         return 0.0
     wide = sum((e["high"] - e["low"]) / 2 for e in (a, b) if e.get("low") is not None)
@@ -193,48 +193,46 @@ def _far(one: Details) -> float:
     return away / wide if wide else (2.0 if away else 0.0)
 
 
-def _mean(one: Details, them: Sequence[Details]) -> Row:
+def _mean(entry: Details, entries: Sequence[Details]) -> Row:
     ends = [
         o[n][k]
-        for o in them
-        if o["column"] == one["column"]
+        for o in entries
+        if o["column"] == entry["column"]
         for n in ("source", "synthetic")
         for k in ("value", "low", "high")
         if o[n].get(k) is not None
     ]
-    name = f"{one['group']} = {one['level']}: {one['column']}"
-    both = [one["source"], one["synthetic"]]
+    name = f"{entry['group']} = {entry['level']}: {entry['column']}"
+    both = [entry["source"], entry["synthetic"]]
     places = formatting.decimals(e.get("value") for e in both)
     strip = sparklines.intervals(
         *both, minimum=min(ends, default=0.0), maximum=max(ends, default=1.0)
     )
     counts = " / ".join(figure(e.get("n")) for e in both)
-    return Row((name, *(estimate(e, places) for e in both), counts, strip), _far(one) > 1)
+    return Row((name, *(estimate(e, places) for e in both), counts, strip), _far(entry) > 1)
 
 
 def survival(details: Details) -> Section | None:
     """Return survival curves and the terms of a Cox regression."""
-    them = details.get("survival") or {}
+    part = details.get("survival") or {}
     blocks: list[Block] = []
-    figures = [_curve(one, str(them["time"])) for one in them.get("curves") or []]
+    figures = [_curve(one, str(part["time"])) for one in part.get("curves") or []]
     if figures:
         blocks.append(Pictures(tuple(figures), "half", key="curves"))
-    if them.get("cox"):
-        blocks += [Heading("Cox regression"), *_forest("event", them["cox"], "hazard ratio")]
+    if part.get("cox"):
+        blocks += [Heading("Cox regression"), *_forest("event", part["cox"], "hazard ratio")]
     if not blocks:
         return None
-    finding = f"{counted(len(figures), 'curve')} of {formatting.shown(them['event'])}"
+    finding = f"{counted(len(figures), 'curve')} of {formatting.shown(part['event'])}"
     return Section("survival", "Survival", finding, tuple(blocks))
 
 
-def _curve(one: Details, time: str) -> Chart:
-    title = f"{one['group']} = {one['level']}" if one.get("group") else "All rows"
-    step = max(1, len(one["times"]) // 10)
-    rows = [
-        Row((figure(one["times"][p]), percent(one["source"][p]), percent(one["synthetic"][p])))
-        for p in range(0, len(one["times"]), step)
-    ]
+def _curve(curve: Details, time: str) -> Chart:
+    title = f"{curve['group']} = {curve['level']}" if curve.get("group") else "All rows"
+    step = max(1, len(curve["times"]) // 10)
+    steps = list(zip(curve["times"], curve["source"], curve["synthetic"], strict=True))[::step]
+    rows = [Row((figure(at), percent(a), percent(b))) for at, a, b in steps]
     table = ReportTable.of(f"{title}: without event", (time, "source", "synthetic"), rows)
-    last = f"source {percent(one['source'][-1])}, synthetic {percent(one['synthetic'][-1])}"
+    last = f"source {percent(curve['source'][-1])}, synthetic {percent(curve['synthetic'][-1])}"
     label = f"Survival, {title}: share without the event at the end, {last}"
-    return Chart(title, label, charts.survival(one, time), 280, table=table)
+    return Chart(title, label, charts.survival(curve, time), 280, table=table)

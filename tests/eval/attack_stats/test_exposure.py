@@ -33,10 +33,10 @@ def read(players: pd.DataFrame, reference: pd.DataFrame) -> Tables:
 
 
 def grouped(players: pd.DataFrame, reference: pd.DataFrame) -> dict[str, ExposureGroup]:
-    held = read(players, reference)
-    assert held.holdout is not None
-    metric = Metric.of(held.codec)
-    groups = groups_of(held.source, held.holdout, held.codec, metric)
+    cohort = read(players, reference)
+    assert cohort.holdout is not None
+    metric = Metric.of(cohort.codec)
+    groups = groups_of(cohort.source, cohort.holdout, cohort.codec, metric)
     assert groups[0].key == "everyone" and groups[0].belongs.all()
     assert all(group.belongs.dtype == bool and group.title for group in groups)
     return {group.key: group for group in groups}
@@ -98,25 +98,32 @@ def test_who_is_in_the_data_plays_no_part(seed: int) -> None:
         cells = {"a": rng.integers(0, 1001, 400), "p": rng.choice(list("xyz"), 400)}
         return people(cells, prefix, rng.integers(1, 4, 400).tolist())
 
-    held = read(drawn("s"), drawn("h"))
-    dealt = People.of(held, np.random.default_rng(seed))
+    cohort = read(drawn("s"), drawn("h"))
+    dealt = People.of(cohort, np.random.default_rng(seed))
     swapped = People(dealt.non_members, dealt.members, dealt.reference, dealt.fresh, dealt.others)
-    metric = Metric.of(held.codec)
-    made = []
+    metric = Metric.of(cohort.codec)
+    groupings = []
     for one in (dealt, swapped):
         players = together(one.members, one.non_members)
         units = np.unique(players.units)
-        groups = groups_of(players, one.reference, held.codec, metric)
-        made.append({g.key: units[g.belongs].tolist() for g in groups})
-    assert made[0] == made[1] and set(made[0]) == {"everyone", "outliers", "rare", "visits"}
+        groups = groups_of(players, one.reference, cohort.codec, metric)
+        groupings.append({g.key: units[g.belongs].tolist() for g in groups})
+    assert groupings[0] == groupings[1] and set(groupings[0]) == {
+        "everyone",
+        "outliers",
+        "rare",
+        "visits",
+    }
 
 
 def test_the_order_of_rows_plays_no_part() -> None:
     rng = np.random.default_rng(4)
     players = people({"a": rng.integers(0, 1001, 300), "p": rng.choice(list("xyz"), 300)})
-    held = read(players, COMMON)
-    assert held.holdout is not None
-    metric = Metric.of(held.codec)
-    shuffled = held.source.take(rng.permutation(held.source.rows))
-    one, other = (groups_of(v, held.holdout, held.codec, metric) for v in (held.source, shuffled))
+    cohort = read(players, COMMON)
+    assert cohort.holdout is not None
+    metric = Metric.of(cohort.codec)
+    shuffled = cohort.source.take(rng.permutation(cohort.source.rows))
+    one, other = (
+        groups_of(v, cohort.holdout, cohort.codec, metric) for v in (cohort.source, shuffled)
+    )
     assert [g.belongs.tolist() for g in one] == [g.belongs.tolist() for g in other]

@@ -39,8 +39,8 @@ def bare(units: np.ndarray) -> TableView:
 
 def dealt(inside: np.ndarray, outside: np.ndarray, seed: int, **more: int) -> People:
     """Deal out units that have one row each, without reading tables."""
-    held = replace(SMALL, source=bare(inside), holdout=bare(outside))
-    return People.of(held, np.random.default_rng(seed), **more)
+    cohort = replace(SMALL, source=bare(inside), holdout=bare(outside))
+    return People.of(cohort, np.random.default_rng(seed), **more)
 
 
 def sets(people: People) -> dict[str, set[int]]:
@@ -56,26 +56,28 @@ ENOUGH = round(2 * MIN_UNITS / PARTS[1])
 def test_sets_share_no_unit_and_keep_all_rows_of_each(
     inside: int, outside: int, rows: int, seed: int
 ) -> None:
-    held = read(visits(range(inside), rows), visits(range(inside, inside + outside), rows))
-    people = People.of(held, np.random.default_rng(seed))
-    assert held.holdout is not None
+    cohort = read(visits(range(inside), rows), visits(range(inside, inside + outside), rows))
+    people = People.of(cohort, np.random.default_rng(seed))
+    assert cohort.holdout is not None
     got = sets(people)
-    assert got["members"] <= set(held.source.units.tolist())
-    assert got["non_members"] | got["reference"] | got["fresh"] == set(held.holdout.units.tolist())
+    assert got["members"] <= set(cohort.source.units.tolist())
+    assert got["non_members"] | got["reference"] | got["fresh"] == set(
+        cohort.holdout.units.tolist()
+    )
     assert got["others"] == got["non_members"] | got["reference"]
     apart = [got[name] for name in ("members", "non_members", "reference", "fresh")]
     assert len(set().union(*apart)) == sum(map(len, apart))
     for one in fields(people):
         view = getattr(people, one.name)
-        side = held.source if one.name == "members" else held.holdout
+        side = cohort.source if one.name == "members" else cohort.holdout
         assert view.rows == sum(unit in got[one.name] for unit in side.units.tolist())
         assert np.array_equal(view.frame["a"], side.frame["a"][np.isin(side.units, view.units)])
 
 
 def test_rows_are_units_where_no_column_names_them() -> None:
     frame = pd.DataFrame({"a": np.arange(500) % 100})
-    held = tables([number("a", 0, 100)], frame, frame.head(3), frame)
-    people = People.of(held, np.random.default_rng(1))
+    cohort = tables([number("a", 0, 100)], frame, frame.head(3), frame)
+    people = People.of(cohort, np.random.default_rng(1))
     assert people.members.rows == len(sets(people)["members"]) > 50
     assert not sets(people)["members"] & sets(people)["others"]
 
@@ -140,8 +142,8 @@ def test_a_share_that_ignores_the_sizes_would_be_seen(share: float) -> None:
             int((rng.random(len(one)) < 0.45).sum()) for one in (inside, outside)
         )
         balance, players = balance + members - non_members, players + members + non_members
-    seen = balance**2 / players > chi2.isf(1e-4, 1)
-    assert seen == (share != 0.5)
+    refuted = balance**2 / players > chi2.isf(1e-4, 1)
+    assert refuted == (share != 0.5)
 
 
 def test_no_more_than_so_many_play() -> None:
@@ -175,9 +177,9 @@ def test_without_a_holdout_the_words_say_what_to_do() -> None:
 
 @pytest.mark.parametrize("sizes", [(40, 300), (300, 40), (20, 20)], ids=str)
 def test_too_few_people_are_refused_with_a_number_that_is_enough(sizes: tuple[int, int]) -> None:
-    held = read(visits(range(sizes[0])), visits(range(sizes[0], sum(sizes))))
+    cohort = read(visits(range(sizes[0])), visits(range(sizes[0], sum(sizes))))
     with pytest.raises(InputError, match=f"about {ENOUGH} units each"):
-        People.of(held, np.random.default_rng(1))
+        People.of(cohort, np.random.default_rng(1))
     for seed in range(200):
         people = dealt(np.arange(ENOUGH), np.arange(ENOUGH, 2 * ENOUGH), seed)
         sides = (people.members, people.non_members, people.reference)

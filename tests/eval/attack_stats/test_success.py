@@ -140,11 +140,11 @@ def test_the_least_excess_is_seen_as_surely_as_stated(hits: int, runs: int, alar
         rng.binomial(runs, rate, 2500),
         strict=True,
     )
-    seen = np.mean([success(int(h), members, int(o), runs).chance < alarm for h, o in draws])
+    share = np.mean([success(int(h), members, int(o), runs).chance < alarm for h, o in draws])
     if least < 1.0:
-        assert SURE - 0.03 < seen < SURE + 0.03
+        assert SURE - 0.03 < share < SURE + 0.03
     else:
-        assert seen < SURE + 0.02
+        assert share < SURE + 0.02
 
 
 def test_power_knows_more_people_and_a_milder_test_to_see_more() -> None:

@@ -38,17 +38,17 @@ def test_a_record_that_would_mix_results_up_is_refused(settings: dict[str, Any])
 
 
 def test_the_claim_goes_to_attacks_that_use_it() -> None:
-    seen: list[Any] = []
+    calls: list[Any] = []
 
     def run(*arguments: Any, **named: Any) -> Attack:
-        seen.append(named)
+        calls.append(named)
         return Attack(PartResult())
 
     anything: Any = None
     for uses in (False, True):
         attack = TableAttack("echo", "t", "o", run, uses_claim=uses)
         attack.play(anything, anything, anything, (1.0, 1e-6))
-    assert seen == [{}, {"claim": (1.0, 1e-6)}]
+    assert calls == [{}, {"claim": (1.0, 1e-6)}]
 
 
 def test_every_attack_of_dpsynth_has_a_key_of_its_own_and_a_positive_control() -> None:

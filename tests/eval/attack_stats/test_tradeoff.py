@@ -79,10 +79,10 @@ def test_the_likelihood_ratio_of_a_sampled_step_stays_below_its_curve() -> None:
     """
     noise, rate = 1.0, 0.3
     curve = StepsCurve(noise, rate, 1)
+    claimed = curve.epsilon(1.0, DELTA)
     for cut in (0.0, 1.0, 2.0, 3.0):
         fpr = float(norm.sf(cut))
         tpr = (1 - rate) * fpr + rate * float(norm.sf(cut - 1 / noise))
-        claimed = curve.epsilon(1.0, DELTA)
         assert 0.75 * claimed < refuted(curve, tpr, fpr, DELTA) <= claimed
 
 

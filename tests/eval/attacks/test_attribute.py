@@ -14,7 +14,7 @@ from dpsynth.eval.attack_stats.result import Attack
 from dpsynth.eval.attacks.attribute_inference import Secret, attribute
 from dpsynth.eval.core.tables import Tables
 
-from ...support.evaluation_tables import BASIS, number, tables, words
+from ...support.evaluation_tables import BASIS, looks_at_players_only, number, tables, words
 
 
 @pytest.fixture(autouse=True)
@@ -66,9 +66,9 @@ def drawn(rows: int, seed: int, *, told: bool = False) -> pd.DataFrame:
     return frame
 
 
-def attacked(given: Tables, seed: int = 0) -> Attack:
+def attacked(cohort: Tables, seed: int = 0) -> Attack:
     rng = np.random.default_rng(seed)
-    return attribute(given, People.of(given, rng), rng)
+    return attribute(cohort, People.of(cohort, rng), rng)
 
 
 def rates(attack: Attack, column: str, kind: str, known: int) -> tuple[float, float]:
@@ -122,8 +122,8 @@ def test_what_is_true_of_the_population_is_guessed_of_everybody_and_no_leak() ->
 
 
 def test_guesses_are_right_within_a_twentieth_of_the_range_and_for_gaps() -> None:
-    given = tables(FIELDS, drawn(60, 1), drawn(60, 2), drawn(60, 3))
-    dose, illness = Secret("dose", 6, given.codec), Secret("illness", 5, given.codec)
+    cohort = tables(FIELDS, drawn(60, 1), drawn(60, 2), drawn(60, 3))
+    dose, illness = Secret("dose", 6, cohort.codec), Secret("illness", 5, cohort.codec)
     truth = np.array([0.5, 0.5, 0.5, np.nan, np.nan, 0.5])
     guess = np.array([0.55, 0.45, 0.551, np.nan, 0.5, np.nan])
     assert dose.guessed(guess, truth).tolist() == [True, True, False, True, False, False]
@@ -131,19 +131,19 @@ def test_guesses_are_right_within_a_twentieth_of_the_range_and_for_gaps() -> Non
 
 
 def test_the_middle_of_a_cell_is_right_for_all_of_it() -> None:
-    given = tables(FIELDS, drawn(60, 1), drawn(60, 2), drawn(60, 3))
-    dose = Secret("dose", 6, given.codec)
+    cohort = tables(FIELDS, drawn(60, 1), drawn(60, 2), drawn(60, 3))
+    dose = Secret("dose", 6, cohort.codec)
     values = np.append(np.linspace(0, 1, 1001), np.nan)
     assert dose.guessed(dose.guesses(dose.classes(values)), values).all()
-    illness = Secret("illness", 5, given.codec)
+    illness = Secret("illness", 5, cohort.codec)
     codes = np.arange(7.0)
     assert illness.guesses(illness.classes(codes)).tolist() == codes.tolist()
 
 
 def test_values_are_shares_of_the_declared_range() -> None:
     cells = drawn(60, 1).assign(dose=[None, 0, 250, 1000] * 15)
-    given = tables(FIELDS, drawn(60, 1), cells, drawn(60, 3))
-    values = Secret("dose", 6, given.codec).values(given.synthetic)
+    cohort = tables(FIELDS, drawn(60, 1), cells, drawn(60, 3))
+    values = Secret("dose", 6, cohort.codec).values(cohort.synthetic)
     assert np.isnan(values[0]) and values[1:4].tolist() == [0.0, 0.25, 1.0]
 
 
@@ -181,8 +181,8 @@ def test_the_baseline_is_the_success_of_the_commonest_value() -> None:
 
 
 def test_each_attacker_knows_what_is_said() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(200, 2), drawn(200, 3))
-    columns = attacked(given).part.details["columns"]
+    cohort = tables(FIELDS, drawn(200, 1), drawn(200, 2), drawn(200, 3))
+    columns = attacked(cohort).part.details["columns"]
     illness = [one for one in columns if one["column"] == "illness"]
     assert [(one["attack"], len(one["known"])) for one in illness] == [
         ("nearest", 3),
@@ -216,10 +216,10 @@ def test_people_are_counted_and_not_their_rows() -> None:
         return drawn(rows, seed).assign(id=[f"{mark}{k // 3}" for k in range(rows)])
 
     more = {"max_rows": {"value": 9, "basis": BASIS}}
-    source, held = visits(900, 1, "a"), visits(900, 2, "b")
-    given = tables(UNITS, source, drawn(500, 3), held, **more)
-    people = People.of(given, np.random.default_rng(0))
-    attack = attribute(given, people, np.random.default_rng(0))
+    source, holdout = visits(900, 1, "a"), visits(900, 2, "b")
+    cohort = tables(UNITS, source, drawn(500, 3), holdout, **more)
+    people = People.of(cohort, np.random.default_rng(0))
+    attack = attribute(cohort, people, np.random.default_rng(0))
     for one in attack.part.details["columns"]:
         members, controls = one["success"]["members"], one["success"]["controls"]
         assert members["runs"] == len(np.unique(people.members.units)) < people.members.rows / 2
@@ -227,19 +227,13 @@ def test_people_are_counted_and_not_their_rows() -> None:
 
 
 def test_the_same_seed_gives_the_same_attack() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
-    assert attacked(given, 5) == attacked(given, 5)
+    cohort = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
+    assert attacked(cohort, 5) == attacked(cohort, 5)
 
 
 def test_only_members_non_members_and_the_synthetic_table_are_looked_at() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
-    people = People.of(given, np.random.default_rng(0))
-    expected = attribute(given, people, np.random.default_rng(0))
-    for name in ("fresh", "reference", "others"):
-        object.__setattr__(people, name, None)
-    for name in ("source", "holdout"):
-        object.__setattr__(given, name, None)
-    assert attribute(given, people, np.random.default_rng(0)) == expected
+    cohort = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
+    assert looks_at_players_only(attribute, cohort)
 
 
 def test_no_cell_of_a_person_is_in_the_texts() -> None:

@@ -18,7 +18,7 @@ from dpsynth.eval.attacks.linkability import linkability
 from dpsynth.eval.core.rates import Rate
 from dpsynth.eval.core.tables import Tables
 
-from ...support.evaluation_tables import BASIS, number, tables, words
+from ...support.evaluation_tables import BASIS, looks_at_players_only, number, tables, words
 
 NUMBERS = [f"n{k}" for k in range(6)]
 WORDS = [f"c{k}" for k in range(4)]
@@ -50,9 +50,9 @@ def drawn(rows: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(cells)
 
 
-def attacked(given: Tables, seed: int = 0) -> Attack:
+def attacked(cohort: Tables, seed: int = 0) -> Attack:
     rng = np.random.default_rng(seed)
-    return linkability(given, People.of(given, rng), rng)
+    return linkability(cohort, People.of(cohort, rng), rng)
 
 
 def test_copied_records_are_linked() -> None:
@@ -69,8 +69,8 @@ def test_copied_records_are_linked() -> None:
 @pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 30), marks=pytest.mark.long)])
 def test_a_fresh_sample_of_the_population_is_not_found(seeds: range) -> None:
     for seed in seeds:
-        given = tables(FIELDS, drawn(300, seed), drawn(400, 100 + seed), drawn(300, 200 + seed))
-        finding = attacked(given, seed).finding("linkability")
+        cohort = tables(FIELDS, drawn(300, seed), drawn(400, 100 + seed), drawn(300, 200 + seed))
+        finding = attacked(cohort, seed).finding("linkability")
         assert finding is not None and not finding.found
 
 
@@ -86,8 +86,8 @@ def test_records_that_everybody_shares_are_linked_for_both_and_no_leak() -> None
 
 
 def test_halves_are_disjoint_and_share_the_quasi_identifiers_out() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(200, 2), drawn(200, 3))
-    splits = attacked(given).part.details["splits"]
+    cohort = tables(FIELDS, drawn(200, 1), drawn(200, 2), drawn(200, 3))
+    splits = attacked(cohort).part.details["splits"]
     assert [one["neighbours"] for one in splits] == [1, 10] * 3
     for one in splits:
         first, second = set(one["first"]), set(one["second"])
@@ -114,10 +114,10 @@ def test_people_are_counted_and_not_their_rows() -> None:
         frame = drawn(rows, seed)
         return frame.assign(id=[f"{mark}{k // 3}" for k in range(rows)])
 
-    source, held = visits(900, 1, "a"), visits(900, 2, "b")
-    given = tables(UNITS, source, drawn(500, 3), held, **ROWS)
-    people = People.of(given, np.random.default_rng(0))
-    attack = linkability(given, people, np.random.default_rng(0))
+    source, holdout = visits(900, 1, "a"), visits(900, 2, "b")
+    cohort = tables(UNITS, source, drawn(500, 3), holdout, **ROWS)
+    people = People.of(cohort, np.random.default_rng(0))
+    attack = linkability(cohort, people, np.random.default_rng(0))
     success = attack.part.details["splits"][0]["success"]
     assert success["members"]["runs"] == len(np.unique(people.members.units))
     assert success["controls"]["runs"] == len(np.unique(people.non_members.units))
@@ -128,8 +128,8 @@ def test_targets_are_one_row_of_each_person_members_first() -> None:
     def visits(rows: int, seed: int, mark: str) -> pd.DataFrame:
         return drawn(rows, seed).assign(id=[f"{mark}{k // 3}" for k in range(rows)])
 
-    given = tables(UNITS, visits(900, 1, "a"), drawn(9, 3), visits(900, 2, "b"), **ROWS)
-    people = People.of(given, np.random.default_rng(0))
+    cohort = tables(UNITS, visits(900, 1, "a"), drawn(9, 3), visits(900, 2, "b"), **ROWS)
+    people = People.of(cohort, np.random.default_rng(0))
     targets = Targets.of(people, 40, np.random.default_rng(0))
     units = targets.view.units
     assert targets.members == 40 and len(units) == 80 == len(set(units.tolist()))
@@ -142,19 +142,13 @@ def test_targets_are_one_row_of_each_person_members_first() -> None:
 
 
 def test_the_same_seed_gives_the_same_attack() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
-    assert attacked(given, 5) == attacked(given, 5)
+    cohort = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
+    assert attacked(cohort, 5) == attacked(cohort, 5)
 
 
 def test_only_members_non_members_and_the_synthetic_table_are_looked_at() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
-    people = People.of(given, np.random.default_rng(0))
-    expected = linkability(given, people, np.random.default_rng(0))
-    for name in ("fresh", "reference", "others"):
-        object.__setattr__(people, name, None)
-    for name in ("source", "holdout"):
-        object.__setattr__(given, name, None)
-    assert linkability(given, people, np.random.default_rng(0)) == expected
+    cohort = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
+    assert looks_at_players_only(linkability, cohort)
 
 
 def test_no_cell_of_a_person_is_in_the_texts() -> None:
@@ -175,8 +169,8 @@ POOR = {
 
 @pytest.mark.parametrize("synthetic", POOR.values(), ids=POOR.keys())
 def test_poor_tables_are_attacked(synthetic: pd.DataFrame) -> None:
-    source, held = (drawn(200, seed).assign(n0=None) for seed in (1, 3))
-    attack = attacked(tables(FIELDS, source, synthetic, held))
+    source, holdout = (drawn(200, seed).assign(n0=None) for seed in (1, 3))
+    attack = attacked(tables(FIELDS, source, synthetic, holdout))
     json.dumps(attack.part.details, allow_nan=False)
     assert [one.found for one in attack.findings] == [False]
 
@@ -211,11 +205,11 @@ def test_the_least_leak_is_seen_nine_times_of_ten(people: int, hits: int) -> Non
     rate, runs = max(hits, 1) / people, 1500
     inside = rng.binomial(people, rate + least * (1 - rate), size=runs)
     outside = rng.binomial(people, rate, size=runs)
-    seen = [
+    alarms = [
         Success(Rate(m, people), Rate(c, people)).chance < ALARM
         for m, c in zip(inside.tolist(), outside.tolist(), strict=True)
     ]
-    assert 0.87 < np.mean(seen) < 0.94
+    assert 0.87 < np.mean(alarms) < 0.94
 
 
 def test_where_others_are_always_hit_no_leak_can_be_seen() -> None:

@@ -37,10 +37,10 @@ def rows(draw: st.DrawFn) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=NAMES).astype({"a": "Int64", "b": "Int64"})
 
 
-def ratios(held: Tables, seed: int) -> np.ndarray:
-    assert held.holdout is not None
+def ratios(cohort: Tables, seed: int) -> np.ndarray:
+    assert cohort.holdout is not None
     rng = np.random.default_rng(seed)
-    return log_ratios(held.source, held.synthetic, held.holdout, held.codec, rng)
+    return log_ratios(cohort.source, cohort.synthetic, cohort.holdout, cohort.codec, rng)
 
 
 def shares(queries: pd.DataFrame, table: pd.DataFrame, names: list[str]) -> np.ndarray:
@@ -103,11 +103,11 @@ def test_the_same_sets_are_asked_of_all_tables(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         count_queries, "column_sets", lambda *a: asked.append(drawn(*a)) or asked[-1]
     )
-    held = tables(FIELDS, table, table, table)
-    assert np.array_equal(ratios(held, 1), np.zeros((80, QUERIES)))
+    cohort = tables(FIELDS, table, table, table)
+    assert np.array_equal(ratios(cohort, 1), np.zeros((80, QUERIES)))
     assert len(asked) == 1
-    again = ratios(held, 1)
-    assert np.array_equal(again, ratios(held, 1))
+    again = ratios(cohort, 1)
+    assert np.array_equal(again, ratios(cohort, 1))
     assert all(np.array_equal(a, b) for a, b in zip(asked[0], asked[1], strict=True))
 
 

@@ -141,8 +141,8 @@ def test_a_fresh_sample_of_the_law_raises_no_alarm() -> None:
 
 def test_people_with_many_rows_count_once() -> None:
     source, holdout = law(400, 1, rows=4), law(300, 2, rows=4)
-    held = read(source, pd.concat([law(300, 3), source.iloc[:80]]), holdout)
-    attack = attacked(held)
+    cohort = read(source, pd.concat([law(300, 3), source.iloc[:80]]), holdout)
+    attack = attacked(cohort)
     copies = {one["what"]: one["success"] for one in attack.part.details["copies"]}
     units = copies["People with a row equal to a synthetic row"]["members"]
     rows = copies["Rows equal to a synthetic row"]["members"]
@@ -248,10 +248,10 @@ def test_unique_people_are_those_whom_nobody_of_either_side_equals() -> None:
     others = People(*some, others=read_tables.holdout)
     sides = MatchedGroups.of(read_tables, others.others, np.random.default_rng(4))
     attack = memorization(read_tables, others, np.random.default_rng(4))
-    known, told = ["p", "q"], ["p", "q", "s"]
-    pair = [side.view.frame[told].astype(object) for side in (sides.source, sides.holdout)]
+    known, learned = ["p", "q"], ["p", "q", "s"]
+    pair = [side.view.frame[learned].astype(object) for side in (sides.source, sides.holdout)]
     alone = ~pd.concat(pair).duplicated(known, keep=False).to_numpy()
-    drawn = set(synthetic[told].itertuples(index=False, name=None))
+    drawn = set(synthetic[learned].itertuples(index=False, name=None))
     [only] = attack.part.details["unique"]
     assert 0 < alone[:120].sum() < (~pair[0].duplicated(known, keep=False)).sum() < 120
     for name, frame, single in zip(

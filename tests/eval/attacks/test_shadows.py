@@ -47,13 +47,13 @@ def attacked(source: pd.DataFrame, holdout: pd.DataFrame | None = None) -> Table
 def played(fits: int, seed: int, leak: float, width: int = 20) -> list[Shadow]:
     """Make fits whose tables tell each coin by ``leak`` standard deviations of one feature."""
     rng = np.random.default_rng(seed)
-    made = []
+    shadows = []
     for i in range(fits):
         coins = rng.random(TARGETS) < 0.5
         features = rng.normal(size=(TARGETS, width))
         features[:, -1] += leak * coins
-        made.append(Shadow(i, coins, features))
-    return made
+        shadows.append(Shadow(i, coins, features))
+    return shadows
 
 
 def judged(fits: list[Shadow], delta: float = 1e-6) -> Attack:
@@ -63,9 +63,9 @@ def judged(fits: list[Shadow], delta: float = 1e-6) -> Attack:
 def test_features_are_counts_and_distances_by_hand() -> None:
     source, holdout = people(300, 1, "s"), people(300, 2, "h")
     source.loc[0, ["age", "ward", "sex"]] = [50, "a", "F"]
-    given = attacked(source, holdout)
-    unit = given.source.units[0]
-    sight = ShadowSight.of(given, np.array([unit]), np.random.default_rng(3))
+    cohort = attacked(source, holdout)
+    unit = cohort.source.units[0]
+    sight = ShadowSight.of(cohort, np.array([unit]), np.random.default_rng(3))
     rows = pd.DataFrame({"age": [50, 25, 25], "ward": ["b", "a", "c"], "sex": ["F", "F", "M"]})
     drawn = tables(FIELDS, rows, rows).source
     features = sight.features(drawn)
@@ -85,10 +85,10 @@ def test_rows_of_a_target_are_taken_together() -> None:
     source, holdout = people(300, 1, "s"), people(300, 2, "h")
     source.loc[1, "id"] = source.loc[0, "id"]
     source.loc[[0, 1], "age"] = [20, 59]
-    given = attacked(source, holdout)
-    sight = ShadowSight.of(given, given.source.units[[0]], np.random.default_rng(3))
+    cohort = attacked(source, holdout)
+    sight = ShadowSight.of(cohort, cohort.source.units[[0]], np.random.default_rng(3))
     assert len(sight.target) == 2
-    mean, least = sight.features(given.source.take(np.array([0])))[0, -2:]
+    mean, least = sight.features(cohort.source.take(np.array([0])))[0, -2:]
     assert least == 0 and mean > 0.1
 
 
@@ -96,19 +96,19 @@ def test_targets_are_exposed_people_of_the_source_and_depend_on_nothing_else() -
     source, holdout = people(2000, 1, "s"), people(2000, 2, "h")
     source.loc[:40, "ward"] = "c"
     source.loc[:40, "age"] = 100
-    given = attacked(source, holdout)
-    chosen = [Exposed.of(given, 8, np.random.default_rng(seed)) for seed in (5, 5, 6)]
+    cohort = attacked(source, holdout)
+    chosen = [Exposed.of(cohort, 8, np.random.default_rng(seed)) for seed in (5, 5, 6)]
     assert chosen[0].units.tolist() == chosen[1].units.tolist() != chosen[2].units.tolist()
     assert len(set(chosen[0].units.tolist())) == 8 == len(chosen[0].groups)
-    assert np.isin(chosen[0].units, given.source.units[:41]).all()
+    assert np.isin(chosen[0].units, cohort.source.units[:41]).all()
     assert set(chosen[0].groups) == {"people unlike others", "people with rare values"}
 
 
 def test_few_people_are_all_targets_and_nobody_else_can_be() -> None:
-    given = attacked(people(6, 1, "s"), people(30, 2, "h"))
-    assert len(set(Exposed.of(given, 6, np.random.default_rng(1)).units.tolist())) == 6
+    cohort = attacked(people(6, 1, "s"), people(30, 2, "h"))
+    assert len(set(Exposed.of(cohort, 6, np.random.default_rng(1)).units.tolist())) == 6
     with pytest.raises(InputError, match="1 to 6"):
-        Exposed.of(given, 7, np.random.default_rng(1))
+        Exposed.of(cohort, 7, np.random.default_rng(1))
     with pytest.raises(InputError, match="holdout"):
         Exposed.of(attacked(people(6, 1, "s")), 2, np.random.default_rng(1))
 
@@ -141,13 +141,13 @@ def test_the_epsilon_that_is_proved_is_kept_by_what_is_private() -> None:
     right, proved = math.e / (1 + math.e), []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        made = []
+        shadows = []
         for i in range(120):
             coins = rng.random(TARGETS) < 0.5
-            told = np.where(rng.random(TARGETS) < right, coins, ~coins)
-            features = np.column_stack([told, np.zeros((TARGETS, 8))])[:, ::-1]
-            made.append(Shadow(i, coins, features.astype(float)))
-        proved.append(judged(made).part.details["epsilon"])
+            guesses = np.where(rng.random(TARGETS) < right, coins, ~coins)
+            features = np.column_stack([guesses, np.zeros((TARGETS, 8))])[:, ::-1]
+            shadows.append(Shadow(i, coins, features.astype(float)))
+        proved.append(judged(shadows).part.details["epsilon"])
     assert sum(epsilon > 1 for epsilon in proved) <= 3  # 1 of 20 is allowed, on average
     assert np.median(proved) > 0.3
 

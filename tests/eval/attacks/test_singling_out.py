@@ -59,9 +59,9 @@ def drawn(rows: int, seed: int) -> pd.DataFrame:
     return frame
 
 
-def attacked(given: Tables, seed: int = 0) -> Attack:
+def attacked(cohort: Tables, seed: int = 0) -> Attack:
     rng = np.random.default_rng(seed)
-    return singling_out(given, People.of(given, rng), rng)
+    return singling_out(cohort, People.of(cohort, rng), rng)
 
 
 def success(attack: Attack, kind: str) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def test_a_lone_extreme_of_a_person_is_found_by_one_column() -> None:
 def test_a_fresh_sample_of_the_population_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsynth.eval.attacks.singling_out.ATTEMPTS", 500)
     for seed in range(30):
-        given = tables(FIELDS, drawn(300, seed), drawn(400, 100 + seed), drawn(300, 200 + seed))
-        attack = attacked(given, seed)
+        cohort = tables(FIELDS, drawn(300, seed), drawn(400, 100 + seed), drawn(300, 200 + seed))
+        attack = attacked(cohort, seed)
         assert [one.found for one in attack.findings] == [False, False]
 
 
@@ -135,11 +135,11 @@ def _fisher(members: int, controls: int, runs: int) -> float:
 
 
 def test_descriptions_fit_one_synthetic_row_by_an_independent_count() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(200, 2), drawn(200, 3))
-    index = Index.of(given.synthetic, given.codec)
+    cohort = tables(FIELDS, drawn(200, 1), drawn(200, 2), drawn(200, 3))
+    index = Index.of(cohort.synthetic, cohort.codec)
     rng = np.random.default_rng(0)
-    single = by_one_column(index, given.codec, rng)
-    many = by_several_columns(index, given.codec, rng)
+    single = by_one_column(index, cohort.codec, rng)
+    many = by_several_columns(index, cohort.codec, rng)
     assert len(single) > 20 and len(many) > 500
     cells = np.stack(index.places, axis=1)
     for predicate in [*single, *many]:
@@ -155,9 +155,9 @@ def test_descriptions_fit_one_synthetic_row_by_an_independent_count() -> None:
 def test_ends_of_numbers_and_lone_gaps_are_described() -> None:
     fields = [number("age", 10, 99), words("sex", "F", "M")]
     synthetic = pd.DataFrame({"age": [12, 40, 40, 90, None], "sex": ["F"] * 4 + ["M"]})
-    given = tables(fields, drawn(200, 1), synthetic, drawn(200, 2))
-    index = Index.of(given.synthetic, given.codec)
-    found = {one[0] for one in by_one_column(index, given.codec, np.random.default_rng(0))}
+    cohort = tables(fields, drawn(200, 1), synthetic, drawn(200, 2))
+    index = Index.of(cohort.synthetic, cohort.codec)
+    found = {one[0] for one in by_one_column(index, cohort.codec, np.random.default_rng(0))}
     top = np.iinfo(np.int64).max
     ages = {Term(0, 2, 2), Term(0, 80, 80), Term(0, -1, -1), Term(0, 0, 2), Term(0, 80, top)}
     assert found == ages | {Term(1, 1, 1)}
@@ -168,10 +168,10 @@ def test_a_person_counts_once_with_all_rows() -> None:
     fields = [*UNITS]
     source = drawn(200, 1)
     twice = pd.concat([source.assign(id=[f"a{k}" for k in range(200)])] * 3)
-    held = drawn(200, 2)
-    held = pd.concat([held.assign(id=[f"b{k}" for k in range(200)])] * 2)
+    holdout = drawn(200, 2)
+    holdout = pd.concat([holdout.assign(id=[f"b{k}" for k in range(200)])] * 2)
     more = {"max_rows": {"value": 3, "basis": "made for this test"}}
-    attack = attacked(tables(fields, twice, source, held, **more))
+    attack = attacked(tables(fields, twice, source, holdout, **more))
     rates = success(attack, "many")
     others = rates["controls"]["runs"]
     assert rates["members"]["runs"] == others and 120 < others < 200
@@ -181,17 +181,17 @@ def test_a_person_counts_once_with_all_rows() -> None:
 
 
 def test_the_same_seed_gives_the_same_attack() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
-    assert attacked(given, 5) == attacked(given, 5)
-    assert attacked(given, 5) != attacked(given, 6)
+    cohort = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
+    assert attacked(cohort, 5) == attacked(cohort, 5)
+    assert attacked(cohort, 5) != attacked(cohort, 6)
 
 
 def test_fresh_people_are_never_looked_at() -> None:
-    given = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
+    cohort = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
     rng = np.random.default_rng(0)
-    people = People.of(given, rng)
+    people = People.of(cohort, rng)
     object.__setattr__(people, "fresh", None)
-    assert singling_out(given, people, rng).findings
+    assert singling_out(cohort, people, rng).findings
 
 
 def test_no_cell_of_a_person_is_in_the_texts() -> None:
@@ -199,8 +199,8 @@ def test_no_cell_of_a_person_is_in_the_texts() -> None:
     fields = [number("code", 0, 10**6), *FIELDS]
     source = drawn(200, 1).assign(code=np.arange(200))
     source.loc[7, "code"] = canary
-    held = drawn(200, 3).assign(code=np.arange(500, 700))
-    attack = attacked(tables(fields, source, source, held))
+    holdout = drawn(200, 3).assign(code=np.arange(500, 700))
+    attack = attacked(tables(fields, source, source, holdout))
     parts = [one.to_dict() for one in (*attack.findings, *attack.powers, *attack.part.measures)]
     text = json.dumps([parts, attack.part.details, attack.part.notes], allow_nan=False)
     assert str(canary) not in text
@@ -216,8 +216,8 @@ POOR = {
 @pytest.mark.parametrize("synthetic", POOR.values(), ids=POOR.keys())
 def test_poor_tables_are_attacked_or_left_out_in_words(synthetic: pd.DataFrame) -> None:
     source = drawn(200, 1).assign(weight=None)
-    held = drawn(200, 3).assign(weight=None)
-    attack = attacked(tables(FIELDS, source, synthetic, held))
+    holdout = drawn(200, 3).assign(weight=None)
+    attack = attacked(tables(FIELDS, source, synthetic, holdout))
     json.dumps(attack.part.details, allow_nan=False)
     assert len(attack.findings) + len(attack.part.notes) == 2
     assert [one.key for one in attack.findings] == [one.key for one in attack.powers]

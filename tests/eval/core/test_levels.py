@@ -30,18 +30,18 @@ def test_categories_have_their_labels_and_missing_is_no_level() -> None:
         "constraints": {"enum": [1, 2]},
         "dpsynth": {"on_unknown": "missing"},
     }
-    made = tables(field, ["2", "", "1"])
-    levels = levels_of(made.codec, "group")[0]
+    cohort = tables(field, ["2", "", "1"])
+    levels = levels_of(cohort.codec, "group")[0]
     assert levels.names == ("woman", "man")
-    assert levels.of_rows(made.source).tolist() == [1, -1, 0]
+    assert levels.of_rows(cohort.source).tolist() == [1, -1, 0]
 
 
 def test_bands_are_of_equal_width_between_the_declared_bounds() -> None:
     field = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
-    made = tables(field, ["0", "19", "20", "79", "80", "99", ""])
-    levels = levels_of(made.codec, "group")[0]
+    cohort = tables(field, ["0", "19", "20", "79", "80", "99", ""])
+    levels = levels_of(cohort.codec, "group")[0]
     assert levels.names == ("0 to 19", "20 to 39", "40 to 59", "60 to 79", "80 to 99")
-    assert levels.of_rows(made.source).tolist() == [0, 0, 1, 3, 4, 4, -1]
+    assert levels.of_rows(cohort.source).tolist() == [0, 0, 1, 3, 4, 4, -1]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_bands_are_of_equal_width_between_the_declared_bounds() -> None:
 def test_bands_of_every_type(
     field: dict[str, Any], cells: list[str], names: tuple[str, ...], places: list[int]
 ) -> None:
-    made = tables(field, cells)
-    levels = Levels.of(made.schema.modelled[0], made.codec)
-    assert levels.of_rows(made.source).tolist() == places
+    cohort = tables(field, cells)
+    levels = Levels.of(cohort.schema.modelled[0], cohort.codec)
+    assert levels.of_rows(cohort.source).tolist() == places
     assert levels.names == names
     assert len(levels.names) == len(levels.cuts) + 1

@@ -53,8 +53,8 @@ def test_keys_are_compared_as_declared(every_type: Schema) -> None:
 
 def test_rows_without_a_key_are_units_of_their_own_where_declared(every_type: Schema) -> None:
     own = replace(every_type, unit=replace(every_type.unit, missing_key="own"))
-    held = ROWS.assign(key=["c", "", "d", "", "e"])
-    tables = read(own, ROWS, held)
+    holdout = ROWS.assign(key=["c", "", "d", "", "e"])
+    tables = read(own, ROWS, holdout)
     assert tables.source.rows == 5 and tables.holdout is not None
     assert len(np.unique(tables.holdout.units)) == 5
     assert not set(tables.source.units) & set(tables.holdout.units)

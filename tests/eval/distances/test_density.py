@@ -41,9 +41,9 @@ def frame(cells: list[tuple[Any, ...]]) -> pd.DataFrame:
 
 
 def read(queries: pd.DataFrame, table: pd.DataFrame) -> tuple[Metric, Points, Points]:
-    held = tables(FIELDS, queries, table)
-    metric = Metric.of(held.codec)
-    return metric, metric.points(held.source), metric.points(held.synthetic)
+    cohort = tables(FIELDS, queries, table)
+    metric = Metric.of(cohort.codec)
+    return metric, metric.points(cohort.source), metric.points(cohort.synthetic)
 
 
 def squared(one: dict[str, Any], other: dict[str, Any]) -> float:
@@ -164,8 +164,8 @@ def test_noise_of_single_precision_does_not_drown_the_least_width() -> None:
     fields = [number(name, 0, 1000) for name in names]
     rng = np.random.default_rng(2)
     table = pd.DataFrame(rng.integers(0, 999, (300, 30)), columns=names)
-    held = tables(fields, table, table)
-    metric = Metric.of(held.codec)
-    copied = metric.points(held.source)
-    found = log_density(metric, copied, metric.points(held.synthetic), MIN_WIDTH)
+    cohort = tables(fields, table, table)
+    metric = Metric.of(cohort.codec)
+    copied = metric.points(cohort.source)
+    found = log_density(metric, copied, metric.points(cohort.synthetic), MIN_WIDTH)
     assert found == pytest.approx(np.full(300, -math.log(300)), abs=0.05)

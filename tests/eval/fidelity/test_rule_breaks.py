@@ -53,8 +53,8 @@ def possible(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_broken_rules_are_those_that_pandas_counts() -> None:
-    source, drawn, held = possible(people(300, 1)), people(400, 2), people(200, 3)
-    part = rules(tables(FIELDS, source, drawn, held, rules=RULES), np.random.default_rng(0))
+    source, drawn, holdout = possible(people(300, 1)), people(400, 2), people(200, 3)
+    part = rules(tables(FIELDS, source, drawn, holdout, rules=RULES), np.random.default_rng(0))
     pressure = (drawn["dbp"] >= drawn["sbp"]).fillna(False).astype(bool)
     sex = (drawn["ward"] == "obstetrics") & (drawn["sex"] != "F")
     first, second = part.details["rules"]
@@ -66,8 +66,8 @@ def test_broken_rules_are_those_that_pandas_counts() -> None:
     assert estimate.value == pytest.approx((pressure | sex).mean())
     exact = binomtest(int((pressure | sex).sum()), 400).proportion_ci(method="exact")
     assert (estimate.low, estimate.high) == pytest.approx((exact.low, exact.high), rel=1e-6)
-    expected = ((held["dbp"] >= held["sbp"]).fillna(False)) | (
-        (held["ward"] == "obstetrics") & (held["sex"] != "F")
+    expected = ((holdout["dbp"] >= holdout["sbp"]).fillna(False)) | (
+        (holdout["ward"] == "obstetrics") & (holdout["sex"] != "F")
     )
     assert estimate.reference == pytest.approx(expected.mean())
     assert estimate.chance == 0 and measure.key == "rules" and measure.best == 0

@@ -162,6 +162,7 @@ def test_a_missing_part_leaves_its_sections_out_and_says_so(part: str) -> None:
     assert "Not evaluated:" in page.words()
 
 
+@pytest.mark.usefixtures("without_library")
 def test_each_detail_may_be_missing_alone() -> None:
     whole = document()["parts"]
     for part in ("fidelity", "usefulness"):
@@ -273,7 +274,7 @@ def test_a_strip_has_best_on_the_left_whichever_way_is_better() -> None:
 def test_a_measure_of_an_unknown_kind_is_still_listed() -> None:
     groups = dict(key_figures.every(document()["measures"]))
     assert [one.key for one in groups["Others"]] == ["brand_new"]
-    listed = [one.key for them in groups.values() for one in them]
+    listed = [one.key for group in groups.values() for one in group]
     assert sorted(listed) == sorted(document()["measures"])
 
 

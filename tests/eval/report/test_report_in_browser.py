@@ -116,8 +116,8 @@ def test_a_phone_never_scrolls_sideways(browser: Any, folder: Path, name: str) -
         for fold in visit.page.query_selector_all("details.more > summary"):
             fold.click()
         visit.page.wait_for_timeout(300)
-        full, seen = visit.page.evaluate(WIDE)
-        assert full <= seen
+        full, visible = visit.page.evaluate(WIDE)
+        assert full <= visible
 
 
 def test_the_banner_stays_on_every_screen(browser: Any, folder: Path) -> None:
@@ -145,7 +145,7 @@ def test_print_draws_every_chart_at_once_and_puts_all_back(browser: Any, folder:
 
 
 def test_charts_follow_the_colours_of_the_screen(browser: Any, folder: Path) -> None:
-    seen = []
+    colours = []
     with Visit(browser, folder / "internal.html", color_scheme="light") as visit:
         visit.page.click("#columns summary")
         visit.page.wait_for_selector("#columns svg.main-svg")
@@ -153,8 +153,8 @@ def test_charts_follow_the_colours_of_the_screen(browser: Any, folder: Path) -> 
         for scheme in ("light", "dark"):
             visit.page.emulate_media(color_scheme=scheme)
             visit.page.wait_for_timeout(200)
-            seen.append(visit.page.evaluate(line))
-        assert len(set(seen)) == 2
+            colours.append(visit.page.evaluate(line))
+        assert len(set(colours)) == 2
         assert visit.quiet()
 
 

@@ -25,8 +25,8 @@ def demo() -> Tables:
 def made(demo: Tables, truth: list[int], **scores: list[float]) -> Trial:
     """A trial on the first rows of the source, with given scores."""
     view = demo.source.take(np.arange(len(truth)))
-    said = {side: np.array(values, dtype=float) for side, values in scores.items()}
-    return Trial(tasks(demo)[0][0], "boosting", view, np.array(truth, dtype=float), {}, said)
+    predictions = {side: np.array(values, dtype=float) for side, values in scores.items()}
+    return Trial(tasks(demo)[0][0], "boosting", view, np.array(truth, dtype=float), {}, predictions)
 
 
 def test_figures_are_the_auc_of_each_side(demo: Tables) -> None:
@@ -68,9 +68,9 @@ def test_sides_are_trained_on_equally_many_rows_and_tested_on_other_people(demo:
 
 
 def test_with_a_holdout_it_is_the_test() -> None:
-    held: Any = simulate(80, seed=2)
-    held["patient_id"] = held["patient_id"].astype(str) + "h"
-    tables = Tables.read(Schema.load("demo"), simulate(100, seed=1), simulate(100, seed=3), held)
+    holdout: Any = simulate(80, seed=2)
+    holdout["patient_id"] = holdout["patient_id"].astype(str) + "h"
+    tables = Tables.read(Schema.load("demo"), simulate(100, seed=1), simulate(100, seed=3), holdout)
     assert tables.holdout is not None
     tried, notes = trials(tables, np.random.default_rng(0))
     assert tried[0].test.rows == tables.holdout.rows

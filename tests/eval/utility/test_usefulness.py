@@ -123,9 +123,9 @@ def test_a_number_is_regressed() -> None:
 
 
 def test_the_demo_cohort_goes_through_with_holdout() -> None:
-    held = simulate(200, seed=2)
-    held["patient_id"] = held["patient_id"].astype(str) + "h"
-    part = useful(simulate(400, seed=1), simulate(300, seed=3), held, Schema.load("demo"))
+    holdout = simulate(200, seed=2)
+    holdout["patient_id"] = holdout["patient_id"].astype(str) + "h"
+    part = useful(simulate(400, seed=1), simulate(300, seed=3), holdout, Schema.load("demo"))
     found = measured(part)
     assert {"tstr:readmitted_30d", "odds:readmitted_30d", "group_means"} <= set(found)
     assert found["group_means"].reference is not None
