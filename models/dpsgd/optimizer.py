@@ -249,14 +249,14 @@ def _sum_gradient(
     """Return the flat sum of unit gradients, clipped and in float64 unless there is no norm."""
     if clipping_norm is None:
         total = torch.zeros_like(flat.values)
-        for found in _gradients(flat, loss, batch, mask):
-            found.add_to(flat.views(total))
+        for gradients in _gradients(flat, loss, batch, mask):
+            gradients.add_to(flat.views(total))
         return total
     total = torch.zeros_like(flat.values, dtype=torch.float64)
     part, lost = torch.zeros_like(total), torch.zeros_like(total)
-    for found in _gradients(flat, loss, batch, mask):
+    for gradients in _gradients(flat, loss, batch, mask):
         part.zero_()
-        found.add_to(flat.views(part), found.factors(clipping_norm))
+        gradients.add_to(flat.views(part), gradients.factors(clipping_norm))
         part -= lost  # Kahan: what the sum of the blocks before lost by rounding
         before = total.clone()
         total += part
@@ -269,9 +269,9 @@ def _gradients(
 ) -> Iterator[UnitGradients]:
     """Yield the gradients of a batch's units, block by block."""
     for pack in packs(batch, mask, rows_at_once(flat.layers.values())):
-        found = UnitGradients.of(loss, pack)
-        _check_all(flat, found.layers)
-        yield found
+        gradients = UnitGradients.of(loss, pack)
+        _check_all(flat, gradients.layers)
+        yield gradients
 
 
 def _mean_gradient(flat: FlatParameters, loss: Loss, batch: Any) -> Tensor:

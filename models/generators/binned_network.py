@@ -98,6 +98,6 @@ def cumulative(logits: Tensor) -> Tensor:
 
 def bins_at(points: Floats, ends: Tensor) -> Ints:
     """Invert the distribution function of each row, ``[bins, rows]``, at its point, ``[rows]``."""
-    found = ends < torch.from_numpy(points.astype(np.float32)) * ends[-1]
-    drawn: Ints = found.sum(dim=0).clamp_(max=len(ends) - 1).numpy()
-    return drawn
+    passed = ends < torch.from_numpy(points.astype(np.float32)) * ends[-1]
+    bins: Ints = passed.sum(dim=0).clamp_(max=len(ends) - 1).numpy()
+    return bins
