@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.encoding import Cohort
-from dpsynth.models.dpsgd import DpSgd, Loss, UnitGradients, packs, rows_at_once
+from dpsynth.models.dpsgd import DpSgd, Loss, UnitGradients, packs, rows_at_once, take
 from dpsynth.models.marginals import Binning
 from dpsynth.privacy import ChosenHistograms, JointHistograms
 
@@ -91,7 +91,7 @@ class ObservedSgd(DpSgd):
     def noisy_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
         """Return the noisy sum, and tell the witness what the background does not explain of it."""
         released = super().noisy_sum(loss, batch, mask)
-        known = _some(batch, self._theirs)
+        known = take(batch, self._theirs)
         residual = released - self.clipped_sum(loss, known, mask[self._theirs])
         self._tell(loss, residual)
         return released
@@ -203,10 +203,6 @@ def _weights(cohort: Cohort, event: Counts) -> Ints:
     counts = np.maximum(cohort.mask.sum(axis=1, dtype=np.int64), 1)
     share = np.ones_like(counts) if event.unit_mass is None else event.unit_mass // counts
     return np.asarray(np.broadcast_to(share[:, None], cohort.mask.shape)[cohort.mask])
-
-
-def _some(batch: Any, which: Tensor) -> Any:
-    return tuple(part[which] for part in batch) if isinstance(batch, tuple) else batch[which]
 
 
 def _along(trainer: DpSgd, gradients: UnitGradients, direction: Tensor) -> Tensor:

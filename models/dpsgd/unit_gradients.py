@@ -83,8 +83,7 @@ def packs(batch: Any, mask: Tensor, maximum: int) -> Iterator[Pack]:
         for start in range(0, units if k else 0, size):
             here = slice(start, min(start + size, units))
             order = torch.arange(here.start, here.stop)
-            whole = _like(batch, [part[here] for part in parts])
-            yield Pack(whole, weights[here], ((len(order), k),), order)
+            yield Pack(take(batch, here), weights[here], ((len(order), k),), order)
         return
     order = torch.argsort(counts, stable=True)[int((counts == 0).sum()) :]
     maximum = max(1, math.ceil(int(counts.sum()) / passes))
@@ -94,16 +93,21 @@ def packs(batch: Any, mask: Tensor, maximum: int) -> Iterator[Pack]:
         sizes, times = torch.unique_consecutive(counts[some], return_counts=True)
         rows = (some[:, None] * k + torch.arange(k, device=mask.device))[present[some]]
         yield Pack(
-            _like(batch, [part.flatten(0, 1)[rows][:, None] for part in parts]),
+            take(by_row(batch), rows),
             weights.flatten()[rows][:, None],
             tuple(zip(times.tolist(), sizes.tolist(), strict=True)),
             some,
         )
 
 
-def _like(batch: Any, parts: list[Tensor]) -> Any:
-    """Give parts the form of their batch: a tuple, or the one tensor."""
-    return tuple(parts) if isinstance(batch, tuple) else parts[0]
+def take(batch: Any, index: slice | Tensor) -> Any:
+    """Index a tensor, or each tensor of a tuple, along the first axis."""
+    return tuple(part[index] for part in batch) if isinstance(batch, tuple) else batch[index]
+
+
+def by_row(batch: Any) -> Any:
+    """View ``[units, k, ...]`` as ``[rows, 1, ...]``."""
+    return tuple(map(by_row, batch)) if isinstance(batch, tuple) else batch.flatten(0, 1)[:, None]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.models.dpsgd import Activations, MaskedLinear
-from dpsynth.models.generators.binned_network import BinnedNetwork, bins_at, cumulative, logs_of
-from dpsynth.models.marginals import even_points
+from dpsynth.models.generators.binned_network import BinnedNetwork, draw_column, logs_of
 
 
 @dataclass(frozen=True)
@@ -84,17 +83,10 @@ class Network(BinnedNetwork):
         paths = _Paths(self, rows)
         bins = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
         for j in range(len(self.shape.bins)):
-            logits = paths.logits(j)
-            if j == 0 and first is not None:
-                logits = logits + torch.from_numpy(np.log(first)).float()
-            ends = cumulative(logits)
-            if even:
-                keys = [-(ends.sum(dim=0) / ends[-1]).numpy()]
-                keys += [bins[:, i] for i in reversed(leaders[j])]
-                points = even_points(keys, rng)
-            else:
-                points = rng.random(rows)
-            bins[:, j] = bins_at(points, ends)
+            factors = first if j == 0 else None
+            bins[:, j] = draw_column(
+                paths.logits(j), factors, bins[:, list(leaders[j])], rng, even=even
+            )
             paths.take(j, torch.from_numpy(bins[:, j]))
         return rng.permutation(bins) if even else bins
 

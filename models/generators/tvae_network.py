@@ -26,11 +26,9 @@ from dpsynth.models.generators.binned_network import (
     BinnedNetwork,
     Floats,
     Ints,
-    bins_at,
-    cumulative,
+    draw_column,
     logs_of,
 )
-from dpsynth.models.marginals import even_points
 
 LOG_VARIANCE = 6.0  # log-variances beyond +-6 carry no information and lose precision
 CANDIDATES = 65_536  # latent vectors that are weighed at once
@@ -131,16 +129,8 @@ class Network(BinnedNetwork):
         logits = self.decode(latent)
         bins = np.empty((rows, len(self.bins)), dtype=np.int64)
         for j, block in enumerate(torch.split(logits, self.bins, 1)):
-            if j == 0 and first is not None:
-                block = block + torch.from_numpy(np.log(first)).float()
-            ends = cumulative(block)
-            if even:
-                keys = [-(ends.sum(dim=0) / ends[-1]).numpy()]
-                keys += [bins[:, i] for i in reversed(leaders[j])]
-                points = even_points(keys, rng)
-            else:
-                points = rng.random(rows)
-            bins[:, j] = bins_at(points, ends)
+            factors = first if j == 0 else None
+            bins[:, j] = draw_column(block, factors, bins[:, list(leaders[j])], rng, even=even)
         return rng.permutation(bins) if even else bins
 
     def _latent(
