@@ -262,14 +262,14 @@ def test_standard_errors_are_those_of_the_noise(plan: PrivacyPlan) -> None:
 class Spy:
     """Runs the two releases, or hands out given ones, and keeps what they were asked."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, given: list[np.ndarray] | None = None):
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tables: list[np.ndarray] | None = None):
         self.asked: list[tuple[str, tuple[Any, ...]]] = []
         self.released: list[np.ndarray] = []
         real = {"one": room.joint_histograms, "two": room.chosen_histograms}
 
         def one(*args: Any) -> list[np.ndarray]:
             self.asked.append(("one", args))
-            return real["one"](*args) if given is None else [table.copy() for table in given]
+            return real["one"](*args) if tables is None else [table.copy() for table in tables]
 
         def two(*args: Any) -> list[np.ndarray]:
             self.asked.append(("two", args))
