@@ -204,18 +204,18 @@ def _full_name(entry: EntryPoint) -> OutsideName | None:
 
 
 def _entry_point(name: str) -> EntryPoint:
-    wanted = outside_name(name)
-    short = name if wanted is None else wanted.name
-    found = [entry for entry in _entry_points() if entry.name == short]
-    full = {str(_full_name(entry)): entry for entry in found}
-    if wanted is None and len(full) == 1:
-        return found[0]
+    outside = outside_name(name)
+    short = name if outside is None else outside.name
+    entries = [entry for entry in _entry_points() if entry.name == short]
+    full = {str(_full_name(entry)): entry for entry in entries}
+    if outside is None and len(full) == 1:
+        return entries[0]
     if name in full:
         return full[name]
-    if wanted is not None:
-        versions = [text for text in full if text.startswith(f"{wanted.package}==")]
-        there = f"; installed is {versions[0]}" if versions else ", which is not installed"
-        raise InputError(f"model '{name}' is of {wanted.package} {wanted.version}{there}")
+    if outside is not None:
+        versions = [text for text in full if text.startswith(f"{outside.package}==")]
+        installed = f"; installed is {versions[0]}" if versions else ", which is not installed"
+        raise InputError(f"model '{name}' is of {outside.package} {outside.version}{installed}")
     if full:
         raise InputError(
             f"several packages have a generator '{name}'; name one: {', '.join(sorted(full))}"

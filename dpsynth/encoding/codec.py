@@ -86,12 +86,12 @@ class Codec:
         """
         self._check(frame)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
-        kept = np.ones(len(frame), dtype=bool)
+        accepted = np.ones(len(frame), dtype=bool)
         for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
             encoded = coder.encode(frame[name])
-            kept &= encoded != REFUSED
+            accepted &= encoded != REFUSED
             codes[:, place] = np.where(encoded == REFUSED, 0, encoded)
-        return codes, kept
+        return codes, accepted
 
     def read(self, frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
         """Return codes as `encode` does, and the same cells bounded, in their declared types.

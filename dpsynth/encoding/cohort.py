@@ -71,15 +71,15 @@ def read_cohort(
     codes: list[Codes] = []
     units: list[Ints] = []
     order: list[Order] = []
-    kept: list[Bools] = []
+    accepted: list[Bools] = []
     try:
         for chunk in table.chunks(progress):
             if refused == "stop":
                 codes.append(codec.encode(chunk))
             else:
-                accepted, own = codec.accepted(chunk)
-                codes.append(accepted)
-                kept.append(own)
+                chunk_codes, rows_accepted = codec.accepted(chunk)
+                codes.append(chunk_codes)
+                accepted.append(rows_accepted)
             units.append(keys.units(chunk))
             if ordered is not None:
                 order.append(_order(chunk[ordered.name], ordered, schema.dialect.decimal))
@@ -89,8 +89,8 @@ def read_cohort(
         return _no_units(schema, codec)
     ranks = _ranks(np.concatenate(order)) if ordered is not None else None
     unit_of_row = keys.own_units(np.concatenate(units))
-    if kept:
-        unit_of_row[~np.concatenate(kept)] = NO_KEY
+    if accepted:
+        unit_of_row[~np.concatenate(accepted)] = NO_KEY
     if (unit_of_row == NO_KEY).all():
         if refused == "drop":
             return _no_units(schema, codec)

@@ -40,11 +40,11 @@ def departures(
         columns: what it must consist of.
         lattices: lattice of each numeric column, None for a categorical one.
     """
-    found = list(frame.columns)
+    frame_columns = list(frame.columns)
     problems = []
     for column in columns:
         place = f"column '{column.name}'"
-        times = found.count(column.name)
+        times = frame_columns.count(column.name)
         if times != 1:
             fault = "is missing" if times == 0 else f"occurs {times} times"
             problems.append(Problem(place, f"{fault}; it must occur once"))
@@ -54,9 +54,9 @@ def departures(
                 cells = "1 cell" if count == 1 else f"{count} cells"
                 problems.append(Problem(place, f"{rule}: {cells}"))
     names = [column.name for column in columns]
-    if extra := len(set(found) - set(names)):
+    if extra := len(set(frame_columns) - set(names)):
         problems.append(Problem("table", f"{extra} columns are not in the schema"))
-    if not problems and found != names:
+    if not problems and frame_columns != names:
         problems.append(Problem("table", "the columns are not in the schema's order"))
     return problems
 

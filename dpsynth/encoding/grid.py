@@ -73,8 +73,8 @@ class Grid:
     def points(self) -> Ints:
         """Number of lattice points of each code, ``[codes]``; at least 1."""
         widths = np.diff(self.edges)[self.span]
-        own = self.round[self.span] != NONE
-        return np.where(self._is_round, 1, widths - own)
+        has_round = self.round[self.span] != NONE
+        return np.where(self._is_round, 1, widths - has_round)
 
     @property
     def _is_round(self) -> npt.NDArray[np.bool_]:
@@ -87,17 +87,17 @@ class Grid:
         if self.codes == self.edges[-1]:
             return positions
         span = np.searchsorted(self.edges, positions, side="right") - 1
-        own = self.round[span]
-        return np.asarray(self.first[span] + ((own != NONE) & (positions != own)))
+        rounds = self.round[span]
+        return np.asarray(self.first[span] + ((rounds != NONE) & (positions != rounds)))
 
     def draw(self, codes: Ints, rng: np.random.Generator) -> Ints:
         """Draw a position uniformly among the points of each code."""
         if self.codes == self.edges[-1]:
             return codes
-        span, own = self.span[codes], self.round[self.span[codes]]
-        drawn = self.edges[span] + rng.integers(0, self.points[codes])
-        drawn += (own != NONE) & (drawn >= own)  # the others step over the round one
-        return np.where(self._is_round[codes], own, drawn)
+        span, rounds = self.span[codes], self.round[self.span[codes]]
+        positions = self.edges[span] + rng.integers(0, self.points[codes])
+        positions += (rounds != NONE) & (positions >= rounds)  # the others step over the round one
+        return np.where(self._is_round[codes], rounds, positions)
 
 
 def _even_edges(points: int) -> Ints:
@@ -121,13 +121,13 @@ def _roundest(lattice: Lattice, edges: Ints) -> Ints:
     Units are 1, 2 and 5 times powers of ten, counted in ticks.
     """
     low, high = lattice.ticks(edges[:-1]), lattice.ticks(edges[1:] - 1)
-    found = edges[:-1].copy()
-    done = np.zeros(len(found), dtype=bool)
+    positions = edges[:-1].copy()
+    done = np.zeros(len(positions), dtype=bool)
     largest = int(max(1, np.abs(low).max(), np.abs(high).max()))
     powers = [10**k for k in range(len(str(largest)))]
     for unit in sorted((m * power for power in powers for m in (1, 2, 5)), reverse=True):
         multiple = -(-low // unit) * unit
         fits = ~done & (multiple <= high) & ((multiple - lattice.first) % lattice.stride == 0)
-        found[fits] = (multiple[fits] - lattice.first) // lattice.stride
+        positions[fits] = (multiple[fits] - lattice.first) // lattice.stride
         done |= fits
-    return found
+    return positions

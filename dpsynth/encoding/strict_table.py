@@ -149,8 +149,8 @@ def _header_problems(path: Path, schema: Schema) -> list[Problem]:
     try:
         if path.suffix == ".csv":
             with path.open(encoding="utf-8", newline="") as file:
-                found = next(csv.reader([file.readline(MAX_LINE_LENGTH)]), [])
-            return [] if found == names else [_other_columns()]
+                header = next(csv.reader([file.readline(MAX_LINE_LENGTH)]), [])
+            return [] if header == names else [_other_columns()]
         return _parquet_problems(path, schema)
     except (OSError, ValueError, csv.Error, pa.ArrowException):
         return [Problem("table", "its header cannot be read")]
@@ -160,14 +160,14 @@ def _parquet_problems(path: Path, schema: Schema) -> list[Problem]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        found = [(field.name, str(field.type)) for field in file.schema_arrow]
+        fields = [(field.name, str(field.type)) for field in file.schema_arrow]
         notes = set(file.metadata.metadata or {}) | set(file.schema_arrow.metadata or {})
         for column in file.schema_arrow:
             notes |= set(column.metadata or {})
     problems = []
-    if [name for name, _ in found] != [column.name for column in schema.modelled]:
+    if [name for name, _ in fields] != [column.name for column in schema.modelled]:
         problems.append(_other_columns())
-    elif found != [(column.name, column.kind.arrow) for column in schema.modelled]:
+    elif fields != [(column.name, column.kind.arrow) for column in schema.modelled]:
         problems.append(Problem("table", "a column has another type than the schema gives it"))
     if notes - {b"ARROW:schema", b"PARQUET:field_id"}:
         problems.append(Problem("table", "the file holds notes beside its columns"))

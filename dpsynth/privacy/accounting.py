@@ -153,8 +153,8 @@ def deltas(events: Sequence[Event], epsilons: NDArray[np.float64]) -> NDArray[np
     """Upper bounds of delta at several epsilons, on one grid: the curve that the events claim."""
     _require_decided(events)
     composed = _compose(events, _grid(events, _total_mu(events)))
-    found = np.asarray(composed.get_delta_for_epsilon(epsilons)) + _slack(events)
-    return np.asarray(np.minimum(found, 1.0))
+    values = np.asarray(composed.get_delta_for_epsilon(epsilons)) + _slack(events)
+    return np.asarray(np.minimum(values, 1.0))
 
 
 def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
@@ -196,18 +196,18 @@ def _loss_distribution(event: Event, grid: float) -> PrivacyLossDistribution:
 
     settings: dict[str, Any] = {"value_discretization_interval": grid, "use_connect_dots": True}
     if isinstance(event, PoissonSgd):
-        one = pld.from_gaussian_mechanism(
+        distribution = pld.from_gaussian_mechanism(
             event.noise_multiplier, sampling_prob=event.sampling_rate, **settings
         )
     elif isinstance(event, ChosenHistograms):
-        one = pld.from_gaussian_mechanism(event.noise_multiplier, **settings)
+        distribution = pld.from_gaussian_mechanism(event.noise_multiplier, **settings)
     elif _dominated_by_gaussian(event):
         smooth = math.sqrt(event.sigma**2 - SMOOTHING**2)
-        one = pld.from_gaussian_mechanism(smooth / event.sensitivity, **settings)
+        distribution = pld.from_gaussian_mechanism(smooth / event.sensitivity, **settings)
     else:
-        one = pld.from_discrete_gaussian_mechanism(event.sigma, sensitivity=1, **settings)
+        distribution = pld.from_discrete_gaussian_mechanism(event.sigma, sensitivity=1, **settings)
     times = _compositions(event)
-    return one if times == 1 else one.self_compose(times)
+    return distribution if times == 1 else distribution.self_compose(times)
 
 
 def _dominated_by_gaussian(event: JointHistograms | ChosenHistograms) -> bool:
@@ -276,14 +276,14 @@ def _grid(events: Sequence[Event], mu: float) -> float:
     only decides how tight the claim is, never whether it holds.
     """
     count = sum(_compositions(event) for event in events)
-    wanted = mu * min(4e-3, math.sqrt(_INFLATION / count))
+    interval = mu * min(4e-3, math.sqrt(_INFLATION / count))
     widest = max(_widest_loss(event) for event in events)
-    return max(wanted, widest / _MAX_POINTS, 1e-12)
+    return max(interval, widest / _MAX_POINTS, 1e-12)
 
 
-def _fine_enough(events: Sequence[Event], used: float, seen: float) -> bool:
+def _fine_enough(events: Sequence[Event], used: float, mu: float) -> bool:
     """Whether the grid for ``used`` also serves the mu that was then seen."""
-    return seen > used / 1.5 or _grid(events, seen) == _grid(events, used)
+    return mu > used / 1.5 or _grid(events, mu) == _grid(events, used)
 
 
 def _widest_loss(event: Event) -> float:

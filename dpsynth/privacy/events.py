@@ -240,11 +240,11 @@ def event_from_dict(document: Mapping[str, Any]) -> Event:
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"event kind must be one of {', '.join(_KINDS)}")
-    made = _KINDS[kind]
-    fields = set(made.__dataclass_fields__)
+    event_class = _KINDS[kind]
+    fields = set(event_class.__dataclass_fields__)
     if set(document) != fields | {"kind"}:
         raise InputError(f"an event of kind {kind} has exactly the keys kind, {', '.join(fields)}")
-    event = made(**{field: document[field] for field in fields})
+    event = event_class(**{field: document[field] for field in fields})
     if not event.decided:
         raise InputError(f"event '{event.name}' has no noise: infinite noise is not a mechanism")
     return event

@@ -183,8 +183,8 @@ class PrivacyFilter:
 
     def _plain(self, spends: Sequence[Spend]) -> Fraction | float:
         """Sum of the epsilons; infinite where the deltas do not fit."""
-        left, left_delta = self.plain_room(spends)
-        return exactly(self.epsilon) - left if left_delta >= 0 else math.inf
+        room, delta_room = self.plain_room(spends)
+        return exactly(self.epsilon) - room if delta_room >= 0 else math.inf
 
     def _renyi(self, spends: Sequence[Spend]) -> float:
         """Epsilon of the Renyi sum; infinite where it is not known."""
@@ -200,11 +200,11 @@ class PrivacyFilter:
 
     def _divergence(self, spends: Sequence[Spend]) -> float:
         assert self.order is not None
-        found = [spend.divergence(self.order) for spend in spends]
-        if math.inf in found:
+        divergences = [spend.divergence(self.order) for spend in spends]
+        if math.inf in divergences:
             return math.inf
         # rounded once, as by math.fsum
-        return float(sum((Fraction(one) for one in found), Fraction(0)))
+        return float(sum((Fraction(value) for value in divergences), Fraction(0)))
 
 
 @lru_cache(maxsize=4096)

@@ -140,8 +140,8 @@ def checked_rows(
         raise InputError("the cohort holds a code outside its column; encode it with its schema")
     if event.unit_mass is None:
         return rows, None
-    own = mask.sum(axis=1, dtype=np.int64)
-    share = event.unit_mass // np.maximum(own, 1)
+    counts = mask.sum(axis=1, dtype=np.int64)
+    share = event.unit_mass // np.maximum(counts, 1)
     return rows, np.broadcast_to(share[:, None], mask.shape)[mask]
 
 

@@ -56,8 +56,8 @@ class NoiseSource:
 
 def kinds(events: Iterable[Event]) -> tuple[str, ...]:
     """Return the kinds of noise that events need, in the order of a certificate."""
-    found = {GAUSSIAN if isinstance(event, PoissonSgd) else DISCRETE for event in events}
-    return tuple(sorted(found))
+    samplers = {GAUSSIAN if isinstance(event, PoissonSgd) else DISCRETE for event in events}
+    return tuple(sorted(samplers))
 
 
 def noise_sources(events: Iterable[Event], *, seeded: bool) -> tuple[NoiseSource, ...]:

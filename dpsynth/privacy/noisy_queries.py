@@ -73,8 +73,8 @@ class Deviation:
         distance = 0
         for cells, shares in self.expected:
             counts = FINE * _counted(cells, len(shares), rows)
-            wanted = np.rint(FINE * total * shares).astype(np.int64)
-            distance += int(np.abs(counts - wanted).sum())
+            expected = np.rint(FINE * total * shares).astype(np.int64)
+            distance += int(np.abs(counts - expected).sum())
         return np.array([distance // (FINE * len(self.expected))], dtype=np.int64)
 
 
@@ -123,10 +123,10 @@ def ask(
     sigmas = [event.sigma_for(part) for part in parts]
     if weights is not None or len(parts) != len(questions) + 1 or not event.covers(sigmas):
         raise InputError(f"event '{event.name}' does not pay for these questions")
-    asked: tuple[Question, ...] = (Counts(_one_cell, 1), *questions)
+    all_questions: tuple[Question, ...] = (Counts(_one_cell, 1), *questions)
     answers: list[Answer] = []
     total = math.nan
-    for question, sigma in zip(asked, sigmas, strict=True):
+    for question, sigma in zip(all_questions, sigmas, strict=True):
         exact = question.exact(rows, total)
         answers.append(Answer(exact + entropy.discrete_gaussian(sigma, exact.size), sigma))
         total = max(1.0, float(answers[0].counts[0]))
@@ -141,8 +141,8 @@ def _counted(cells: Cells, size: int, rows: NDArray[Any]) -> Ints:
     """Count rows by cell; refuse a question that leaves a row out, or counts it twice."""
     if not len(rows):  # a classifier would refuse to be asked about none
         return np.zeros(size, dtype=np.int64)
-    found = np.asarray(cells(rows))
-    whole = np.issubdtype(found.dtype, np.integer) and found.shape == (len(rows),)
-    if not whole or (found.size and (found.min() < 0 or found.max() >= size)):
+    places = np.asarray(cells(rows))
+    whole = np.issubdtype(places.dtype, np.integer) and places.shape == (len(rows),)
+    if not whole or (places.size and (places.min() < 0 or places.max() >= size)):
         raise InputError("a question must put each row into one of its cells")
-    return np.bincount(found, minlength=size).astype(np.int64)
+    return np.bincount(places, minlength=size).astype(np.int64)

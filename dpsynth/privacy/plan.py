@@ -128,11 +128,11 @@ class PrivacyPlan:
         def events(mu: float) -> tuple[Event, ...]:
             return tuple(share.event.with_mu(mu * math.sqrt(share.fraction)) for share in shares)
 
-        found, cost = _search(events, budget)
-        for event in found:
+        calibrated, cost = _search(events, budget)
+        for event in calibrated:
             if _noise(event) > _MAX_NOISE:
                 raise _too_small(budget)
-        return cls(budget=budget, events=found, epsilon=cost)
+        return cls(budget=budget, events=calibrated, epsilon=cost)
 
     def event(self, name: str) -> Event:
         """Return the event of this name.

@@ -54,8 +54,8 @@ class Unit:
     @classmethod
     def of(cls, schema: Schema) -> Self:
         """Read the unit off a schema."""
-        found = vars(schema.unit)
-        same = {name: found[name] for name in names(cls) if name in found}
+        settings = vars(schema.unit)
+        same = {name: settings[name] for name in names(cls) if name in settings}
         return cls(name=schema.unit.column, **same)
 
     @classmethod

@@ -112,8 +112,8 @@ def preview(
                 request = wish.request(trial)
             except InputError:
                 return False
-            found = judge(policy, past, request, now)
-            return all(v.allowed or v.constraint.endswith(FLOOR) for v in found)
+            judged = judge(policy, past, request, now)
+            return all(v.allowed or v.constraint.endswith(FLOOR) for v in judged)
 
         units = wish.schema.unit.max_units  # that whoever is counted has at most
         largest = _largest(admits, caps, plan.budget.epsilon, units)
@@ -129,7 +129,7 @@ def _floor(verdicts: Sequence[Verdict]) -> float:
 
 
 def _largest(
-    admits: Callable[[float], bool], refused: Sequence[Verdict], asked: float, units: int
+    admits: Callable[[float], bool], refused: Sequence[Verdict], maximum: float, units: int
 ) -> float | None:
     """Find an epsilon that is admitted: what plain sums leave, or more where the filter does."""
     rooms = [
@@ -137,10 +137,10 @@ def _largest(
         for verdict in refused
         if isinstance(verdict.limit, float) and math.isfinite(verdict.used or 0.0)
     ]
-    plain = min((room for room in rooms if room < asked), default=0.0)
+    plain = min((room for room in rooms if room < maximum), default=0.0)
     if plain <= 0 or not admits(plain):
-        return largest_epsilon(admits, asked)
+        return largest_epsilon(admits, maximum)
     single = [v.limit for v in refused if v.constraint.endswith(SINGLE)]
     if plain in single:
         return plain
-    return max(plain, largest_epsilon(admits, asked) or 0.0)
+    return max(plain, largest_epsilon(admits, maximum) or 0.0)

@@ -8,33 +8,22 @@ is about the run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import ClassVar
 
-from dpsynth._util.strict_json import (
-    check_format,
-    check_keys,
-    names,
-    read_document,
-    several,
-    text,
-    whole,
-    written,
-)
-from dpsynth.files import updating, write_atomically
 from dpsynth.synthesis.replicates import Replicates, check_count, check_rows
 from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.sample_log import Record, add_record, read_records
 from dpsynth.synthesis.sampler import Sampler, default_rows
 from dpsynth.tables import check_output, table_kind, write_table
 
-FORMAT, VERSION = "dpsynth-replicates", 1
-DOCUMENT = "replicates.json"
-
 
 @dataclass(frozen=True)
-class Replicate:
+class Replicate(Record):
     """One table drawn from a refit. ``file`` is a name without its folder: runs may be shared."""
+
+    log: ClassVar[str] = "replicates"
 
     file: str
     sha256: str
@@ -42,20 +31,6 @@ class Replicate:
     seed: int
     number: int
     condition: str | None
-
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Self:
-        """Read strictly one record."""
-        check_keys(document, place, names(cls))
-        condition = document["condition"]
-        return cls(
-            file=text(document["file"], f"{place}.file"),
-            sha256=text(document["sha256"], f"{place}.sha256"),
-            rows=whole(document["rows"], f"{place}.rows", minimum=1),
-            seed=whole(document["seed"], f"{place}.seed", minimum=0),
-            number=whole(document["number"], f"{place}.number", minimum=1),
-            condition=None if condition is None else text(condition, f"{place}.condition"),
-        )
 
 
 def write_replicates(
@@ -89,23 +64,22 @@ def write_replicates(
     check_count(m)
     paths = numbered(output, m)
     run = Run.load(folder)
-    wanted = default_rows(run) if rows is None else rows
-    check_rows(wanted)
+    rows = default_rows(run) if rows is None else rows
+    check_rows(rows)
     Sampler.of(run, where=where)  # refuses a condition that cannot be read
     for path in paths:
         check_output(path, overwrite=overwrite)
     read_replicates(folder)
-    made = Replicates.of(run, seed=seed)
-    done = []
+    refits = Replicates.of(run, seed=seed)
+    records = []
     for number, path in enumerate(paths, start=1):
-        frames = made.frames(number, wanted, where=where)
+        frames = refits.frames(number, rows, where=where)
         sha256 = write_table(frames, path, run.schema, overwrite=overwrite)
-        found = Replicate(path.name, sha256, wanted, made.seed, number, where)
-        _record(Path(folder), found)
-        done.append(found)
+        records.append(Replicate(path.name, sha256, rows, refits.seed, number, where))
+        add_record(Path(folder), records[-1])
         if progress is not None:
             progress(number / m)
-    return tuple(done)
+    return tuple(records)
 
 
 def numbered(output: str | Path, m: int) -> list[Path]:
@@ -129,20 +103,4 @@ def read_replicates(folder: str | Path) -> tuple[Replicate, ...]:
     Raises:
         ArtifactError: ``replicates.json`` is damaged or of another version.
     """
-    path = Path(folder) / DOCUMENT
-    if not path.exists():
-        return ()
-    document = read_document(path)
-    check_format(document, str(path), FORMAT, VERSION)
-    check_keys(document, str(path), ("format", "version", "replicates"))
-    return several(Replicate.from_dict, document["replicates"], f"{path}: replicates")
-
-
-def _record(folder: Path, drawn: Replicate) -> None:
-    with updating(folder):
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            "replicates": [asdict(item) for item in (*read_replicates(folder), drawn)],
-        }
-        write_atomically(folder / DOCUMENT, written(document))
+    return read_records(folder, Replicate)

@@ -133,12 +133,12 @@ def replicates(
         InputError: m, rows or seed are out of range, or the run was fitted without privacy.
     """
     check_count(m)
-    made = Replicates.of(run, seed=seed)
-    wanted = default_rows(run) if rows is None else rows
-    check_rows(wanted)
+    refits = Replicates.of(run, seed=seed)
+    rows = default_rows(run) if rows is None else rows
+    check_rows(rows)
     frames = []
     for number in range(1, m + 1):
-        frames.append(pd.concat(made.frames(number, wanted), ignore_index=True))
+        frames.append(pd.concat(refits.frames(number, rows), ignore_index=True))
         if progress is not None:
             progress(number / m)
     return frames
@@ -153,11 +153,11 @@ def bootstrapped(run: Fitted, *, seed: int) -> Cohort:
     schema = run.schema
     units, maximum = schema.population.value, schema.unit.max_rows
     rows = min(max(schema.rows.value, units), units * maximum)
-    drawn = Sampler.of(run, plain=True).codes(rows, seed=seed)
-    own = rows // units + (np.arange(units) < rows % units)
-    mask = np.arange(maximum) < own[:, None]
-    codes = np.zeros((units, maximum, drawn.shape[1]), dtype=np.uint16)
-    codes[mask] = drawn
+    row_codes = Sampler.of(run, plain=True).codes(rows, seed=seed)
+    counts = rows // units + (np.arange(units) < rows % units)
+    mask = np.arange(maximum) < counts[:, None]
+    codes = np.zeros((units, maximum, row_codes.shape[1]), dtype=np.uint16)
+    codes[mask] = row_codes
     return Cohort(codes, mask)
 
 
@@ -175,6 +175,6 @@ def check_rows(rows: int) -> None:
 
 def plan_of(run: Fitted) -> PrivacyPlan:
     """Read the plan off the certificate; the events are not accounted for again: none is paid."""
-    told = Certificate.from_dict(run.certificate)
-    budget = PrivacyBudget(told.epsilon, told.delta)
-    return PrivacyPlan(budget, told.events, told.composed_epsilon)
+    certificate = Certificate.from_dict(run.certificate)
+    budget = PrivacyBudget(certificate.epsilon, certificate.delta)
+    return PrivacyPlan(budget, certificate.events, certificate.composed_epsilon)

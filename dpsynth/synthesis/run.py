@@ -241,8 +241,8 @@ def _read_arrays(folder: Path, described: Any, place: str) -> dict[str, npt.NDAr
     if bytes_digest(content) != described["sha256"]:
         raise ArtifactError(f"{path} is damaged: its content does not fit its SHA-256 in run.json")
     arrays = _parsed_arrays(content, path)
-    found = {name: (array.dtype.name, array.shape) for name, array in arrays.items()}
-    if found != tensors:
+    shapes = {name: (array.dtype.name, array.shape) for name, array in arrays.items()}
+    if shapes != tensors:
         raise ArtifactError(f"{path} does not hold the arrays that run.json describes")
     return arrays
 
@@ -251,12 +251,12 @@ def _described_tensors(value: Any, place: str) -> dict[str, tuple[str, tuple[int
     """Read the names, types and shapes of the arrays."""
     tensors = {}
     for name, tensor in as_object(value, place).items():
-        own = f"{place}.{plain(name)}"
-        check_keys(tensor, own, ("dtype", "shape"))
-        dtype = text(tensor["dtype"], f"{own}.dtype")
+        entry = f"{place}.{plain(name)}"
+        check_keys(tensor, entry, ("dtype", "shape"))
+        dtype = text(tensor["dtype"], f"{entry}.dtype")
         if dtype not in DTYPES or not isinstance(tensor["shape"], list):
-            raise ArtifactError(f"{own} is not a plain array of numbers")
-        shape = tuple(whole(n, f"{own}.shape", minimum=0) for n in tensor["shape"])
+            raise ArtifactError(f"{entry} is not a plain array of numbers")
+        shape = tuple(whole(n, f"{entry}.shape", minimum=0) for n in tensor["shape"])
         tensors[name] = (dtype, shape)
     return tensors
 

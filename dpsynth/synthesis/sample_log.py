@@ -6,9 +6,11 @@ the table which was evaluated is the table which is released.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from dpsynth._util.strict_json import (
     check_format,
@@ -26,13 +28,39 @@ from dpsynth._util.strict_json import (
 from dpsynth.errors import GateError, InputError
 from dpsynth.files import updating, write_atomically
 
-FORMAT, VERSION = "dpsynth-samples", 1
-DOCUMENT = "samples.json"
+VERSION = 1
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "file": text,
+    "sha256": text,
+    "rows": partial(whole, minimum=1),
+    "seed": partial(whole, minimum=0),
+    "number": partial(whole, minimum=1),
+    "condition": lambda value, place: None if value is None else text(value, place),
+    "plain": truth,
+}
 
 
 @dataclass(frozen=True)
-class Sample:
+class Record:
+    """One table that was drawn, in the document ``<log>.json`` of a run's folder."""
+
+    log: ClassVar[str]
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Self:
+        """Read strictly one record."""
+        check_keys(document, place, names(cls))
+        return cls(**{key: _READERS[key](document[key], f"{place}.{key}") for key in names(cls)})
+
+
+_Record = TypeVar("_Record", bound=Record)
+
+
+@dataclass(frozen=True)
+class Sample(Record):
     """One table drawn from a run. ``file`` is a name without its folder: runs may be shared."""
+
+    log: ClassVar[str] = "samples"
 
     file: str
     sha256: str
@@ -40,20 +68,6 @@ class Sample:
     seed: int
     condition: str | None
     plain: bool
-
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Self:
-        """Read strictly one record."""
-        check_keys(document, place, names(cls))
-        condition = document["condition"]
-        return cls(
-            file=text(document["file"], f"{place}.file"),
-            sha256=text(document["sha256"], f"{place}.sha256"),
-            rows=whole(document["rows"], f"{place}.rows", minimum=1),
-            seed=whole(document["seed"], f"{place}.seed", minimum=0),
-            condition=None if condition is None else text(condition, f"{place}.condition"),
-            plain=truth(document["plain"], f"{place}.plain"),
-        )
 
 
 def record_sample(
@@ -86,15 +100,35 @@ def record_sample(
     """
     folder, table = Path(folder), Path(table)
     require_plain_file(table)
-    drawn = Sample(table.name, sha256 or file_digest(table), rows, seed, condition, plain)
+    sample = Sample(table.name, sha256 or file_digest(table), rows, seed, condition, plain)
+    add_record(folder, sample)
+    return sample.sha256
+
+
+def add_record(folder: Path, record: Record) -> None:
+    """Add a record to its document in the folder of a run; several may do so at once."""
     with updating(folder):
         document = {
-            "format": FORMAT,
+            "format": f"dpsynth-{record.log}",
             "version": VERSION,
-            "samples": [asdict(sample) for sample in (*read_samples(folder), drawn)],
+            record.log: [asdict(item) for item in (*read_records(folder, type(record)), record)],
         }
-        write_atomically(folder / DOCUMENT, written(document))
-    return drawn.sha256
+        write_atomically(folder / f"{record.log}.json", written(document))
+
+
+def read_records(folder: str | Path, kind: type[_Record]) -> tuple[_Record, ...]:
+    """List the records of a kind in the folder of a run, oldest first.
+
+    Raises:
+        ArtifactError: their document is damaged or of another version.
+    """
+    path = Path(folder) / f"{kind.log}.json"
+    if not path.exists():
+        return ()
+    document = read_document(path)
+    check_format(document, str(path), f"dpsynth-{kind.log}", VERSION)
+    check_keys(document, str(path), ("format", "version", kind.log))
+    return several(kind.from_dict, document[kind.log], f"{path}: {kind.log}")
 
 
 def read_samples(folder: str | Path) -> tuple[Sample, ...]:
@@ -103,13 +137,7 @@ def read_samples(folder: str | Path) -> tuple[Sample, ...]:
     Raises:
         ArtifactError: ``samples.json`` is damaged or of another version.
     """
-    path = Path(folder) / DOCUMENT
-    if not path.exists():
-        return ()
-    document = read_document(path)
-    check_format(document, str(path), FORMAT, VERSION)
-    check_keys(document, str(path), ("format", "version", "samples"))
-    return several(Sample.from_dict, document["samples"], f"{path}: samples")
+    return read_records(folder, Sample)
 
 
 def drawn_from(folder: str | Path, table: str | Path) -> Sample:

@@ -99,10 +99,10 @@ class Sampler:
         """Draw one block, and its codes; rows that break a rule are drawn again."""
         conditions = [*self.rules, *([self.where] if self.where else [])]
         batch = max(rows, MIN_BATCH) if conditions else rows
-        kept: list[pd.DataFrame] = []
-        codes_kept: list[Codes] = []
-        wanted, drawn, satisfied = rows, 0, 0
-        while wanted > 0:
+        frames: list[pd.DataFrame] = []
+        code_blocks: list[Codes] = []
+        missing, draws, satisfied = rows, 0, 0
+        while missing > 0:
             with _fitting(self.generator.name):
                 codes = self.generator.sample(batch, rng, even=not self.plain)
                 frame = self.codec.decode(codes, rng)
@@ -110,19 +110,19 @@ class Sampler:
                 frame = frame[rule.holds(frame)]
             if self.where is not None:  # a condition on a missing value is not met
                 frame = frame[self.where.holds(frame, missing=False)]
-            drawn, satisfied = drawn + batch, satisfied + len(frame)
-            kept.append(frame.iloc[:wanted])
-            codes_kept.append(codes[kept[-1].index])  # the index still counts the drawn rows
-            wanted -= len(kept[-1])
+            draws, satisfied = draws + batch, satisfied + len(frame)
+            frames.append(frame.iloc[:missing])
+            code_blocks.append(codes[frames[-1].index])  # the index still counts the drawn rows
+            missing -= len(frames[-1])
             if satisfied:  # the rest needs so many draws, and some to spare
-                batch = min(BLOCK, max(MIN_BATCH, math.ceil(1.1 * wanted * drawn / satisfied)))
-            if wanted > 0 and drawn >= 20 * SPARSEST and satisfied * SPARSEST < drawn:
+                batch = min(BLOCK, max(MIN_BATCH, math.ceil(1.1 * missing * draws / satisfied)))
+            if missing > 0 and draws >= 20 * SPARSEST and satisfied * SPARSEST < draws:
                 raise InputError(
                     f"fewer than one drawn row in {SPARSEST} satisfies "
                     f"{'; '.join(rule.text for rule in conditions)}; loosen the condition"
                 )
-        frame = pd.concat(kept, ignore_index=True) if conditions else kept[0]
-        return frame, np.concatenate(codes_kept)
+        frame = pd.concat(frames, ignore_index=True) if conditions else frames[0]
+        return frame, np.concatenate(code_blocks)
 
 
 @contextmanager

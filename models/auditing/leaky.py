@@ -77,7 +77,7 @@ class UnclippedSgd(ObservedSgd):
 
     def clipped_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
         """Return the float64 sum of the units' gradients as they are."""
-        return optimizer._sum_gradient(self.flat, loss, batch, mask, None).double()
+        return optimizer._sum_gradient(self.flat, loss, batch, mask).double()
 
 
 class UnclippedTranscript(Transcript):

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.encoding import Cohort
-from dpsynth.models.dpsgd import DpSgd, Loss, UnitGradients, packs, rows_at_once
+from dpsynth.models.dpsgd import DpSgd, Loss, UnitGradients, packs, rows_at_once, take
 from dpsynth.models.marginals import Binning
 from dpsynth.privacy import ChosenHistograms, JointHistograms
 
@@ -71,8 +71,8 @@ class CoinEvidence:
         if whole <= 0:
             return 1.0
         coins = np.sqrt((self.gram.sum(axis=1) ** 2).sum()) / (4 * whole)
-        found = half / whole
-        return float(found) if found > 1 + PLAIN * (whole**-0.5 + coins) else 1.0
+        scale = half / whole
+        return float(scale) if scale > 1 + PLAIN * (whole**-0.5 + coins) else 1.0
 
 
 class ObservedSgd(DpSgd):
@@ -91,25 +91,25 @@ class ObservedSgd(DpSgd):
     def noisy_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
         """Return the noisy sum, and tell the witness what the background does not explain of it."""
         released = super().noisy_sum(loss, batch, mask)
-        known = _some(batch, self._theirs)
-        left = released - self.clipped_sum(loss, known, mask[self._theirs])
-        self._tell(loss, left)
+        known = take(batch, self._theirs)
+        residual = released - self.clipped_sum(loss, known, mask[self._theirs])
+        self._tell(loss, residual)
         return released
 
-    def _tell(self, loss: Loss, left: Tensor) -> None:
+    def _tell(self, loss: Loss, residual: Tensor) -> None:
         witness, rate = self.witness, self.event.sampling_rate
         batch, weights = self.watch(witness.directions)
         scale = (self.event.noise_multiplier * self.clipping_norm) ** 2
         heard = self.steps_taken % EVERY == 1
         maximum = rows_at_once(self.flat.layers.values()) if not heard else len(weights)
         for pack in packs(batch, weights, maximum):
-            found = UnitGradients.of(loss, pack)
-            factors = found.factors(self.clipping_norm)
-            along = _along(self, found, left) * factors
+            gradients = UnitGradients.of(loss, pack)
+            factors = gradients.factors(self.clipping_norm)
+            along = _along(self, gradients, residual) * factors
             canaries = pack.order.numpy()
             witness.steps.linear[canaries] += rate * along.double().numpy() / scale
             if heard:
-                inner = _inner(found) * factors[:, None] * factors[None, :]
+                inner = _inner(gradients) * factors[:, None] * factors[None, :]
                 steps = min(EVERY, self.event.steps - self.steps_taken + 1)
                 weight = steps * rate**2 / scale
                 witness.steps.gram[np.ix_(canaries, canaries)] += weight * inner.double().numpy()
@@ -151,12 +151,13 @@ class Transcript:
         """Hear noisy histograms; ``encode`` gives each row's cell in each of them as a column."""
         from scipy.sparse import csr_matrix
 
-        own, known = encode(self.canaries), encode(self.others)
-        rows, weights = np.nonzero(own.mask)[0], _weights(own, event)
-        mine, theirs, beside = own.codes[own.mask], known.codes[known.mask], _weights(known, event)
+        canaries, known = encode(self.canaries), encode(self.others)
+        rows, weights = np.nonzero(canaries.mask)[0], _weights(canaries, event)
+        mine, theirs = canaries.codes[canaries.mask], known.codes[known.mask]
+        beside = _weights(known, event)
         for place, (table, sigma) in enumerate(zip(noisy, sigmas, strict=True)):
             cells = mine[:, place].astype(np.int64)
-            shape = (len(own.mask), table.size)
+            shape = (len(canaries.mask), table.size)
             moved = csr_matrix((weights.astype(float), (rows, cells)), shape=shape)
             counts = np.bincount(theirs[:, place].astype(np.int64), beside, minlength=table.size)
             linear, gram = self.counts.linear, self.counts.gram
@@ -199,16 +200,12 @@ class Transcript:
 
 def _weights(cohort: Cohort, event: Counts) -> Ints:
     """Return what each real row counts in an event's histograms."""
-    own = np.maximum(cohort.mask.sum(axis=1, dtype=np.int64), 1)
-    share = np.ones_like(own) if event.unit_mass is None else event.unit_mass // own
+    counts = np.maximum(cohort.mask.sum(axis=1, dtype=np.int64), 1)
+    share = np.ones_like(counts) if event.unit_mass is None else event.unit_mass // counts
     return np.asarray(np.broadcast_to(share[:, None], cohort.mask.shape)[cohort.mask])
 
 
-def _some(batch: Any, which: Tensor) -> Any:
-    return tuple(part[which] for part in batch) if isinstance(batch, tuple) else batch[which]
-
-
-def _along(trainer: DpSgd, found: UnitGradients, direction: Tensor) -> Tensor:
+def _along(trainer: DpSgd, gradients: UnitGradients, direction: Tensor) -> Tensor:
     """Return the inner product of each unit's gradient with a direction, ``[units]``.
 
     A layer is linear in its parameters, so that with the direction in their place its outputs,
@@ -217,15 +214,17 @@ def _along(trainer: DpSgd, found: UnitGradients, direction: Tensor) -> Tensor:
     values = trainer.flat.values.clone()
     trainer.flat.values.copy_(direction)
     try:
-        total = torch.zeros(found.pack.rows)
-        for layer, inputs, grads in zip(found.layers, found.inputs, found.grads, strict=True):
+        total = torch.zeros(gradients.pack.rows)
+        for layer, inputs, grads in zip(
+            gradients.layers, gradients.inputs, gradients.grads, strict=True
+        ):
             total += (layer(inputs).flatten(1) * grads).sum(dim=1)
     finally:
         trainer.flat.values.copy_(values)
     return total
 
 
-def _inner(found: UnitGradients) -> Tensor:
+def _inner(gradients: UnitGradients) -> Tensor:
     """Return the inner products of the gradients of units of one row, ``[units, units]``."""
-    parts = zip(found.layers, found.inputs, found.grads, strict=True)
+    parts = zip(gradients.layers, gradients.inputs, gradients.grads, strict=True)
     return torch.stack([layer.gram(a[None], b[None])[0] for layer, a, b in parts]).sum(dim=0)

@@ -14,3 +14,4 @@ from .trainer import in_turn as in_turn
 from .trainer import trainer_of as trainer_of
 from .unit_gradients import UnitGradients as UnitGradients
 from .unit_gradients import packs as packs
+from .unit_gradients import take as take

@@ -49,12 +49,12 @@ def clipping_norm_from(
         if not norms:
             check_units_apart(loss, pack)
         norms.append(UnitGradients.of(loss, pack).norms())
-    found = torch.cat(norms) if norms else torch.zeros(0)
-    found = found[torch.isfinite(found)]
-    norm = float(torch.quantile(found.double(), quantile)) if len(found) else 0.0
+    finite = torch.cat(norms) if norms else torch.zeros(0)
+    finite = finite[torch.isfinite(finite)]
+    norm = float(torch.quantile(finite.double(), quantile)) if len(finite) else 0.0
     if norm <= MIN_NORM and otherwise is not None:
         norm = otherwise
-    elif not len(found):
+    elif not len(finite):
         raise InputError(
             "no unit has a finite, positive gradient norm to take a clipping norm from"
         )

@@ -154,10 +154,10 @@ class MaskedLinear(Linear):
         units, k, _ = inputs.shape
         gram = inputs.new_empty(units, k, k)
         for s in range(k):
-            seen = (inputs[:, s : s + 1] * inputs[:, s:]) @ self._tensor("_sees")
-            own = (grads[:, s : s + 1] * grads[:, s:]) @ self._tensor("_own")
-            own += TINY
-            gram[:, s, s:] = gram[:, s:, s] = seen.add_(1.0).mul_(own).sum(dim=2)
+            visible = (inputs[:, s : s + 1] * inputs[:, s:]) @ self._tensor("_sees")
+            products = (grads[:, s : s + 1] * grads[:, s:]) @ self._tensor("_own")
+            products += TINY
+            gram[:, s, s:] = gram[:, s:, s] = visible.add_(1.0).mul_(products).sum(dim=2)
         return gram
 
     def _tensor(self, name: str) -> Tensor:

@@ -4,7 +4,7 @@ The exact engine knows three kinds of layers and never forms a gradient. This on
 whose layers Opacus has per-sample gradients for (convolutions, attention and recurrent layers of
 ``opacus.layers``, norms of one row), and forms them: ``rows * parameters`` numbers for each pass.
 Plan, Poisson sampling, noise from `Entropy`, steps, divisor and optimizer are those of `DpSgd`,
-which this class extends; it replaces the clipped sum alone.
+which this class extends; it replaces the clipped sum of a block alone.
 
 **Clipping by unit.** Opacus gives one gradient g_r for each row, of the row's weighted loss. The
 gradient of a unit is G_u = sum of g_r over its rows, added in float64, and the factor
@@ -37,7 +37,7 @@ from torch import Tensor, nn
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd.clipping_norm import BLOCK, MAX_NORM, MIN_NORM
 from dpsynth.models.dpsgd.optimizer import DpSgd, Loss
-from dpsynth.models.dpsgd.unit_gradients import Pack, packs
+from dpsynth.models.dpsgd.unit_gradients import Pack, by_row, packs, take
 
 if TYPE_CHECKING:
     from dpsynth.models.dpsgd.parameter_buffer import FlatParameters
@@ -76,27 +76,13 @@ class OpacusSgd(DpSgd):
         mean: Tensor = (total / max(1, len(first))).to(self.flat.values)
         return mean
 
-    def clipped_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
-        """Return the float64 sum of the units' gradients, each clipped to norm C: not private yet.
-
-        Adding or removing one unit moves it by at most C (1 + `MARGIN`), whatever the unit holds;
-        a unit whose gradient is not finite counts as zero.
-        """
-        total = torch.zeros_like(self.flat.values, dtype=torch.float64)
-        lost = torch.zeros_like(total)
+    def _clipped_blocks(self, loss: Loss, batch: Any, mask: Tensor) -> Iterator[Tensor]:
         for units in self.flat.units(loss, batch, mask):
-            part = self._clipped(units) - lost  # Kahan, as in `DpSgd`
-            before = total.clone()
-            total += part
-            lost = (total - before).sub_(part)
-        return total
-
-    def _clipped(self, units: Tensor) -> Tensor:
-        """Add the gradients of a block of units ``[units, parameters]``, each clipped."""
-        norms = torch.linalg.vector_norm(units, dim=1)
-        finite = torch.isfinite(norms)
-        factors = torch.where(finite, (self.clipping_norm / (norms * _DOWN)).clamp(max=1.0), 0.0)
-        return factors @ torch.where(finite[:, None], units, 0.0)
+            norms = torch.linalg.vector_norm(units, dim=1)
+            finite = torch.isfinite(norms)
+            factors = (self.clipping_norm / (norms * _DOWN)).clamp(max=1.0)
+            factors = torch.where(finite, factors, 0.0)
+            yield factors @ torch.where(finite[:, None], units, 0.0)
 
 
 class SampledFlat:
@@ -148,7 +134,7 @@ class SampledFlat:
         """Yield the gradients of units, ``[units, parameters]`` in float64, block by block."""
         maximum = max(1, min(BLOCK, NUMBERS // len(self.values)))
         for pack in packs(batch, mask, maximum):
-            yield _summed(self.rows(loss, _by_row(pack.batch), pack.weights.reshape(-1)), pack)
+            yield _summed(self.rows(loss, by_row(pack.batch), pack.weights.reshape(-1)), pack)
 
     def rows(self, loss: Loss, rows: Any, weights: Tensor) -> Tensor:
         """Return the gradient of each row's weighted loss, ``[rows, parameters]``.
@@ -201,13 +187,13 @@ def check_rows_apart(network: nn.Module, loss: Loss, rows: Any) -> None:
     """
     flat = SampledFlat(network)
     count = min(CHECKED, len(rows[0] if isinstance(rows, tuple) else rows))
-    few = _some(rows, slice(0, count))
+    few = take(rows, slice(0, count))
     together = flat.rows(loss, few, torch.ones(count))
     for place in range(count):
         for p in flat._parameters:
             p.requires_grad_(True)
         with torch.enable_grad():
-            alone = loss(_some(few, slice(place, place + 1)), None)  # type: ignore[arg-type]
+            alone = loss(take(few, slice(place, place + 1)), None)  # type: ignore[arg-type]
             parts = torch.autograd.grad(
                 alone.sum(), flat._parameters, allow_unused=True, materialize_grads=True
             )
@@ -265,17 +251,6 @@ def _check_layers(network: nn.Module) -> None:
 def _renamed(module: nn.Module) -> bool:
     """Whether a module only names the parameters of those within it, as recurrent ones do."""
     return type(module).__module__ == "opacus.layers.dp_rnn" and bool(list(module.children()))
-
-
-def _by_row(batch: Any) -> Any:
-    """View ``[units, k, ...]`` as ``[rows, 1, ...]``."""
-    if isinstance(batch, tuple):
-        return tuple(_by_row(part) for part in batch)
-    return batch.flatten(0, 1)[:, None]
-
-
-def _some(batch: Any, which: slice) -> Any:
-    return tuple(part[which] for part in batch) if isinstance(batch, tuple) else batch[which]
 
 
 def _of_rows(part: Any, rows: int) -> Tensor:

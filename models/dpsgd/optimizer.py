@@ -210,7 +210,21 @@ class DpSgd:
         Adding or removing one unit moves it by at most C (1 + `MARGIN`), whatever the unit holds,
         and however many there are: a unit whose gradient is not finite counts as zero.
         """
-        return _sum_gradient(self.flat, loss, batch, mask, self.clipping_norm)
+        total = torch.zeros_like(self.flat.values, dtype=torch.float64)
+        lost = torch.zeros_like(total)
+        for part in self._clipped_blocks(loss, batch, mask):
+            part -= lost  # Kahan: what the sum of the blocks before lost by rounding
+            before = total.clone()
+            total += part
+            lost = (total - before).sub_(part)
+        return total
+
+    def _clipped_blocks(self, loss: Loss, batch: Any, mask: Tensor) -> Iterator[Tensor]:
+        """Yield the float64 sum of each block of units, whose gradients are clipped to norm C."""
+        for gradients in _gradients(self.flat, loss, batch, mask):
+            part = torch.zeros_like(self.flat.values, dtype=torch.float64)
+            gradients.add_to(self.flat.views(part), gradients.factors(self.clipping_norm))
+            yield part
 
 
 class PlainSgd:
@@ -237,30 +251,17 @@ class PlainSgd:
     def step(self, loss: Loss, batch: Any, mask: Tensor, *, divisor: float | None = None) -> None:
         """Take one step along the summed gradient over ``divisor``, by default the units."""
         self.flat.check()
-        gradient = _sum_gradient(self.flat, loss, batch, mask, None)
+        gradient = _sum_gradient(self.flat, loss, batch, mask)
         gradient /= max(1, len(mask)) if divisor is None else divisor
         self.optimizer.step(gradient)
         _check_finite(self.flat.values, self.optimizer.taken)
 
 
-def _sum_gradient(
-    flat: FlatParameters, loss: Loss, batch: Any, mask: Tensor, clipping_norm: float | None
-) -> Tensor:
-    """Return the flat sum of unit gradients, clipped and in float64 unless there is no norm."""
-    if clipping_norm is None:
-        total = torch.zeros_like(flat.values)
-        for found in _gradients(flat, loss, batch, mask):
-            found.add_to(flat.views(total))
-        return total
-    total = torch.zeros_like(flat.values, dtype=torch.float64)
-    part, lost = torch.zeros_like(total), torch.zeros_like(total)
-    for found in _gradients(flat, loss, batch, mask):
-        part.zero_()
-        found.add_to(flat.views(part), found.factors(clipping_norm))
-        part -= lost  # Kahan: what the sum of the blocks before lost by rounding
-        before = total.clone()
-        total += part
-        lost = (total - before).sub_(part)
+def _sum_gradient(flat: FlatParameters, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
+    """Return the flat sum of unit gradients without clipping."""
+    total = torch.zeros_like(flat.values)
+    for gradients in _gradients(flat, loss, batch, mask):
+        gradients.add_to(flat.views(total))
     return total
 
 
@@ -269,16 +270,16 @@ def _gradients(
 ) -> Iterator[UnitGradients]:
     """Yield the gradients of a batch's units, block by block."""
     for pack in packs(batch, mask, rows_at_once(flat.layers.values())):
-        found = UnitGradients.of(loss, pack)
-        _check_all(flat, found.layers)
-        yield found
+        gradients = UnitGradients.of(loss, pack)
+        _check_all(flat, gradients.layers)
+        yield gradients
 
 
 def _mean_gradient(flat: FlatParameters, loss: Loss, batch: Any) -> Tensor:
     """Return the flat mean gradient over the units of a public batch without padding."""
     first = batch[0] if isinstance(batch, tuple) else batch
     ones = torch.ones(first.shape[:2], device=flat.values.device)
-    return _sum_gradient(flat, loss, batch, ones, None) / max(1, len(ones))
+    return _sum_gradient(flat, loss, batch, ones) / max(1, len(ones))
 
 
 def _check_all(flat: FlatParameters, used: Iterable[Layer]) -> None:

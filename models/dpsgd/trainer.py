@@ -70,8 +70,8 @@ def trainer_of(
     event = plan.event(STEPS)
     assert isinstance(event, PoissonSgd)
     if isinstance(plan, NonPrivatePlan):
-        kept = anchor_weight if anchored_always else 0.0
-        return ReferenceSgd(network, event, population, learning_rate, entropy, kept)
+        weight = anchor_weight if anchored_always else 0.0
+        return ReferenceSgd(network, event, population, learning_rate, entropy, weight)
     trainer = DpSgd if is_known(network) else OpacusSgd
     if isinstance(plan, ObservedPlan):
         assert watch is not None
@@ -167,8 +167,8 @@ class Units:
     @classmethod
     def of(cls, cohort: Cohort, binning: Binning) -> Units:
         """Bin a cohort."""
-        own = np.maximum(cohort.mask.sum(axis=1, keepdims=True), 1)
-        return cls(binning.coarsen(cohort), cohort.mask / own)
+        counts = np.maximum(cohort.mask.sum(axis=1, keepdims=True), 1)
+        return cls(binning.coarsen(cohort), cohort.mask / counts)
 
     def __len__(self) -> int:
         """Count the units: private."""

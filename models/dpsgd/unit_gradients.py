@@ -75,16 +75,15 @@ def packs(batch: Any, mask: Tensor, maximum: int) -> Iterator[Pack]:
             )
     units, k = mask.shape
     weights = mask.to(torch.float32)
-    held = weights != 0
-    counts = held.sum(dim=1)
+    present = weights != 0
+    counts = present.sum(dim=1)
     passes = max(1, math.ceil(int(counts.sum()) / maximum))
     if bool((counts == k).all()):  # no padding: slices of the batch as it is
         size = max(1, math.ceil(units / passes))
         for start in range(0, units if k else 0, size):
             here = slice(start, min(start + size, units))
             order = torch.arange(here.start, here.stop)
-            whole = _like(batch, [part[here] for part in parts])
-            yield Pack(whole, weights[here], ((len(order), k),), order)
+            yield Pack(take(batch, here), weights[here], ((len(order), k),), order)
         return
     order = torch.argsort(counts, stable=True)[int((counts == 0).sum()) :]
     maximum = max(1, math.ceil(int(counts.sum()) / passes))
@@ -92,18 +91,23 @@ def packs(batch: Any, mask: Tensor, maximum: int) -> Iterator[Pack]:
     cuts = torch.unique_consecutive(numbers, return_counts=True)[1].tolist()
     for some in torch.split(order, cuts):
         sizes, times = torch.unique_consecutive(counts[some], return_counts=True)
-        rows = (some[:, None] * k + torch.arange(k, device=mask.device))[held[some]]
+        rows = (some[:, None] * k + torch.arange(k, device=mask.device))[present[some]]
         yield Pack(
-            _like(batch, [part.flatten(0, 1)[rows][:, None] for part in parts]),
+            take(by_row(batch), rows),
             weights.flatten()[rows][:, None],
             tuple(zip(times.tolist(), sizes.tolist(), strict=True)),
             some,
         )
 
 
-def _like(batch: Any, parts: list[Tensor]) -> Any:
-    """Give parts the form of their batch: a tuple, or the one tensor."""
-    return tuple(parts) if isinstance(batch, tuple) else parts[0]
+def take(batch: Any, index: slice | Tensor) -> Any:
+    """Index a tensor, or each tensor of a tuple, along the first axis."""
+    return tuple(part[index] for part in batch) if isinstance(batch, tuple) else batch[index]
+
+
+def by_row(batch: Any) -> Any:
+    """View ``[units, k, ...]`` as ``[rows, 1, ...]``."""
+    return tuple(map(by_row, batch)) if isinstance(batch, tuple) else batch.flatten(0, 1)[:, None]
 
 
 @dataclass(frozen=True)
@@ -236,10 +240,10 @@ def check_units_apart(loss: Loss, pack: Pack) -> None:
         InputError: batch statistics, attention over the batch, or a mean over rows mix units.
     """
     numbers = torch.arange(len(pack.order))
-    for bit, kept in product(range(max(1, (len(numbers) - 1).bit_length())), (0, 1)):
-        rows = pack.per_row(((numbers >> bit) % 2 == kept).to(pack.weights))
-        found = UnitGradients.of(loss, pack, pack.weights * rows.reshape(pack.weights.shape))
-        for layer, grads in zip(found.layers, found.grads, strict=True):
+    for bit, value in product(range(max(1, (len(numbers) - 1).bit_length())), (0, 1)):
+        rows = pack.per_row(((numbers >> bit) % 2 == value).to(pack.weights))
+        gradients = UnitGradients.of(loss, pack, pack.weights * rows.reshape(pack.weights.shape))
+        for layer, grads in zip(gradients.layers, gradients.grads, strict=True):
             unweighed = grads[rows[:, 0] == 0]  # a unit of no numbers has none for a gradient
             if bool(((unweighed != 0) & torch.isfinite(unweighed)).any()):
                 raise InputError(

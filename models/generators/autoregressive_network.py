@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.models.dpsgd import Activations, MaskedLinear
-from dpsynth.models.generators.binned_network import BinnedNetwork, bins_at, cumulative, logs_of
-from dpsynth.models.marginals import even_points
+from dpsynth.models.generators.binned_network import BinnedNetwork, draw_column, logs_of
 
 
 @dataclass(frozen=True)
@@ -82,21 +81,14 @@ class Network(BinnedNetwork):
     ) -> npt.NDArray[np.int64]:
         """Draw binned rows ``[rows, columns]``, column after column."""
         paths = _Paths(self, rows)
-        drawn = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
+        bins = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
         for j in range(len(self.shape.bins)):
-            logits = paths.logits(j)
-            if j == 0 and first is not None:
-                logits = logits + torch.from_numpy(np.log(first)).float()
-            ends = cumulative(logits)
-            if even:
-                keys = [-(ends.sum(dim=0) / ends[-1]).numpy()]
-                keys += [drawn[:, i] for i in reversed(leaders[j])]
-                points = even_points(keys, rng)
-            else:
-                points = rng.random(rows)
-            drawn[:, j] = bins_at(points, ends)
-            paths.take(j, torch.from_numpy(drawn[:, j]))
-        return rng.permutation(drawn) if even else drawn
+            factors = first if j == 0 else None
+            bins[:, j] = draw_column(
+                paths.logits(j), factors, bins[:, list(leaders[j])], rng, even=even
+            )
+            paths.take(j, torch.from_numpy(bins[:, j]))
+        return rng.permutation(bins) if even else bins
 
 
 class _Paths:
@@ -114,7 +106,7 @@ class _Paths:
     def logits(self, j: int) -> Tensor:
         """Return the logits of column j; all columns before it have been taken."""
         start, end = self.network.offsets[j : j + 2]
-        found = self._sum(j, self.skip[:start, start:end]) + self.network.skip.bias[start:end]
+        logits = self._sum(j, self.skip[:start, start:end]) + self.network.skip.bias[start:end]
         if self.shape.masked:
             groups = self.network.units
             first, ready = (int(np.searchsorted(groups, g)) for g in (j, j + 1))
@@ -122,9 +114,9 @@ class _Paths:
                 inputs = self._sum(j, self.into[:start, first:ready])
                 inputs += self.network.masked_in.bias[first:ready]
                 self.units[:, first:ready] = inputs.tanh_()
-            found += self.network.masked_out.bias[start:end]
-            found += self.units[:, :ready] @ self.out[start:end, :ready].T
-        return found
+            logits += self.network.masked_out.bias[start:end]
+            logits += self.units[:, :ready] @ self.out[start:end, :ready].T
+        return logits
 
     def take(self, j: int, code: Tensor) -> None:
         """Note what was drawn for column j."""

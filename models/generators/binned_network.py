@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.models.dpsgd import Activations
+from dpsynth.models.marginals import even_points
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -89,15 +90,33 @@ def logs_of(shares: Sequence[Floats]) -> Tensor:
     return torch.from_numpy(np.log(np.concatenate(list(shares)) + 1e-6).astype(np.float32))
 
 
-def cumulative(logits: Tensor) -> Tensor:
-    """Cumulative weights of each row's bins, ``[bins, rows]``: quick along contiguous rows."""
-    weights = logits.T.contiguous()
+def draw_column(
+    logits: Tensor,
+    factors: Floats | None,
+    leading: Ints,
+    rng: np.random.Generator,
+    *,
+    even: bool,
+) -> Ints:
+    """Draw a bin of each row from its logits, ``[rows, bins]``: inverse distribution functions.
+
+    Args:
+        logits: of the column.
+        factors: weigh its bins; None for no weights.
+        leading: columns along which draws are spread evenly, strongest first, ``[rows, columns]``.
+        rng: of the draw.
+        even: spread the draws more evenly than chance.
+    """
+    if factors is not None:
+        logits = logits + torch.from_numpy(np.log(factors)).float()
+    weights = logits.T.contiguous()  # quick along contiguous rows
     weights -= weights.amax(dim=0)
-    return weights.exp_().cumsum(dim=0)
-
-
-def bins_at(points: Floats, ends: Tensor) -> Ints:
-    """Invert the distribution function of each row, ``[bins, rows]``, at its point, ``[rows]``."""
-    found = ends < torch.from_numpy(points.astype(np.float32)) * ends[-1]
-    drawn: Ints = found.sum(dim=0).clamp_(max=len(ends) - 1).numpy()
-    return drawn
+    ends = weights.exp_().cumsum(dim=0)
+    if even:
+        mean = -(ends.sum(dim=0) / ends[-1]).numpy()
+        points = even_points([mean, *leading.T[::-1]], rng)
+    else:
+        points = rng.random(len(logits))
+    passed = ends < torch.from_numpy(points.astype(np.float32)) * ends[-1]
+    bins: Ints = passed.sum(dim=0).clamp_(max=len(ends) - 1).numpy()
+    return bins

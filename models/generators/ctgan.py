@@ -132,8 +132,8 @@ class Ctgan:
         """Run every step of the plan; their number and turns are fixed beforehand."""
 
         def watch(others: Cohort) -> tuple[Any, Tensor]:
-            found, weights = Units.of(others, self.start_.binning).whole()
-            return critic.batch(found, REAL, rng), weights
+            bins, weights = Units.of(others, self.start_.binning).whole()
+            return critic.batch(bins, REAL, rng), weights
 
         rehearsal = critic.batch(rows[:REHEARSAL, None], REAL, rng)
         self.clipping_norm_ = clipping_norm_from(
@@ -174,8 +174,8 @@ class Ctgan:
         binning, products = self.start_.binning, self.start_.products
         factors = binning.row_factors()
         products = products if factors is None else products.tilted(0, factors)
-        drawn = self.residual_.draw(products, rows, rng, even=even)
-        return binning.refine(drawn, rng, even=even)
+        bins = self.residual_.draw(products, rows, rng, even=even)
+        return binning.refine(bins, rng, even=even)
 
     def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
         """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats.

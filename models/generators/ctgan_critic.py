@@ -74,8 +74,8 @@ class Critic(nn.Module):
             columns: the column of each row's condition, ``[n]``.
             tape: records the layers for per-unit gradients.
         """
-        asked = hot * (self.column_of == columns[:, None])
-        hidden = torch.tanh(self.seen(hot, tape) + self.asked(asked, tape))
+        condition = hot * (self.column_of == columns[:, None])
+        hidden = torch.tanh(self.seen(hot, tape) + self.asked(condition, tape))
         hidden = torch.tanh(self.within(hidden, tape))
         score: Tensor = self.scored(hidden, tape)
         return score[:, 0]
@@ -104,8 +104,8 @@ def crossed(rows: Tensor, others: Tensor, rng: np.random.Generator) -> Tensor:
     From the other with a chance that is itself uniform, drawn for each row.
     """
     chance = rng.random((len(rows), 1))
-    taken: Tensor = torch.where(torch.from_numpy(rng.random(rows.shape) < chance), others, rows)
-    return taken
+    mixed: Tensor = torch.where(torch.from_numpy(rng.random(rows.shape) < chance), others, rows)
+    return mixed
 
 
 def joined(first: Batch, second: Batch) -> Batch:

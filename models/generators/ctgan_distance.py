@@ -43,8 +43,8 @@ class MarginalDistance:
             known = self.start - before.T @ before / len(laws)
             known_one = self.start_one - before.mean(0)
         pairs = known + laws.T @ laws / len(laws) - self.pairs
-        one = known_one + laws.mean(0) - self.one
-        return (self.precision * pairs**2).sum() + (self.one_precision * one**2).sum()
+        one_way = known_one + laws.mean(0) - self.one
+        return (self.precision * pairs**2).sum() + (self.one_precision * one_way**2).sum()
 
     def moved(self, laws: Tensor, ask: Ask, residual: GeneratorNetwork) -> Tensor:
         """Estimate by how many nats a row's law, given what it was asked for, left the mixture's.

@@ -121,13 +121,13 @@ class GeneratorNetwork(nn.Module):
         code = np.empty(rows, dtype=np.int64)
         for j, size in enumerate(self.sizes):
             at = np.flatnonzero(column == j)
-            tables, asked = products.column(j), component[at]
+            tables, components = products.column(j), component[at]
             if even:
-                means = (tables @ np.arange(size, dtype=np.float32))[asked]
+                means = (tables @ np.arange(size, dtype=np.float32))[components]
                 points = even_points([means], rng)
             else:
                 points = rng.random(len(at))
-            code[at] = inverse(np.cumsum(tables, axis=1, dtype=np.float64), asked, points)
+            code[at] = inverse(np.cumsum(tables, axis=1, dtype=np.float64), components, points)
         latent = rng.standard_normal((rows, self.latent), dtype=np.float32)
         return Ask(*map(torch.from_numpy, (component, column, code, latent)))
 
@@ -155,15 +155,15 @@ class GeneratorNetwork(nn.Module):
         laws = self.laws(ask, products)
         if not even:
             return self.hard(laws, rng).numpy()
-        drawn = np.empty((rows, len(self.sizes)), dtype=np.int64)
+        bins = np.empty((rows, len(self.sizes)), dtype=np.int64)
         leaders = products.leaders(LEADERS)
         for j, block in enumerate(torch.split(laws, self.sizes, 1)):
             mean = (block @ torch.arange(self.sizes[j], dtype=torch.float32)).numpy()
-            keys = [mean, *(drawn[:, i] for i in reversed(leaders[j]))]
+            keys = [mean, *(bins[:, i] for i in reversed(leaders[j]))]
             points = torch.from_numpy(even_points(keys, rng).astype(np.float32))
             points.clamp_(max=BELOW_ONE)
-            drawn[:, j] = _inverse(block, points[:, None]).numpy()
-        return rng.permutation(drawn)
+            bins[:, j] = _inverse(block, points[:, None]).numpy()
+        return rng.permutation(bins)
 
 
 def _inverse(laws: Tensor, points: Tensor) -> Tensor:

@@ -47,8 +47,8 @@ class GeneratorTrainer:
     def fakes(self, rows: int) -> tuple[Tensor, Tensor, Tensor]:
         """Generate a batch for the critic, each row with the column of its condition."""
         ask = self.residual.ask(self.products, rows, self.rng)
-        drawn = self.residual.hard(self.residual.laws(ask, self.products), self.rng)
-        return drawn[:, None], ask.column[:, None], torch.full((rows, 1), FAKE)
+        bins = self.residual.hard(self.residual.laws(ask, self.products), self.rng)
+        return bins[:, None], ask.column[:, None], torch.full((rows, 1), FAKE)
 
     def remember(self) -> None:
         """Move the mean of critics towards the critic as it is: less noise than any one has."""
@@ -68,8 +68,8 @@ class GeneratorTrainer:
         """
         ask = self.residual.ask(self.products, BATCH, self.rng)
         laws = self.residual.laws(ask, self.products)
-        drawn = self.critic.one_hot(self.residual.hard(laws.detach(), self.rng))
-        scores = self.memory.score(drawn + laws - laws.detach(), ask.column)
+        hot = self.critic.one_hot(self.residual.hard(laws.detach(), self.rng))
+        scores = self.memory.score(hot + laws - laws.detach(), ask.column)
         loss = KL_WEIGHT * self.distance.moved(laws, ask, self.residual) - scores.mean()
         loss = loss + MARGINAL_WEIGHT * self.distance.of(laws, ask, self.residual)
         self.optimizer.zero_grad(set_to_none=True)

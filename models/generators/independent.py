@@ -80,8 +80,8 @@ class Independent:
         for shares in self.shares_:
             ends = np.cumsum(shares)
             points = even_points([np.zeros(rows, np.int64)], rng) if even else rng.random(rows)
-            drawn = np.searchsorted(ends, points * ends[-1], side="right")
-            columns.append(np.minimum(drawn, len(shares) - 1).astype(np.uint16))
+            codes = np.searchsorted(ends, points * ends[-1], side="right")
+            columns.append(np.minimum(codes, len(shares) - 1).astype(np.uint16))
         return np.column_stack(columns)
 
     def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:

@@ -26,11 +26,9 @@ from dpsynth.models.generators.binned_network import (
     BinnedNetwork,
     Floats,
     Ints,
-    bins_at,
-    cumulative,
+    draw_column,
     logs_of,
 )
-from dpsynth.models.marginals import even_points
 
 LOG_VARIANCE = 6.0  # log-variances beyond +-6 carry no information and lose precision
 CANDIDATES = 65_536  # latent vectors that are weighed at once
@@ -129,19 +127,11 @@ class Network(BinnedNetwork):
         """Draw binned rows ``[rows, columns]``: latent vectors, then all columns given these."""
         latent = torch.from_numpy(self._latent(rows, rng, first))
         logits = self.decode(latent)
-        drawn = np.empty((rows, len(self.bins)), dtype=np.int64)
+        bins = np.empty((rows, len(self.bins)), dtype=np.int64)
         for j, block in enumerate(torch.split(logits, self.bins, 1)):
-            if j == 0 and first is not None:
-                block = block + torch.from_numpy(np.log(first)).float()
-            ends = cumulative(block)
-            if even:
-                keys = [-(ends.sum(dim=0) / ends[-1]).numpy()]
-                keys += [drawn[:, i] for i in reversed(leaders[j])]
-                points = even_points(keys, rng)
-            else:
-                points = rng.random(rows)
-            drawn[:, j] = bins_at(points, ends)
-        return rng.permutation(drawn) if even else drawn
+            factors = first if j == 0 else None
+            bins[:, j] = draw_column(block, factors, bins[:, list(leaders[j])], rng, even=even)
+        return rng.permutation(bins) if even else bins
 
     def _latent(
         self, rows: int, rng: np.random.Generator, first: Floats | None
@@ -153,16 +143,16 @@ class Network(BinnedNetwork):
         """
         if first is None:
             return rng.standard_normal((rows, self.shape.latent), dtype=np.float32)
-        kept = [np.empty((0, self.shape.latent), dtype=np.float32)]
+        vectors = [np.empty((0, self.shape.latent), dtype=np.float32)]
         factors = torch.from_numpy(first / first.max()).float()
         weight, bias = self.decode_out.weight[: self.bins[0]], self.decode_out.bias[: self.bins[0]]
-        wanted = rows
-        while wanted > 0:
-            count = min(CANDIDATES, 4 * wanted + 100)
+        missing = rows
+        while missing > 0:
+            count = min(CANDIDATES, 4 * missing + 100)
             some = rng.standard_normal((count, self.shape.latent), dtype=np.float32)
             hidden = torch.tanh(self.decode_in(torch.from_numpy(some)))
             laws = torch.softmax(hidden @ weight.T + bias, dim=1)
             chance = (laws @ factors).numpy()
-            kept.append(some[rng.random(count) < chance][:wanted])
-            wanted -= len(kept[-1])
-        return np.concatenate(kept)
+            vectors.append(some[rng.random(count) < chance][:missing])
+            missing -= len(vectors[-1])
+        return np.concatenate(vectors)

@@ -145,8 +145,8 @@ class WarmStarted(ABC):
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes: bins from the network, codes within bins by histogram."""
         first = self.binning_.row_factors()
-        drawn = self.network_.draw(rows, rng, leaders=self.leaders_, first=first, even=even)
-        return self.binning_.refine(drawn, rng, even=even)
+        bins = self.network_.draw(rows, rng, leaders=self.leaders_, first=first, even=even)
+        return self.binning_.refine(bins, rng, even=even)
 
     def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
         """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats.

@@ -49,11 +49,11 @@ class Binning:
         return np.stack(columns, axis=-1)
 
     def refine(
-        self, drawn: npt.NDArray[np.integer], rng: np.random.Generator, *, even: bool
+        self, bins: npt.NDArray[np.integer], rng: np.random.Generator, *, even: bool
     ) -> Codes:
         """Turn binned rows into codes ``[rows, columns]``, leaving the hidden column out."""
-        shown = range(self.hidden, len(self.columns))
-        return np.column_stack([self.columns[j].refine(drawn[:, j], rng, even=even) for j in shown])
+        places = range(self.hidden, len(self.columns))
+        return np.column_stack([self.columns[j].refine(bins[:, j], rng, even=even) for j in places])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Lay the bins of all columns end to end, as arrays of a run."""

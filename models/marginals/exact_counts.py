@@ -54,7 +54,7 @@ def _rows(
     cohort: Cohort, event: JointHistograms | ChosenHistograms
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
     """Return the real rows ``[rows, columns]`` and what each counts."""
-    own = np.maximum(cohort.mask.sum(axis=1), 1)
-    share = np.ones_like(own) if event.unit_mass is None else event.unit_mass // own
+    counts = np.maximum(cohort.mask.sum(axis=1), 1)
+    share = np.ones_like(counts) if event.unit_mass is None else event.unit_mass // counts
     weights = np.broadcast_to(share[:, None], cohort.mask.shape)[cohort.mask]
     return cohort.codes[cohort.mask].astype(np.int64), weights

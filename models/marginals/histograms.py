@@ -132,9 +132,9 @@ class MergedBins:
         if len(several):
             chosen = bins[several]
             points = even_points([chosen], rng) if even else rng.random(len(chosen))
-            drawn = low[chosen] + points * (high - low)[chosen]
-            found = np.searchsorted(ends, drawn, side="right")
-            place[several] = np.clip(found, first[chosen], last[chosen])
+            masses = low[chosen] + points * (high - low)[chosen]
+            places = np.searchsorted(ends, masses, side="right")
+            place[several] = np.clip(places, first[chosen], last[chosen])
         codes: Codes = order[place].astype(np.uint16)
         return codes
 

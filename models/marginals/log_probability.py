@@ -19,15 +19,15 @@ def log_of_products(products: Products, bins: npt.NDArray[np.integer]) -> Floats
     """Return the log of the mixture's probability of binned rows."""
     logs = np.log(np.maximum(products.tables, FLOOR))
     offsets = products.offsets
-    found = []
+    log_sums = []
     for start in range(0, len(bins), ROWS):
         some = bins[start : start + ROWS].astype(np.int64)
         sums = np.log(np.maximum(products.weights, FLOOR))[None, :] + sum(
             logs[:, offsets[j] + some[:, j]].T for j in range(some.shape[1])
         )
         maximum = sums.max(axis=1, keepdims=True)
-        found.append(np.log(np.exp(sums - maximum).sum(axis=1)) + maximum[:, 0])
-    return np.concatenate(found).astype(float)
+        log_sums.append(np.log(np.exp(sums - maximum).sum(axis=1)) + maximum[:, 0])
+    return np.concatenate(log_sums).astype(float)
 
 
 def log_within_bins(binning: Binning, cohort: Cohort) -> Floats:

@@ -182,10 +182,10 @@ def _target(
         block = np.s_[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
         joint[block] = table / total
         sd[block] = sigma / total
-    one = np.concatenate([column.bin_shares for column in bins])
+    one_way = np.concatenate([column.bin_shares for column in bins])
     counted = np.concatenate([_leaves_in(*pair) for pair in zip(bins, leaves, strict=True)])
     one_sd = np.sqrt(counted) * one_sigma / total
-    return Target(sizes, one, one_sd, joint, sd)
+    return Target(sizes, one_way, one_sd, joint, sd)
 
 
 def _leaves_in(bins: MergedBins, leaves: AdaptiveCells) -> npt.NDArray[np.int64]:

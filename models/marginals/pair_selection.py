@@ -69,9 +69,9 @@ class Pairs:
         self, related: Sequence[int], bins: Sequence[MergedBins], total: float
     ) -> Pairs:
         """Put the product of their columns in the place of all pairs but those named."""
-        kept = set(related)
+        related_places = set(related)
         tables = tuple(
-            table if place in kept else _product(bins, *self.places[place], total)
+            table if place in related_places else _product(bins, *self.places[place], total)
             for place, table in enumerate(self.tables)
         )
         return Pairs(self.places, tables, self.sigmas)

@@ -76,8 +76,8 @@ class Products:
         """Give, for each column, the earlier ones it depends on most, strongest first."""
         weighted = self.tables * self.weights[:, None].astype(np.float32)
         joint = weighted.T @ self.tables
-        one = weighted.sum(axis=0)
-        gaps = np.abs(joint - np.outer(one, one))
+        one_way = weighted.sum(axis=0)
+        gaps = np.abs(joint - np.outer(one_way, one_way))
         by_column = np.add.reduceat(
             np.add.reduceat(gaps, self.offsets[:-1], 0), self.offsets[:-1], 1
         )
@@ -105,26 +105,26 @@ class Products:
         """
         component = self._components(rows, rng, even)
         leaders = self.leaders(LEADERS) if even else ()
-        drawn = np.empty((rows, len(self.sizes)), dtype=np.int64)
+        bins = np.empty((rows, len(self.sizes)), dtype=np.int64)
         for j, size in enumerate(self.sizes):
             tables = self.column(j)
             ends = np.cumsum(tables, axis=1, dtype=np.float64)
             if even:
                 mean = (tables @ np.arange(size, dtype=np.float32))[component]
-                keys = [mean, *(drawn[:, i] for i in reversed(leaders[j]))]
+                keys = [mean, *(bins[:, i] for i in reversed(leaders[j]))]
                 points = even_points(keys, rng)
             else:
                 points = rng.random(rows)
-            drawn[:, j] = inverse(ends, component, points)
-        return rng.permutation(drawn) if even else drawn
+            bins[:, j] = inverse(ends, component, points)
+        return rng.permutation(bins) if even else bins
 
     def _components(self, rows: int, rng: np.random.Generator, even: bool) -> Ints:
         if not even:
             return rng.choice(len(self.weights), size=rows, p=self.weights)
         ends = np.cumsum(self.weights)
         points = (rng.random() + np.arange(rows)) / rows * ends[-1]
-        found: Ints = np.minimum(np.searchsorted(ends, points, side="right"), len(ends) - 1)
-        return found
+        components: Ints = np.minimum(np.searchsorted(ends, points, side="right"), len(ends) - 1)
+        return components
 
 
 def inverse(ends: Floats, component: Ints, points: Floats) -> Ints:
@@ -136,8 +136,8 @@ def inverse(ends: Floats, component: Ints, points: Floats) -> Ints:
     size = shares.shape[1]
     flat = (shares + np.arange(len(shares))[:, None]).ravel()
     place = np.searchsorted(flat, component + points, side="right") - component * size
-    found: Ints = np.clip(place, 0, size - 1)
-    return found
+    bins: Ints = np.clip(place, 0, size - 1)
+    return bins
 
 
 def fit_products(
@@ -179,12 +179,12 @@ def fit_products(
     weight = torch.tensor(np.where(measured, target.pair_sd, np.inf) ** -2.0 / cells).float()
     pairs = torch.tensor(target.pairs).float()
     one_weight = torch.tensor(target.one_sd**-2.0 / cells).float()
-    one = torch.tensor(target.one).float()
+    one_way = torch.tensor(target.one).float()
 
     def distance(tables: Tensor) -> Tensor:
         joint = tables.T @ tables / components
         apart = (weight * (joint - pairs) ** 2).sum()
-        return apart + (one_weight * (tables.mean(dim=0) - one) ** 2).sum()
+        return apart + (one_weight * (tables.mean(dim=0) - one_way) ** 2).sum()
 
     for part in range(MAX_ROUNDS):
         optimizer = torch.optim.Adam([logits], lr=rate)

@@ -18,7 +18,7 @@ def project(histogram: npt.ArrayLike, total: float) -> Floats:
     counts = np.asarray(histogram, dtype=np.float64)
     falling = np.sort(counts)[::-1]
     surplus = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
-    kept = int(np.flatnonzero(falling > surplus)[-1])
-    shares = np.maximum(counts - surplus[kept], 0.0)
+    last = int(np.flatnonzero(falling > surplus)[-1])
+    shares = np.maximum(counts - surplus[last], 0.0)
     shares = shares / shares.sum()
     return np.asarray(shares, dtype=np.float64)

@@ -55,9 +55,9 @@ class OutsideGenerator:
         """
         try:
             rng = np.random.default_rng(0)
-            shown = [feature for feature in self.domain.features if feature.name[0] != "\t"]
+            features = [feature for feature in self.domain.features if feature.name[0] != "\t"]
             shape = (UNITS, self.domain.max_rows)
-            codes = [rng.integers(0, feature.size, shape) for feature in shown]
+            codes = [rng.integers(0, feature.size, shape) for feature in features]
             mask = np.arange(shape[1]) < rng.integers(1, shape[1] + 1, UNITS)[:, None]
             cohort = Cohort((np.stack(codes, axis=-1) * mask[..., None]).astype(np.uint16), mask)
             trial = type(self)(self.domain)
@@ -104,24 +104,24 @@ class OutsideGenerator:
         factors = self.binning_.row_factors()
         if factors is None:
             return self.binning_.refine(self._drawn(rows, rng), rng, even=even)
-        kept: list[npt.NDArray[np.integer]] = []
+        accepted: list[npt.NDArray[np.integer]] = []
         for _ in range(TRIES):
-            drawn = self._drawn(max(rows, 256), rng)
-            chance = factors[drawn[:, 0]] / factors.max()
-            kept.append(drawn[rng.random(len(drawn)) < chance])
-            if sum(map(len, kept)) >= rows:
+            bins = self._drawn(max(rows, 256), rng)
+            chance = factors[bins[:, 0]] / factors.max()
+            accepted.append(bins[rng.random(len(bins)) < chance])
+            if sum(map(len, accepted)) >= rows:
                 break
-        enough = np.concatenate(kept)[:rows]
+        enough = np.concatenate(accepted)[:rows]
         if len(enough) < rows:
             raise InputError(f"generator '{self.name}' draws too few units of several rows")
         return self.binning_.refine(enough, rng, even=even)
 
     def _drawn(self, rows: int, rng: np.random.Generator) -> npt.NDArray[np.integer]:
-        drawn = np.asarray(self._called("sample", lambda: self.fitted_.sample(rows, rng)))
-        check_bins(drawn, self.binning_.sizes)
-        if len(drawn) != rows:
-            raise InputError(f"generator '{self.name}' drew {len(drawn)} rows, not {rows}")
-        return drawn
+        bins = np.asarray(self._called("sample", lambda: self.fitted_.sample(rows, rng)))
+        check_bins(bins, self.binning_.sizes)
+        if len(bins) != rows:
+            raise InputError(f"generator '{self.name}' drew {len(bins)} rows, not {rows}")
+        return bins
 
     def config(self) -> dict[str, Any]:
         """Give what the plug-in says of itself, as plain JSON values."""
@@ -155,22 +155,22 @@ class OutsideGenerator:
         """Rebuild the bins and the plug-in."""
         fitted = cls(domain)
         fitted.binning_ = Binning.restore(fitted.domain, arrays)
-        own = {
+        plug_in_arrays = {
             name.removeprefix(OWN): array.copy()
             for name, array in arrays.items()
             if name.startswith(OWN)
         }
         settings = config["plug_in"]
         fitted.fitted_ = fitted._called(
-            "be restored", lambda: cls.plug_in.restore(fitted.domain, settings, own)
+            "be restored", lambda: cls.plug_in.restore(fitted.domain, settings, plug_in_arrays)
         )
         return fitted
 
-    def _called(self, what: str, work: Callable[[], Any]) -> Any:
+    def _called(self, task: str, work: Callable[[], Any]) -> Any:
         """Run code of the plug-in, far from any row; its error is named by kind alone."""
         try:
             return work()
         except Exception as error:
             raise InputError(
-                f"generator '{self.name}' failed to {what} ({type(error).__name__})"
+                f"generator '{self.name}' failed to {task} ({type(error).__name__})"
             ) from None

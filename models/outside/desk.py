@@ -175,8 +175,8 @@ class Desk:
         if rows is None:
             rng = self._entropy.generator()
             shares = [column.bin_shares / column.bin_shares.sum() for column in binning.columns]
-            drawn = [rng.choice(len(share), size=ROWS, p=share) for share in shares]
-            return np.column_stack(drawn).astype(np.int64)
+            columns = [rng.choice(len(share), size=ROWS, p=share) for share in shares]
+            return np.column_stack(columns).astype(np.int64)
         check_bins(rows, binning.sizes)
         if len(rows) < 2:
             raise InputError("a clipping norm needs at least 2 rows")

@@ -103,14 +103,14 @@ def rebuilt(graph: fx.Graph, layers: dict[str, nn.Module]) -> nn.Module:
         _check_own(layer)
         copies[name] = copied(place)
         root.add_module(copies[name], copy.deepcopy(layer))
-    seen: dict[fx.Node, fx.Node] = {}
+    copied_nodes: dict[fx.Node, fx.Node] = {}
     inputs = 0
     for node in graph.nodes:
         _check_node(node, layers)
         inputs += node.op == "placeholder"
-        seen[node] = fresh.node_copy(node, lambda other: seen[other])
+        copied_nodes[node] = fresh.node_copy(node, lambda other: copied_nodes[other])
         if node.op == "call_module":
-            seen[node].target = copies[str(node.target)]
+            copied_nodes[node].target = copies[str(node.target)]
     if inputs != 1:
         raise InputError("the network's forward takes one argument: the rows")
     return fx.GraphModule(root, fresh)

@@ -166,8 +166,8 @@ class Mechanisms:
         from dpsynth.models.outside.graphs import traced
 
         graph, layers = traced(network)
-        drawn = None if rows is None else np.array(rows, dtype=np.int64)
-        question = {"graph": graph, "layers": layers, "rows": drawn, "rate": float(learning_rate)}
+        bins = None if rows is None else np.array(rows, dtype=np.int64)
+        question = {"graph": graph, "layers": layers, "rows": bins, "rate": float(learning_rate)}
         learned = self._ask("train", **question)
         with torch.no_grad():
             for name, layer in layers.items():
@@ -179,8 +179,8 @@ class Mechanisms:
         source: np.random.Generator = self._ask("generator")
         return source
 
-    def _ask(self, what: str, **question: Any) -> Any:
-        self._questions.put((what, question))
+    def _ask(self, mechanism: str, **question: Any) -> Any:
+        self._questions.put((mechanism, question))
         kind, answer = self._answers.get()
         if kind == "answer":
             return answer
@@ -207,12 +207,12 @@ def serve(
     refusal: DpsynthError | None = None
     try:
         while True:
-            what, question = questions.get()
-            if what == _DONE:
+            mechanism, question = questions.get()
+            if mechanism == _DONE:
                 break
-            if what == _FAILED:
+            if mechanism == _FAILED:
                 raise refusal or InputError(f"generator '{name}' failed in its fit ({question})")
-            reply, refused = _reply(answers, what, question)
+            reply, refused = _reply(answers, mechanism, question)
             refusal = refusal or refused
             replies.put(reply)
     finally:
@@ -233,7 +233,7 @@ def _work(
 
 
 def _reply(
-    answers: Mapping[str, Callable[..., Any]], what: str, question: Mapping[str, Any]
+    answers: Mapping[str, Callable[..., Any]], mechanism: str, question: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], DpsynthError | None]:
     """Answer one question. Of an error only the text is passed on: frames of a traceback hold rows.
 
@@ -241,9 +241,9 @@ def _reply(
         The answer or the refusal to pass on, and the error to end the fit with, if any.
     """
     try:
-        if what not in answers:
+        if mechanism not in answers:
             raise InputError("there is no such mechanism")
-        return ("answer", answers[what](**question)), None
+        return ("answer", answers[mechanism](**question)), None
     except BudgetError as error:
         return ("budget", str(error)), BudgetError(str(error))
     except DpsynthError as error:

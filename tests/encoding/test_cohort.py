@@ -128,7 +128,7 @@ def test_kept_rows_are_a_uniform_subset_in_random_order() -> None:
 def test_windows_are_consecutive_and_start_anywhere() -> None:
     schema = visits(maximum=3, keep="window")
     starts: Counter[int] = Counter()
-    for seed in range(400):
+    for seed in range(200):
         # Visits 5, 4, .. 1 of one patient, and a patient of two visits, who keeps both.
         cohort = cohort_of(
             ["a"] * 5 + ["b"] * 2, schema, visit=[50, 40, 30, 20, 10, 9, 8], seed=seed
@@ -138,7 +138,7 @@ def test_windows_are_consecutive_and_start_anywhere() -> None:
         assert long in {(4, 3, 2), (3, 2, 1), (2, 1, 0)}
         starts[long[0]] += 1
     assert set(starts) == {4, 3, 2}
-    assert min(starts.values()) > 90  # 133 each; standard deviation 9.4; seeded
+    assert min(starts.values()) > 40  # 67 each; standard deviation 6.7; seeded
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,9 @@ def test_typed_cells_are_taken_like_their_text() -> None:
     assert sex.kinds(pd.Series(["F", "X", None], dtype="category")).tolist() == [
         VALID, UNKNOWN, MISSING,
     ]  # fmt: skip
-    seen = coder_of(schema.column("seen"), ".")
+    coder = coder_of(schema.column("seen"), ".")
     times = pd.Series(["2020-12-31T23:00", "2021-01-01", None], dtype="datetime64[s]")
-    assert seen.kinds(times).tolist() == [VALID, CLIPPED, MISSING]
+    assert coder.kinds(times).tolist() == [VALID, CLIPPED, MISSING]
 
 
 @given(st.lists(st.sampled_from(sorted(c for k in CELLS.values() for c in k if c is not None))))

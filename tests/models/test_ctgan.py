@@ -1,4 +1,4 @@
-"""`ctgan` learns a relation under differential privacy, and its parts are what they say.
+"""The parts of `ctgan` are what they say, and private rows reach its critic only.
 
 All randomness is seeded: a test that passes once passes always. Fits run with few steps where what
 is tested does not depend on their number.
@@ -6,224 +6,35 @@ is tested does not depend on their number.
 
 from __future__ import annotations
 
-import inspect
 import itertools
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.errors import InputError
-from dpsynth.eval.fidelity.summary import mean_tvd, tvd
-from dpsynth.models import training_settings
-from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.optimizer import PlainSgd
 from dpsynth.models.dpsgd.trainer import ReferenceSgd
-from dpsynth.models.generators import ctgan, ctgan_trainer
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.generators.ctgan_critic import FAKE, REAL, Critic, crossed, joined
 from dpsynth.models.generators.ctgan_distance import MarginalDistance
 from dpsynth.models.generators.ctgan_network import Ask, GeneratorNetwork
-from dpsynth.models.generators.independent import Independent
 from dpsynth.models.marginals import measurement
 from dpsynth.models.marginals.product_mixture import Products, Target
-from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS, Preset
 from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.privacy.plan_variants import NonPrivatePlan
 
-UNITS = 2000
-TOY = Domain(
-    (Feature("group", 4, 0), Feature("value", 41, 40), Feature("flag", 2, 0)),
-    population=UNITS,
-    max_rows=1,
-)
-BUDGET = PrivacyBudget(epsilon=10.0, delta=1e-6)
-
-
-def toy_cohort(seed: int) -> Cohort:
-    """2000 units; ``value`` lies within a few cells of 10 group + 5, or is missing; ``flag`` is
-    a fair coin."""
-    rng = np.random.default_rng(seed)
-    group = rng.choice(4, UNITS, p=[0.4, 0.3, 0.2, 0.1])
-    value = np.clip(np.rint(10 * group + 5 + rng.normal(0, 1.5, UNITS)), 0, 39)
-    value[rng.random(UNITS) < 0.05] = 40
-    codes = np.stack([group, value, rng.integers(0, 2, UNITS)], axis=-1)
-    return Cohort(codes.astype(np.uint16)[:, None, :], np.ones((UNITS, 1), dtype=bool))
-
-
-def plan_for(model: type[Ctgan] | type[Independent], domain: Domain = TOY) -> PrivacyPlan:
-    return PrivacyPlan.calibrate(BUDGET, model(domain).shares(BUDGET))
-
-
-def make_batches_small(patch: pytest.MonkeyPatch, rows: int) -> None:
-    patch.setattr(ctgan, "WARM_BATCH", rows)
-    patch.setattr(ctgan, "FAKES", rows)
-    patch.setattr(ctgan_trainer, "BATCH", rows)
-
-
-@pytest.fixture(scope="module")
-def fitted() -> Ctgan:
-    """The settings of a user; only the batches of free rows are smaller, for the time it takes."""
-    with pytest.MonkeyPatch.context() as patch:
-        make_batches_small(patch, 300)
-        return Ctgan(TOY).fit(toy_cohort(1), plan_for(Ctgan), SeededEntropy(2))
-
-
-def settle_for(monkeypatch: pytest.MonkeyPatch, **settings: int) -> None:
-    """Replace settings of the training, and make batches of free rows small."""
-    shipped = training_settings.adversarial_training
-    monkeypatch.setattr(
-        training_settings, "adversarial_training", lambda *size: shipped(*size) | settings
-    )
-    make_batches_small(monkeypatch, 80)
+from ..support.toy_generators import FEW_STEPS, TOY, plan_for, settle_for, toy_cohort
 
 
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small network and a handful of steps."""
-    settle_for(monkeypatch, hidden=8, latent=2, warm_steps=3, steps=7, rounds=2)
-
-
-def coarse(codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.int64]:
-    """Cut ``value`` into runs of four cells; missing keeps its own."""
-    cut = codes.astype(np.int64)
-    cut[:, 1] //= 4
-    return cut
-
-
-# The generator --------------------------------------------------------------------------------
-
-
-def test_a_strong_relation_is_learned(fitted: Ctgan) -> None:
-    """Columns drawn on their own miss the relation; at epsilon 10 most of it must be there."""
-    source = coarse(toy_cohort(1).codes[:, 0])
-    alone = Independent(TOY).fit(toy_cohort(1), plan_for(Independent), SeededEntropy(2))
-    drawn = coarse(fitted.sample(20_000, np.random.default_rng(3)))
-    apart = coarse(alone.sample(20_000, np.random.default_rng(3)))
-    assert tvd(source, apart, (0, 1)) > 0.6
-    assert tvd(source, drawn, (0, 1)) < 0.3 * tvd(source, apart, (0, 1))
-    assert mean_tvd(source, drawn, 2) < 0.3 * mean_tvd(source, apart, 2)
-
-
-def test_columns_keep_their_distributions(fitted: Ctgan) -> None:
-    source = coarse(toy_cohort(1).codes[:, 0])
-    assert mean_tvd(source, coarse(fitted.sample(20_000, np.random.default_rng(4))), 1) < 0.05
-
-
-def test_training_does_not_undo_the_start(fitted: Ctgan) -> None:
-    """A noisy critic must not pull the generator away from the pairs that are known."""
-    source = coarse(toy_cohort(1).codes[:, 0])
-    start = coarse(fitted.start_.sample(20_000, np.random.default_rng(4)))
-    drawn = coarse(fitted.sample(20_000, np.random.default_rng(4)))
-    assert mean_tvd(source, drawn, 2) < 1.1 * mean_tvd(source, start, 2) + 0.005
-
-
-@pytest.mark.parametrize("even", [True, False])
-def test_samples_are_codes_of_the_domain(fitted: Ctgan, even: bool) -> None:
-    drawn = fitted.sample(5000, np.random.default_rng(5), even=even)
-    assert drawn.shape == (5000, 3) and drawn.dtype == np.uint16
-    assert (drawn < np.array(TOY.sizes)).all()
-    assert set(drawn[:, 0]) == {0, 1, 2, 3} and 40 in drawn[:, 1]
-
-
-@pytest.mark.parametrize("even", [True, False])
-@pytest.mark.parametrize("rows", [1, 2, 7])
-def test_a_few_rows_can_be_drawn(fitted: Ctgan, rows: int, even: bool) -> None:
-    assert fitted.sample(rows, np.random.default_rng(5), even=even).shape == (rows, 3)
-
-
-def test_even_rows_come_in_no_order(fitted: Ctgan) -> None:
-    """Rows that are drawn side by side must not lie side by side: 2000 pairs, 5 sd."""
-    drawn = fitted.sample(2001, np.random.default_rng(6)).astype(float)
-    for j in range(3):
-        neighbours = np.corrcoef(drawn[1:, j], drawn[:-1, j])[0, 1]
-        assert abs(neighbours) < 5 / np.sqrt(2000)
-
-
-def test_the_same_stream_draws_the_same_rows(fitted: Ctgan) -> None:
-    first, second = (fitted.sample(500, np.random.default_rng(6)) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-    assert (first != fitted.sample(500, np.random.default_rng(7))).any()
-
-
-def test_restored_it_samples_bit_for_bit_the_same(fitted: Ctgan) -> None:
-    config = json.loads(json.dumps(fitted.config()))
-    arrays = {name: array.copy() for name, array in fitted.arrays().items()}
-    again = Ctgan.restore(TOY, config, arrays)
-    first, second = (model.sample(3000, np.random.default_rng(8)) for model in (fitted, again))
-    np.testing.assert_array_equal(first, second)
-    assert again.config() == fitted.config()
-    assert again.arrays().keys() == arrays.keys()
-    for name, array in again.arrays().items():
-        np.testing.assert_array_equal(array, arrays[name], err_msg=name)
-
-
-def test_the_arrays_are_plain_finite_numbers_and_hold_no_critic(fitted: Ctgan) -> None:
-    for name, array in fitted.arrays().items():
-        assert array.dtype.kind in "fu", name
-        assert np.isfinite(array).all(), name
-    assert {name.split(".")[0] for name in fitted.arrays()} == {
-        *("residual", "weights", "tables", "bin_of", "shares")
-    }
-    assert fitted.arrays()["bin_of"].shape == fitted.arrays()["shares"].shape == (47,)
-
-
-@pytest.mark.usefixtures("few_steps")
-def test_the_plan_is_used_up_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One release of each set of histograms; as many steps as the event says, each with a draw."""
-    plan, counted = plan_for(Ctgan), {ONE_WAY: 0, PAIRS: 0, "steps": 0, "draws": 0, "pupil": 0}
-    releases = {ONE_WAY: measurement.joint_histograms, PAIRS: measurement.chosen_histograms}
-
-    class Counting(training.DpSgd):
-        def sample_batch(self, units: int) -> npt.NDArray[np.int64]:
-            counted["draws"] += 1
-            assert units == UNITS
-            return super().sample_batch(units)
-
-        def step(self, *args: Any, **kwargs: Any) -> None:
-            counted["steps"] += 1
-            assert self.event == plan.event(STEPS)
-            super().step(*args, **kwargs)
-
-    class Learning(ctgan_trainer.GeneratorTrainer):
-        def step(self) -> None:
-            counted["pupil"] += 1
-            super().step()
-
-    def counting(name: str) -> Any:
-        def release(*args: Any) -> Any:
-            counted[name] += 1
-            assert plan.event(name) in args
-            return releases[name](*args)
-
-        return release
-
-    monkeypatch.setattr(training, "DpSgd", Counting)
-    monkeypatch.setattr(ctgan, "GeneratorTrainer", Learning)
-    monkeypatch.setattr(measurement, "joint_histograms", counting(ONE_WAY))
-    monkeypatch.setattr(measurement, "chosen_histograms", counting(PAIRS))
-    told: list[tuple[str, float]] = []
-    Ctgan(TOY).fit(toy_cohort(1), plan, SeededEntropy(0), lambda *pair: told.append(pair))
-    assert counted == {
-        ONE_WAY: 1,
-        PAIRS: 1,
-        "steps": 7,
-        "draws": 7,
-        "pupil": 3 * ctgan_trainer.GENERATOR_STEPS,
-    }
-    assert {event.name for event in plan.events} == {ONE_WAY, PAIRS, STEPS}
-    parts = [part for stage, part in told if stage == "training"]
-    assert parts == [step / 7 for step in range(1, 8)]
-    assert all(0 <= part <= 1 for _, part in told)
+    settle_for(monkeypatch, Ctgan, **FEW_STEPS[Ctgan])
 
 
 @pytest.mark.usefixtures("few_steps")
@@ -269,62 +80,10 @@ def test_private_rows_reach_the_critic_only(monkeypatch: pytest.MonkeyPatch) -> 
     assert mine.isdisjoint(p.data_ptr() for net in networks for p in net.parameters())
 
 
-def test_units_of_several_rows_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Padding carries codes that would be learned if they counted; the hidden column is left out.
-
-    Units of three rows are in group 1, others in group 0; of the rows, 3/4 belong to group 1.
-    """
-    settle_for(monkeypatch, warm_steps=50, steps=100)
-    domain = replace(TOY, max_rows=3, population=600)
-    many = np.arange(600) % 2 == 1
-    codes = np.zeros((600, 3, 3), dtype=np.uint16)
-    codes[many] = [1, 20, 1]
-    mask = np.ones((600, 3), dtype=bool)
-    mask[~many, 1:] = False
-    codes[~mask] = [3, 39, 0]
-    plan = PrivacyPlan.calibrate(BUDGET, Ctgan(domain).shares(BUDGET))
-    model = Ctgan(domain).fit(Cohort(codes, mask), plan, SeededEntropy(10))
-    for even in (True, False):
-        drawn = model.sample(4000, np.random.default_rng(11), even=even)
-        assert drawn.shape == (4000, 3) and (drawn < np.array(domain.sizes)).all()
-        assert (drawn[:, 0] == 1).mean() == pytest.approx(0.75, abs=0.06)
-        assert (drawn[:, 0] == 3).mean() < 0.03
-        assert ((drawn[:, 0] == 1) == (drawn[:, 2] == 1)).mean() > 0.9
-
-
-@pytest.mark.usefixtures("few_steps")
-@pytest.mark.parametrize("max_rows", [1, 3])
-def test_a_fit_of_nothing_ends_like_any_other(max_rows: int) -> None:
-    """An empty cohort must not tell itself apart by failing."""
-    domain = replace(TOY, max_rows=max_rows)
-    nothing = Cohort(
-        np.zeros((0, max_rows, 3), dtype=np.uint16), np.zeros((0, max_rows), dtype=bool)
-    )
-    plan = plan_for(Ctgan, domain)
-    drawn = Ctgan(domain).fit(nothing, plan, SeededEntropy(11)).sample(50, np.random.default_rng(0))
-    assert (drawn < np.array(TOY.sizes)).all()
-
-
 @pytest.mark.usefixtures("few_steps")
 def test_a_fit_without_privacy_runs_to_its_end() -> None:
     reference = Ctgan(TOY).fit(toy_cohort(1), NonPrivatePlan(plan_for(Ctgan)), SeededEntropy(1))
     assert (reference.sample(50, np.random.default_rng(0)) < np.array(TOY.sizes)).all()
-
-
-def test_a_plan_of_another_model_is_refused() -> None:
-    with pytest.raises(InputError, match="no event"):
-        Ctgan(TOY).fit(toy_cohort(1), plan_for(Independent), SeededEntropy(0))
-
-
-@pytest.mark.usefixtures("few_steps")
-def test_the_preset_does_not_depend_on_the_rows() -> None:
-    """Other rows, fewer of them: the same settings, of the same plan."""
-    plan, other = plan_for(Ctgan), toy_cohort(12)
-    fewer = Cohort(other.codes[:300], other.mask[:300])
-    for cohort in (toy_cohort(1), fewer):
-        preset = Ctgan(TOY).fit(cohort, plan, SeededEntropy(2)).preset_
-        assert preset == Preset.of("ctgan", TOY, BUDGET)
-    assert list(inspect.signature(Ctgan.shares).parameters) == ["self", "budget"]
 
 
 # The starting point -----------------------------------------------------------------------------

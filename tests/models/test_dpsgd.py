@@ -2,82 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import DpsynthError, InputError
-from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import DpSgd, PlainSgd
-from dpsynth.privacy.entropy import SeededEntropy, Size
+from dpsynth.models.dpsgd.layers import Activations, Linear
+from dpsynth.models.dpsgd.optimizer import PlainSgd
+from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import UNDECIDED, PoissonSgd
 
-RATE, POPULATION = 0.5, 40
-
-
-class Quiet(SeededEntropy):
-    """Draws every unit, and no noise."""
-
-    def uniform(self, size: Size) -> npt.NDArray[np.float64]:
-        return np.zeros(size)
-
-    def normal(self, size: Size, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-        return np.zeros(size, dtype)
-
-
-class Net(nn.Module):
-    """Two layers and a masked one on rows ``[units, k, 4]``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(0)
-        self.inner = Linear(4, 5, generator=generator)
-        self.outer = Linear(5, 4, generator=generator)
-        self.skip = MaskedLinear([0, 0, 1, 2], [0, 0, 1, 2], generator=generator)
-
-    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
-        hidden = torch.tanh(self.inner(x, tape))
-        return (self.outer(hidden, tape) + self.skip(x, tape) - x).square().sum(-1)
-
-
-def private(net: nn.Module, **changes: Any) -> DpSgd:
-    settings: dict[str, Any] = {
-        "event": PoissonSgd("steps", RATE, 50, 1.0),
-        "clipping_norm": 1.0,
-        "population": POPULATION,
-        "learning_rate": 0.1,
-        "entropy": Quiet(0),
-        "schedule": "constant",
-        "optimizer": "sgd",
-    }
-    return DpSgd(net, **{**settings, **changes})
-
-
-def data(units: int, k: int) -> Tensor:
-    return torch.randn(units, k, 4, generator=torch.Generator().manual_seed(k))
-
-
-def ragged(units: int, k: int) -> Tensor:
-    """Units of 0 to k rows, the rows in any of the k places."""
-    generator = torch.Generator().manual_seed(1)
-    return torch.rand(units, k, generator=generator) < 0.5
-
-
-def unit_gradients(net: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
-    """One ordinary backward pass per unit, ``[units, parameters]``."""
-    net = copy.deepcopy(net).requires_grad_(True)
-    parameters = list(net.parameters())
-    rows = []
-    for unit in range(len(x)):
-        loss = (net(x[unit : unit + 1]) * mask[unit]).sum()
-        rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters)]))
-    return torch.stack(rows)
+from ..support.toy_network import (
+    POPULATION,
+    RATE,
+    Net,
+    data,
+    private,
+    ragged,
+    unit_gradients,
+)
 
 
 def test_the_schedule_is_public() -> None:

@@ -142,8 +142,8 @@ def test_a_plan_for_another_domain_is_refused(cohort: Cohort) -> None:
 
 
 def test_progress_ends_at_one(cohort: Cohort, plan: PrivacyPlan) -> None:
-    told: list[tuple[str, float]] = []
+    stages: list[tuple[str, float]] = []
     Independent(DOMAIN).fit(
-        cohort, plan, SeededEntropy(0), lambda stage, part: told.append((stage, part))
+        cohort, plan, SeededEntropy(0), lambda stage, part: stages.append((stage, part))
     )
-    assert told == [("histograms", 0.0), ("histograms", 1.0)]
+    assert stages == [("histograms", 0.0), ("histograms", 1.0)]

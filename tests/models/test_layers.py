@@ -9,42 +9,13 @@ from torch import Tensor, nn
 
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd.layers import Activations, Embedding, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import DpSgd, Loss
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.models.dpsgd.optimizer import Loss
 
-
-class Net(nn.Module):
-    """Two layers and a masked one on rows ``[units, k, 4]``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(0)
-        self.inner = Linear(4, 5, generator=generator)
-        self.outer = Linear(5, 4, generator=generator)
-        self.skip = MaskedLinear([0, 0, 1, 2], [0, 0, 1, 2], generator=generator)
-
-    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
-        hidden = torch.tanh(self.inner(x, tape))
-        return (self.outer(hidden, tape) + self.skip(x, tape) - x).square().sum(-1)
-
-
-def data(units: int, k: int) -> Tensor:
-    return torch.randn(units, k, 4, generator=torch.Generator().manual_seed(k))
+from ..support.toy_network import Net, data, private
 
 
 def clipped(net: nn.Module, loss: Loss, x: Tensor) -> Tensor:
-    engine = DpSgd(
-        net,
-        event=PoissonSgd("steps", 0.5, 50, 1.0),
-        clipping_norm=1.0,
-        population=40,
-        learning_rate=0.1,
-        entropy=SeededEntropy(0),
-        schedule="constant",
-        optimizer="sgd",
-    )
-    return engine.clipped_sum(loss, x, torch.ones(x.shape[:2]))
+    return private(net).clipped_sum(loss, x, torch.ones(x.shape[:2]))
 
 
 def test_a_layer_used_twice_is_refused() -> None:

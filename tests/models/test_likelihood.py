@@ -30,6 +30,14 @@ def every_row() -> Cohort:
     return Cohort(codes[:, None], np.ones((len(codes), 1), dtype=bool))
 
 
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of free rows are small, for the time they take."""
+    for place in ("warm_started.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES"):
+        monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)
+    monkeypatch.setattr("dpsynth.models.generators.ctgan_trainer.BATCH", 200)
+
+
 def learned(kind: type[Generator]) -> Generator:
     rng = np.random.default_rng(1)
     codes = np.stack([rng.integers(0, size, 2000) for size in DOMAIN.sizes], axis=-1)
@@ -64,10 +72,8 @@ def test_a_units_likelihood_is_the_mean_over_its_rows() -> None:
     assert both[0] == pytest.approx(np.mean([log_likelihood(generator, row)[0] for row in rows]))
 
 
-def test_of_ctgan_it_is_that_of_its_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However well the rest is trained: small batches, for the time it takes."""
-    for place in ("ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan_trainer.BATCH"):
-        monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)
+def test_of_ctgan_it_is_that_of_its_mixture() -> None:
+    """However well the rest is trained."""
     generator: Any = learned(Ctgan)
     mixture = Mixture(DOMAIN)
     mixture.start_ = generator.start_

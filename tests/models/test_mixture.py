@@ -221,13 +221,13 @@ def test_each_event_of_the_plan_is_run_once(monkeypatch: pytest.MonkeyPatch, sma
 
     monkeypatch.setattr(measurement, "joint_histograms", counting(ONE_WAY))
     monkeypatch.setattr(measurement, "chosen_histograms", counting(PAIRS))
-    told: list[tuple[str, float]] = []
+    stages: list[tuple[str, float]] = []
     rows = cohort_of(np.random.default_rng(0).integers(0, 3, (1000, 2)))
-    Mixture(small).fit(rows, plan, SeededEntropy(0), lambda *pair: told.append(pair))
+    Mixture(small).fit(rows, plan, SeededEntropy(0), lambda *pair: stages.append(pair))
     assert asked == [ONE_WAY, PAIRS]
     assert {event.name for event in plan.events} == {ONE_WAY, PAIRS}
-    assert told[0] == ("histograms", 0.0) and ("histograms", 1.0) in told
-    assert told[-1] == ("mixture", 1.0) and all(0 <= part <= 1 for _, part in told)
+    assert stages[0] == ("histograms", 0.0) and ("histograms", 1.0) in stages
+    assert stages[-1] == ("mixture", 1.0) and all(0 <= part <= 1 for _, part in stages)
 
 
 def test_the_same_releases_give_the_same_model(
@@ -339,8 +339,8 @@ def test_without_the_tilt_units_are_drawn(clinic: tuple[Cohort, Mixture]) -> Non
 
 def test_the_numbers_of_rows_are_learned(clinic: tuple[Cohort, Mixture]) -> None:
     cohort, model = clinic
-    held = np.bincount(cohort.mask.sum(axis=1), minlength=6)[1:] / len(cohort.mask)
-    np.testing.assert_allclose(model.start_.binning.columns[0].shares, held, atol=0.02)
+    shares = np.bincount(cohort.mask.sum(axis=1), minlength=6)[1:] / len(cohort.mask)
+    np.testing.assert_allclose(model.start_.binning.columns[0].shares, shares, atol=0.02)
 
 
 def test_padding_is_not_learned(clinic: tuple[Cohort, Mixture]) -> None:

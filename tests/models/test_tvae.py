@@ -6,7 +6,6 @@ All randomness is seeded: a test that passes once passes always.
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -17,198 +16,23 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.fidelity.summary import tvd
-from dpsynth.models import training_settings
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.dpsgd import trainer
 from dpsynth.models.dpsgd.layers import Activations
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
-from dpsynth.models.generators import warm_started
-from dpsynth.models.generators.tvae import Tvae
 from dpsynth.models.generators.tvae_network import Network, Shape
-from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS, Preset
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
-UNITS = 2000
-TOY = Domain(
-    (Feature("group", 4, 0), Feature("value", 41, 40), Feature("flag", 2, 0)),
-    population=UNITS,
-    max_rows=1,
-)
-BUDGET = PrivacyBudget(epsilon=10.0, delta=1e-6)
+from ..support.toy_generators import randomised
+
 SMALL = Shape(bins=(2, 3, 2), hidden=8, latent=1)
 ROWS = list(itertools.product(*(range(count) for count in SMALL.bins)))
 NO_LEADERS: tuple[tuple[int, ...], ...] = ((), (), ())
 LEADERS = ((), (0,), (1, 0))
 
 
-def toy_cohort(seed: int) -> Cohort:
-    """2000 units; ``value`` lies within a few cells of 10 group + 5; ``flag`` is a fair coin."""
-    rng = np.random.default_rng(seed)
-    group = rng.choice(4, UNITS, p=[0.4, 0.3, 0.2, 0.1])
-    value = np.clip(np.rint(10 * group + 5 + rng.normal(0, 1.5, UNITS)), 0, 39)
-    codes = np.stack([group, value, rng.integers(0, 2, UNITS)], axis=-1)
-    return Cohort(codes.astype(np.uint16)[:, None, :], np.ones((UNITS, 1), dtype=bool))
-
-
-def plan_for(domain: Domain = TOY) -> PrivacyPlan:
-    return PrivacyPlan.calibrate(BUDGET, Tvae(domain).shares(BUDGET))
-
-
-def settle_for(monkeypatch: pytest.MonkeyPatch, **settings: int) -> None:
-    """Replace settings of the network and its training, and make batches of free rows small."""
-    shipped = training_settings.variational_training
-    monkeypatch.setattr(
-        training_settings, "variational_training", lambda *size: shipped(*size) | settings
-    )
-    monkeypatch.setattr(warm_started, "WARM_BATCH", 50)
-
-
-@pytest.fixture
-def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small network and a handful of steps."""
-    settle_for(monkeypatch, hidden=8, latent=2, warm_steps=3, steps=7)
-
-
-@pytest.fixture(scope="module")
-def fitted() -> Tvae:
-    """The settings of a user; only the batches of free rows are smaller, for the time it takes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(warm_started, "WARM_BATCH", 250)
-        return Tvae(TOY).fit(toy_cohort(1), plan_for(), SeededEntropy(2))
-
-
-def coarse(codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.int64]:
-    """Cut ``value`` into runs of four cells; missing keeps its own."""
-    cut = codes.astype(np.int64)
-    cut[:, 1] //= 4
-    return cut
-
-
-# The generator --------------------------------------------------------------------------------
-
-
-def test_a_strong_relation_is_learned(fitted: Tvae) -> None:
-    """Columns that are drawn on their own would have a distance of more than 0.6."""
-    source = coarse(toy_cohort(1).codes[:, 0])
-    drawn = coarse(fitted.sample(20_000, np.random.default_rng(3)))
-    assert tvd(source, drawn, (0, 1)) < 0.25
-    assert max(tvd(source, drawn, (j,)) for j in range(3)) < 0.1
-
-
-@pytest.mark.parametrize("even", [True, False])
-def test_samples_are_codes_of_the_domain(fitted: Tvae, even: bool) -> None:
-    drawn = fitted.sample(5000, np.random.default_rng(5), even=even)
-    assert drawn.shape == (5000, 3) and drawn.dtype == np.uint16
-    assert (drawn < np.array(TOY.sizes)).all()
-
-
-def test_restored_it_samples_bit_for_bit_the_same(fitted: Tvae) -> None:
-    config = json.loads(json.dumps(fitted.config()))
-    arrays = {name: array.copy() for name, array in fitted.arrays().items()}
-    again = Tvae.restore(TOY, config, arrays)
-    first, second = (model.sample(3000, np.random.default_rng(8)) for model in (fitted, again))
-    np.testing.assert_array_equal(first, second)
-    assert again.config() == fitted.config()
-    assert all(np.isfinite(array).all() for array in arrays.values())
-
-
-@pytest.mark.usefixtures("few_steps")
-def test_the_plan_is_used_up_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, counted = plan_for(), {"steps": 0, "draws": 0}
-
-    class Counting(trainer.DpSgd):
-        def sample_batch(self, units: int) -> npt.NDArray[np.int64]:
-            counted["draws"] += 1
-            return super().sample_batch(units)
-
-        def step(self, *args: Any, **kwargs: Any) -> None:
-            counted["steps"] += 1
-            assert self.event == plan.event(STEPS)
-            super().step(*args, **kwargs)
-
-    monkeypatch.setattr(trainer, "DpSgd", Counting)
-    Tvae(TOY).fit(toy_cohort(1), plan, SeededEntropy(0))
-    assert counted == {"steps": 7, "draws": 7}
-    assert {event.name for event in plan.events} == {ONE_WAY, PAIRS, STEPS}
-
-
-@pytest.mark.usefixtures("few_steps")
-@pytest.mark.parametrize("max_rows", [1, 3])
-def test_a_fit_of_nothing_ends_like_any_other(max_rows: int) -> None:
-    """An empty cohort must not tell itself apart by failing."""
-    domain = replace(TOY, max_rows=max_rows)
-    nothing = Cohort(
-        np.zeros((0, max_rows, 3), dtype=np.uint16), np.zeros((0, max_rows), dtype=bool)
-    )
-    drawn = (
-        Tvae(domain)
-        .fit(nothing, plan_for(domain), SeededEntropy(11))
-        .sample(50, np.random.default_rng(0))
-    )
-    assert (drawn < np.array(TOY.sizes)).all()
-
-
-def test_units_of_several_rows_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Units of three rows are in group 1, others in group 0; of the rows, 3/4 are of group 1.
-
-    So the hidden column must depend on the latent vector, and its weights must reach the others.
-    """
-    settle_for(monkeypatch, hidden=32, latent=4, warm_steps=800, steps=100)
-    domain = replace(TOY, max_rows=3, population=600)
-    many = np.arange(600) % 2 == 1
-    codes = np.zeros((600, 3, 3), dtype=np.uint16)
-    codes[many] = [1, 20, 1]
-    mask = np.ones((600, 3), dtype=bool)
-    mask[~many, 1:] = False
-    codes[~mask] = [3, 39, 0]
-    model = Tvae(domain).fit(Cohort(codes, mask), plan_for(domain), SeededEntropy(10))
-    drawn = model.sample(4000, np.random.default_rng(11))
-    assert (drawn[:, 0] == 1).mean() == pytest.approx(0.75, abs=0.06)
-    assert (drawn[:, 0] == 3).mean() < 0.04
-    assert ((drawn[:, 0] == 1) == (drawn[:, 2] == 1)).mean() > 0.9
-
-
-@pytest.mark.parametrize("width", ["latent", "hidden"])
-def test_settings_without_a_latent_path_are_another_generators(fitted: Tvae, width: str) -> None:
-    config = json.loads(json.dumps(fitted.config()))
-    config["preset"][width] = 0
-    with pytest.raises(ValueError, match="latent vector and hidden layers"):
-        Tvae.restore(TOY, config, fitted.arrays())
-
-
-# The preset -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0])
-@pytest.mark.parametrize("population", [100, 20_000, 10**6])
-@pytest.mark.parametrize("max_rows", [1, 5])
-def test_shares_follow_the_preset(epsilon: float, population: int, max_rows: int) -> None:
-    domain = replace(TOY, population=population, max_rows=max_rows)
-    budget = PrivacyBudget(epsilon, 1e-6)
-    preset = Preset.of("tvae", Tvae(domain).domain, budget)
-    shares = {share.event.name: share for share in Tvae(domain).shares(budget)}
-    assert list(shares) == [ONE_WAY, PAIRS, STEPS]
-    assert shares[STEPS].fraction == preset.training
-    steps = shares[STEPS].event
-    assert isinstance(steps, PoissonSgd)
-    assert (steps.sampling_rate, steps.steps) == (preset.sampling_rate, preset.steps)
-    assert preset.latent > 0 and preset.hidden > 0
-
-
-# The network ----------------------------------------------------------------------------------
-
-
 def network_of(shape: Shape = SMALL, seed: int = 1) -> Network:
     """A network with weights far from zero in every layer."""
     network = Network(shape, generator=torch.Generator().manual_seed(seed))
-    rng = torch.Generator().manual_seed(seed + 1)
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=rng))
+    randomised(network, seed + 1)
     return network
 
 

@@ -2,68 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 import torch
-from torch import Tensor, nn
 
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd import optimizer
-from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from
+from dpsynth.models.dpsgd.optimizer import clipping_norm_from
 from dpsynth.models.dpsgd.unit_gradients import packs
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
 
-
-class Net(nn.Module):
-    """Two layers and a masked one on rows ``[units, k, 4]``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(0)
-        self.inner = Linear(4, 5, generator=generator)
-        self.outer = Linear(5, 4, generator=generator)
-        self.skip = MaskedLinear([0, 0, 1, 2], [0, 0, 1, 2], generator=generator)
-
-    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
-        hidden = torch.tanh(self.inner(x, tape))
-        return (self.outer(hidden, tape) + self.skip(x, tape) - x).square().sum(-1)
-
-
-def data(units: int, k: int) -> Tensor:
-    return torch.randn(units, k, 4, generator=torch.Generator().manual_seed(k))
-
-
-def ragged(units: int, k: int) -> Tensor:
-    """Units of 0 to k rows, the rows in any of the k places."""
-    generator = torch.Generator().manual_seed(1)
-    return torch.rand(units, k, generator=generator) < 0.5
-
-
-def unit_gradients(net: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
-    """One ordinary backward pass per unit, ``[units, parameters]``."""
-    net = copy.deepcopy(net).requires_grad_(True)
-    parameters = list(net.parameters())
-    rows = []
-    for unit in range(len(x)):
-        loss = (net(x[unit : unit + 1]) * mask[unit]).sum()
-        rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters)]))
-    return torch.stack(rows)
-
-
-def private(net: nn.Module, clipping_norm: float = 1.0) -> DpSgd:
-    return DpSgd(
-        net,
-        event=PoissonSgd("steps", 0.5, 50, 1.0),
-        clipping_norm=clipping_norm,
-        population=40,
-        learning_rate=0.1,
-        entropy=SeededEntropy(0),
-        schedule="constant",
-        optimizer="sgd",
-    )
+from ..support.toy_network import Net, data, private, ragged, unit_gradients
 
 
 @pytest.mark.parametrize("k", [1, 3, 5, 7])
@@ -79,7 +26,7 @@ def test_clipped_sum_equals_a_loop_over_units(
     norms = each.norm(dim=1)
     clipping_norm = float(norms[norms > 0].median())
     expected = (each * (clipping_norm / norms).clamp(max=1.0).nan_to_num(1.0)[:, None]).sum(0)
-    found = private(net, clipping_norm).clipped_sum(net, x, mask).float()
+    found = private(net, clipping_norm=clipping_norm).clipped_sum(net, x, mask).float()
     torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5 * float(expected.norm()))
 
 

@@ -183,31 +183,31 @@ def test_scores_tell_canaries_apart_that_share_cells() -> None:
 
 
 def test_a_trial_plants_the_canaries_whose_coins_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Cohort] = []
+    cohorts: list[Cohort] = []
     fit = Mixture.fit
 
     def spying(self: Mixture, cohort: Cohort, *rest: Any) -> Mixture:
-        seen.append(cohort)
+        cohorts.append(cohort)
         return fit(self, cohort, *rest)
 
     monkeypatch.setattr(Mixture, "fit", spying)
     rng = np.random.default_rng(5)
     strangers = canaries(DOMAIN, 40, rng)
     source: Entropy = SeededEntropy(1)
-    made = trial(
+    evidence = trial(
         Mixture(DOMAIN), plan_of(Mixture(DOMAIN)), background(), strangers, rng=rng, entropy=source
     )
-    [cohort] = seen
-    assert 5 < made.included.sum() < 35
-    assert np.array_equal(cohort.codes[300:], strangers.codes[made.included])
-    assert made.black.shape == made.white.shape == (40,)
+    [cohort] = cohorts
+    assert 5 < evidence.included.sum() < 35
+    assert np.array_equal(cohort.codes[300:], strangers.codes[evidence.included])
+    assert evidence.black.shape == evidence.white.shape == (40,)
 
 
 def test_every_second_canary_has_all_its_rows_and_equal_ones() -> None:
-    made = canaries(DOMAIN, 50, np.random.default_rng(1))
-    assert made.mask[:, 0].all() and made.mask[1::2].all() and not made.mask[::2, 1].any()
-    assert (made.codes[1::2, 0] == made.codes[1::2, 1]).all()
-    assert (made.codes.max(axis=(0, 1)) < np.array(DOMAIN.sizes)).all()
+    cohort = canaries(DOMAIN, 50, np.random.default_rng(1))
+    assert cohort.mask[:, 0].all() and cohort.mask[1::2].all() and not cohort.mask[::2, 1].any()
+    assert (cohort.codes[1::2, 0] == cohort.codes[1::2, 1]).all()
+    assert (cohort.codes.max(axis=(0, 1)) < np.array(DOMAIN.sizes)).all()
 
 
 def test_only_audits_watch() -> None:

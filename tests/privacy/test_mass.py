@@ -197,14 +197,14 @@ def test_weighted_counts_against_a_loop(seed: int, units: int, cap: int) -> None
 def test_the_shares_of_a_random_row_of_a_random_unit() -> None:
     """With a whole share for every number of rows, in exact fractions."""
     rows = cohort(4, 200, 5)
-    held = int(rows.mask.any(axis=1).sum())
+    units_with_rows = int(rows.mask.any(axis=1).sum())
     expected = [Fraction(0)] * SIZES[0]
     for codes, mask in zip(rows.codes[..., 0].tolist(), rows.mask.tolist(), strict=True):
         own = [code for code, real in zip(codes, mask, strict=True) if real]
         for code in own:
-            expected[code] += Fraction(1, len(own) * held)
+            expected[code] += Fraction(1, len(own) * units_with_rows)
     table = bare(rows, 5, 60)[0]
-    assert [Fraction(int(count), 60 * held) for count in table] == expected
+    assert [Fraction(int(count), 60 * units_with_rows) for count in table] == expected
 
 
 def test_a_unit_without_rows_adds_nothing() -> None:

@@ -232,8 +232,8 @@ def test_no_adaptive_office_passes_the_cap(epsilon: float, delta: float) -> None
     ]
     unknown = [Fit(f.law, Spend(f.spend.epsilon, f.spend.delta, ())) for f in fits[:4]]
     cap = PrivacyFilter(epsilon, delta)
-    seen = worst(cap.admits, unknown + fits[4:], epsilon, 3)
-    assert 0.8 * delta < seen <= delta  # and the office is not a straw man
+    loss = worst(cap.admits, unknown + fits[4:], epsilon, 3)
+    assert 0.8 * delta < loss <= delta  # and the office is not a straw man
 
 
 def test_a_filter_that_asks_before_it_adds_is_caught() -> None:

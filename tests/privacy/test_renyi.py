@@ -64,10 +64,10 @@ def test_discrete_gaussians_by_brute_force(sigma: float, shift: int, order: int)
     norm = np.exp(-(points**2) / (2 * sigma**2)).sum()
     # sum of P^a Q^(1 - a) with P centred at 0 and Q at the shift, in one exponent
     exponents = -(order * points**2 + (1 - order) * (points - shift) ** 2) / (2 * sigma**2)
-    seen = math.log(np.exp(exponents).sum() / norm) / (order - 1)
+    brute_force = math.log(np.exp(exponents).sum() / norm) / (order - 1)
     event = JointHistograms("one", 1, shift, sigma)
-    assert renyi(event, order) >= seen
-    assert renyi(event, order) == pytest.approx(seen, rel=1e-6)  # exact at integer orders
+    assert renyi(event, order) >= brute_force
+    assert renyi(event, order) == pytest.approx(brute_force, rel=1e-6)  # exact at integer orders
 
 
 @pytest.mark.parametrize("order", [2, 5, 30])
@@ -86,8 +86,8 @@ def test_a_subsampled_step_against_the_integral_and_dp_accounting(
     )  # ln(P / Q), P with the unit
     step = math.log((top + 20 * noise) / 400_000)
     for sign in (order, 1 - order):  # both directions: add and remove
-        seen = float(logsumexp(base + sign * loss) + step) / (order - 1)
-        assert mine >= seen - 1e-13
+        integral = float(logsumexp(base + sign * loss) + step) / (order - 1)
+        assert mine >= integral - 1e-13
 
 
 @settings(max_examples=60, deadline=None)

@@ -282,7 +282,7 @@ def test_stamps_say_why_a_run_may_not_be_released(
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> list[list[str]]:
     """Note, at the moment when the first row is read, what the ledger holds."""
-    seen: list[list[str]] = []
+    statuses: list[list[str]] = []
     open_table = fitting.open_table
 
     class Watched:
@@ -291,14 +291,14 @@ def watched(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> list[list[str]]:
             self.columns = table.columns
 
         def chunks(self, progress: Any = None) -> Iterator[pd.DataFrame]:
-            seen.append([entry.status for entry in ledger.entries()])
+            statuses.append([entry.status for entry in ledger.entries()])
             yield from self._table.chunks(progress)
 
     def watch(data: Any, schema: Schema) -> Watched:
         return Watched(open_table(data, schema))
 
     monkeypatch.setattr(fitting, "open_table", watch)
-    return seen
+    return statuses
 
 
 def test_a_delta_that_allows_to_publish_a_unit_is_refused(
@@ -455,11 +455,11 @@ def test_a_refused_cell_is_noted_without_its_content(
 def test_progress_tells_stages_and_fractions(
     fit: Callable[..., Run], patients: pd.DataFrame
 ) -> None:
-    told: list[tuple[str, float]] = []
-    fit(patients, progress=lambda stage, part: told.append((stage, part)))
-    assert list(dict.fromkeys(stage for stage, _ in told)) == ["reading", "histograms"]
-    assert all(0 <= part <= 1 for _, part in told)
-    assert ("reading", 1.0) in told and told[-1] == ("histograms", 1.0)
+    stages: list[tuple[str, float]] = []
+    fit(patients, progress=lambda stage, part: stages.append((stage, part)))
+    assert list(dict.fromkeys(stage for stage, _ in stages)) == ["reading", "histograms"]
+    assert all(0 <= part <= 1 for _, part in stages)
+    assert ("reading", 1.0) in stages and stages[-1] == ("histograms", 1.0)
 
 
 def test_a_plan_needs_no_data(every_type: Schema) -> None:

@@ -173,11 +173,11 @@ def test_a_refit_is_stamped_and_else_like_the_run(independent: Run, tmp_path: Pa
 
 
 def test_the_rows_of_a_replicate_are_independent_draws_of_its_refit(independent: Run) -> None:
-    made = Replicates.of(independent, seed=1)
-    rows = pd.concat(made.frames(2, 500), ignore_index=True)
+    refits = Replicates.of(independent, seed=1)
+    rows = pd.concat(refits.frames(2, 500), ignore_index=True)
     plain, even = (
         pd.concat(
-            Sampler.of(made.refit(2), plain=kind).frames(500, seed=made._seeds(2)[2]),
+            Sampler.of(refits.refit(2), plain=kind).frames(500, seed=refits._seeds(2)[2]),
             ignore_index=True,
         )
         for kind in (True, False)
@@ -192,11 +192,11 @@ def test_refits_vary_by_patients_and_by_noise(independent: Run) -> None:
     Noise of variance sigma^2 falls on both counts, a and n - a, and the share is a / (a + b): its
     derivatives are (1 - p) / n and -p / n.
     """
-    made, units = Replicates.of(independent, seed=2), 800
+    refits, units = Replicates.of(independent, seed=2), 800
     sizes = Sampler.of(independent).codec.sizes
     place = sum(sizes[:2])  # of the first code of treated
     p = float(independent.arrays["shares"][place])
-    shares = [made.refit(number).arrays["shares"][place] for number in range(1, 301)]
+    shares = [refits.refit(number).arrays["shares"][place] for number in range(1, 301)]
     certificate = independent.certificate
     assert certificate is not None
     sigma = certificate["events"][0]["sigma"]
@@ -236,16 +236,16 @@ def test_several_rows_of_a_unit_are_warned_of(made_run: Run, independent: Run) -
 
 
 def test_replicates_are_recorded_apart_from_samples(run_folder: Path, tmp_path: Path) -> None:
-    made = write_replicates(run_folder, 3, tmp_path / "out.csv", rows=20, seed=4)
-    assert made == read_replicates(run_folder)
-    assert [one.file for one in made] == ["out-1.csv", "out-2.csv", "out-3.csv"]
-    assert [one.sha256 for one in made] == [file_digest(tmp_path / one.file) for one in made]
-    assert [(one.rows, one.seed, one.number, one.condition) for one in made] == [
+    records = write_replicates(run_folder, 3, tmp_path / "out.csv", rows=20, seed=4)
+    assert records == read_replicates(run_folder)
+    assert [one.file for one in records] == ["out-1.csv", "out-2.csv", "out-3.csv"]
+    assert [one.sha256 for one in records] == [file_digest(tmp_path / one.file) for one in records]
+    assert [(one.rows, one.seed, one.number, one.condition) for one in records] == [
         (20, 4, number, None) for number in (1, 2, 3)
     ]
     assert read_samples(run_folder) == ()
     more = write_replicates(run_folder, 2, tmp_path / "b.csv", rows=20, seed=4, where="age > 50")
-    assert read_replicates(run_folder) == (*made, *more)
+    assert read_replicates(run_folder) == (*records, *more)
     assert (pd.read_csv(tmp_path / "b-2.csv")["age"] > 50).all()
 
 
@@ -360,8 +360,8 @@ def test_the_command(run_folder: Path, tmp_path: Path) -> None:
     assert "out-1.csv" in done.stdout and "not a replicate" in done.stdout
     assert "dpsynth.eval.combine" in done.stderr
     again = CliRunner().invoke(commands, [*call, str(tmp_path / "b.csv"), "--json"])
-    told = json.loads(again.stdout)
-    assert told["kind"] == "dpsynth.replicates" and told["seed"] == 8
+    document = json.loads(again.stdout)
+    assert document["kind"] == "dpsynth.replicates" and document["seed"] == 8
     for number in (1, 2):
         copies = [(tmp_path / f"{name}-{number}.csv").read_bytes() for name in ("out", "b")]
         assert copies[0] == copies[1]

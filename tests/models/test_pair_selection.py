@@ -1,0 +1,106 @@
+"""Which pairs are measured, and how the noise is split among them."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsynth.models.marginals.binning import row_factors
+from dpsynth.models.marginals.histograms import MergedBins
+from dpsynth.models.marginals.pair_selection import choose_pairs, pair_noise
+from dpsynth.models.presets import PAIRS
+from dpsynth.privacy.events import ChosenHistograms
+
+
+def bins_of(*shares: Sequence[float]) -> tuple[MergedBins, ...]:
+    """Columns whose bins are their codes."""
+    return tuple(
+        MergedBins(np.arange(len(own), dtype=np.uint16), np.asarray(own, dtype=float))
+        for own in shares
+    )
+
+
+def event(most: int, noise: float = 1e-3) -> ChosenHistograms:
+    return ChosenHistograms(PAIRS, most, 3, max(noise, 1e-3), unit_mass=6)
+
+
+def test_choices_read_bins_and_public_facts_alone() -> None:
+    """No argument through which a row could reach a choice, a scale or a factor."""
+    assert list(inspect.signature(choose_pairs).parameters) == ["bins", "units", "event", "hidden"]
+    assert list(inspect.signature(pair_noise).parameters) == ["sizes", "pairs", "event"]
+    assert list(inspect.signature(row_factors).parameters) == ["bins"]
+
+
+def test_a_constant_column_has_no_pair() -> None:
+    bins = bins_of([1.0], [0.5, 0.5], [0.6, 0.4], [1.0, 0.0])
+    assert choose_pairs(bins, 1000, event(6), hidden=True) == [(1, 2)]
+
+
+def test_all_pairs_are_chosen_while_they_fit() -> None:
+    bins = bins_of([0.5, 0.5], [0.6, 0.4], [0.9, 0.1], [0.2, 0.8])
+    assert choose_pairs(bins, 1e6, event(6), hidden=True) == list(combinations(range(4), 2))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
+def test_the_first_columns_pairs_go_first_then_those_that_can_say_most(most: int) -> None:
+    """Mass outside the commonest bin: .1, .4, .3, .5; a pair has the lesser of its two."""
+    bins = bins_of([0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.5, 0.5])
+    order = [(0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (2, 3)]
+    assert choose_pairs(bins, 1e6, event(most), hidden=True) == sorted(order[:most])
+
+
+def test_a_pair_that_could_only_show_noise_is_left_out() -> None:
+    """Three pairs at noise multiplier 5 and 1000 units: noise of a cell is 5 sqrt(3) / 1000."""
+    floor = 5 * math.sqrt(3) / 1000
+    for spare, worth in [(1.01 * floor, True), (0.99 * floor, False)]:
+        bins = bins_of([0.5, 0.5], [0.6, 0.4], [1 - spare, spare])
+        chosen = choose_pairs(bins, 1000, event(3, noise=5.0), hidden=True)
+        assert ((0, 2) in chosen) == worth and ((1, 2) in chosen) == worth
+        assert (0, 1) in chosen
+    assert choose_pairs(bins_of([0.5, 0.5], [0.5, 0.5]), 1, event(1, noise=50.0), hidden=True) == []
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 5))
+def test_no_cell_of_a_pair_differs_by_more_than_the_bound(seed: int, one: int, two: int) -> None:
+    """The bound by which pairs are ranked: a cell of the joint table against the product."""
+    joint = np.random.default_rng(seed).dirichlet(np.full(one * two, 0.2)).reshape(one, two)
+    first, second = joint.sum(axis=1), joint.sum(axis=0)
+    gap = np.abs(joint - np.outer(first, second)).max()
+    assert gap <= min(1 - first.max(), 1 - second.max()) + 1e-12
+
+
+# How precisely --------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=8), st.floats(0.5, 50.0))
+def test_the_scales_of_the_pairs_keep_the_events_bound(sizes: list[int], noise: float) -> None:
+    pairs = list(combinations(range(len(sizes)), 2))
+    paid = event(len(pairs), noise)
+    sigmas = pair_noise(tuple(sizes), pairs, paid)
+    assert len(sigmas) == len(pairs)
+    assert paid.covers(sigmas)
+
+
+def test_no_pair_needs_no_noise() -> None:
+    assert pair_noise((3, 4), [], event(1)) == []
+
+
+def test_precision_is_split_so_that_the_total_error_is_least() -> None:
+    """The sum over pairs of cells times noise, against 300 other splits of the same bound."""
+    sizes, pairs = (2, 5, 16, 30), list(combinations(range(4), 2))
+    paid = event(6, noise=10.0)
+    cells = np.array([sizes[i] * sizes[j] for i, j in pairs])
+    ours = float(cells @ np.array(pair_noise(sizes, pairs, paid)))
+    rng = np.random.default_rng(5)
+    for power in np.linspace(0, 1, 100):
+        parts = cells**power * np.exp(rng.normal(0, 0.2, (3, 6)))
+        for part in parts / np.sqrt((parts**2).sum(axis=1, keepdims=True)):
+            other = float(cells @ np.array([paid.sigma_for(float(p)) for p in part]))
+            assert ours <= other * (1 + 1e-5)
