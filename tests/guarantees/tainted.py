@@ -181,9 +181,9 @@ def _plain(rng: np.random.Generator, rows: int, patients: int) -> pd.DataFrame:
         "measured": start + (years // 2).astype("timedelta64[s]"),
         "undeclared": "nothing",
     }
-    made = pd.DataFrame(frame)
-    made["admitted"] = made["admitted"].dt.normalize()
-    return made
+    table = pd.DataFrame(frame)
+    table["admitted"] = table["admitted"].dt.normalize()
+    return table
 
 
 def _typed(plain: pd.DataFrame) -> pa.Table:

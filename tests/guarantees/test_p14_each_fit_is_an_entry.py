@@ -115,16 +115,16 @@ def test_the_entry_stands_before_the_first_row_is_read(
     tmp_path: Path, fit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    seen: list[list[str]] = []
+    statuses: list[list[str]] = []
     read = fitting.read_cohort
 
     def watched(*arguments: Any) -> Any:
-        seen.append([entry.status for entry in Ledger(ledger.location).entries()])
+        statuses.append([entry.status for entry in Ledger(ledger.location).entries()])
         return read(*arguments)
 
     monkeypatch.setattr(fitting, "read_cohort", watched)
     fit(ledger)
-    assert seen == [["reading"]]
+    assert statuses == [["reading"]]
 
 
 def test_a_sweep_beyond_the_cap_is_refused_before_it_reads(

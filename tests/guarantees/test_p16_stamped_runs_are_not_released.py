@@ -135,8 +135,8 @@ def test_a_run_without_ledger_is_refused_whatever_its_stamps(
     replace(run, stamps=()).save(tmp_path / "cleaned")
     with pytest.raises(GateError, match="stamped no-ledger"):
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
-    told = Certificate.from_dict(run.certificate)
-    monkeypatch.setattr("dpsynth.bundle.writer._releasable", lambda run: told)
+    certificate = Certificate.from_dict(run.certificate)
+    monkeypatch.setattr("dpsynth.bundle.writer._releasable", lambda run: certificate)
     with pytest.raises(BudgetError, match="no ledger charged this run"):  # a second lock
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
     granted = SimpleNamespace(enter=lambda manifest: None, gates=())

@@ -308,6 +308,6 @@ def test_two_makers_of_one_ledger_agree(location: str) -> None:
         subprocess.Popen([sys.executable, "-c", code, location], stdout=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    said = {maker.communicate(timeout=120)[0] for maker in makers}
+    outputs = {maker.communicate(timeout=120)[0] for maker in makers}
     assert [maker.returncode for maker in makers] == [0] * 4
-    assert said == {f"{Ledger(location).id}\n"}
+    assert outputs == {f"{Ledger(location).id}\n"}
