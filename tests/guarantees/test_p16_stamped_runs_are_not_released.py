@@ -35,24 +35,6 @@ from dpsynth.synthesis.run import Run
 from dpsynth.tables.table import open_table
 
 
-@pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "key": [str(i // 2) for i in range(60)],
-            "age": 40,
-            "weight": "70.5",
-            "grade": "2",
-            "sex": "F",
-            "smoker": "true",
-            "admitted": "2016-01-01",
-            "discharged": "2016-01-02",
-            "measured": "2015-01-05T00:00:00",
-            "born": "1950",
-        }
-    )
-
-
 def office(folder: Path) -> Ledger:
     place = folder / "ledger.sqlite"
     return Ledger(place) if place.exists() else Ledger.create(place)

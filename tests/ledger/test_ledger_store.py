@@ -23,20 +23,9 @@ from dpsynth.ledger.storage import postgres
 from dpsynth.ledger.storage import sqlite as ledger_sqlite
 from dpsynth.ledger.verification import verify_ledger
 
+from ..support.unprivileged import unprivileged
+
 Reserve = Callable[..., Entry]
-
-
-@contextmanager
-def unprivileged() -> Iterator[None]:
-    """Act as a user without rights: permissions do not bind root."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65_534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 def test_file_and_folder_are_the_owners_alone(
