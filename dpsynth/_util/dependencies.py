@@ -66,10 +66,10 @@ def load_fitting(*, networks: bool) -> None:
     for module in _FITTING:
         if find_spec(module) is None:
             raise InputError(f"{remedy(module)}; nothing was charged")
-        if too_old(module, found := installed(module)):
+        if too_old(module, version := installed(module)):
             minimum = ".".join(map(str, MIN_VERSIONS[module]))
             raise InputError(
-                f"{module} {found} draws noise that is biased; nothing was charged. Install "
+                f"{module} {version} draws noise that is biased; nothing was charged. Install "
                 f"{minimum} or later: pip install '{module}>={minimum}'"
             )
     later = {*_LATER, *(_LATER_BY_NETWORKS if networks else ())}
@@ -91,8 +91,8 @@ def too_old(library: str, stated: str) -> bool:
     minimum = MIN_VERSIONS.get(library)
     if minimum is None:
         return False
-    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", stated)
-    return found is not None and tuple(int(part or 0) for part in found.groups()) < minimum
+    match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", stated)
+    return match is not None and tuple(int(part or 0) for part in match.groups()) < minimum
 
 
 def installed(distribution: str) -> str:

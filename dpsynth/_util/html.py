@@ -16,7 +16,7 @@ def environment(package: str) -> Environment:
     Text is escaped, its invisible characters are named, and a name that is not given is an error.
     ``said`` is a filter for names, which keep their own direction of writing.
     """
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader(package, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -24,8 +24,8 @@ def environment(package: str) -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    made.filters["said"] = said
-    return made
+    templates.filters["said"] = said
+    return templates
 
 
 def said(text: object) -> Markup:

@@ -25,8 +25,8 @@ class OutsideName:
 
 def outside_name(model: str) -> OutsideName | None:
     """Read a full name; None for any other text, such as the name of a generator of dpsynth."""
-    found = _FULL.fullmatch(model)
-    return None if found is None else OutsideName(*found.groups())
+    match = _FULL.fullmatch(model)
+    return None if match is None else OutsideName(*match.groups())
 
 
 def is_allowance(text: str) -> bool:

@@ -136,9 +136,9 @@ def check_keys(
     Raises:
         ArtifactError: it names the keys that are missing or unknown.
     """
-    found, wanted = set(as_object(document, place)), set(keys)
-    problems = [f"'{key}' is missing" for key in sorted(wanted - found)]
-    problems += [f"{shown(key)} is unknown" for key in sorted(found - wanted - set(optional))]
+    present, required = set(as_object(document, place)), set(keys)
+    problems = [f"'{key}' is missing" for key in sorted(required - present)]
+    problems += [f"{shown(key)} is unknown" for key in sorted(present - required - set(optional))]
     if problems:
         raise ArtifactError(f"{place}: {listed(problems)}")
 
@@ -147,10 +147,10 @@ def check_format(document: Mapping[str, Any], place: str, name: str, version: in
     """Check the ``format`` and ``version`` of a document, before anything else of it is read."""
     if document.get("format") != name:
         raise ArtifactError(f"{place} is not a {name} document")
-    found = document.get("version")
-    if type(found) is not int or found != version:
+    stated = document.get("version")
+    if type(stated) is not int or stated != version:
         raise ArtifactError(
-            f"{place} has version {shown(found)} of {name}; this dpsynth reads version {version}: "
+            f"{place} has version {shown(stated)} of {name}; this dpsynth reads version {version}: "
             "use the dpsynth that wrote it"
         )
 
@@ -179,13 +179,13 @@ def version_text(value: Any, place: str) -> str:
     return matching(value, place, "[0-9A-Za-z.+!-]{1,40}", "version")
 
 
-def names(made: type) -> tuple[str, ...]:
+def names(record: type) -> tuple[str, ...]:
     """Return the keys of a document: the fields of a dataclass."""
-    return tuple(field.name for field in fields(made))
+    return tuple(field.name for field in fields(record))
 
 
 def several(
-    read: Callable[[Any, str], _Read],
+    read_item: Callable[[Any, str], _Read],
     value: Any,
     place: str,
     *,
@@ -197,7 +197,7 @@ def several(
         raise ArtifactError(f"{place}: a list is expected")
     if len(value) < minimum or (maximum is not None and len(value) > maximum):
         raise ArtifactError(f"{place}: a list of {minimum} to {maximum} entries is expected")
-    return tuple(read(item, f"{place}[{index}]") for index, item in enumerate(value))
+    return tuple(read_item(item, f"{place}[{index}]") for index, item in enumerate(value))
 
 
 def texts(value: Any, place: str) -> tuple[str, ...]:

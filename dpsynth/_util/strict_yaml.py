@@ -53,11 +53,11 @@ def parse_yaml(content: bytes, source: str) -> Any:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        what = f"this is not YAML: {error.problem or error.context}"
-        raise _at(source, mark, what) from None
+        reason = f"this is not YAML: {error.problem or error.context}"
+        raise _at(source, mark, reason) from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        what = " ".join(str(error).split())[:200]
-        raise SchemaError(source, [Problem("document", f"this is not YAML: {what}")]) from None
+        reason = " ".join(str(error).split())[:200]
+        raise SchemaError(source, [Problem("document", f"this is not YAML: {reason}")]) from None
 
 
 def parse_json(content: bytes, source: str) -> Any:
@@ -83,11 +83,11 @@ def parse_json(content: bytes, source: str) -> Any:
             _text(content, source), object_pairs_hook=once, parse_constant=no_constant
         )
     except json.JSONDecodeError as error:
-        what = f"this is not JSON: {error.msg}"
-        raise SchemaError(source, [Problem(f"line {error.lineno}", what)]) from None
+        reason = f"this is not JSON: {error.msg}"
+        raise SchemaError(source, [Problem(f"line {error.lineno}", reason)]) from None
     except (ValueError, RecursionError) as error:
-        what = "it nests too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-        raise SchemaError(source, [Problem("document", f"this is not JSON: {what}")]) from None
+        reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise SchemaError(source, [Problem("document", f"this is not JSON: {reason}")]) from None
     if problems:
         raise SchemaError(source, problems)
     return document
@@ -98,13 +98,13 @@ def _text(content: bytes, source: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        what = "the file is not UTF-8; save it as UTF-8"
-        raise SchemaError(source, [Problem(f"line {line}", what)]) from None
+        reason = "the file is not UTF-8; save it as UTF-8"
+        raise SchemaError(source, [Problem(f"line {line}", reason)]) from None
 
 
-def _at(source: str, mark: Any, what: str) -> SchemaError:
+def _at(source: str, mark: Any, reason: str) -> SchemaError:
     place = "document" if mark is None else f"line {mark.line + 1}"
-    return SchemaError(source, [Problem(place, what)])
+    return SchemaError(source, [Problem(place, reason)])
 
 
 def _check_events(text: str, source: str) -> None:
@@ -113,8 +113,8 @@ def _check_events(text: str, source: str) -> None:
     for event in yaml.parse(text, Loader=_Loader):
         tag = getattr(event, "tag", None)
         if tag is not None:
-            what = f"tags are not read, {shown(tag)} is one; write plain values"
-            raise _at(source, event.start_mark, what)
+            reason = f"tags are not read, {shown(tag)} is one; write plain values"
+            raise _at(source, event.start_mark, reason)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -132,9 +132,9 @@ def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: st
     known[id(node)] = -1
     weight = 1
     if isinstance(node, yaml.ScalarNode) and len(problems) < MAX_REPEATS:
-        what = ambiguity(node)
-        if what is not None:
-            problems.append(Problem(f"line {node.start_mark.line + 1}", what))
+        reason = ambiguity(node)
+        if reason is not None:
+            problems.append(Problem(f"line {node.start_mark.line + 1}", reason))
     children = [] if isinstance(node, yaml.ScalarNode) else node.value
     if isinstance(node, yaml.MappingNode):
         lines: dict[str, int] = {}
@@ -151,7 +151,7 @@ def _weigh(node: Any, known: dict[int, int], problems: list[Problem], source: st
     for child in children:
         weight += _weigh(child, known, problems, source)
         if weight > MAX_NODES:
-            what = f"the document stands for more than {MAX_NODES} values; a schema does not"
-            raise _at(source, node.start_mark, what)
+            reason = f"the document stands for more than {MAX_NODES} values; a schema does not"
+            raise _at(source, node.start_mark, reason)
     known[id(node)] = weight
     return weight

@@ -115,8 +115,8 @@ class WorkerPool(Generic[Result]):
         if problem is not None:
             raise problem
         self._free.append(line)
-        found: Result | None = result
-        return found
+        finished: Result | None = result
+        return finished
 
 
 def _serve(line: Connection, work: Work[Any]) -> None:

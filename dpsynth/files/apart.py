@@ -24,15 +24,15 @@ def check_apart(path: str | Path, *released: Path) -> None:
     Raises:
         InputError: the place, or a folder above it, is or will be a run or a bundle.
     """
-    future = {one for folder in released for one in _both_ways(folder)}
+    future = {ancestor for folder in released for ancestor in _both_ways(folder)}
     for place in _both_ways(Path(path)):
         for folder in (place, *place.parents):
-            there = "is a folder" if folder == place else f"is inside {folder}, a folder"
+            relation = "is a folder" if folder == place else f"is inside {folder}, a folder"
             if folder in future:
-                raise InputError(f"{path} {there} that other people will receive: {_ELSEWHERE}")
+                raise InputError(f"{path} {relation} that other people will receive: {_ELSEWHERE}")
             for name in _RELEASED:
                 if os.path.lexists(folder / name):
-                    raise InputError(f"{path} {there} that contains {name}: {_ELSEWHERE}")
+                    raise InputError(f"{path} {relation} that contains {name}: {_ELSEWHERE}")
 
 
 def check_no_bundle(path: str | Path) -> None:

@@ -198,8 +198,8 @@ def _is_elsewhere(filename: object, target: Path) -> bool:
     """Tell whether an error names a file that is not the destination, nor on the way to it."""
     if not isinstance(filename, str | os.PathLike):
         return False
-    named, wanted = Path(os.path.abspath(filename)), Path(os.path.abspath(target))
-    if named == wanted or named in wanted.parents:
+    named, output = Path(os.path.abspath(filename)), Path(os.path.abspath(target))
+    if named == output or named in output.parents:
         return False
-    beside = wanted.parent
+    beside = output.parent
     return not (beside in named.parents and named.relative_to(beside).parts[0].startswith(PREFIX))

@@ -97,15 +97,15 @@ def claimed(path: str | Path, room: int = 0) -> Iterator[OutputClaim]:
     with clear_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target.parent)
-        own = target.with_name(f"{PREFIX}{CLAIM}-{target.name}")
-        descriptor = _opened(own, target)
+        claim = target.with_name(f"{PREFIX}{CLAIM}-{target.name}")
+        descriptor = _opened(claim, target)
     try:
         check_vacant(target)  # whoever held it before may have written it by now
         _make_room(descriptor, target, room)
         yield OutputClaim(target, descriptor)
     finally:
         with suppress(OSError):
-            own.unlink()
+            claim.unlink()
         os.close(descriptor)
 
 
@@ -168,14 +168,14 @@ def _other_places(target: Path) -> Iterator[Path]:
                 folder.rmdir()  # only if nothing came of it
 
 
-def _opened(own: Path, target: Path) -> int:
+def _opened(claim: Path, target: Path) -> int:
     """Open and hold the file of a claim."""
     for _ in range(_ATTEMPTS):
-        descriptor = os.open(own, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        if hold(descriptor, own):
+        descriptor = os.open(claim, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        if hold(descriptor, claim):
             return descriptor
         os.close(descriptor)
-        if os.path.lexists(own):
+        if os.path.lexists(claim):
             break
     raise InputError(
         f"another process is about to write {target}; choose another name, or wait until it has "

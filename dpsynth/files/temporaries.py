@@ -74,17 +74,17 @@ def remove_leftovers(folder: Path, name: str = "", *, alone: bool = False) -> No
         alone: no other process writes into the folder at all; then the same holds for every name.
     """
     with suppress(OSError):
-        left = [path for path in folder.iterdir() if path.name.startswith(PREFIX)]
+        leftovers = [path for path in folder.iterdir() if path.name.startswith(PREFIX)]
         by_token: dict[str, list[Path]] = {}
-        for path in left:
-            found = _NAME.match(path.name)
-            if found is None:
+        for path in leftovers:
+            match = _NAME.match(path.name)
+            if match is None:
                 ending = ".*" if alone else re.escape(name)
                 unlocked = rf"\.tmp-[0-9a-f]{{8}}-{ending}"
                 if (name or alone) and re.fullmatch(unlocked, path.name, re.DOTALL):
                     _remove(path)
-            elif found[1] == CLAIM or _is_ours(found[1]):
-                key = path.name if found[1] == CLAIM else found[1]
+            elif match[1] == CLAIM or _is_ours(match[1]):
+                key = path.name if match[1] == CLAIM else match[1]
                 by_token.setdefault(key, []).append(path)
         for paths in by_token.values():
             if all(map(_is_abandoned, paths)):  # a database has a journal beside it

@@ -56,8 +56,8 @@ def adopt(book: LedgerFile, policy: Policy) -> None:
     require_for(policy, book.id, book.place)
     with book.writing() as pen:
         for group in policy.groups:
-            fits = [one for one in pen.state.entries if one.dataset.lower() in group.members]
-            counted = kinds(one.unit for one in fits if one.counts)
+            fits = [entry for entry in pen.state.entries if entry.dataset.lower() in group.members]
+            counted = kinds(entry.unit for entry in fits if entry.counts)
             if len(counted) > 1:
                 first, second = (described(unit) for unit in counted[:2])
                 raise BudgetError(
@@ -101,7 +101,7 @@ def sign(book: LedgerFile, entry_id: str, note: str = "") -> Entry:
         entry = pen.entry(entry_id)
         if same_person(entry.who, who):
             raise BudgetError(f"entry {entry.id} was made by {who}; another person must sign it")
-        if any(same_person(one.who, who) for one in entry.signatures):
+        if any(same_person(signature.who, who) for signature in entry.signatures):
             raise BudgetError(f"{who} has already signed entry {entry.id}; another person must")
         if not entry.counts:
             raise BudgetError(f"entry {entry.id} is voided, so it needs no signature")
@@ -181,8 +181,8 @@ def permit(book: LedgerFile, run: ChargedRun) -> Entry:
         )
     if entry.run is None:
         raise BudgetError(f"entry {entry.id} is {entry.status}: it has no run to release")
-    wanted = max(entry.sign_off, 0 if policy is None else policy.sign_off)
-    missing = wanted - len(entry.signatures)
+    needed = max(entry.sign_off, 0 if policy is None else policy.sign_off)
+    missing = needed - len(entry.signatures)
     if missing > 0:
         people = "1 more person" if missing == 1 else f"{missing} more people"
         raise BudgetError(

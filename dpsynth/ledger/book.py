@@ -39,10 +39,10 @@ class Transaction(View):
                 the record does not follow from those before it.
         """
         known = self._records(entry)
-        made = self._next(kind, entry, body)
-        before, after = self._replayed(known), self._replayed([*known, made()])
+        draft = self._next(kind, entry, body)
+        before, after = self._replayed(known), self._replayed([*known, draft()])
         tally = self.tally.changed(*(_spent(fits) for fits in (before, after)))
-        record = self._append(made, tally)
+        record = self._append(draft, tally)
         return self._replayed([*known, record])[-1]
 
     def adopt(self, body: Mapping[str, Any]) -> None:
@@ -51,12 +51,12 @@ class Transaction(View):
         Raises:
             BudgetError: the clock is out of all reason, or the policy cannot be read.
         """
-        made = self._next(POLICY, "", body)
+        draft = self._next(POLICY, "", body)
         try:
-            adopted_in(made())
+            adopted_in(draft())
         except Disorder as error:
             raise changed(self.place, str(error)) from error
-        self._append(made, replace(self.tally, policy=pointer(made())))
+        self._append(draft, replace(self.tally, policy=pointer(draft())))
 
     def summed(self, orders: Iterable[int]) -> Tally:
         """Return the tally with divergences of these orders; they are summed from now on."""
@@ -80,8 +80,8 @@ class Transaction(View):
         at = max(now.isoformat(timespec="seconds"), self.latest)
         return partial(linked, self.head, kind=kind, entry=entry, at=at, who=user(), body=body)
 
-    def _append(self, made: partial[Record], tally: Tally) -> Record:
-        record = made(state=tally.save())
+    def _append(self, draft: partial[Record], tally: Tally) -> Record:
+        record = draft(state=tally.save())
         self.nodes.flush(record.state)
         self._store.append(self._connection, record)
         self.tally, self.head, self.latest = tally, record.head, record.at
@@ -122,7 +122,7 @@ class LedgerFile:
             BudgetError: it cannot be made there.
         """
         chosen = backends.default_location() if location is None else location
-        Store.create(backends.database_at(chosen, there=False))
+        Store.create(backends.database_at(chosen, must_exist=False))
         book = cls(chosen)
         book.made = book.noted = True
         with book.looking() as view:

@@ -177,7 +177,7 @@ def _begin(ledger: Ledger, entry: Entry) -> Charge:
 def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
     """Close an entry after an error, and say on the error what it cost."""
     refused = isinstance(error, RefusedCellError)
-    told = (
+    note = (
         f"rows may have been read: the ledger counts epsilon {entry.cost[0]:g} as spent on "
         f"dataset '{entry.dataset}'"
     )
@@ -185,11 +185,11 @@ def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
         kind = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else type(error)
         ledger.fail(entry.id, "refused a cell" if refused else kind.__name__)
     except DpsynthError as lost:
-        told = (
+        note = (
             f"rows may have been read: epsilon {entry.cost[0]:g} is spent on dataset "
             f"'{entry.dataset}', and entry {entry.id} could not be closed: {lost}"
         )
-    error.add_note(Note(told))
+    error.add_note(Note(note))
 
 
 def charge_of(book: LedgerFile, entry: Entry) -> Charge:

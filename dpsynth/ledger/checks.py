@@ -26,10 +26,10 @@ def check_request(
     Raises:
         InputError: a name, a text or the budget is not acceptable.
     """
-    for what, name in (("a dataset's name", dataset), ("a tier's name", tier)):
+    for subject, name in (("a dataset's name", dataset), ("a tier's name", tier)):
         if name is not None and not NAME.fullmatch(name):
             raise InputError(
-                f"{what} has 1 to 64 letters, digits, dots, hyphens and underscores, and "
+                f"{subject} has 1 to 64 letters, digits, dots, hyphens and underscores, and "
                 "starts with a letter or digit"
             )
     check_text("a purpose", purpose)
@@ -67,12 +67,12 @@ def check_cost(unit: Unit, epsilon: float, delta: float) -> None:
         )
 
 
-def check_text(what: str, text: str, *, needed: bool = False) -> None:
+def check_text(subject: str, text: str, *, needed: bool = False) -> None:
     """Refuse what is not one short line."""
     if len(text) > MAX_TEXT_LENGTH or not text.isprintable():
-        raise InputError(f"{what} must be one line of at most {MAX_TEXT_LENGTH} characters")
+        raise InputError(f"{subject} must be one line of at most {MAX_TEXT_LENGTH} characters")
     if needed and not text.strip():
-        raise InputError(f"{what} is needed: write a few words for later readers of the ledger")
+        raise InputError(f"{subject} is needed: write a few words for later readers of the ledger")
 
 
 def user() -> str:
@@ -81,18 +81,18 @@ def user() -> str:
     Raises:
         InputError: the variable is set and blank.
     """
-    given = variable("DPSYNTH_USER")
+    stated = variable("DPSYNTH_USER")
     try:
-        name = getpass.getuser() if given is None else given
+        name = getpass.getuser() if stated is None else stated
     except (KeyError, OSError, ImportError):
         name = NOBODY
-    shown = "".join(letter for letter in name if letter.isprintable()).strip()
-    return shown[:64] or NOBODY
+    printable = "".join(letter for letter in name if letter.isprintable()).strip()
+    return printable[:64] or NOBODY
 
 
-def same_person(one: str, other: str) -> bool:
+def same_person(name: str, other: str) -> bool:
     """Whether two names are written alike: whatever their case, spaces and forms of letters."""
-    return _plain(one) == _plain(other)
+    return _plain(name) == _plain(other)
 
 
 def _plain(name: str) -> str:

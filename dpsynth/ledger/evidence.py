@@ -66,7 +66,7 @@ class ReplayedAccount:
 
     def entry(self, entry_id: str) -> Entry | None:
         """Return an entry; None where there is none."""
-        return {one.id: one for one in self.entries}.get(entry_id)
+        return {entry.id: entry for entry in self.entries}.get(entry_id)
 
     def spent_by(self, charge: Charge) -> Spent | None:
         """Add up the entries as they were by then."""
@@ -74,7 +74,7 @@ class ReplayedAccount:
             known = replayed(self.records[: charge.record])
         except Disorder:
             return None  # told already
-        return Spent.of(one for one in known if one.dataset.lower() in charge.scope)
+        return Spent.of(entry for entry in known if entry.dataset.lower() in charge.scope)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def differences(book: LedgerFile, account: LedgerAccount, evidence: Evidence) ->
     pairs = {
         "epsilon": (certificate.epsilon, entry.epsilon),
         "delta": (certificate.delta, entry.delta),
-        "events": ([one.to_dict() for one in certificate.events], entry.plan.get("events")),
+        "events": ([item.to_dict() for item in certificate.events], entry.plan.get("events")),
         "dataset": (charge.dataset, entry.dataset),
         "model": (certificate.model, entry.model),
         "schema": (certificate.schema_sha256, entry.schema_hash),
@@ -138,15 +138,15 @@ def differences(book: LedgerFile, account: LedgerAccount, evidence: Evidence) ->
     }
     messages += [
         f"its entry {charge.entry} has another {name}"
-        for name, (stated, kept) in pairs.items()
-        if stated != kept
+        for name, (stated, in_entry) in pairs.items()
+        if stated != in_entry
     ]
     if entry.run is not None and entry.run != evidence.run:
         messages.append(
             f"its entry {charge.entry} was charged for another run: this one was changed, or comes "
             "from another fit"
         )
-    if evidence.manifest not in (None, *(one.manifest for one in entry.releases)):
+    if evidence.manifest not in (None, *(item.manifest for item in entry.releases)):
         messages.append(f"its entry {charge.entry} has no release of this bundle")
     recorded = None if entry.measured is None else entry.measured.figures
     if evidence.figures not in (None, recorded):

@@ -26,7 +26,7 @@ def line_or_none(value: Any, place: str) -> str | None:
 
 def lines(value: Any, place: str) -> list[str]:
     """Check a list of lines."""
-    return [line(one, place) for one in texts(value, place)]
+    return [line(item, place) for item in texts(value, place)]
 
 
 def delta_of(value: Any, place: str) -> float:
@@ -48,7 +48,7 @@ def _is_plain(value: Any, levels: int) -> bool:
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, list):
-        return levels > 0 and all(_is_plain(one, levels - 1) for one in value)
+        return levels > 0 and all(_is_plain(item, levels - 1) for item in value)
     return not isinstance(value, str) or value.isprintable()
 
 

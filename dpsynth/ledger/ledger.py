@@ -143,7 +143,7 @@ class Ledger(LedgerFile):
         with self.writing() as pen:
             entry = pen.entry(entry_id)
             scope = pen.scope(entry.dataset)
-            others = {one for one in pen.datasets_of(digest) if one.lower() not in scope}
+            others = {name for name in pen.datasets_of(digest) if name.lower() not in scope}
             pen.add_source(entry, digest)
         return tuple(sorted(others))
 
@@ -181,14 +181,14 @@ class Ledger(LedgerFile):
                 raise InputError(f"entry {entry.id} is {entry.status} already; it stays so")
             pen.write(kind, entry.id, {"note": plain, **more})
 
-    def _binding(self, own: Policy | None, given: Policy | None) -> Policy | None:
-        """Return the policy that a fit has to keep: the ledger's own, or the one that is given."""
-        if own is not None and given is not None and own.digest != given.digest:
+    def _binding(self, adopted: Policy | None, policy: Policy | None) -> Policy | None:
+        """Return the policy that a fit has to keep: the adopted one, or the one that was named."""
+        if adopted is not None and policy is not None and adopted.digest != policy.digest:
             raise BudgetError(
-                f"ledger {self.place} has adopted the policy '{own.name}', and another one was "
+                f"ledger {self.place} has adopted the policy '{adopted.name}', and another one was "
                 "named; leave it out, or adopt it: dpsynth ledger policy FILE"
             )
-        binding = own or given
+        binding = adopted or policy
         if binding is not None:
             require_for(binding, self.id, self.place)
         return binding
@@ -205,9 +205,9 @@ def require_one_unit(dataset: str, unit: Unit, others: Iterable[Unit]) -> None:
     Raises:
         BudgetError: it says what the two count, and what to do.
     """
-    found = conflict(unit, others)
-    if found is not None:
-        raise BudgetError(f"dataset '{dataset}': {found}. Nothing was charged")
+    reason = conflict(unit, others)
+    if reason is not None:
+        raise BudgetError(f"dataset '{dataset}': {reason}. Nothing was charged")
 
 
 def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:
@@ -216,10 +216,10 @@ def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:
     for entry in state.entries:
         if entry.id in sources:
             named.setdefault(sources[entry.id], set()).add(entry.dataset)
-    found = {}
+    twins = {}
     for entry in state.entries:
         scope = state.scope(entry.dataset)
         same = named.get(sources.get(entry.id, ""), ())
         if names := tuple(sorted(name for name in same if name.lower() not in scope)):
-            found[entry.id] = names
-    return found
+            twins[entry.id] = names
+    return twins

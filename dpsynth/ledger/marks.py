@@ -71,10 +71,10 @@ def require_as_seen(view: View) -> None:
     Raises:
         BudgetError: it is another, or shorter, or was written anew.
     """
-    found = other_than_seen(view)
-    if found:
+    difference = other_than_seen(view)
+    if difference:
         raise BudgetError(
-            f"ledger {view.place} is not as you last saw it: {found}. What was spent since is "
+            f"ledger {view.place} is not as you last saw it: {difference}. What was spent since is "
             "forgotten there: restore the newest ledger. If this one is right: dpsynth ledger "
             "verify --accept"
         )

@@ -84,7 +84,7 @@ class State:
             InputError: there is none, or more than one.
         """
         begins = entry_id.lower()
-        return only([one for one in self.entries if one.id.startswith(begins)], entry_id, place)
+        return only([e for e in self.entries if e.id.startswith(begins)], entry_id, place)
 
     def past(self) -> tuple[Past, ...]:
         """Return what counts as spent, as the rules of a policy take it."""
@@ -131,7 +131,7 @@ def changed(place: str, finding: str) -> BudgetError:
     )
 
 
-def only(found: Sequence[Entry], entry_id: str, place: str) -> Entry:
+def only(entries: Sequence[Entry], entry_id: str, place: str) -> Entry:
     """Return the entry that was found by the beginning of its id.
 
     Raises:
@@ -139,10 +139,10 @@ def only(found: Sequence[Entry], entry_id: str, place: str) -> Entry:
     """
     if len(entry_id) < MIN_ID_LENGTH:
         raise InputError(f"name an entry by at least {MIN_ID_LENGTH} characters of its id")
-    if len(found) == 1:
-        return found[0]
-    said = "has no entry" if not found else "has several entries that begin with"
-    raise InputError(f"ledger {place} {said} {entry_id[:32]}; `dpsynth ledger show` lists them")
+    if len(entries) == 1:
+        return entries[0]
+    problem = "has no entry" if not entries else "has several entries that begin with"
+    raise InputError(f"ledger {place} {problem} {entry_id[:32]}; `dpsynth ledger show` lists them")
 
 
 def _is_policy(record: Record) -> bool:

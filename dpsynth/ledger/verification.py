@@ -55,8 +55,8 @@ def verify_ledger(
         findings.append(Problem("records", str(disorder)))
     if as_seen and not findings:
         with book.looking() as view:
-            found = other_than_seen(view)
-        findings += [Problem("seen before", found)] if found else []
+            difference = other_than_seen(view)
+        findings += [Problem("seen before", difference)] if difference else []
     for place, evidence in claims.items():
         messages = differences(book, ReplayedAccount(records, entries), evidence)
         findings += [Problem(place, message) for message in messages]
@@ -87,16 +87,16 @@ def _other_sums(book: LedgerFile, state: State) -> list[str]:
     """Add up all fits anew, and compare with the sums that the last record seals."""
     try:
         with book.looking() as view:
-            kept = Tally.read(view.nodes, state.records[-1].state if state.records else "")
-            kept.check()
+            stored = Tally.read(view.nodes, state.records[-1].state if state.records else "")
+            stored.check()
     except (BudgetError, *_UNREADABLE):
         return ["the sums that the last record seals are missing, or cannot be read"]
-    if kept.rule != RULE:
+    if stored.rule != RULE:
         return []  # of an earlier dpsynth: the next write adds them up anew
     fits = [spending for entry in state.entries for spending in spendings(entry)]
     policies = [record for record in state.records if record.kind == POLICY]
     policy = pointer(policies[-1]) if policies else None
-    made = Tally.of(MemoryNodes(), fits, kept.orders, policy)
-    if (made.accounts, made.policy) != (kept.accounts, kept.policy):
+    computed = Tally.of(MemoryNodes(), fits, stored.orders, policy)
+    if (computed.accounts, computed.policy) != (stored.accounts, stored.policy):
         return ["the sums that the last record seals are not those of the records"]
     return []

@@ -50,8 +50,8 @@ class View:
     @cached_property
     def tally(self) -> Tally:
         """What counts as spent, by the rule of this dpsynth."""
-        kept = Tally.read(self.nodes, self._root)
-        return kept if kept.rule == RULE else self._summed_anew(kept)
+        stored = Tally.read(self.nodes, self._root)
+        return stored if stored.rule == RULE else self._summed_anew(stored)
 
     @property
     def place(self) -> str:
@@ -111,12 +111,12 @@ class View:
 
     def _records(self, begins: str) -> list[Record]:
         """Read the records of entries whose id begins so, each checked against the one before."""
-        found = []
+        records = []
         for before, record in self._store.records_of(begins, self._connection):
             start = self._facts.origin if record.number == 1 else Head(record.number - 1, before)
             self._require(breaks(start, [record]))
-            found.append(record)
-        return found
+            records.append(record)
+        return records
 
     def _replayed(self, records: Sequence[Record]) -> list[Entry]:
         try:
@@ -124,11 +124,11 @@ class View:
         except Disorder as error:
             raise changed(self.place, str(error)) from error
 
-    def _summed_anew(self, kept: Tally, orders: Iterable[int] = ()) -> Tally:
+    def _summed_anew(self, stored: Tally, orders: Iterable[int] = ()) -> Tally:
         """Add up all fits, by this rule, at more orders than those that were kept."""
-        found = [spending for entry in self.state.entries for spending in spendings(entry)]
-        wanted = tuple(sorted({*kept.orders, *orders}))
-        return Tally.of(self.nodes, found, wanted, kept.policy)
+        fits = [spending for entry in self.state.entries for spending in spendings(entry)]
+        all_orders = tuple(sorted({*stored.orders, *orders}))
+        return Tally.of(self.nodes, fits, all_orders, stored.policy)
 
     def _require(self, findings: Sequence[str]) -> None:
         if findings:

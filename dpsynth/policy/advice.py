@@ -148,8 +148,8 @@ def allocation(policy: Policy) -> Allocation:
     """
     planned = [tier for tier in policy.tiers if tier.releases_a_year]
     if not planned:
-        what = f"the policy '{policy.name}' plans no release"
-        raise InputError(f"{what}; give its tiers releases_a_year, and ask again")
+        reason = f"the policy '{policy.name}' plans no release"
+        raise InputError(f"{reason}; give its tiers releases_a_year, and ask again")
     releases = sum(map(_count, planned))
     shared = _shared(policy, releases)
     floors = [_floor(tier) for tier in planned if tier.least is not None]

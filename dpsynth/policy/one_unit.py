@@ -30,22 +30,22 @@ def kinds(units: Iterable[Unit]) -> list[Unit]:
 
     Units that count the same are those that some chain of units connects.
     """
-    found = list(dict.fromkeys(units))
-    single: dict[str | None, Unit] = {key: unit for unit in found for key in unit.same_as}
-    single |= {unit.name: unit for unit in found if unit.person is not None and unit.reading}
-    for unit in found:
+    distinct = list(dict.fromkeys(units))
+    single: dict[str | None, Unit] = {key: unit for unit in distinct for key in unit.same_as}
+    single |= {unit.name: unit for unit in distinct if unit.person is not None and unit.reading}
+    for unit in distinct:
         declared = single.get(unit.name)
         if _has_several(unit) and declared not in (None, unit):
             return [declared, unit]
     keys = single.keys()
     counted: dict[object, Unit] = {}
-    for unit in found:
+    for unit in distinct:
         person = unit.person is not None or (unit.name is not None and unit.name in keys)
         counted.setdefault(("person",) if person else ("column", unit.name), unit)
-    named = {unit.person: unit for unit in reversed(found) if unit.person is not None}
-    read = {unit.reading: unit for unit in reversed(found) if unit.reading is not None}
-    several = (named, read)
-    return list(next((one for one in several if len(one) > 1), counted).values())
+    named = {unit.person: unit for unit in reversed(distinct) if unit.person is not None}
+    by_reading = {unit.reading: unit for unit in reversed(distinct) if unit.reading is not None}
+    several = (named, by_reading)
+    return list(next((group for group in several if len(group) > 1), counted).values())
 
 
 def _has_several(unit: Unit) -> bool:
@@ -63,7 +63,7 @@ def conflict(unit: Unit, others: Iterable[Unit]) -> str | None:
     past = list(others)
     if len(kinds([*past, unit])) <= 1:
         return None
-    other = next((one for one in past if len(kinds([one, unit])) > 1), past[0])
+    other = next((earlier for earlier in past if len(kinds([earlier, unit])) > 1), past[0])
     return (
         f"this fit counts {described(unit)}, and earlier fits count {described(other)}: epsilons "
         f"of different units do not add up. {_remedy(unit, other)}"

@@ -55,8 +55,8 @@ def read_policy(document: object, source: str) -> dict[str, Any]:
     if "dpsynth_policy" not in top.values:
         top.mistake("dpsynth_policy", f"is missing; write dpsynth_policy: {VERSION}")
     elif type(version := top.values["dpsynth_policy"]) is not int or version != VERSION:
-        found = shown(version)
-        top.mistake("dpsynth_policy", f"this dpsynth reads version {VERSION}, not {found}")
+        stated = shown(version)
+        top.mistake("dpsynth_policy", f"this dpsynth reads version {VERSION}, not {stated}")
     if not top.has("name"):
         top.gap("name", "is missing: say whose policy this is, and of which year")
     values: dict[str, Any] = dict(
@@ -130,8 +130,8 @@ def _read_cap(owner: FieldReader, key: str) -> Cap:
         owner.gap(key, 'is empty; write {epsilon: ..., basis: "..."}, or remove the key')
         return Cap(1.0, "")
     if not isinstance(owner.values[key], Mapping):
-        what = 'an epsilon and its basis are expected: {epsilon: 0.5, basis: "..."}'
-        owner.mistake(key, what)
+        expected = 'an epsilon and its basis are expected: {epsilon: 0.5, basis: "..."}'
+        owner.mistake(key, expected)
         return Cap(1.0, "")
     part = owner.part(key)
     part.refuse_unknown(("epsilon", "basis"))
@@ -147,12 +147,14 @@ def _read_cap(owner: FieldReader, key: str) -> Cap:
 
 def _read_tiers(top: FieldReader) -> tuple[Tier, ...]:
     part, tiers = top.part("tiers"), []
-    seen: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name in part.values:
         _check_name(part, name, name, "the name of a tier")
-        if name.lower() in seen:
-            part.mistake(name, f"differs from {shown(seen[name.lower()])} in case only; rename one")
-        seen.setdefault(name.lower(), name)
+        if name.lower() in names:
+            part.mistake(
+                name, f"differs from {shown(names[name.lower()])} in case only; rename one"
+            )
+        names.setdefault(name.lower(), name)
         tier = part.part(name)
         tier.refuse_unknown(TIER_KEYS)
         minimum = _read_cap(tier, "least") if "least" in tier.values else None
@@ -174,8 +176,8 @@ def _read_groups(top: FieldReader) -> tuple[Group, ...]:
             members.add(member.lower())
         for member in sorted(members):
             if member in home:
-                what = f"{shown(member)} is in {shown(home[member])} already"
-                part.mistake(name, f"{what}; a dataset is in one group: join the two groups")
+                reason = f"{shown(member)} is in {shown(home[member])} already"
+                part.mistake(name, f"{reason}; a dataset is in one group: join the two groups")
             home.setdefault(member, name)
         groups.append(Group(name.lower(), tuple(sorted(members))))
     return tuple(sorted(groups, key=lambda group: group.name))
@@ -218,8 +220,8 @@ def _read_population(top: FieldReader) -> Population | None:
         top.gap("minimum_population", "is empty; write {value: ..., basis: ...} or remove the key")
         return None
     if not isinstance(top.values["minimum_population"], Mapping):
-        what = 'a value and its basis are expected: {value: 5000, basis: "..."}'
-        top.mistake("minimum_population", what)
+        expected = 'a value and its basis are expected: {value: 5000, basis: "..."}'
+        top.mistake("minimum_population", expected)
         return None
     part = top.part("minimum_population")
     part.refuse_unknown(("value", "basis"))
@@ -242,6 +244,6 @@ def _read_sign_off(top: FieldReader) -> int:
     return people or 0
 
 
-def _check_name(part: FieldReader, key: str, name: str, what: str) -> None:
+def _check_name(part: FieldReader, key: str, name: str, subject: str) -> None:
     if not NAME.fullmatch(name):
-        part.mistake(key, f"{what} {_NAMES}; {shown(name)} does not")
+        part.mistake(key, f"{subject} {_NAMES}; {shown(name)} does not")

@@ -118,8 +118,8 @@ def require(policy: Policy, past: Sequence[Past], request: Request, now: datetim
     failed = [verdict for verdict in judge(policy, past, request, now) if not verdict.allowed]
     if failed:
         lines = "\n".join(f"  {verdict}" for verdict in failed)
-        what = f"the policy '{policy.name}' refuses this fit of dataset '{request.dataset}'"
-        raise BudgetError(f"{what}:\n{lines}")
+        refusal = f"the policy '{policy.name}' refuses this fit of dataset '{request.dataset}'"
+        raise BudgetError(f"{refusal}:\n{lines}")
 
 
 def room(
@@ -152,8 +152,8 @@ class _Account:
 
     def meter(self) -> CapUsage:
         used = self.filter.used(self.spends)
-        left = max(0.0, self.cap.epsilon - used)
-        return CapUsage(self.prefix + self.kind, self.cap.epsilon, used, left, self.cap.basis)
+        rest = max(0.0, self.cap.epsilon - used)
+        return CapUsage(self.prefix + self.kind, self.cap.epsilon, used, rest, self.cap.basis)
 
     def verdict(self, request: Request) -> Verdict:
         used, spend = None, request.spend
@@ -169,14 +169,14 @@ class _Account:
     def _remedy(self, request: Request) -> str:
         """Say what would be admitted by the plain sum, or when the request as it is would be."""
         spend = request.spend
-        left, left_delta = self.filter.plain_room(self.spends)
+        rest, rest_delta = self.filter.plain_room(self.spends)
         ways = []
-        if left > 0 and left_delta >= exactly(MIN_DELTA):
+        if rest > 0 and rest_delta >= exactly(MIN_DELTA):
             asks = []
-            if left < exactly(spend.epsilon):
-                asks.append(f"an epsilon of at most {rounded_down(left, 3)!r}")
-            if left_delta < exactly(spend.delta):
-                asks.append(f"a delta of at most {rounded_down(left_delta, 2)!r}")
+            if rest < exactly(spend.epsilon):
+                asks.append(f"an epsilon of at most {rounded_down(rest, 3)!r}")
+            if rest_delta < exactly(spend.delta):
+                asks.append(f"a delta of at most {rounded_down(rest_delta, 2)!r}")
             ways.append("ask for " + " and ".join(asks) + _for_whom(request))
         else:
             ways.append("the plain sum leaves nothing; use `dpsynth plan` to look for an epsilon")
@@ -211,8 +211,8 @@ def _accounts(
     shared = tuple(entry for entry in past if entry.dataset.lower() in members)
     accounts = _of_caps(policy, policy.caps, "", shared, now)
     if tier is not None:
-        own = tuple(e for e in shared if (e.tier or "").lower() == tier.name.lower())
-        accounts += _of_caps(policy, tier.caps, f"tier {tier.name}: ", own, now)
+        of_tier = tuple(e for e in shared if (e.tier or "").lower() == tier.name.lower())
+        accounts += _of_caps(policy, tier.caps, f"tier {tier.name}: ", of_tier, now)
     return accounts
 
 
@@ -221,8 +221,8 @@ def _of_caps(
 ) -> list[_Account]:
     recent = tuple(entry for entry in counted if entry.counts_at(now))
     year, total = (ROLLING, caps.year, recent), (OVERALL, caps.total, counted)
-    made = ((SINGLE, caps.release, ()), year, total)
-    return [_Account(prefix, kind, policy.delta, cap, fits) for kind, cap, fits in made if cap]
+    accounts = ((SINGLE, caps.release, ()), year, total)
+    return [_Account(prefix, kind, policy.delta, cap, fits) for kind, cap, fits in accounts if cap]
 
 
 def _facts(policy: Policy, request: Request) -> list[Verdict]:
@@ -236,16 +236,16 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
         basis, remedy = "the policy's list of models", f"fit one of {names}{hint}"
         verdicts.append(_verdict("model", fits, names, request.model, basis, remedy))
     if (minimum := policy.minimum_population) is not None:
-        found = request.population // request.unit.max_units  # of whom there are so many at least
-        fits = found >= minimum.value
+        people = request.population // request.unit.max_units  # of whom there are so many at least
+        fits = people >= minimum.value
         remedy = "this dataset is too small for a release"
         name = "minimum population"
-        verdicts.append(_verdict(name, fits, minimum.value, found, minimum.basis, remedy))
+        verdicts.append(_verdict(name, fits, minimum.value, people, minimum.basis, remedy))
     if not policy.allow_refuse:
-        fits, asked = not request.may_refuse, "yes" if request.may_refuse else "no"
+        fits, requested = not request.may_refuse, "yes" if request.may_refuse else "no"
         basis = "a refusal is one bit outside the guarantee"
         remedy = "give the columns of the schema another on_bad than refuse"
-        verdicts.append(_verdict("cells may refuse", fits, "no", asked, basis, remedy))
+        verdicts.append(_verdict("cells may refuse", fits, "no", requested, basis, remedy))
     fits = exactly(request.spend.delta) <= exactly(policy.delta)
     basis, remedy = "every cap holds at this delta", f"ask for a delta of at most {policy.delta!r}"
     verdicts.append(_verdict("delta", fits, policy.delta, request.spend.delta, basis, remedy))
@@ -256,12 +256,12 @@ def _one_unit(policy: Policy, past: Sequence[Past], request: Request) -> list[Ve
     """Refuse a fit that counts something else than the fits of its budget."""
     members = policy.members(request.dataset)
     others = [entry.unit for entry in past if entry.dataset.lower() in members]
-    found = conflict(request.unit, others)
-    if found is None:
+    reason = conflict(request.unit, others)
+    if reason is None:
         return []
-    limit, asked = described(others[0]), described(request.unit)
+    limit, requested = described(others[0]), described(request.unit)
     basis = "epsilons of different units do not add up"
-    return [_verdict("privacy unit", False, limit, asked, basis, found)]
+    return [_verdict("privacy unit", False, limit, requested, basis, reason)]
 
 
 def _tier(policy: Policy, name: str | None) -> Verdict:
@@ -276,13 +276,13 @@ def _verdict(
     constraint: str,
     allowed: bool,
     limit: str | float | None,
-    asked: str | float | None,
+    requested: str | float | None,
     basis: str,
     remedy: str,
     used: float | None = None,
 ) -> Verdict:
     """Build a verdict; where the request is allowed, there is nothing to remedy."""
-    return Verdict(constraint, allowed, limit, used, asked, basis, "" if allowed else remedy)
+    return Verdict(constraint, allowed, limit, used, requested, basis, "" if allowed else remedy)
 
 
 def _for_whom(request: Request) -> str:

@@ -98,9 +98,9 @@ def _moment(kind: ColumnType, value: object, pattern: str | None) -> date | date
     if isinstance(value, str):
         value = _parsed(value.strip(), pattern)
     if not isinstance(value, date):
-        wanted = f"a {kind.name} like {kind.example!r}"
-        wanted += f" or in the format {pattern!r}" * bool(pattern)
-        raise ValueError(f"{wanted} is expected, not {shown(value)}")
+        expected = f"a {kind.name} like {kind.example!r}"
+        expected += f" or in the format {pattern!r}" * bool(pattern)
+        raise ValueError(f"{expected} is expected, not {shown(value)}")
     if isinstance(value, datetime) and value.tzinfo is not None:
         raise ValueError("times have no zone here; write the local time without one")
     if kind.in_days:

@@ -16,7 +16,7 @@ MAX_CODES = 4096
 
 
 def read_categories(
-    field: FieldReader, constraints: FieldReader, own: FieldReader, column: Column
+    field: FieldReader, constraints: FieldReader, extra: FieldReader, column: Column
 ) -> Column:
     """Read the categories from enum or from a code list, and the labels."""
     if column.kind.is_truth:
@@ -24,8 +24,8 @@ def read_categories(
         if values is not None and values not in ([True, False], [False, True]):
             constraints.mistake("enum", "a boolean has both values; remove enum, or declare text")
         return replace(column, categories=("false", "true"))
-    if own.has("codes"):
-        return _read_codes(constraints, own.part("codes"), column)
+    if extra.has("codes"):
+        return _read_codes(constraints, extra.part("codes"), column)
     if not constraints.has("enum"):
         if column.kind.is_text and not ({"minimum", "maximum"} & set(constraints.values)):
             constraints.gap("enum", "is missing; list the categories, or name dpsynth.codes")
@@ -39,7 +39,7 @@ def read_categories(
     if not categories:
         return column
     if column.bounds_basis is None:
-        own.gap("bounds_basis", f"is missing for the list of categories; {NO_BASIS}")
+        extra.gap("bounds_basis", f"is missing for the list of categories; {NO_BASIS}")
     return replace(column, categories=categories, labels=_labels(field, column, categories))
 
 
@@ -52,7 +52,7 @@ def _read_enum(constraints: FieldReader, column: Column) -> tuple[str, ...]:
         maximum = MAX_CODES - 2
         constraints.mistake("enum", f"{len(values)} categories; at most {maximum}: roll them up")
         return ()
-    found: dict[str, int] = {}
+    places: dict[str, int] = {}
     if TODO in values:
         constraints.gap("enum", "is still TODO; list every category")
         return ()
@@ -66,10 +66,10 @@ def _read_enum(constraints: FieldReader, column: Column) -> tuple[str, ...]:
             continue
         if text in tokens:
             constraints.mistake(place, f"{shown(text)} is a missing value too; keep one")
-        if text in found:
-            constraints.mistake(place, f"{shown(text)} repeats enum[{found[text]}]; remove one")
-        found.setdefault(text, index)
-    return tuple(found)
+        if text in places:
+            constraints.mistake(place, f"{shown(text)} repeats enum[{places[text]}]; remove one")
+        places.setdefault(text, index)
+    return tuple(places)
 
 
 def _token(type_: str, token: str) -> str:

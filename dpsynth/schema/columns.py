@@ -39,10 +39,10 @@ class TableFacts:
 
 def read_column(field: FieldReader, table: TableFacts) -> Column | None:
     """Read one field; None if it has no usable name or type, which is noted."""
-    own = field.part("dpsynth")
+    extra = field.part("dpsynth")
     constraints = field.part("constraints")
     name, type_ = field.text("name"), field.text("type")
-    _check_keys(field, own)
+    _check_keys(field, extra)
     if not field.has("name"):
         field.mistake("name", "the name of the column is missing")
     elif name is not None and not name.isprintable():
@@ -51,7 +51,7 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
         field.mistake(
             "name", "a column name has no blanks at its ends: headers are read without them"
         )
-    roles = _read_roles(own)
+    roles = _read_roles(extra)
     if not _check_type(field, type_, roles) or name is None or type_ is None:
         return None
     missing = field.texts("missingValues")
@@ -61,7 +61,7 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
         roles=roles,
         required=constraints.flag("required", False),
         missing_values=table.missing_values if missing is None else missing,
-        ucum=own.text("ucum"),
+        ucum=extra.text("ucum"),
         title=field.text("title"),
         description=field.text("description"),
         format=_read_format(field, type_),
@@ -69,21 +69,23 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
     column = _read_booleans(field, column)
     if not column.modelled:
         for key in ("on_bad", "on_unknown"):
-            if own.has(key):
-                own.mistake(key, f"a column with role {listed(sorted(roles))} has none; remove it")
+            if extra.has(key):
+                extra.mistake(
+                    key, f"a column with role {listed(sorted(roles))} has none; remove it"
+                )
         return column
     _check_writing(field, constraints, column, table)
-    column = replace(column, bounds_basis=own.text("bounds_basis"))
-    column = read_categories(field, constraints, own, column)
-    if column.categories is None and (constraints.has("enum") or own.has("codes")):
+    column = replace(column, bounds_basis=extra.text("bounds_basis"))
+    column = read_categories(field, constraints, extra, column)
+    if column.categories is None and (constraints.has("enum") or extra.has("codes")):
         return column  # the mistake in its categories is noted; what follows needs them
-    column = _read_bounds(constraints, own, column)
-    return read_policies(own, column)
+    column = _read_bounds(constraints, extra, column)
+    return read_policies(extra, column)
 
 
-def _check_keys(field: FieldReader, own: FieldReader) -> None:
+def _check_keys(field: FieldReader, extra: FieldReader) -> None:
     """Note keys of dpsynth that stand elsewhere, and likely misspellings of Table Schema's keys."""
-    own.refuse_unknown(OWN_KEYS)
+    extra.refuse_unknown(OWN_KEYS)
     for key in field.values:
         if key in FIELD_KEYS:
             continue
@@ -95,20 +97,22 @@ def _check_keys(field: FieldReader, own: FieldReader) -> None:
             field.mistake(key, f"there is no such key here{meant}")
 
 
-def _read_roles(own: FieldReader) -> frozenset[str]:
+def _read_roles(extra: FieldReader) -> frozenset[str]:
     """Read a role, or a list of them."""
-    if isinstance(own.values.get("role"), list | tuple):
-        words = own.texts("role") or ()
+    if isinstance(extra.values.get("role"), list | tuple):
+        words = extra.texts("role") or ()
     else:
-        word = own.text("role")
+        word = extra.text("role")
         words = () if word is None else (word,)
     for word in words:
         if word not in ROLES:
             meant = did_you_mean(word, ROLES)
-            own.mistake("role", f"{shown(word)} is not a role{meant}; roles: {listed(ROLES)}")
+            extra.mistake("role", f"{shown(word)} is not a role{meant}; roles: {listed(ROLES)}")
     roles = frozenset(words) & frozenset(ROLES)
     if roles & UNMODELLED and len(roles) > 1:
-        own.mistake("role", f"{listed(sorted(roles & UNMODELLED))} stands alone; remove the others")
+        extra.mistake(
+            "role", f"{listed(sorted(roles & UNMODELLED))} stands alone; remove the others"
+        )
     return roles
 
 
@@ -137,10 +141,10 @@ def _read_format(field: FieldReader, type_: str) -> str | None:
     assert pattern is not None
     moment = datetime(2001, 2, 3)
     try:
-        kept = datetime.strptime(moment.strftime(pattern), pattern).year == 2001
+        round_trips = datetime.strptime(moment.strftime(pattern), pattern).year == 2001
     except (ValueError, LookupError, re.error):  # the last: a directive that occurs twice
-        kept = False
-    if not kept:
+        round_trips = False
+    if not round_trips:
         field.mistake(
             "format",
             f"{shown(pattern)} is not a date format; write it with %d, %m and %Y, each directive "
@@ -164,14 +168,14 @@ def _read_booleans(field: FieldReader, column: Column) -> Column:
         true_values=column.true_values if true is None else true,
         false_values=column.false_values if false is None else false,
     )
-    for key, own, others in (
+    for key, accepted, others in (
         ("trueValues", column.true_values, column.false_values),
         ("falseValues", column.false_values, ("", *column.missing_values)),
         ("trueValues", column.true_values, ("", *column.missing_values)),
     ):
-        if not own:
+        if not accepted:
             field.mistake(key, "the list is empty; name at least one text")
-        if both := set(own) & set(others):
+        if both := set(accepted) & set(others):
             field.mistake(key, f"{listed(map(shown, sorted(both)))} has two meanings; keep one")
     return column
 
@@ -201,11 +205,11 @@ def _check_writing(
             constraints.mistake(key, f"there is no such constraint{meant}")
 
 
-def _read_bounds(constraints: FieldReader, own: FieldReader, column: Column) -> Column:
+def _read_bounds(constraints: FieldReader, extra: FieldReader, column: Column) -> Column:
     """Read minimum, maximum and step."""
     if not column.kind.is_numeric or column.is_categorical:
         why = "has categories" if column.is_categorical else f"is of type {column.type}"
-        for part, key in ((constraints, "minimum"), (constraints, "maximum"), (own, "step")):
+        for part, key in ((constraints, "minimum"), (constraints, "maximum"), (extra, "step")):
             if part.has(key):
                 part.mistake(key, f"the column {why}, and so no {key}; remove it")
         return column
@@ -222,20 +226,20 @@ def _read_bounds(constraints: FieldReader, own: FieldReader, column: Column) -> 
     if low is not None and high is not None and low > high:
         constraints.mistake("maximum", "maximum is below minimum; swap or correct them")
     if column.bounds_basis is None:
-        own.gap("bounds_basis", f"is missing for the bounds; {NO_BASIS}")
-    return replace(column, step=_read_step(own, column, low, high), **bounds)
+        extra.gap("bounds_basis", f"is missing for the bounds; {NO_BASIS}")
+    return replace(column, step=_read_step(extra, column, low, high), **bounds)
 
 
-def _read_step(own: FieldReader, column: Column, low: Any, high: Any) -> float | int | None:
+def _read_step(extra: FieldReader, column: Column, low: Any, high: Any) -> float | int | None:
     if column.kind.step is not None:
-        return own.whole("step", minimum=1)
-    step = own.number("step")
+        return extra.whole("step", minimum=1)
+    step = extra.number("step")
     if step is None:
         return None
     if step <= 0:
-        own.mistake("step", "the step is positive, like 1 or 0.5")
+        extra.mistake("step", "the step is positive, like 1 or 0.5")
         return None
     if low is not None and high is not None and (high - low) / step > MAX_WHOLE:
-        own.mistake("step", "more than 2^53 steps between the bounds; take a larger step")
+        extra.mistake("step", "more than 2^53 steps between the bounds; take a larger step")
         return None
     return float(step)

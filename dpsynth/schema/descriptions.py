@@ -36,12 +36,12 @@ def unit_of(column: Column) -> str:
 def labels_of(column: Column) -> str:
     """Say what the codes of a column mean, as far as that is declared; empty if it is not."""
     colon = ":" if column.kind.is_text else ""
-    said = [
+    labels = [
         f"{value}{colon} {label}"
         for value in column.levels
         if (label := column.labels.get(value, value)) != value
     ]
-    more = len(said) - _MAX_LABELS
+    more = len(labels) - _MAX_LABELS
     rest = [f"and {more} more: see datapackage.json"] if more > 0 else []
-    comma = ";" if any("," in one for one in said) else ","
-    return f"{comma} ".join(said[:_MAX_LABELS] + rest)
+    comma = ";" if any("," in one for one in labels) else ","
+    return f"{comma} ".join(labels[:_MAX_LABELS] + rest)

@@ -34,26 +34,28 @@ def default_on_bad(column: Column, on_unknown: str) -> str:
     return on_unknown
 
 
-def read_policies(own: FieldReader, column: Column) -> Column:
+def read_policies(extra: FieldReader, column: Column) -> Column:
     """Read and resolve both policies of a modelled column."""
     numeric = column.categories is None and not column.kind.is_text
-    unknown = _read(own, "on_unknown", column)
-    if numeric and own.has("on_unknown"):
-        own.mistake("on_unknown", "the column has no categories; use on_bad")
+    unknown = _read(extra, "on_unknown", column)
+    if numeric and extra.has("on_unknown"):
+        extra.mistake("on_unknown", "the column has no categories; use on_bad")
     on_unknown = default_on_unknown(column) if unknown is None or numeric else unknown
-    bad = _read(own, "on_bad", column)
+    bad = _read(extra, "on_bad", column)
     on_bad = default_on_bad(column, on_unknown) if bad is None else bad
     return replace(column, on_bad=on_bad, on_unknown=on_bad if numeric else on_unknown)
 
 
-def _read(own: FieldReader, key: str, column: Column) -> str | None:
+def _read(extra: FieldReader, key: str, column: Column) -> str | None:
     """Read one policy as its resolved word, or None for the default."""
-    if not own.has(key):
+    if not extra.has(key):
         return None
-    word = own.values[key]
+    word = extra.values[key]
     if word == MISSING:
         if column.required:
-            own.mistake(key, "the column is required, so no cell is missing; choose another policy")
+            extra.mistake(
+                key, "the column is required, so no cell is missing; choose another policy"
+            )
         return MISSING
     if word == REFUSE:
         return REFUSE
@@ -62,7 +64,7 @@ def _read(own: FieldReader, key: str, column: Column) -> str | None:
     if column.categories is None:
         if word in ("minimum", "maximum") and not column.kind.is_text:
             return str(word)
-        own.mistake(key, f"{shown(word)} is not one of missing, minimum, maximum, refuse")
+        extra.mistake(key, f"{shown(word)} is not one of missing, minimum, maximum, refuse")
         return None
     if word == OTHER and column.kind.is_text:
         return _other_of(column) or OTHER
@@ -74,7 +76,7 @@ def _read(own: FieldReader, key: str, column: Column) -> str | None:
         return text
     options = [MISSING, *([OTHER] if column.kind.is_text else []), REFUSE, *column.categories]
     meant = did_you_mean(text, options)
-    own.mistake(
+    extra.mistake(
         key, f"{shown(word)} is not a policy or a category{meant}; known: {listed(options)}"
     )
     return None

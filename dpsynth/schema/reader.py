@@ -47,7 +47,7 @@ def read_schema(
     """
     findings = FieldFindings()
     top = FieldReader(document, "", findings)
-    own = top.part("dpsynth")
+    extra = top.part("dpsynth")
     for key in top.values:
         if key in TOP_KEYS:
             continue
@@ -55,23 +55,23 @@ def read_schema(
             top.mistake(key, f"belongs inside 'dpsynth' at the end of the document: dpsynth.{key}")
         elif meant := did_you_mean(key, TOP_KEYS):
             top.mistake(key, f"there is no such key here{meant}")
-    _check_version(top, own)
-    draft = own.flag("draft", False)
-    dialect = _read_dialect(own.part("dialect"))
+    _check_version(top, extra)
+    draft = extra.flag("draft", False)
+    dialect = _read_dialect(extra.part("dialect"))
     missing = top.texts("missingValues")
     facts = TableFacts(("",) if missing is None else missing, dialect.decimal)
     columns = _read_columns(top, facts)
     schema = kind(
         name=_read_name(top, default_name),
         columns=columns,
-        unit=_read_unit(own, columns),
-        population=_read_declared(own, "population", "the number of privacy units", True),
-        rows=_read_declared(own, "rows", "the number of rows", True),
+        unit=_read_unit(extra, columns),
+        population=_read_declared(extra, "population", "the number of privacy units", True),
+        rows=_read_declared(extra, "rows", "the number of rows", True),
         dialect=dialect,
-        rules=_read_rules(own, columns, len(columns) == _length(top.values.get("fields"))),
+        rules=_read_rules(extra, columns, len(columns) == _length(top.values.get("fields"))),
         title=top.text("title"),
         description=top.text("description"),
-        source=own.text("source"),
+        source=extra.text("source"),
         draft=draft,
     )
     problems = findings.mistakes if draft else findings.everything
@@ -80,17 +80,17 @@ def read_schema(
     return schema
 
 
-def _check_version(top: FieldReader, own: FieldReader) -> None:
+def _check_version(top: FieldReader, extra: FieldReader) -> None:
     if not isinstance(top.values.get("dpsynth"), Mapping):
         if "dpsynth" not in top.values:
             top.mistake("dpsynth", "is missing; every schema has one, with version: 1")
         return
-    own.refuse_unknown(TABLE_KEYS)
-    if "version" not in own.values:
-        own.mistake("version", f"is missing; write version: {VERSION}")
-    elif own.values["version"] is True or own.values["version"] != VERSION:
-        found = shown(own.values["version"])
-        own.mistake("version", f"this dpsynth reads version {VERSION}, not {found}")
+    extra.refuse_unknown(TABLE_KEYS)
+    if "version" not in extra.values:
+        extra.mistake("version", f"is missing; write version: {VERSION}")
+    elif extra.values["version"] is True or extra.values["version"] != VERSION:
+        version = shown(extra.values["version"])
+        extra.mistake("version", f"this dpsynth reads version {VERSION}, not {version}")
 
 
 def _read_name(top: FieldReader, default: str) -> str:
@@ -103,10 +103,10 @@ def _read_name(top: FieldReader, default: str) -> str:
 def _read_columns(top: FieldReader, facts: TableFacts) -> tuple[Column, ...]:
     fields = top.values.get("fields")
     if not isinstance(fields, list | tuple) or not fields:
-        found = "" if fields is None else f", not {shown(fields)}"
+        instead = "" if fields is None else f", not {shown(fields)}"
         if "resources" in top.values:
-            found = "; this is a Data Package: give the schema of one of its resources"
-        top.mistake("fields", f"a list of the table's columns is expected{found}")
+            instead = "; this is a Data Package: give the schema of one of its resources"
+        top.mistake("fields", f"a list of the table's columns is expected{instead}")
         return ()
     if len(fields) > MAX_COLUMNS:
         top.mistake("fields", f"{len(fields)} columns; at most {MAX_COLUMNS} are read")
@@ -160,28 +160,28 @@ def _read_dialect(part: FieldReader) -> Dialect:
     return Dialect(signs["delimiter"], encoding, decimal, signs["quote"])
 
 
-def _read_unit(own: FieldReader, columns: tuple[Column, ...]) -> PrivacyUnit:
+def _read_unit(extra: FieldReader, columns: tuple[Column, ...]) -> PrivacyUnit:
     """Read the privacy unit, how its keys are compared, and how many of its rows count."""
     unit = next((column for column in columns if "unit" in column.roles), None)
     ordered = any("order" in column.roles for column in columns)
-    key = own.part("key")
+    key = extra.part("key")
     key.refuse_unknown(("trim", "case", "leading_zeros"))
     if unit is None:
         for name in ("keep", "key", "missing_key"):
-            if own.has(name):
-                own.mistake(name, "no column has role unit, so each row is a unit; remove it")
-        limit = _read_declared(own, "max_rows", "1", False) if own.has("max_rows") else None
+            if extra.has(name):
+                extra.mistake(name, "no column has role unit, so each row is a unit; remove it")
+        limit = _read_declared(extra, "max_rows", "1", False) if extra.has("max_rows") else None
         if limit is not None and limit.value > 1:
-            own.mistake("max_rows", "no column has role unit, so each row is a unit; remove it")
-        person = _read_person(own, several="rows")
+            extra.mistake("max_rows", "no column has role unit, so each row is a unit; remove it")
+        person = _read_person(extra, several="rows")
         return PrivacyUnit(None, 1, limit.basis if limit else None, **person)
-    limit = _read_declared(own, "max_rows", "how many rows of a unit count at most", False)
+    limit = _read_declared(extra, "max_rows", "how many rows of a unit count at most", False)
     if limit.value > MAX_UNIT_ROWS:
-        own.mistake("max_rows", f"is {limit.value}; at most {MAX_UNIT_ROWS} rows of a unit")
-    keep = own.choice("keep", ("random", "window"), "random")
+        extra.mistake("max_rows", f"is {limit.value}; at most {MAX_UNIT_ROWS} rows of a unit")
+    keep = extra.choice("keep", ("random", "window"), "random")
     if keep == "window" and not ordered:
-        own.mistake("keep", "a window needs an order: give one column role order, or keep random")
-    missing_key = own.choice("missing_key", ("drop", "own"), "drop")
+        extra.mistake("keep", "a window needs an order: give one column role order, or keep random")
+    missing_key = extra.choice("missing_key", ("drop", "own"), "drop")
     return PrivacyUnit(
         column=unit.name,
         max_rows=limit.value,
@@ -191,20 +191,20 @@ def _read_unit(own: FieldReader, columns: tuple[Column, ...]) -> PrivacyUnit:
         case=key.flag("case", False),
         leading_zeros=key.flag("leading_zeros", True),
         missing_key=missing_key,
-        **_read_person(own, several="rows without a key" if missing_key == "own" else None),
+        **_read_person(extra, several="rows without a key" if missing_key == "own" else None),
     )
 
 
-def _read_person(own: FieldReader, *, several: str | None) -> dict[str, Any]:
+def _read_person(extra: FieldReader, *, several: str | None) -> dict[str, Any]:
     """Read whom the ledger counts, and how many units of the table one has at most.
 
     Args:
-        own: the table's facts.
+        extra: the table's facts.
         several: of what one may have several, so that the number has to be declared.
     """
-    if "person" not in own.values:
+    if "person" not in extra.values:
         return {}
-    part = own.part("person")
+    part = extra.part("person")
     part.refuse_unknown(("name", "same_as", "max_units"))
     name, same_as = part.text("name"), part.texts("same_as") or ()
     if not part.has("name"):
@@ -217,8 +217,8 @@ def _read_person(own: FieldReader, *, several: str | None) -> dict[str, Any]:
     person = {"person": name or TODO, "same_as": same_as}
     if not part.has("max_units") and several is None:
         return person
-    what = f"how many units (such as {several or 'keys'}) of the table one has at most"
-    maximum = _read_declared(part, "max_units", what, False)
+    meaning = f"how many units (such as {several or 'keys'}) of the table one has at most"
+    maximum = _read_declared(part, "max_units", meaning, False)
     if maximum.value > MAX_UNIT_ROWS:
         part.mistake("max_units", f"is {maximum.value}; at most {MAX_UNIT_ROWS} units of one")
     if not maximum.basis.isprintable():
@@ -226,20 +226,20 @@ def _read_person(own: FieldReader, *, several: str | None) -> dict[str, Any]:
     return person | {"max_units": maximum.value, "max_units_basis": maximum.basis}
 
 
-def _read_declared(own: FieldReader, key: str, what: str, rounded: bool) -> Declared:
+def _read_declared(owner: FieldReader, key: str, noun: str, rounded: bool) -> Declared:
     """Read a public number with its basis; two digits suffice unless a publication is cited."""
     example = f"write {key}: {{value: ..., basis: ...}}"
-    if not own.has(key):
-        own.gap(key, f"is missing: {what}, public; {example}")
+    if not owner.has(key):
+        owner.gap(key, f"is missing: {noun}, public; {example}")
         return Declared(0, TODO)
-    if not isinstance(own.values[key], Mapping):
-        own.mistake(key, f"a value and its basis are expected; {example}")
+    if not isinstance(owner.values[key], Mapping):
+        owner.mistake(key, f"a value and its basis are expected; {example}")
         return Declared(0, TODO)
-    part = own.part(key)
+    part = owner.part(key)
     part.refuse_unknown(("value", "basis"))
     value, basis = part.whole("value", minimum=1), part.text("basis")
     if not part.has("value"):
-        part.gap("value", f"is missing: {what}; a public number, it is never taken from the data")
+        part.gap("value", f"is missing: {noun}; a public number, it is never taken from the data")
     if not part.has("basis"):
         part.gap("basis", "is missing: say where the number comes from; never from the data")
     if rounded and value is not None and not _CITATION.search(basis or ""):
@@ -258,23 +258,23 @@ def _length(fields: object) -> int:
     return len(fields) if isinstance(fields, list | tuple) else 0
 
 
-def _read_rules(own: FieldReader, columns: tuple[Column, ...], complete: bool) -> tuple[Rule, ...]:
+def _read_rules(top: FieldReader, columns: tuple[Column, ...], complete: bool) -> tuple[Rule, ...]:
     """Read the rules; their columns are checked only if every column could be read."""
     rules: list[Rule] = []
-    texts: Any = own.values.get("rules") or ()
+    texts: Any = top.values.get("rules") or ()
     if not isinstance(texts, list | tuple):
-        own.mistake("rules", f"a list of rules is expected, not {shown(texts)}")
+        top.mistake("rules", f"a list of rules is expected, not {shown(texts)}")
         return ()
     for index, value in enumerate(texts):
-        text = own.check_text(f"rules[{index}]", value)
+        text = top.check_text(f"rules[{index}]", value)
         if text is None:
             continue
         try:
             rule = Rule.parse(text)
         except InputError as error:
-            own.mistake(f"rules[{index}]", str(error))
+            top.mistake(f"rules[{index}]", str(error))
             continue
         for problem in rule.problems(columns) if complete else ():
-            own.mistake(f"rules[{index}]", problem)
+            top.mistake(f"rules[{index}]", problem)
         rules.append(rule)
     return tuple(rules)

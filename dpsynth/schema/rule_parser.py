@@ -107,8 +107,8 @@ def _tokens(text: str) -> list[_Token]:
     return [*tokens, _Token("end", "", len(text))]
 
 
-def _mistake(text: str, place: int, what: str) -> InputError:
-    return InputError(f"rule {text!r}, character {place + 1}: {what}")
+def _mistake(text: str, place: int, reason: str) -> InputError:
+    return InputError(f"rule {text!r}, character {place + 1}: {reason}")
 
 
 class _Parser:
@@ -206,5 +206,5 @@ class _Parser:
         self.index += 1
         return True
 
-    def mistake(self, what: str) -> InputError:
-        return _mistake(self.text, self.next.place, what)
+    def mistake(self, reason: str) -> InputError:
+        return _mistake(self.text, self.next.place, reason)

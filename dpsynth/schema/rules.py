@@ -216,15 +216,15 @@ def _problems(link: Comparison, known: dict[str, Column]) -> list[str]:
     wrong = _mismatch(link, kinds[0], kinds[1])
     if wrong:
         return [f"it {wrong}"]
-    found = []
+    problems = []
     for side, other in ((link.left, link.right), (link.right, link.left)):
         if isinstance(side, Literal) and isinstance(other, Name):
             column = known[other.text]
             if "date" in kinds:
-                found += [f"it {_NO_DATE}"] if _as_date(side.value) is None else []
+                problems += [f"it {_NO_DATE}"] if _as_date(side.value) is None else []
             elif "boolean" not in kinds and column.levels and link.sign in ("==", "!="):
                 text = side.value if isinstance(side.value, str) else canonical_number(side.value)
                 if text not in column.levels:
                     meant = did_you_mean(text, column.levels)
-                    found.append(f"column {other.text!r} has no category {shown(text)}{meant}")
-    return found
+                    problems.append(f"column {other.text!r} has no category {shown(text)}{meant}")
+    return problems

@@ -24,15 +24,15 @@ def schema_document(schema: Facts) -> dict[str, Any]:
     if usual != ("",):
         document["missingValues"] = list(usual)
     document["fields"] = [_field(column, usual, schema.dialect) for column in schema.columns]
-    own: dict[str, Any] = {"version": 1}
-    own |= _unit(schema.unit)
-    own |= {"population": _declared(schema.population), "rows": _declared(schema.rows)}
+    extra: dict[str, Any] = {"version": 1}
+    extra |= _unit(schema.unit)
+    extra |= {"population": _declared(schema.population), "rows": _declared(schema.rows)}
     if dialect := _differences(schema.dialect, Dialect()):
-        own["dialect"] = dialect
+        extra["dialect"] = dialect
     if schema.rules:
-        own["rules"] = [rule.text for rule in schema.rules]
-    own |= _filled(source=schema.source, draft=schema.draft or None)
-    document["dpsynth"] = own
+        extra["rules"] = [rule.text for rule in schema.rules]
+    extra |= _filled(source=schema.source, draft=schema.draft or None)
+    document["dpsynth"] = extra
     return document
 
 
@@ -85,29 +85,29 @@ def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str
         field |= _labelled(column, column.categories)
     if constraints:
         field["constraints"] = constraints
-    if own := _own(column):
-        field["dpsynth"] = own
+    if extra := _own(column):
+        field["dpsynth"] = extra
     return field
 
 
 def _own(column: Column) -> dict[str, Any]:
     """Write the dpsynth object of a field."""
     roles = sorted(column.roles)
-    own: dict[str, Any] = _filled(
+    extra: dict[str, Any] = _filled(
         role=(roles[0] if len(roles) == 1 else roles) or None,
         ucum=column.ucum,
         step=None if column.step is None else write_bound(column.step),
         bounds_basis=column.bounds_basis,
     )
     if column.codes is not None:
-        own["codes"] = {"system": column.codes.system, "rollup": column.codes.rollup}
+        extra["codes"] = {"system": column.codes.system, "rollup": column.codes.rollup}
     if column.modelled:
         categorical = column.is_categorical or column.kind.is_text
         if categorical and column.on_unknown != default_on_unknown(column):
-            own["on_unknown"] = column.on_unknown
+            extra["on_unknown"] = column.on_unknown
         if column.on_bad != default_on_bad(column, _unknown_before_bad(column)):
-            own["on_bad"] = column.on_bad
-    return own
+            extra["on_bad"] = column.on_bad
+    return extra
 
 
 def _unknown_before_bad(column: Column) -> str:
@@ -160,9 +160,9 @@ def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:
     return {"categories": entries}
 
 
-def _differences(found: Dialect, plain: Dialect) -> dict[str, str]:
+def _differences(settings: Dialect, plain: Dialect) -> dict[str, str]:
     names = ("delimiter", "encoding", "decimal", "quote")
-    return {n: getattr(found, n) for n in names if getattr(found, n) != getattr(plain, n)}
+    return {n: getattr(settings, n) for n in names if getattr(settings, n) != getattr(plain, n)}
 
 
 def _filled(**values: Any) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def kind_of_arrow(kind: Any) -> Held:
         return Held.FLOAT if types.is_float64(kind) else Held.SINGLE
     if types.is_timestamp(kind):
         return Held.TIME if kind.tz is None else Held.ZONED
-    for is_one, held in (
+    for is_one, kind_of_cells in (
         (types.is_null, Held.NOTHING),
         (types.is_integer, Held.WHOLE),
         (types.is_decimal, Held.DECIMAL),
@@ -139,7 +139,7 @@ def kind_of_arrow(kind: Any) -> Held:
         (types.is_date, Held.TIME),
     ):
         if is_one(kind):
-            return held
+            return kind_of_cells
     return Held.OTHER
 
 
@@ -147,8 +147,8 @@ def _check(kinds: Mapping[str, Held], schema: Schema, place: str, option: str | 
     """Word the first column that is refused, and name the others."""
     reasons = {
         name: reason
-        for name, held in kinds.items()
-        if (reason := refusal(schema.column(name), held, schema)) is not None
+        for name, kind in kinds.items()
+        if (reason := refusal(schema.column(name), kind, schema)) is not None
     }
     if not reasons:
         return
@@ -164,29 +164,29 @@ def _check(kinds: Mapping[str, Held], schema: Schema, place: str, option: str | 
     )
 
 
-def refusal(column: Column, held: Held, schema: Schema) -> str | None:
+def refusal(column: Column, kind: Held, schema: Schema) -> str | None:
     """Say why a column of a schema may not arrive with cells of a kind; None if it may."""
     key = column.name == schema.unit.column
-    if held is Held.TEXT:
+    if kind is Held.TEXT:
         return None
-    if held is Held.NOTHING:
+    if kind is Held.NOTHING:
         return "and it is the key of the unit" if key else _refusal_of_words(column)
-    if held in (Held.MIXED, Held.OTHER):
+    if kind in (Held.MIXED, Held.OTHER):
         return "so that cells with the same content may get different codes"
     if key or column.kind.text_only:
-        what = "it is the key of the unit" if key else f"its type is {column.type}"
+        role = "it is the key of the unit" if key else f"its type is {column.type}"
         return (
-            f"and {what}, so it must be text: numbers lose leading zeros and cut long keys, and "
+            f"and {role}, so it must be text: numbers lose leading zeros and cut long keys, and "
             "whether a program reads a column as numbers, dates or truth values depends on the "
             "cells of every patient"
         )
-    if held is Held.SINGLE:
+    if kind is Held.SINGLE:
         return "which keep fewer digits than the text they were read from"
-    if held is Held.ZONED:
+    if kind is Held.ZONED:
         return "which may differ from the local time that the text gives"
-    if held not in _OF_FAMILY[column.kind.family]:
+    if kind not in _OF_FAMILY[column.kind.family]:
         return f"and its type is {column.type}"
-    return _refusal_of_words(column) or _refusal_of_form(column, held, schema.dialect.decimal)
+    return _refusal_of_words(column) or _refusal_of_form(column, kind, schema.dialect.decimal)
 
 
 def _refusal_of_words(column: Column) -> str | None:
@@ -197,20 +197,20 @@ def _refusal_of_words(column: Column) -> str | None:
     return None
 
 
-def _refusal_of_form(column: Column, held: Held, decimal: str) -> str | None:
+def _refusal_of_form(column: Column, kind: Held, decimal: str) -> str | None:
     """Judge typed cells of the declared kind: has their text the form that the schema declares?"""
-    if decimal != "." and (column.kind.has_decimals or held in (Held.FLOAT, Held.DECIMAL)):
+    if decimal != "." and (column.kind.has_decimals or kind in (Held.FLOAT, Held.DECIMAL)):
         return f"but the schema declares {decimal!r} as decimal sign, so its numbers must be text"
-    if column.format is not None and held is Held.TIME:
+    if column.format is not None and kind is Held.TIME:
         return "but the schema declares a format, so its dates must be text"
-    if column.kind.is_truth and not _plain_words(column, held):
+    if column.kind.is_truth and not _plain_words(column, kind):
         return "but the schema declares words for true and false, so it must be text"
     return None
 
 
-def _plain_words(column: Column, held: Held) -> bool:
+def _plain_words(column: Column, kind: Held) -> bool:
     """Tell whether typed truth values, or 0 and 1, mean what their texts would mean."""
-    if held is Held.TRUTH:
+    if kind is Held.TRUTH:
         usual = _STANDARD.true_values[:3], _STANDARD.false_values[:3]
         return set(usual[0]) <= {*column.true_values} and set(usual[1]) <= {*column.false_values}
     words = {*column.true_values, *column.false_values}

@@ -116,11 +116,11 @@ def typed_values(cells: pd.Series[Any], kind: ColumnType) -> Floats:
 
 def read_texts(texts: Texts, column: Column, decimal: str) -> Floats:
     """Read trimmed texts by the column's type; NaN for null and for what is not of it."""
-    read = column.kind.read
-    if read is None:
+    parse = column.kind.read
+    if parse is None:
         return numbers(texts, decimal=decimal)
     of_text, each = distinct(texts)
-    values = [read(text, column.format) for text in each]
+    values = [parse(text, column.format) for text in each]
     return np.array([*values, np.nan], dtype=np.float64)[of_text]
 
 

@@ -61,20 +61,20 @@ def check_file(path: Path) -> None:
         raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
 
 
-def check_names(found: Sequence[str], needed: Sequence[str], place: str, hint: str = "") -> None:
+def check_names(header: Sequence[str], needed: Sequence[str], place: str, hint: str = "") -> None:
     """Refuse a header that lacks needed columns, or has one of them twice.
 
     Raises:
         TableError: all such columns are named.
     """
-    absent = [name for name in needed if name not in found]
+    absent = [name for name in needed if name not in header]
     if absent:
         columns = "a column" if len(absent) == 1 else f"{len(absent)} columns"
         raise TableError(
             f"{place} lacks {columns} of the schema: {', '.join(absent)} "
-            f"(its header has {len(found)} names{hint})"
+            f"(its header has {len(header)} names{hint})"
         )
-    doubled = [name for name in needed if list(found).count(name) > 1]
+    doubled = [name for name in needed if list(header).count(name) > 1]
     if doubled:
         raise TableError(
             f"{place} has more than one column called {', '.join(doubled)}; rename or remove one"

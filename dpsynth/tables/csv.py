@@ -83,11 +83,11 @@ class CsvTable:
         Raises:
             TableError: as `chunks`.
         """
-        taken: list[str] = []
+        lines: list[str] = []
         with _opened(self.path) as raw:
-            for row in _rows(self.path, raw, self.dialect, taken):
-                yield "".join(taken), row
-                taken.clear()
+            for row in _rows(self.path, raw, self.dialect, lines):
+                yield "".join(lines), row
+                lines.clear()
 
 
 def _chunk(rows: Iterator[Row], places: Sequence[int]) -> npt.NDArray[np.object_]:
@@ -118,7 +118,7 @@ def _header(rows: Iterator[Row], path: Path) -> list[str]:
 
 
 def _rows(
-    path: Path, raw: BinaryIO, dialect: Dialect, taken: list[str] | None = None
+    path: Path, raw: BinaryIO, dialect: Dialect, noted: list[str] | None = None
 ) -> Iterator[Row]:
     """Yield the rows that are not blank, the header first, all as wide as the header.
 
@@ -126,7 +126,7 @@ def _rows(
         path: for messages.
         raw: the file.
         dialect: how it is written.
-        taken: gets the lines that each row is made of; the caller clears it row by row.
+        noted: gets the lines that each row is made of; the caller clears it row by row.
 
     Raises:
         TableError: the bytes, the text or the fields are not those of such a file. The errors of
@@ -134,7 +134,7 @@ def _rows(
     """
     lines = _lines(path, _decoded(path, raw, dialect), dialect)
     reader = csv.reader(
-        lines if taken is None else _noted(lines, taken),
+        lines if noted is None else _noted(lines, noted),
         delimiter=dialect.delimiter,
         quotechar=dialect.quote or None,
         quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
@@ -146,8 +146,8 @@ def _rows(
             if len(row) == width:
                 yield row
             elif not row:
-                if taken is not None:
-                    taken.clear()
+                if noted is not None:
+                    noted.clear()
             elif width < 0:
                 width = len(row)
                 yield row
@@ -175,10 +175,10 @@ def _rows(
         raise TableError(f"{path}, after line {reader.line_num}: damaged or cut off") from None
 
 
-def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
+def _noted(lines: Iterator[str], noted: list[str]) -> Iterator[str]:
     """Put down each line as it is asked for; the reader asks for no more than a row needs."""
     for line in lines:
-        taken.append(line)
+        noted.append(line)
         yield line
 
 

@@ -91,9 +91,9 @@ class OptOut:
             keys: the table's, after all of it was read.
             count: of units; those without a key come last, and are on no list.
         """
-        found = np.zeros(count, dtype=bool)
-        found[: len(keys.texts)] = [text in self.keys for text in keys.texts]
-        return found
+        opted_out = np.zeros(count, dtype=bool)
+        opted_out[: len(keys.texts)] = [text in self.keys for text in keys.texts]
+        return opted_out
 
 
 def _unit_column(schema: Schema) -> str:

@@ -78,17 +78,22 @@ def deal(path: Path, dialect: Dialect, dealt: Dealt, outputs: Outputs, progress:
     Raises:
         TableError: the file is damaged, or its rows are not those that were dealt out.
     """
-    seen = SeenRows()
+    rows_read = SeenRows()
     if table_kind(path) == ".parquet":
-        _write_parquet(path, dealt, seen, outputs, progress)
+        _write_parquet(path, dealt, rows_read, outputs, progress)
     else:
-        _write_csv(path, dialect, dealt, seen, outputs, progress)
-    if seen.digest != dealt.digest:
+        _write_csv(path, dialect, dealt, rows_read, outputs, progress)
+    if rows_read.digest != dealt.digest:
         raise _changed(path)
 
 
 def _write_csv(
-    path: Path, dialect: Dialect, dealt: Dealt, seen: SeenRows, outputs: Outputs, progress: Progress
+    path: Path,
+    dialect: Dialect,
+    dealt: Dealt,
+    rows_read: SeenRows,
+    outputs: Outputs,
+    progress: Progress,
 ) -> None:
     """Copy each row's text to its side."""
     from dpsynth.tables.csv import CsvTable
@@ -108,7 +113,7 @@ def _write_csv(
             file.write(header)
         copied = 0
         for side, (record, cells) in zip(sides.tolist(), records, strict=False):
-            seen.add((cell_text(cells[place]),))
+            rows_read.add((cell_text(cells[place]),))
             if side in files:
                 files[side].write(record)
             copied += 1
@@ -129,7 +134,7 @@ def _text_file(path: Path, encoding: str) -> Iterator[TextIO]:
 
 
 def _write_parquet(
-    path: Path, dealt: Dealt, seen: SeenRows, outputs: Outputs, progress: Progress
+    path: Path, dealt: Dealt, rows_read: SeenRows, outputs: Outputs, progress: Progress
 ) -> None:
     """Copy each row to its side; all columns keep their Arrow types."""
     import pyarrow as pa
@@ -153,17 +158,17 @@ def _write_parquet(
             start += batch.num_rows
             if start > len(sides):
                 raise _changed(path)
-            seen.add(texts_of(cells_of(batch.column(dealt.column))).to_pylist())
-            for side, writer, held in both:
-                held.append(batch.filter(pa.array(here == side)))
-                if sum(part.num_rows for part in held) >= CHUNK:
-                    writer.write_table(pa.Table.from_batches(held, layout))
-                    held.clear()
+            rows_read.add(texts_of(cells_of(batch.column(dealt.column))).to_pylist())
+            for side, writer, batches in both:
+                batches.append(batch.filter(pa.array(here == side)))
+                if sum(part.num_rows for part in batches) >= CHUNK:
+                    writer.write_table(pa.Table.from_batches(batches, layout))
+                    batches.clear()
             progress(start / len(sides))
         if start < len(sides):
             raise _changed(path)
-        for _, writer, held in both:
-            writer.write_table(pa.Table.from_batches(held, layout))
+        for _, writer, batches in both:
+            writer.write_table(pa.Table.from_batches(batches, layout))
 
 
 def _batches(file: Any, path: Path) -> Iterator[Any]:

@@ -163,8 +163,8 @@ def _written(
     names = {_IN_TRAIN: TRAIN + suffix} | ({_IN_HOLDOUT: HOLDOUT + suffix} if holdout else {})
     with atomic_folder(output, private=True) as folder:
         outputs = {side: folder / name for side, name in names.items()}
-        for one in outputs.values():
-            write_private(one, b"")  # real rows are for their owner alone, from the first
+        for target in outputs.values():
+            write_private(target, b"")  # real rows are for their owner alone, from the first
         deal(path, schema.dialect, dealt, outputs, lambda part: progress((1 + part) / 2))
     return names
 
@@ -185,12 +185,12 @@ def _dealt(
     opt_out: OptOut | None,
 ) -> Dealt:
     """Read the keys, deal out the units, and return the side of each row."""
-    keys, opened, seen = Keys(schema), cast(Any, table), SeenRows()
+    keys, opened, rows_read = Keys(schema), cast(Any, table), SeenRows()
     column = schema.unit.column or table.columns[0]
     chunks: list[npt.NDArray[np.int64]] = []
     for chunk in replace(opened, columns=(column,)).chunks(progress):
         chunks.append(keys.units(chunk))
-        seen.add(texts_of(chunk[column]).to_pylist())
+        rows_read.add(texts_of(chunk[column]).to_pylist())
     units = keys.own_units(np.concatenate(chunks))
     count = int(units.max()) + 1  # they are numbered without gaps
     if count == 0:
@@ -203,8 +203,8 @@ def _dealt(
     side_of_unit[NO_KEY] = _LEFT_OUT  # the last place
     if opt_out is not None:
         side_of_unit[:count][_gone(opt_out, keys, count)] = _LEFT_OUT
-    wanted = (_IN_TRAIN, _IN_HOLDOUT) if holdout else (_IN_TRAIN,)
-    if any(side not in side_of_unit[:count] for side in wanted):
+    sides_needed = (_IN_TRAIN, _IN_HOLDOUT) if holdout else (_IN_TRAIN,)
+    if any(side not in side_of_unit[:count] for side in sides_needed):
         raise InputError(
             f"the table has too few units for a holdout of {holdout:g}: one of the two files would "
             "be empty; choose another share"
@@ -212,7 +212,7 @@ def _dealt(
             else "every unit of the table is on the opt-out list, so no row is left to fit"
         )
     sides: Sides = side_of_unit[units]
-    return Dealt(sides, column, seen.digest)
+    return Dealt(sides, column, rows_read.digest)
 
 
 def _gone(opt_out: OptOut, keys: Keys, count: int) -> npt.NDArray[np.bool_]:
@@ -227,12 +227,12 @@ def _gone(opt_out: OptOut, keys: Keys, count: int) -> npt.NDArray[np.bool_]:
             "no key on the opt-out list is in the table: write the keys exactly as in the table; "
             "if the list is correct and nobody on it is in the table, leave out the list"
         )
-    if (found := int(gone.sum())) < len(opt_out.keys):
+    if (present := int(gone.sum())) < len(opt_out.keys):
         warnings.warn(
-            f"{found} of {len(opt_out.keys)} keys of the opt-out list are in the table, and their "
-            f"rows were left out. Keys without a row: {len(opt_out.keys) - found}. Check how they "
-            "are written: keys are compared letter by letter, so a person whose key is written "
-            "differently in the table is still in it",
+            f"{present} of {len(opt_out.keys)} keys of the opt-out list are in the table, and "
+            f"their rows were left out. Keys without a row: {len(opt_out.keys) - present}. Check "
+            "how they are written: keys are compared letter by letter, so a person whose key is "
+            "written differently in the table is still in it",
             DpsynthWarning,
             stacklevel=5,
         )

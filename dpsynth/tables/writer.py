@@ -117,20 +117,20 @@ def check_output(path: str | Path, *, overwrite: bool = False) -> None:
 def _blocks(frames: Iterable[pd.DataFrame], schema: Schema) -> Iterator[pd.DataFrame]:
     """Cut the rows of all frames into blocks of `CHUNK` rows, with the modelled columns."""
     names = [column.name for column in schema.modelled]
-    held: list[pd.DataFrame] = []
+    waiting: list[pd.DataFrame] = []
     rows = 0
     for frame in frames:
         absent = [name for name in names if name not in frame.columns]
         if absent:
             raise ValueError(f"a frame lacks the columns {', '.join(absent)}")
-        held.append(frame[names])
+        waiting.append(frame[names])
         rows += len(frame)
         while rows >= CHUNK:
-            joined = pd.concat(held, ignore_index=True) if len(held) > 1 else held[0]
+            joined = pd.concat(waiting, ignore_index=True) if len(waiting) > 1 else waiting[0]
             yield joined.iloc[:CHUNK]
-            held, rows = [joined.iloc[CHUNK:]], rows - CHUNK
+            waiting, rows = [joined.iloc[CHUNK:]], rows - CHUNK
     if rows:
-        yield pd.concat(held, ignore_index=True)
+        yield pd.concat(waiting, ignore_index=True)
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def _csv_writer(file: Sink, schema: Schema) -> Iterator[Put]:
     writer.writerow([column.name for column in schema.modelled])
 
     def put(block: pd.DataFrame) -> None:
-        columns = [one.texts(block[one.column.name]) for one in spell]
+        columns = [speller.texts(block[speller.column.name]) for speller in spell]
         writer.writerows(zip(*columns, strict=True))
 
     yield put

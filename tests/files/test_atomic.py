@@ -6,7 +6,6 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,18 +13,7 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.files import atomic
 
-
-@contextmanager
-def unprivileged() -> Iterator[None]:
-    """Act as a user without rights: permissions do not bind root."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65_534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+from ..support.unprivileged import unprivileged
 
 
 @pytest.fixture

@@ -126,6 +126,25 @@ def visits() -> Callable[[int], pd.DataFrame]:
     return make
 
 
+@pytest.fixture(scope="session")
+def rows() -> pd.DataFrame:
+    """Two equal rows of each of thirty units, for the schema `every_type`."""
+    return pd.DataFrame(
+        {
+            "key": [str(i // 2) for i in range(60)],
+            "age": 40,
+            "weight": "70.5",
+            "grade": "2",
+            "sex": "F",
+            "smoker": "true",
+            "admitted": "2016-01-01",
+            "discharged": "2016-01-02",
+            "measured": "2015-01-05T00:00:00",
+            "born": "1950",
+        }
+    )
+
+
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the generators small and their training short.

@@ -36,18 +36,18 @@ class Office:
         What libraries write past Python, to the process's own output, is searched as well.
         """
         self._log.clear()
-        said = self._shell(self.folder, *arguments)
-        assert said.code == code, said
+        output = self._shell(self.folder, *arguments)
+        assert output.code == code, output
         command = " ".join(map(str, arguments[:2]))
         records = [f"{logging.Formatter().format(r)} {r.args}" for r in self._log.records]
-        texts = {"out": said.out, "err": said.err, "log": "\n".join(records)}
+        texts = {"out": output.out, "err": output.err, "log": "\n".join(records)}
         for place, text in {**texts, "process": "".join(self._screen.readouterr())}.items():
             part = Search(self.search.canaries)
             part.content(f"{place} of {command}", text.encode())
             self.search.found |= {item for item in part.found if item.canary not in may_show}
             self.search.files += part.files
             self.search.size += part.size
-        return said
+        return output
 
     def fit(self, model: str, source: str = SOURCE, run: str = "run", **options: Any) -> Any:
         """Fit a model to one of the files."""

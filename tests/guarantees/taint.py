@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,11 +43,7 @@ class Search:
     size: int = 0
 
     def __post_init__(self) -> None:
-        self._by_key: dict[int, list[tuple[bytes, int]]] = {}
-        for form in self.canaries.forms:
-            offset = _telling_part(form)
-            key = int.from_bytes(form[offset : offset + KEY], "little")
-            self._by_key.setdefault(key, []).append((form, offset))
+        self._by_key = _by_key(tuple(self.canaries.forms))
         self._step = {
             form: 4 if not strong and ("int" in kind or "packed" in kind) else 1
             for form, (_, kind, strong) in self.canaries.forms.items()
@@ -125,6 +122,18 @@ class Search:
         for position in np.flatnonzero(np.isin(self._numbers.astype(np.float32), flat)):
             name = self.canaries.numbers[float(self._numbers[position])]
             self.found.add(Finding(name, "value", place, strong=False))
+
+
+@functools.lru_cache(maxsize=8)  # offices search for the same canaries again and again
+def _by_key(forms: tuple[bytes, ...]) -> dict[int, list[tuple[bytes, int]]]:
+    """Forms by the bytes that are compared first, with the place of these bytes in the form."""
+    keyed: dict[int, list[tuple[bytes, int]]] = {}
+    for form in forms:
+        offset = _telling_part(form)
+        keyed.setdefault(int.from_bytes(form[offset : offset + KEY], "little"), []).append(
+            (form, offset)
+        )
+    return keyed
 
 
 def _telling_part(form: bytes) -> int:

@@ -7,6 +7,8 @@ name, and metadata. How many rows and patients there are is a canary too.
 
 from __future__ import annotations
 
+import functools
+import io
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -126,11 +128,19 @@ class Sources:
         """Lay schema and both files into a new office."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "hospital.schema.yaml").write_text(yaml.safe_dump(DOCUMENT))
-        self.text.to_csv(folder / SOURCE, index_label=METADATA["name of the index"])
-        pq.write_table(self.typed, folder / TYPED)
+        for name, content in self._files.items():
+            (folder / name).write_bytes(content)
         return folder
 
+    @functools.cached_property
+    def _files(self) -> dict[str, bytes]:
+        csv, parquet = io.BytesIO(), io.BytesIO()
+        self.text.to_csv(csv, index_label=METADATA["name of the index"])
+        pq.write_table(self.typed, parquet)
+        return {SOURCE: csv.getvalue(), TYPED: parquet.getvalue()}
 
+
+@functools.cache
 def sources(rows: int = ROWS, patients: int = PATIENTS) -> Sources:
     """Make the table, in both ways, with every canary in a row of its own."""
     rng = np.random.default_rng(71)
@@ -181,9 +191,9 @@ def _plain(rng: np.random.Generator, rows: int, patients: int) -> pd.DataFrame:
         "measured": start + (years // 2).astype("timedelta64[s]"),
         "undeclared": "nothing",
     }
-    made = pd.DataFrame(frame)
-    made["admitted"] = made["admitted"].dt.normalize()
-    return made
+    table = pd.DataFrame(frame)
+    table["admitted"] = table["admitted"].dt.normalize()
+    return table
 
 
 def _typed(plain: pd.DataFrame) -> pa.Table:

@@ -152,8 +152,8 @@ def test_the_two_programs_of_this_test_agree(shift: int) -> None:
     for sigma in (3.0, 7.7):
         exact = exact_epsilon(sigma, shift, 1e-5)
         for up in (False, True):
-            seen = discrete_gaussian(sigma, shift, 1e-4, up=up).epsilon(1e-5)
-            assert seen == pytest.approx(exact, abs=2e-4) and (seen >= exact) == up
+            epsilon = discrete_gaussian(sigma, shift, 1e-4, up=up).epsilon(1e-5)
+            assert epsilon == pytest.approx(exact, abs=2e-4) and (epsilon >= exact) == up
 
 
 @settings(max_examples=3, deadline=None)

@@ -152,7 +152,7 @@ SWAPPED: dict[str, Admits] = {
 def histories() -> list[tuple[float, list[Spend]]]:
     """Caps and fits, in which what is spent is near the cap by one condition or the other."""
     rng = np.random.default_rng(6)
-    made = []
+    events = []
     for _ in range(500):
         epsilon = float(rng.choice([0.5, 1.0, 2.0, 3.5]))
         spends = []
@@ -161,8 +161,8 @@ def histories() -> list[tuple[float, list[Spend]]]:
             delta = float(rng.choice([0.0, 1e-6, 5e-6]))
             which = int(rng.integers(-1, len(EVENTS)))
             spends.append(Spend(claim, delta, EVENTS[which] if which >= 0 else ()))
-        made.append((epsilon, spends))
-    return made
+        events.append((epsilon, spends))
+    return events
 
 
 def test_the_filter_is_what_was_proved(histories: list[tuple[float, list[Spend]]]) -> None:

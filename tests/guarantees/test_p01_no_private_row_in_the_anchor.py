@@ -36,7 +36,7 @@ def anchors(
     model: str, schema: Schema, frame: pd.DataFrame, *, others: bool, patch: pytest.MonkeyPatch
 ) -> list[Tensor]:
     """The anchors of all steps of a fit; with ``others``, every unit that is drawn is another."""
-    given: list[Tensor] = []
+    anchors_used: list[Tensor] = []
     draw = Units.batch
 
     def drawn(self: Units, chosen: Any) -> tuple[Tensor, Tensor]:
@@ -46,7 +46,7 @@ def anchors(
     def still(self: DpSgd, loss: Any, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
         self._drawn = None
         self.steps_taken += 1
-        given.append(flat(anchor))
+        anchors_used.append(flat(anchor))
 
     with patch.context() as patched:
         patched.setattr(Units, "batch", drawn)
@@ -61,8 +61,8 @@ def anchors(
             without_ledger=True,
             entropy=SeededEntropy(5),
         )
-    assert len(given) == 5
-    return given
+    assert len(anchors_used) == 5
+    return anchors_used
 
 
 def sees_no_private_row(

@@ -74,9 +74,9 @@ def stranger(visits: Visits) -> pd.DataFrame:
 def fitted(model: str, schema: Schema, frame: pd.DataFrame) -> dict[str, Any]:
     """All that a fit lets out."""
     progress: list[tuple[str, float]] = []
-    said: list[str] = []
+    messages: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
@@ -104,7 +104,7 @@ def fitted(model: str, schema: Schema, frame: pd.DataFrame) -> dict[str, Any]:
         "certificate": run.certificate,
         "stamps": run.stamps,
         "progress": progress,
-        "said": [*said, *(str(one.message) for one in warned)],
+        "said": [*messages, *(str(one.message) for one in warned)],
     }
 
 
@@ -138,9 +138,9 @@ def exact_marginals(patch: Patch) -> None:
     fit = initial_model.InitialModel.fit.__func__  # type: ignore[attr-defined]
 
     def keeping(cls: Any, cohort: Any, *rest: Any) -> Any:
-        made = fit(cls, cohort, *rest)
-        known.append(of(Units, cohort, made.binning))
-        return made
+        generator = fit(cls, cohort, *rest)
+        known.append(of(Units, cohort, generator.binning))
+        return generator
 
     def exactly(self: Network, shares: Any) -> None:
         bins, weights = known[-1].bins, known[-1].weights

@@ -83,12 +83,12 @@ def test_a_plug_in_that_keeps_to_its_plan_runs_every_event() -> None:
 
 def reached(start: list[Any]) -> list[np.ndarray[Any, Any]]:
     """Arrays of private shape that can be reached from objects, modules left out."""
-    found, seen, left = [], set(), list(start)
+    found, visited, left = [], set(), list(start)
     while left:
         some = left.pop()
-        if id(some) in seen or isinstance(some, types.ModuleType | type):
+        if id(some) in visited or isinstance(some, types.ModuleType | type):
             continue
-        seen.add(id(some))
+        visited.add(id(some))
         if isinstance(some, np.ndarray) and len(some) == 300 and some.ndim == 3:
             found.append(some)
         if isinstance(some, types.FunctionType):
@@ -145,11 +145,11 @@ def test_the_search_finds_rows_where_the_desk_is_handed_out() -> None:
 
 
 def test_no_code_of_a_plug_in_runs_on_rows() -> None:
-    seen: list[Any] = []
+    tables: list[Any] = []
 
     class Keeping(Loss):
         def forward(self, rows: Tensor) -> Tensor:
-            seen.append(rows)
+            tables.append(rows)
             return super().forward(rows)
 
     def work(mechanisms: Mechanisms) -> None:
@@ -157,7 +157,7 @@ def test_no_code_of_a_plug_in_runs_on_rows() -> None:
         mechanisms.train(Keeping())
 
     run(work, desk_of(ONE_WAY, STEPS))
-    assert len(seen) == 1 and isinstance(seen[0], torch.fx.Proxy)
+    assert len(tables) == 1 and isinstance(tables[0], torch.fx.Proxy)
 
 
 def hooked() -> nn.Module:

@@ -153,9 +153,9 @@ def stepped_otherwise(heard: Heard, source: Streams, trainer: DpSgd, binning: Bi
     coins, normals = source.drawn["uniform"], source.drawn["normal"]
     if not len(coins) == len(normals) == len(heard.batches) == STEPS:
         found.add("a draw was thrown away, or used again")
-    seen = cohort_with_visits(cohort())
-    bins, own = binning.coarsen(seen), seen.mask.sum(axis=1, keepdims=True)
-    weights = (seen.mask / own).astype(np.float32)
+    units = cohort_with_visits(cohort())
+    bins, own = binning.coarsen(units), units.mask.sum(axis=1, keepdims=True)
+    weights = (units.mask / own).astype(np.float32)
     for coin, (rows, mask) in zip(coins, heard.batches, strict=False):
         chosen = np.flatnonzero(coin < trainer.event.sampling_rate)
         if not (np.array_equal(rows, bins[chosen]) and np.array_equal(mask, weights[chosen])):
@@ -239,8 +239,8 @@ def the_larger_of_two_draws(patch: Patch) -> None:
 def rows_that_weigh_one(patch: Patch) -> None:
     of = Units.of.__func__  # type: ignore[attr-defined]
 
-    def made(cls: type[Units], seen: Cohort, binning: Binning) -> Units:
-        return Units(of(cls, seen, binning).bins, seen.mask.astype(np.float64))
+    def made(cls: type[Units], units: Cohort, binning: Binning) -> Units:
+        return Units(of(cls, units, binning).bins, units.mask.astype(np.float64))
 
     patch.setattr(training.Units, "of", classmethod(made))
 

@@ -80,7 +80,7 @@ def without_noise(text: str) -> str:
 
 def seen(shell: Shell, folder: Path, model: str) -> dict[str, Any]:
     """Fit, sample and release ``source.csv`` of a folder; return all that shows but noise."""
-    said = [
+    outputs = [
         shell(
             folder, "fit", "clinic.schema.yaml", "source.csv", "--dataset", "clinic",
             "--epsilon", 2, "--delta", "1e-5", "--model", model, "-o", "run",
@@ -88,13 +88,15 @@ def seen(shell: Shell, folder: Path, model: str) -> dict[str, Any]:
         shell(folder, "sample", "run", "--seed", 5, "-o", "drawn.csv"),
         shell(folder, "release", "run", "--seed", 5, "-o", "bundle"),
     ]  # fmt: skip
-    screens = [(one.code, without_noise(one.out), without_noise(one.err)) for one in said]
-    found: dict[str, Any] = {"screens": screens}
+    screens = [
+        (output.code, without_noise(output.out), without_noise(output.err)) for output in outputs
+    ]
+    shapes: dict[str, Any] = {"screens": screens}
     if screens[0][0] == 0:
-        found |= artifact(Run.load(folder / "run"))
+        shapes |= artifact(Run.load(folder / "run"))
     if screens[2][0] == 0:  # a run that a twin changed after the fit is not released
-        found |= documents(folder)
-    return found | {"files": sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))}
+        shapes |= documents(folder)
+    return shapes | {"files": sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))}
 
 
 def artifact(run: Run) -> dict[str, Any]:

@@ -200,10 +200,10 @@ def everything(model: str) -> list[list[object]]:
 def test_no_canary_is_in_any_file_or_on_the_screen(model: str, office: Path, shell: Shell) -> None:
     search = Search(set())
     for arguments in everything(model):
-        said = shell(office, *arguments)
-        assert said.code == 0, said.err
-        search.bytes_of(f"stdout of {arguments[0]}", said.out.encode())
-        search.bytes_of(f"stderr of {arguments[0]}", said.err.encode())
+        output = shell(office, *arguments)
+        assert output.code == 0, output.err
+        search.bytes_of(f"stdout of {arguments[0]}", output.out.encode())
+        search.bytes_of(f"stderr of {arguments[0]}", output.err.encode())
     assert {path.name for path in office.iterdir()} >= {"run", "bundle", "ledger.sqlite"}
     assert search.folder(office).found == set()
 

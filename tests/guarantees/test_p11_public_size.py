@@ -21,6 +21,8 @@ from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.fitting import fit, prepare
 from dpsynth.synthesis.sampler import default_rows
 
+from ..support.short_training import shorten_training
+
 
 def schema(population: int = 400) -> Schema:
     def column(name: str, categories: list[str]) -> dict[str, Any]:
@@ -84,7 +86,10 @@ def plan_from_the_data(data: pd.DataFrame) -> str:
 
 
 @pytest.mark.parametrize("model", ["independent", "tvae"])
-def test_certificate_and_defaults_are_the_same_without_one_unit(model: str) -> None:
+def test_certificate_and_defaults_are_the_same_without_one_unit(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_training(monkeypatch)
     full, less = table(300), table(299)
     assert len(full) > len(less)
     assert certificate_of_a_fit(full, model) == certificate_of_a_fit(less, model)

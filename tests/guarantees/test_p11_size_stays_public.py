@@ -169,17 +169,19 @@ def test_the_events_of_a_fit_are_those_that_were_planned_without_any_data(
     for population in (30, 300, 3000):
         schema = replace(clinic, population=Declared(population, "annual report"))
         plan = fitting.prepare(schema, epsilon=2.0, delta=1e-5, model=model).plan
-        found[population] = seen = facts(visits(PATIENTS), schema, model)
-        certificate = seen["privacy.json"]
+        found[population] = facts_of_fit = facts(visits(PATIENTS), schema, model)
+        certificate = facts_of_fit["privacy.json"]
         assert certificate["events"] == [event.to_dict() for event in plan.events]
         assert (certificate["epsilon"], certificate["delta"]) == (2.0, 1e-5)
         assert certificate["composed_epsilon"] == plan.epsilon <= 2.0
-        assert seen["rows"] == (250, 250) and seen["lines"] == 251
+        assert facts_of_fit["rows"] == (250, 250) and facts_of_fit["lines"] == 251
     events, divisors = [], []
-    for seen in found.values():
-        events.append(seen["privacy.json"]["events"])
-        divisors.append([step[0] for step in seen["steps"]])
-        assert [step[1:] for step in seen["steps"]] == [step[1:] for step in found[300]["steps"]]
+    for facts_of_fit in found.values():
+        events.append(facts_of_fit["privacy.json"]["events"])
+        divisors.append([step[0] for step in facts_of_fit["steps"]])
+        assert [step[1:] for step in facts_of_fit["steps"]] == [
+            step[1:] for step in found[300]["steps"]
+        ]
     assert events[0] == events[1] == events[2]
     assert np.allclose(np.multiply(divisors[0], 100), np.multiply(divisors[1], 10))
     assert np.allclose(np.multiply(divisors[1], 10), divisors[2])

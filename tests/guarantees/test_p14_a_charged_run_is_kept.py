@@ -218,6 +218,6 @@ def test_a_library_that_is_loaded_late_is_caught(tmp_path: Path) -> None:
 def test_a_library_that_cannot_be_loaded_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch.so is missing')")
-    code, said = late_imports(tmp_path, "mixture", "")
-    assert code == 1 and "torch is installed and cannot be loaded (OSError)" in said
+    code, output = late_imports(tmp_path, "mixture", "")
+    assert code == 1 and "torch is installed and cannot be loaded (OSError)" in output
     assert states(tmp_path) == []

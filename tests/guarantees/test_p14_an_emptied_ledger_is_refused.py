@@ -98,8 +98,8 @@ def test_no_command_makes_a_ledger_of_an_empty_file(
         ("backup", "copy.sqlite"),
         ("sign", "aaaaaaaa"),
     ):
-        said = shell(tmp_path, "ledger", *words)
-        assert said.code == 2 and "is empty: it is not a ledger" in said.err, words
+        output = shell(tmp_path, "ledger", *words)
+        assert output.code == 2 and "is empty: it is not a ledger" in output.err, words
         assert place.read_bytes() == left
     assert shell(tmp_path, "ledger", "create").code == 0  # whoever says so
     assert verify_ledger(Ledger(place))
@@ -132,8 +132,8 @@ def test_no_command_goes_without_a_variable_that_is_empty(
     name: str, tmp_path: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"DPSYNTH_{name}", "")
-    said = shell(tmp_path, "ledger", "show")
-    assert said.code == 2 and f"DPSYNTH_{name} is set and empty" in said.err
+    output = shell(tmp_path, "ledger", "show")
+    assert output.code == 2 and f"DPSYNTH_{name} is set and empty" in output.err
 
 
 def test_the_user_s_own_ledger_is_made_once(

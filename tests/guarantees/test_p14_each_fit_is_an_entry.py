@@ -38,24 +38,6 @@ class OverwritingLedger(Ledger):
 
 
 @pytest.fixture
-def rows() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "key": [str(i // 2) for i in range(60)],
-            "age": 40,
-            "weight": "70.5",
-            "grade": "2",
-            "sex": "F",
-            "smoker": "true",
-            "admitted": "2016-01-01",
-            "discharged": "2016-01-02",
-            "measured": "2015-01-05T00:00:00",
-            "born": "1950",
-        }
-    )
-
-
-@pytest.fixture
 def fit(rows: pd.DataFrame, every_type: Schema) -> Callable[..., Run]:
     def fit_once(ledger: Ledger, **changes: Any) -> Run:
         settings: dict[str, Any] = {"epsilon": 0.7, "delta": 1e-6, "model": "independent"}
@@ -115,16 +97,16 @@ def test_the_entry_stands_before_the_first_row_is_read(
     tmp_path: Path, fit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    seen: list[list[str]] = []
+    statuses: list[list[str]] = []
     read = fitting.read_cohort
 
     def watched(*arguments: Any) -> Any:
-        seen.append([entry.status for entry in Ledger(ledger.location).entries()])
+        statuses.append([entry.status for entry in Ledger(ledger.location).entries()])
         return read(*arguments)
 
     monkeypatch.setattr(fitting, "read_cohort", watched)
     fit(ledger)
-    assert seen == [["reading"]]
+    assert statuses == [["reading"]]
 
 
 def test_a_sweep_beyond_the_cap_is_refused_before_it_reads(

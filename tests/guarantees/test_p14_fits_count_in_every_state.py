@@ -40,11 +40,11 @@ def counts(ledger: Ledger, verbs: tuple[str, ...]) -> bool:
     entry = reserved(ledger)
     for verb in verbs:
         getattr(ledger, verb)(entry.id)
-    told = ledger.spent("cardio").fits == 1
+    is_counted = ledger.spent("cardio").fits == 1
     try:
         reserved(ledger)
     except BudgetError:
-        return told
+        return is_counted
     return False
 
 

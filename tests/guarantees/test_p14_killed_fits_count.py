@@ -103,8 +103,8 @@ def test_a_killed_fit_counts_and_leaves_no_run(
     assert runs_in(folder) == []
     with pytest.raises(ArtifactError, match="is not a run folder: it does not exist"):
         Run.load(folder / "run")
-    said = shell(folder, *FIT)  # the name is free, and the next certificate counts both
-    assert said.code == 0, said.err
+    output = shell(folder, *FIT)  # the name is free, and the next certificate counts both
+    assert output.code == 0, output.err
     charge = Run.load(folder / "run").certificate["ledger"]
     assert (charge["fits"], charge["epsilon_total"]) == (2, 4.0)
 

@@ -34,11 +34,11 @@ PLACES = (
 @pytest.fixture
 def run_events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The events that mechanisms on rows are told to run, in their order."""
-    seen: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
 
     def watched(mechanism: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
-            seen.extend(one.to_dict() for one in arguments if hasattr(one, "with_mu"))
+            events.extend(one.to_dict() for one in arguments if hasattr(one, "with_mu"))
             return mechanism(*arguments)
 
         return run
@@ -48,21 +48,21 @@ def run_events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     begin = DpSgd.__init__
 
     def beginning(self: DpSgd, *arguments: Any, **settings: Any) -> None:
-        seen.append(settings["event"].to_dict())
+        events.append(settings["event"].to_dict())
         begin(self, *arguments, **settings)
 
     monkeypatch.setattr(DpSgd, "__init__", beginning)
-    return seen
+    return events
 
 
-def is_charged(model: str, ledger: Ledger, data: Any, schema: Schema, seen: list[Any]) -> bool:
+def is_charged(model: str, ledger: Ledger, data: Any, schema: Schema, events: list[Any]) -> bool:
     """Fit; whether what was run is what the entry and the certificate say, no more and no less."""
     run = fitting.fit(
         data, schema, epsilon=2.0, delta=1e-5, dataset="clinic", model=model, ledger=ledger
     )
     (entry,) = ledger.entries()
     assert run.certificate is not None
-    return bool(seen == entry.plan["events"] == run.certificate["events"])
+    return bool(events == entry.plan["events"] == run.certificate["events"])
 
 
 @pytest.fixture

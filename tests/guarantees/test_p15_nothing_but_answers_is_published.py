@@ -67,13 +67,13 @@ def public_counts(cells: Any, size: int, rows: Any) -> Any:
 @pytest.fixture(autouse=True, scope="module")
 def _asked_once() -> Iterator[None]:
     """Make the questions about each table once: a classifier takes seconds to train."""
-    of, made = Questionnaire.of, dict[bytes, Questionnaire]()
+    of, questionnaires = Questionnaire.of, dict[bytes, Questionnaire]()
 
     def known(codec: Any, synthetic: Any) -> Questionnaire:
         key = synthetic.tobytes()
-        if key not in made:
-            made[key] = of(codec, synthetic)
-        return made[key]
+        if key not in questionnaires:
+            questionnaires[key] = of(codec, synthetic)
+        return questionnaires[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Questionnaire, "of", known)
@@ -94,9 +94,9 @@ class Published:
         self.answers: tuple[noisy_queries.Answer, ...] = ()
         self.asked: Questionnaire | None = None
         progress: list[tuple[str, float]] = []
-        said: list[str] = []
+        messages: list[str] = []
         handler = logging.Handler()
-        handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+        handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
         figures = published_quality.figures
 
         def heard(asked: Any, answers: Any, *rest: Any) -> Any:
@@ -124,7 +124,7 @@ class Published:
             "document": json.loads((folder / "run" / "quality.json").read_text()),
             "measured": (entry.measured.table, entry.measured.figures),
             "progress": progress,
-            "said": said,
+            "said": messages,
         }
 
 
@@ -266,11 +266,11 @@ def test_without_a_source_the_operating_system_is_it(
     office: Path, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """The source of a measurement is made anew, of the one kind that cannot be replayed."""
-    made: list[Any] = []
+    sources: list[Any] = []
 
     class Noted(OsEntropy):
         def __init__(self) -> None:
-            made.append(self)
+            sources.append(self)
 
     used: list[Any] = []
     ask = published_quality.ask
@@ -281,4 +281,4 @@ def test_without_a_source_the_operating_system_is_it(
     shutil.copytree(office, tmp_path / "one")
     ledger = Ledger(tmp_path / "one" / "ledger.sqlite")
     publish_quality(tmp_path / "one/run", tmp_path / "one/out.parquet", many(), ledger=ledger)
-    assert made == used and len(made) == 1
+    assert sources == used and len(sources) == 1

@@ -163,8 +163,8 @@ def test_nothing_internal_goes_into_a_run_or_a_bundle(
     (office / "given" / holder).write_text("{}")
     (office / "link").symlink_to("given")
     for place in ("given/x", "given/deep/x", "link/x", "given/../link/x"):
-        said = shell(office, *INTERNAL[command].format(place).split())
-        assert said.code == 2 and f"that contains {holder}" in said.err, said.err
+        output = shell(office, *INTERNAL[command].format(place).split())
+        assert output.code == 2 and f"that contains {holder}" in output.err, output.err
     assert os.listdir(office / "given") == [holder]
 
 
@@ -203,6 +203,6 @@ def test_a_pipe_is_refused_and_not_waited_for(office: Path, shell: Shell) -> Non
         "evaluate clinic.schema.yaml source.csv --synthetic source.csv --holdout pipe.csv",
         "audit clinic.schema.yaml --train pipe.csv --synthetic pipe.csv --holdout pipe.csv",
     ):
-        said = shell(office, *line.split())
-        assert said.code == 2 and "pipe.csv" in said.err, said.err
+        output = shell(office, *line.split())
+        assert output.code == 2 and "pipe.csv" in output.err, output.err
     assert time.monotonic() - started < 60

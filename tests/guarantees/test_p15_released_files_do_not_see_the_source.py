@@ -254,12 +254,12 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     clipped_sum, read_cohort = DpSgd.clipped_sum, fitting.read_cohort
 
     def summing(self: DpSgd, loss: Any, batch: Any, mask: torch.Tensor) -> torch.Tensor:
-        found = clipped_sum(self, loss, batch, mask)
+        gradient = clipped_sum(self, loss, batch, mask)
         noted["units"] = len(mask)
         with torch.no_grad():
             noted["loss"] = round(float(loss(batch, None).mean()) / 1e5) if len(batch) else None
-        noted["norm"] = round(float(found.norm()), 4)
-        return found
+        noted["norm"] = round(float(gradient.norm()), 4)
+        return gradient
 
     def reading(*arguments: Any) -> Any:
         cohort = read_cohort(*arguments)

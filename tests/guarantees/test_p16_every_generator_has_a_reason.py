@@ -172,10 +172,10 @@ def shared(tree: ast.Module) -> Iterator[str]:
     """Draws from a generator that is not passed in."""
     for where, call in calls(tree):
         name, owner = last_name(call.func)
-        given = {keyword.arg for keyword in call.keywords}
+        keywords = {keyword.arg for keyword in call.keywords}
         if owner == "random" and name not in MAKERS:  # numpy.random.x, random.x
             yield f"{where}: {ast.unparse(call)}"
-        elif name in DRAWERS and "generator" not in given:
+        elif name in DRAWERS and "generator" not in keywords:
             if owner in SHARED or name.endswith("_"):
                 yield f"{where}: {ast.unparse(call)}"
     for node in ast.walk(tree):

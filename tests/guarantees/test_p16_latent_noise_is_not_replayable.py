@@ -166,13 +166,13 @@ def test_latent_noise_comes_from_the_source_of_all_noise(
     clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not from a stream of its own, whose seed may be written in the program."""
-    made: list[np.random.Generator] = []
+    generators: list[np.random.Generator] = []
     used: list[np.random.Generator] = []
 
     class Noting(OsEntropy):
         def generator(self) -> np.random.Generator:
-            made.append(super().generator())
-            return made[-1]
+            generators.append(super().generator())
+            return generators[-1]
 
     def noting(network: Network, rows: Tensor, tape: Activations | None) -> Tensor:
         used.append(network.noise)
@@ -181,4 +181,4 @@ def test_latent_noise_comes_from_the_source_of_all_noise(
     monkeypatch.setattr(Network, "loss", noting)
     settings: dict[str, Any] = {"dataset": "clinic", "model": "tvae", "without_ledger": True}
     fitting.fit(visits(60), clinic, epsilon=2.0, delta=1e-5, entropy=Noting(), **settings)
-    assert used and all(any(noise is source for source in made) for noise in used)
+    assert used and all(any(noise is source for source in generators) for noise in used)

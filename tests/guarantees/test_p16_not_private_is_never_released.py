@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,15 @@ from dpsynth.bundle.writer import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.models import presets, training_settings
+from dpsynth.models import training_settings
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.plan_variants import STAMP
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
+
+from ..support.short_training import shorten_training
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 
@@ -64,9 +65,7 @@ def folder(
     """A saved run of every neural generator, fitted without privacy."""
     folder = tmp_path_factory.mktemp(request.param) / "run"
     with pytest.MonkeyPatch.context() as patch:
-        shipped = presets.Preset.of
-        few = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15}
-        patch.setattr(presets.Preset, "of", lambda *facts: replace(shipped(*facts), **few))
+        shorten_training(patch)
         fitting.fit_not_private(rows, schema, model=request.param, output=folder)
     return folder
 
@@ -138,11 +137,7 @@ def test_no_noise_is_drawn_and_no_private_trainer_is_built(
     monkeypatch.setattr(trainer, "DpSgd", never)
     monkeypatch.setattr("dpsynth.models.marginals.measurement.joint_histograms", never)
     monkeypatch.setattr("dpsynth.models.marginals.measurement.chosen_histograms", never)
-    shipped = training_settings.autoregressive_training
-    few = {"warm_steps": 5, "steps": 5}
-    monkeypatch.setattr(
-        training_settings, "autoregressive_training", lambda *facts: shipped(*facts) | few
-    )
+    shorten_training(monkeypatch)
     run = fitting.fit_not_private(rows, schema, model="auto")
     assert run.model == "autoregressive"  # the default network
     exact = np.concatenate([rows[c].value_counts(normalize=True).sort_index() for c in rows])

@@ -35,24 +35,6 @@ from dpsynth.synthesis.run import Run
 from dpsynth.tables.table import open_table
 
 
-@pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "key": [str(i // 2) for i in range(60)],
-            "age": 40,
-            "weight": "70.5",
-            "grade": "2",
-            "sex": "F",
-            "smoker": "true",
-            "admitted": "2016-01-01",
-            "discharged": "2016-01-02",
-            "measured": "2015-01-05T00:00:00",
-            "born": "1950",
-        }
-    )
-
-
 def office(folder: Path) -> Ledger:
     place = folder / "ledger.sqlite"
     return Ledger(place) if place.exists() else Ledger.create(place)
@@ -135,8 +117,8 @@ def test_a_run_without_ledger_is_refused_whatever_its_stamps(
     replace(run, stamps=()).save(tmp_path / "cleaned")
     with pytest.raises(GateError, match="stamped no-ledger"):
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
-    told = Certificate.from_dict(run.certificate)
-    monkeypatch.setattr("dpsynth.bundle.writer._releasable", lambda run: told)
+    certificate = Certificate.from_dict(run.certificate)
+    monkeypatch.setattr("dpsynth.bundle.writer._releasable", lambda run: certificate)
     with pytest.raises(BudgetError, match="no ledger charged this run"):  # a second lock
         release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
     granted = SimpleNamespace(enter=lambda manifest: None, gates=())

@@ -67,7 +67,7 @@ def faults(noises: list[np.ndarray], what: str, *, fewest: int) -> list[str]:
     Releases of fewer cells than ``fewest`` are left out: chance may make their noise equal.
     """
     found: list[str] = []
-    seen: dict[bytes, int] = {}
+    places: dict[bytes, int] = {}
     for number, noise in enumerate(noises):
         first = noise[:fewest]
         if len(first) < fewest:
@@ -77,9 +77,9 @@ def faults(noises: list[np.ndarray], what: str, *, fewest: int) -> list[str]:
         elif len(set(first.tolist())) == 1:
             found.append(f"{what} {number} has one noise for all cells")
         for key in (first.tobytes(), (-first).tobytes()):
-            if key in seen:
-                found.append(f"{what} {number} has the noise of {what} {seen[key]}")
-        seen[first.tobytes()] = number
+            if key in places:
+                found.append(f"{what} {number} has the noise of {what} {places[key]}")
+        places[first.tobytes()] = number
     return found
 
 

@@ -29,21 +29,21 @@ def certificate(model: str, clinic: Schema) -> tuple[dict[str, Any], bool]:
     return certify(clinic, plan, model=model, charge=None), trained
 
 
-def claims_too_much(said: dict[str, Any], trained: bool) -> bool:
+def claims_too_much(stated: dict[str, Any], trained: bool) -> bool:
     """Whether gradients are called exact, or their floating-point numbers are not named."""
-    named = any(STEPS in limit and "floating-point" in limit for limit in said["floating_point"])
-    return any(STEPS in claim for claim in said["exact"]) or named != trained
+    named = any(STEPS in limit and "floating-point" in limit for limit in stated["floating_point"])
+    return any(STEPS in claim for claim in stated["exact"]) or named != trained
 
 
 @pytest.mark.parametrize("model", COUNTS)
 @pytest.mark.usefixtures("quick_plans")
 def test_counts_are_called_exact_and_gradients_are_not(model: str, clinic: Schema) -> None:
-    said, trained = certificate(model, clinic)
+    stated, trained = certificate(model, clinic)
     assert trained == (model in NEURAL)
-    assert not claims_too_much(said, trained)
-    assert len(said["exact"]) == COUNTS[model]
-    assert all("discrete Gaussian noise" in claim for claim in said["exact"])
-    assert "epsilon is computed" in said["floating_point"][-1]
+    assert not claims_too_much(stated, trained)
+    assert len(stated["exact"]) == COUNTS[model]
+    assert all("discrete Gaussian noise" in claim for claim in stated["exact"])
+    assert "epsilon is computed" in stated["floating_point"][-1]
 
 
 @pytest.mark.parametrize(

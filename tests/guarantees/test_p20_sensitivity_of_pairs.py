@@ -254,17 +254,17 @@ def test_the_true_divergence_is_within_the_claim(cap: int) -> None:
     """Of the joint histograms, for every kind of unit; identical rows come near the claim."""
     claims = {eps: 0.0 for eps in (0.1, 0.5)}
     worst = dict(claims)
-    seen = set()
+    kinds = set()
     for _, moved, release in shifts(ours, cap, min(cap, 4)):
         columns = moved[: len(COLUMNS) + 1]
         kind = tuple(sorted(np.concatenate(columns)))
-        if kind in seen:
+        if kind in kinds:
             continue
-        seen.add(kind)
+        kinds.add(kind)
         for eps in claims:
             claims[eps] = claims[eps] or delta([release.counts], eps)
             worst[eps] = max(worst[eps], true_delta(columns, release.counts.sigma, eps))
-    assert len(seen) > 5
+    assert len(kinds) > 5
     for eps, claim in claims.items():
         assert 0.98 * claim < worst[eps] <= claim
 

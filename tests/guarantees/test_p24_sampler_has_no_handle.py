@@ -208,15 +208,15 @@ def test_nothing_but_the_run_is_opened(clinic: Schema, visits: Visits, tmp_path:
         output=tmp_path / "run",
         **SETTINGS,
     )
-    said = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", CHILD],
         cwd=tmp_path,
         env=os.environ | {"DPSYNTH_LEDGER": "ledger.sqlite", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )
-    assert "RESULT" in said.stdout, said.stderr
-    sampled, real, twin = json.loads(said.stdout.partition("RESULT")[2])
+    assert "RESULT" in finished.stdout, finished.stderr
+    sampled, real, twin = json.loads(finished.stdout.partition("RESULT")[2])
     assert any(place.endswith("run.json") for _, place in real), "the hook sees what is opened"
     assert outside(twin, tmp_path) == {"source.csv"}
     assert outside(sampled, tmp_path) == set()

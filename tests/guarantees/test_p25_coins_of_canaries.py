@@ -41,9 +41,9 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> Any:
         generator: Any = Keeping()
         strangers = canaries(DOMAIN, CANARIES, rng)
         plan: Any = None
-        made = trial(generator, plan, nobody, strangers, rng=rng, witness=None)
-        assert generator.units == made.included.sum()
-        found.append(made.included)
+        outcome = trial(generator, plan, nobody, strangers, rng=rng, witness=None)
+        assert generator.units == outcome.included.sum()
+        found.append(outcome.included)
     return np.array(found)
 
 

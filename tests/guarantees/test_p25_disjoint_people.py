@@ -76,7 +76,7 @@ class Unchecked(People):
         """Ask nothing."""
 
 
-def overlapping(held: Tables, people: People) -> People:
+def overlapping(frames: Tables, people: People) -> People:
     """Draw a reference from everybody known, people in the data among them."""
     some = [people.members.units, people.reference.units]
     everybody = ALL.take(np.flatnonzero(np.isin(ALL.units, np.concatenate(some))))
@@ -94,11 +94,11 @@ def shared(people: People) -> set[int]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_unit_is_in_two_sets(seed: int) -> None:
-    held = cohort(seed)
-    people = People.of(held, np.random.default_rng(seed))
+    table = cohort(seed)
+    people = People.of(table, np.random.default_rng(seed))
     assert people.members.rows > len(np.unique(people.members.units))
     assert shared(people) == set()
-    assert shared(overlapping(held, people)) == set(people.members.units.tolist())
+    assert shared(overlapping(table, people)) == set(people.members.units.tolist())
 
 
 def test_rows_dealt_out_instead_of_units_would_be_seen() -> None:
@@ -111,10 +111,10 @@ def test_rows_dealt_out_instead_of_units_would_be_seen() -> None:
 
 
 def test_overlapping_sets_are_refused() -> None:
-    held = cohort(1)
-    people = People.of(held, np.random.default_rng(1))
+    table = cohort(1)
+    people = People.of(table, np.random.default_rng(1))
     views = {one.name: getattr(people, one.name) for one in fields(people)}
-    twin = overlapping(held, people)
+    twin = overlapping(table, people)
     with pytest.raises(InputError, match="share a unit"):
         People(**views | {"reference": twin.reference})
     one = people.members.take(np.array([0]))
@@ -140,10 +140,10 @@ def covered(monkeypatch: pytest.MonkeyPatch, twin: bool) -> dict[str, int]:
     )
     found = dict.fromkeys(ATTACKS, 0)
     for seed in range(REPEATS):
-        held = cohort(seed)
-        people = People.of(held, np.random.default_rng(seed))
-        used = overlapping(held, people) if twin else people
-        attack = membership(held, used, np.random.default_rng(seed))
+        table = cohort(seed)
+        people = People.of(table, np.random.default_rng(seed))
+        used = overlapping(table, people) if twin else people
+        attack = membership(table, used, np.random.default_rng(seed))
         for measure in attack.part.measures:
             kind, _, name = measure.key.partition(":")
             if kind == "auc" and name in found:

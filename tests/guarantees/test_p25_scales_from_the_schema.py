@@ -159,7 +159,7 @@ def test_bins_and_groups_come_from_the_reference() -> None:
     )
     assert not np.allclose(first, again)
     many = LARGE.source.take(np.arange(400))
-    far = [groups_of(many, them, LARGE.codec, metric)[1] for them in (PEOPLE.reference, OTHERS)]
+    far = [groups_of(many, people, LARGE.codec, metric)[1] for people in (PEOPLE.reference, OTHERS)]
     assert far[0].key == far[1].key == "outliers"
     assert (far[0].belongs != far[1].belongs).any()
 

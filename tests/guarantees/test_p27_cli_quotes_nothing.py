@@ -218,12 +218,12 @@ def csv_case(document: dict[str, Any], number: int) -> Case:
     return case
 
 
-def quoted(said: Any) -> list[str]:
-    return [trace for trace in TRACES if trace in said.out + said.err]
+def quoted(output: Any) -> list[str]:
+    return [trace for trace in TRACES if trace in output.out + output.err]
 
 
-def is_clear(said: Any) -> bool:
-    return said.code in (0, 2) and "Traceback" not in said.err and "Warning" not in said.err
+def is_clear(output: Any) -> bool:
+    return output.code in (0, 2) and "Traceback" not in output.err and "Warning" not in output.err
 
 
 def ways(suffix: str, number: int) -> list[object]:
@@ -257,9 +257,9 @@ def test_broken_text_is_not_quoted(
 ) -> None:
     for turn in range(ROUNDS):
         number = BREAKERS.index(breaker) + turn * len(BREAKERS)
-        said = tell(csv_case(document, number), number)
-        assert quoted(said) == [], number
-        assert is_clear(said), (number, said)
+        output = tell(csv_case(document, number), number)
+        assert quoted(output) == [], number
+        assert is_clear(output), (number, output)
 
 
 def test_both_outcomes_occur(document: dict[str, Any], tell: Callable[[Case, int], Any]) -> None:
@@ -302,5 +302,5 @@ def test_a_message_that_quotes_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     twin(monkeypatch)
-    said = tell(csv_case(document, BREAKERS.index(good_rows)), 1)
-    assert quoted(said) != []
+    output = tell(csv_case(document, BREAKERS.index(good_rows)), 1)
+    assert quoted(output) != []

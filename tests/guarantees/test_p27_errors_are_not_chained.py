@@ -48,8 +48,8 @@ def test_what_arrow_says_is_not_in_the_traceback(
     monkeypatch.setattr(f"dpsynth.tables.parquet.{place}", failing)
     if place == "pq.ParquetFile.iter_batches":  # Arrow fails at the first batch, not before
         monkeypatch.setattr(f"dpsynth.tables.parquet.{place}", lazily_failing)
-    said = shown(lambda: list(open_table(table, clinic).chunks()))
-    assert CANARY not in said and "Arrow" not in said
+    trace = shown(lambda: list(open_table(table, clinic).chunks()))
+    assert CANARY not in trace and "Arrow" not in trace
 
 
 def lazily_failing(*arguments: Any, **settings: Any) -> Any:

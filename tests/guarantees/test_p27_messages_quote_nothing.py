@@ -125,10 +125,10 @@ def test_errors_quote_no_cell(
     path.write_bytes(FILES[name][1])
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        said = said_by(real, path)
+        message = said_by(real, path)
         with pytest.raises(DpsynthError) as caught:
             real(path)
-    assert quoted(said) == []
+    assert quoted(message) == []
     assert caught.value.exit_code == 2
     out, err = capfd.readouterr()
     assert quoted(out + err + caplog.text + "".join(str(w.message) for w in warned)) == []
@@ -156,9 +156,9 @@ def test_damaged_parquet(tmp_path: Path) -> None:
         start = int(rng.integers(0, len(content)))
         content[start : start + 40] = rng.bytes(len(content[start : start + 40]))
         path.write_bytes(content)
-        said = said_by(real, path)
-        failed += "Parquet" in said or "damaged" in said
-        assert quoted(said) == []
+        message = said_by(real, path)
+        failed += "Parquet" in message or "damaged" in message
+        assert quoted(message) == []
     assert failed > 5
 
 

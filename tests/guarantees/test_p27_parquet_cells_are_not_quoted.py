@@ -65,12 +65,12 @@ def write(kind: str, where: str, place: Path) -> None:
     pq.write_table(table.replace_schema_metadata({"Quokka7Zx": "Quokka7Zx"}), place)
 
 
-def quoted(said: Any) -> list[str]:
-    return [trace for trace in TRACES if trace in said.out + said.err]
+def quoted(output: Any) -> list[str]:
+    return [trace for trace in TRACES if trace in output.out + output.err]
 
 
-def is_clear(said: Any) -> bool:
-    return said.code in (0, 2) and "Traceback" not in said.err and "Warning" not in said.err
+def is_clear(output: Any) -> bool:
+    return output.code in (0, 2) and "Traceback" not in output.err and "Warning" not in output.err
 
 
 @pytest.fixture
@@ -89,9 +89,9 @@ def test_columns_of_any_type_are_not_quoted(kind: str, office: Path, shell: Shel
     for turn in range(4):
         where = PLACES[(KINDS.index(kind) + turn) % len(PLACES)]
         write(kind, where, office / "table.parquet")
-        said = shell(office, *(CHECK if turn == 0 else [*FIT, f"run{turn}"]))
-        assert quoted(said) == [], where
-        assert is_clear(said), (where, said)
+        output = shell(office, *(CHECK if turn == 0 else [*FIT, f"run{turn}"]))
+        assert quoted(output) == [], where
+        assert is_clear(output), (where, output)
 
 
 def test_both_outcomes_occur(office: Path, shell: Shell) -> None:

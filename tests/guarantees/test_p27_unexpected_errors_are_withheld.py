@@ -26,8 +26,8 @@ Shell = Callable[..., Any]
 TRACES = ("Quokka", "7Zx", "7141592")
 
 
-def quoted(said: Any) -> list[str]:
-    return [trace for trace in TRACES if trace in said.out + said.err]
+def quoted(output: Any) -> list[str]:
+    return [trace for trace in TRACES if trace in output.out + output.err]
 
 
 def chained() -> BaseException:
@@ -87,10 +87,10 @@ def test_an_error_that_nobody_expected_is_withheld(
         raise UNEXPECTED[name]()
 
     monkeypatch.setattr(place, failing)
-    said = shell(office, *FIT)
-    assert quoted(said) == []
-    assert said.code == {"an interrupt": 130, "a file": 2}.get(name, 1)
-    assert "Traceback" not in said.err and said.err.strip()
+    output = shell(office, *FIT)
+    assert quoted(output) == []
+    assert output.code == {"an interrupt": 130, "a file": 2}.get(name, 1)
+    assert "Traceback" not in output.err and output.err.strip()
 
 
 @pytest.mark.parametrize("name", [n for n in UNEXPECTED if n not in ("memory", "an interrupt")])
@@ -120,19 +120,19 @@ def test_a_private_table_in_the_place_of_a_synthetic_one_is_not_quoted(
     assert shell(office, *FIT).code == 0
     assert shell(office, "release", "run", "--rows", 30, "-o", "bundle").code == 0
     PRIVATE.to_csv(office / "private.csv", index=False)
-    said = shell(office, "release", "run", "--table", "private.csv", "-o", "other")
-    assert (said.code, quoted(said)) == (3, [])
+    output = shell(office, "release", "run", "--table", "private.csv", "-o", "other")
+    assert (output.code, quoted(output)) == (3, [])
     for file in ("data/synthetic.csv", "data/synthetic.parquet"):
         place = office / "bundle" / file
         before = place.read_bytes()
         PRIVATE.to_csv(place, index=False)
-        said = shell(office, "verify", "bundle")
-        assert (said.code, quoted(said)) == (5, [])
+        output = shell(office, "verify", "bundle")
+        assert (output.code, quoted(output)) == (5, [])
         if file.endswith("parquet"):
             PRIVATE.to_parquet(place)
         renew(office / "bundle")
-        said = shell(office, "verify", "bundle", "--json")
-        assert (said.code, quoted(said)) == (5, [])
+        output = shell(office, "verify", "bundle", "--json")
+        assert (output.code, quoted(output)) == (5, [])
         place.write_bytes(before)
         renew(office / "bundle")
     assert shell(office, "verify", "bundle").code == 0

@@ -75,10 +75,10 @@ def facts_of(source: Source, case: Case, opened: Open, rows: slice) -> Facts | N
         return None
     chunk = pd.concat(table.chunks(), ignore_index=True)
     content = tuple((str(chunk[name].dtype), repr(chunk[name].tolist())) for name in chunk)
-    seen = (case.name, case.schema, rows.start, content)  # many readers give the same cells
-    if seen not in _FACTS:
-        _FACTS[seen] = coded(chunk, case, rows)
-    return _FACTS[seen]
+    key = (case.name, case.schema, rows.start, content)  # many readers give the same cells
+    if key not in _FACTS:
+        _FACTS[key] = coded(chunk, case, rows)
+    return _FACTS[key]
 
 
 def coded(chunk: pd.DataFrame, case: Case, rows: slice) -> Facts:

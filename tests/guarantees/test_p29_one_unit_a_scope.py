@@ -473,16 +473,16 @@ def test_nobody_is_called_a_patient_where_none_was_counted(
 def test_documents_say_patient_where_one_was_counted(ledger: Ledger) -> None:
     named = clinic("patient_id", person={"name": "patient"})
     certificate = Certificate.from_dict(fit(ledger, named).certificate)
-    told = protected(certificate.unit)
-    assert "The guarantee protects a patient, identified by column 'patient_id'" in told
+    text = protected(certificate.unit)
+    assert "The guarantee protects a patient, identified by column 'patient_id'" in text
     assert "in sum for each patient" in certificate.not_covered[0]
 
 
 def test_an_assumed_number_of_units_stands_in_every_document(ledger: Ledger) -> None:
     schema = clinic(person={"name": "patient", "max_units": {"value": 3, "basis": "form 7"}})
     certificate = Certificate.from_dict(fit(ledger, schema, epsilon=0.2).certificate)
-    said = " ".join(certificate.not_covered)
-    assert "is an assumption, which nothing checks (why: form 7)" in said
+    text = " ".join(certificate.not_covered)
+    assert "is an assumption, which nothing checks (why: form 7)" in text
     assert certificate.ledger is not None and certificate.ledger.epsilon_total == 0.6
     assert (certificate.epsilon, certificate.cost[0]) == (0.2, 0.6)
     assert "at most 3 rows" in protected(certificate.unit)

@@ -291,15 +291,15 @@ def dealt(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def split(data: Any, schema: Any, folder: Path, **_: Any) -> tuple[Path, Path]:
         table = pd.read_csv(data, dtype=str, keep_default_na=False)
-        held = table["patient_id"].isin([PATIENT, *sorted(set(table["patient_id"]))[:8]])
+        chosen = table["patient_id"].isin([PATIENT, *sorted(set(table["patient_id"]))[:8]])
         folder.mkdir()
-        for name, side in (("train.csv", table[~held]), ("holdout.csv", table[held])):
+        for name, side in (("train.csv", table[~chosen]), ("holdout.csv", table[chosen])):
             side.to_csv(folder / name, index=False)
         return folder / "train.csv", folder / "holdout.csv"
 
     monkeypatch.setattr(table_stages, "split_file", split)
-    seen = Control("noisy", "A fit", "positive", "training:canaries", True, "seen")
-    monkeypatch.setattr(audit_verbs, "fitted_controls", lambda *_: [seen])
+    control = Control("noisy", "A fit", "positive", "training:canaries", True, "seen")
+    monkeypatch.setattr(audit_verbs, "fitted_controls", lambda *_: [control])
 
 
 @pytest.mark.parametrize("kind", ["a refused number", "all missing", "out of bounds"])

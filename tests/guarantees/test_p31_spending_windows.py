@@ -95,7 +95,7 @@ class Fit:
 @cache
 def entry_of(epsilon: float, share: bool, records: tuple[tuple[datetime, str], ...]) -> Entry:
     """Read a fit as a ledger would."""
-    head, made = Head(0, "0" * 64), []
+    head, chain = Head(0, "0" * 64), []
     events = [{"name": "quality"}] if share else []
     bodies: dict[str, dict[str, Any]] = {
         RESERVED: {
@@ -108,9 +108,9 @@ def entry_of(epsilon: float, share: bool, records: tuple[tuple[datetime, str], .
     }  # fmt: skip
     for at, kind in records:
         body = bodies.get(kind, {"note": ""})
-        made.append(linked(head, kind=kind, entry="e", at=at.isoformat(), who="w", body=body))
-        head = made[-1].head
-    [entry] = replayed(made)
+        chain.append(linked(head, kind=kind, entry="e", at=at.isoformat(), who="w", body=body))
+        head = chain[-1].head
+    [entry] = replayed(chain)
     return entry
 
 
@@ -304,8 +304,8 @@ def test_a_share_that_is_given_up_is_gone(ledger: Ledger) -> None:
     ledger.begin(entry.id)
     ledger.charge(entry.id)
     [entry] = ledger.entries()
-    told = explained(entry)
-    assert entry.ended is None and "can still be spent, so it counts as of today" in told
+    text = explained(entry)
+    assert entry.ended is None and "can still be spent, so it counts as of today" in text
     with pytest.raises(InputError, match="a reason is needed"):
         forfeit(ledger, entry.id, " ")
     given_up = forfeit(ledger, entry.id, "no figures")

@@ -179,8 +179,8 @@ def test_a_refused_cell_is_not_told(column: str, office: Offices, fewer: Sources
     def refused(name: str) -> Search:
         work = office(name, fewer)
         (work.folder / "hospital.schema.yaml").write_text(yaml.safe_dump(document))
-        said = work.fit("independent", code=2)
-        assert f"'{column}'" in said.err and "refuse" in said.err
+        output = work.fit("independent", code=2)
+        assert f"'{column}'" in output.err and "refuse" in output.err
         work.run("ledger", "show", "--json")
         return work.look()
 

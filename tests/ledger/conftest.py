@@ -70,9 +70,9 @@ class Server:
         dump, restore = (self.control.with_name(name) for name in ("pg_dump", "psql"))
         if not (dump.exists() and restore.exists()):
             pytest.skip("nothing can be dumped: pg_dump and psql are not installed")
-        said = self.folder / "dump.sql"
-        self.run(dump, "-d", source, "-f", said)
-        self.run(restore, "-q", "-v", "ON_ERROR_STOP=1", "-d", target, "-f", said)
+        dumped = self.folder / "dump.sql"
+        self.run(dump, "-d", source, "-f", dumped)
+        self.run(restore, "-q", "-v", "ON_ERROR_STOP=1", "-d", target, "-f", dumped)
 
     def new(self) -> str:
         """Make a database and return its URL."""
@@ -102,8 +102,8 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a new ledger may be made: both kinds of database have to pass."""
     if request.param == "sqlite":
         return str(tmp_path / "ledger.sqlite")
-    made: Server = request.getfixturevalue("server")
-    return made.new()
+    server: Server = request.getfixturevalue("server")
+    return server.new()
 
 
 @pytest.fixture

@@ -21,19 +21,19 @@ def test_an_entry_holds_what_was_reserved(
     ledger: Ledger, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DPSYNTH_USER", "curie")
-    made = reserve(ledger, purpose="first look", tier="research", allow_refuse=True)
-    assert [made] == ledger.entries() == ledger.entries("cardio")
-    assert (made.who, made.purpose, made.tier) == ("curie", "first look", "research")
-    assert (made.epsilon, made.delta, made.model) == (0.5, 1e-6, "independent")
-    assert made.plan == {"events": ["histograms"]}
-    assert made.allow_refuse is True
-    assert made.population == 70_000
-    assert made.version
-    assert made.status == "reserved"
-    assert made.at.endswith("+00:00")
-    assert len(made.id) == 32 and int(made.id, 16) >= 0
-    assert made.to_dict()["status"] == "reserved"
-    assert made.head == ledger.state().head
+    entry = reserve(ledger, purpose="first look", tier="research", allow_refuse=True)
+    assert [entry] == ledger.entries() == ledger.entries("cardio")
+    assert (entry.who, entry.purpose, entry.tier) == ("curie", "first look", "research")
+    assert (entry.epsilon, entry.delta, entry.model) == (0.5, 1e-6, "independent")
+    assert entry.plan == {"events": ["histograms"]}
+    assert entry.allow_refuse is True
+    assert entry.population == 70_000
+    assert entry.version
+    assert entry.status == "reserved"
+    assert entry.at.endswith("+00:00")
+    assert len(entry.id) == 32 and int(entry.id, 16) >= 0
+    assert entry.to_dict()["status"] == "reserved"
+    assert entry.head == ledger.state().head
 
 
 def test_statuses_are_added_and_never_edited(ledger: Ledger, reserve: Reserve) -> None:

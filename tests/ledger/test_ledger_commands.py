@@ -65,8 +65,8 @@ def fit(cli: Cli, output: str, **changes: Any) -> Outcome:
 def test_an_office_from_policy_to_release(cli: Cli) -> None:
     Path("ledger.sqlite").unlink()
     for looking in ("policy", "show", "verify"):
-        told = cli("ledger", looking)
-        assert told.code == 2 and "there is no ledger at" in told.err
+        output = cli("ledger", looking)
+        assert output.code == 2 and "there is no ledger at" in output.err
     assert not Path("ledger.sqlite").exists()
     created = cli("ledger", "create")
     assert created.code == 0 and "new ledger: " in created.out
@@ -198,9 +198,11 @@ def test_the_same_file_under_another_name_is_told(
     monkeypatch.delenv("DPSYNTH_LEDGER")  # the user's own ledger is made by the first fit
     first = fit(cli, "one").err
     assert "a new ledger was created" in first and "the same data" not in first
-    told = fit(cli, "two", dataset="elsewhere")
-    assert told.code == 0 and "dpsynth: warning: the same data were fitted as dataset" in told.err
-    assert "'ward-2019'" in told.err
+    output = fit(cli, "two", dataset="elsewhere")
+    assert (
+        output.code == 0 and "dpsynth: warning: the same data were fitted as dataset" in output.err
+    )
+    assert "'ward-2019'" in output.err
     assert "THE SAME FILE AS ward-2019" in cli("ledger", "show").out  # for whoever signs
     assert "warning" not in fit(cli, "three", dataset="elsewhere", data="other.csv").err
     cli("ledger", "policy", "office.policy.yaml")
@@ -210,14 +212,14 @@ def test_the_same_file_under_another_name_is_told(
 
 def test_a_backup_is_whole_and_can_be_put_back(cli: Cli) -> None:
     fit(cli, "one")
-    made = cli("ledger", "backup", "copy.sqlite")
-    assert made.code == 0
+    backup = cli("ledger", "backup", "copy.sqlite")
+    assert backup.code == 0
     assert stat.S_IMODE(Path("copy.sqlite").stat().st_mode) == 0o600
     fit(cli, "two", data="other.csv")
     assert cli("ledger", "backup", "copy.sqlite").code == 2  # nothing is written over
     shutil.copy("copy.sqlite", "ledger.sqlite")  # the last fit is lost with it
-    seen = cli("ledger", "show")  # whoever used it since notices
-    assert seen.code == 4 and "is not as you last saw it" in seen.err
+    output = cli("ledger", "show")  # whoever used it since notices
+    assert output.code == 4 and "is not as you last saw it" in output.err
     assert cli("ledger", "verify", "--against", "one").code == 5
     assert fit(cli, "three").code == 4
     assert cli("ledger", "verify", "--accept", "--against", "one").code == 0
@@ -320,8 +322,8 @@ def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr("dpsynth.ledger.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
         entry = reserve(book, "ward")
-    told = cli("ledger", "show").out
-    assert "its process ended before it read any data, so you can void it" in told
+    output = cli("ledger", "show").out
+    assert "its process ended before it read any data, so you can void it" in output
     voided = cli("ledger", "void", entry.id[:8], "--reason", "killed while starting")
     assert voided.code == 0 and "no longer counts" in voided.out
     assert "ward: 0 fits" in cli("ledger", "show").out

@@ -288,9 +288,9 @@ def test_invisible_characters_are_named() -> None:
     one = snapshot_with(hidden, hidden)
     adopted = (Adopted(one.state.entries[0].at, hidden, policy),)
     content = page(replace(one, state=replace(one.state, adopted=adopted)))
-    said = "caf[U+202E]txt[U+2066][U+200B][U+0000][U+001B][31m"
+    spelled = "caf[U+202E]txt[U+2066][U+200B][U+0000][U+001B][31m"
     found = Page(content).text
-    assert found.count(said) >= 5 and f"line {said}" in found
+    assert found.count(spelled) >= 5 and f"line {spelled}" in found
     assert not set("\u202e\u2066\u200b\x00\x1b") & set(content)
 
 
@@ -318,10 +318,10 @@ def test_the_same_ledger_and_time_give_the_same_bytes(full: Ledger, tmp_path: Pa
 
 
 def test_what_is_left_is_that_of_the_given_time(full: Ledger, tmp_path: Path) -> None:
-    made = datetime.fromisoformat(full.state().entries[0].at)
-    leaves = made + timedelta(days=365)
-    told = read(full, tmp_path, now=now()).text
-    assert f"The oldest of these fits stops counting on {leaves.date()}" in told
+    charged = datetime.fromisoformat(full.state().entries[0].at)
+    leaves = charged + timedelta(days=365)
+    text = read(full, tmp_path, now=now()).text
+    assert f"The oldest of these fits stops counting on {leaves.date()}" in text
     later = exported(full, tmp_path / "l.json", now=leaves + timedelta(days=1)).read_text()
     year, total = json.loads(later)["accounts"]["diabetes"]["room"][1:3]
     assert (year["used"], year["left"], total["used"]) == (0, 1, 0.75)
@@ -504,5 +504,5 @@ def test_figures_by_hand() -> None:
 
 @given(st.floats(1e-9, 13.8))
 def test_a_factor_is_never_understated(epsilon: float) -> None:
-    said = float(factor(epsilon).replace(",", ""))
-    assert math.exp(epsilon) <= said <= 1.01 * math.exp(epsilon) + 0.01
+    stated = float(factor(epsilon).replace(",", ""))
+    assert math.exp(epsilon) <= stated <= 1.01 * math.exp(epsilon) + 0.01

@@ -23,20 +23,9 @@ from dpsynth.ledger.storage import postgres
 from dpsynth.ledger.storage import sqlite as ledger_sqlite
 from dpsynth.ledger.verification import verify_ledger
 
+from ..support.unprivileged import unprivileged
+
 Reserve = Callable[..., Entry]
-
-
-@contextmanager
-def unprivileged() -> Iterator[None]:
-    """Act as a user without rights: permissions do not bind root."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65_534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 def test_file_and_folder_are_the_owners_alone(
@@ -308,6 +297,6 @@ def test_two_makers_of_one_ledger_agree(location: str) -> None:
         subprocess.Popen([sys.executable, "-c", code, location], stdout=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    said = {maker.communicate(timeout=120)[0] for maker in makers}
+    outputs = {maker.communicate(timeout=120)[0] for maker in makers}
     assert [maker.returncode for maker in makers] == [0] * 4
-    assert said == {f"{Ledger(location).id}\n"}
+    assert outputs == {f"{Ledger(location).id}\n"}

@@ -38,10 +38,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::dpsynth.errors.DpsynthWarning")
 @pytest.fixture
 def runs(fit: Callable[..., Run], tmp_path: Path) -> list[Path]:
     """Three fits on two datasets, with their runs."""
-    made = [tmp_path / f"run{number}" for number in range(3)]
-    for output, dataset in zip(made, ("first", "second", "first"), strict=True):
+    folders = [tmp_path / f"run{number}" for number in range(3)]
+    for output, dataset in zip(folders, ("first", "second", "first"), strict=True):
         fit(dataset=dataset, output=output)
-    return made
+    return folders
 
 
 def overwrite(ledger: Ledger, records: list[Record]) -> None:
@@ -64,20 +64,20 @@ def overwrite(ledger: Ledger, records: list[Record]) -> None:
 
 def rewritten(ledger: Ledger, records: list[Record]) -> list[Record]:
     """Write all hashes anew, as somebody who reads the code would."""
-    made: list[Record] = []
+    rechained: list[Record] = []
     fits: list[Any] = []
     with ledger.store.writing() as connection:
         nodes = StoredNodes(ledger.store, connection)
         for record in records:
-            head = made[-1].head if made else ledger.facts.origin
+            head = rechained[-1].head if rechained else ledger.facts.origin
             fields = {name: getattr(record, name) for name in ("kind", "entry", "at", "who")}
             draft = linked(head, body=record.document, **fields)
             with suppress(Disorder):
-                fits = [one for entry in replayed([*made, draft]) for one in spendings(entry)]
+                fits = [one for entry in replayed([*rechained, draft]) for one in spendings(entry)]
             state = Tally.of(nodes, fits, (), None).save()  # the sums as well
-            made.append(linked(head, body=record.document, state=state, **fields))
+            rechained.append(linked(head, body=record.document, state=state, **fields))
             nodes.flush(state)
-    return made
+    return rechained
 
 
 def cheaper(record: Record) -> Record:
@@ -205,8 +205,8 @@ def test_the_digest_of_the_file_is_no_part_of_the_chain(ledger: Ledger, runs: li
     with ledger.store.reading() as connection:
         sources = ledger.store.sources(connection)
     assert len(sources) == 3 and len(set(sources.values())) == 1
-    told = json.dumps([vars(record) for record in ledger.records()])
-    assert not any(digest in told for digest in sources.values())
+    text = json.dumps([vars(record) for record in ledger.records()])
+    assert not any(digest in text for digest in sources.values())
 
 
 def test_another_ledger_is_told(ledger: Ledger, runs: list[Path], tmp_path: Path) -> None:
@@ -322,13 +322,13 @@ def test_values_of_any_type_break_a_chain_and_raise_nothing(
 
 def resealed(ledger: Ledger, records: list[Record]) -> list[Record]:
     """Write all hashes anew over whatever the records hold, by the definition of a seal."""
-    made: list[Record] = []
+    rechained: list[Record] = []
     last = ledger.facts.origin.hash
     for record in records:
         *fields, _ = vars(record).values()
         last = digest([last, *fields])
-        made.append(replace(record, hash=last))
-    return made
+        rechained.append(replace(record, hash=last))
+    return rechained
 
 
 def require_found(ledger: Ledger, records: list[Record]) -> None:

@@ -37,7 +37,7 @@ class Memory:
     server: bool = False
 
     @classmethod
-    def at(cls, location: str, there: bool = True) -> Memory:
+    def at(cls, location: str, must_exist: bool = True) -> Memory:
         """Return the database of that name; a new one is empty."""
         name = location.removeprefix("memory://")
         if not name.isalnum():

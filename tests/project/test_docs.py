@@ -93,9 +93,9 @@ def test_the_paragraph_in_the_guide_is_the_one_that_is_written() -> None:
         policy="b" * 64,
     )
     document = certify(schema, plan, model="mixture", charge=charge)
-    said = dpia_paragraph(schema, Certificate.from_dict(document))
+    paragraph = dpia_paragraph(schema, Certificate.from_dict(document))
     guide = (DOCS / "dpo.md").read_text()
-    for part in (said[0], said[1], said[2], said[4]):
+    for part in (paragraph[0], paragraph[1], paragraph[2], paragraph[4]):
         assert f"\n> {part}\n" in guide
 
 
@@ -105,10 +105,10 @@ def test_the_paragraph_in_the_guide_is_the_one_that_is_written() -> None:
 @pytest.fixture(scope="module")
 def hooks() -> ModuleType:
     """The module that rewrites links."""
-    told = importlib.util.spec_from_file_location("mkdocs_hooks", ROOT / "mkdocs_hooks.py")
-    assert told is not None and told.loader is not None
-    module = importlib.util.module_from_spec(told)
-    told.loader.exec_module(module)
+    spec = importlib.util.spec_from_file_location("mkdocs_hooks", ROOT / "mkdocs_hooks.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 
@@ -135,11 +135,11 @@ class Asked(HTMLParser):
         self.urls: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag in ("script", "img", "iframe", "source") and given.get("src"):
-            self.urls.append(given["src"] or "")
-        if tag == "link" and given.get("rel") != "canonical":
-            self.urls.append(given.get("href") or "")
+        attributes = dict(attrs)
+        if tag in ("script", "img", "iframe", "source") and attributes.get("src"):
+            self.urls.append(attributes["src"] or "")
+        if tag == "link" and attributes.get("rel") != "canonical":
+            self.urls.append(attributes.get("href") or "")
 
 
 def test_the_site_builds_and_asks_nobody_outside(tmp_path: Path) -> None:

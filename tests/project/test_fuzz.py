@@ -92,11 +92,11 @@ def test_the_same_seed_gives_the_same_input(kind: str, tmp_path: Path) -> None:
     from fuzz_targets import targets
 
     [target] = [one for one in targets(Good({}, {}, b"")) if one.name == kind]
-    made = []
+    inputs = []
     for seed in ("1", "1", "2"):
         target.make(Random(seed), emptied(tmp_path / "input"))
-        made.append(files_of(tmp_path / "input"))
-    assert made[0] == made[1] != made[2]
+        inputs.append(files_of(tmp_path / "input"))
+    assert inputs[0] == inputs[1] != inputs[2]
     for content in (b"", b"\xff" * 500, Random(1).randbytes(999)):  # what libFuzzer may choose
         target.make(Choices(content), emptied(tmp_path / "input"))
         assert files_of(tmp_path / "input")

@@ -55,8 +55,8 @@ def test_a_key_of_a_schema_is_short_and_printable_in_messages(word: str) -> None
     fields = range(len(BASE["fields"]))
     modelled = next(i for i in fields if "constraints" in BASE["fields"][i])
     for part in ("constraints", "dpsynth"):
-        said = mistakes(lambda d, part=part: d["fields"][modelled][part].update({word: 1}))
-        assert is_showable(said) and word[4:12] in said
+        message = mistakes(lambda d, part=part: d["fields"][modelled][part].update({word: 1}))
+        assert is_showable(message) and word[4:12] in message
     assert is_showable(mistakes(lambda d: d["dpsynth"].update({word: "TODO"})))
 
 

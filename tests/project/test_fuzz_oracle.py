@@ -172,11 +172,11 @@ def in_child(reader: Callable[[], Any], patience: float = 30.0) -> list[Any]:
 
 
 def test_memory_without_end_is_seen() -> None:
-    held = []
+    blocks = []
 
     def greedy() -> None:
         while True:
-            held.append(bytearray(2**24))
+            blocks.append(bytearray(2**24))
 
     assert in_child(greedy) == [{"failure": "more memory than the limit"}]
     assert in_child(lambda: bytearray(2**24)) == [{"failure": None}]

@@ -189,8 +189,8 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
                 place = path.relative_to(ROOT).as_posix()
                 expected.add(place if room == ROOT else f"dpsynth/{place}")
     with zipfile.ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == expected
+        files = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert files == expected
 
 
 @pytest.mark.long
@@ -263,6 +263,6 @@ def test_a_light_installation_says_what_is_missing(light: Path, tmp_path: Path, 
     simulate(50, seed=1).to_csv(tmp_path / "cohort.csv", index=False)
     done = run(light, *line.split(), cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    said = done.stderr.splitlines()[-1]
-    assert said.startswith("dpsynth: ") and SENTENCE in said
+    message = done.stderr.splitlines()[-1]
+    assert message.startswith("dpsynth: ") and SENTENCE in message
     assert "Traceback" not in done.stderr

@@ -150,11 +150,11 @@ def test_missing_tables_are_said(tmp_path: Path, given: str | None) -> None:
         capture_output=True,
         text=True,
     )
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     if given is None:
-        assert done.returncode == 0 and "DPSYNTH_DATA is not set" in said
+        assert done.returncode == 0 and "DPSYNTH_DATA is not set" in output
     else:  # a folder that is named and wrong is a mistake, not a choice
-        assert done.returncode == 1 and "holds no cardio.csv.gz" in said
+        assert done.returncode == 1 and "holds no cardio.csv.gz" in output
     assert not (tmp_path / "work" / "results.jsonl").exists()
 
 

@@ -223,7 +223,7 @@ def run_blocks(
     page: Path, folder: Path, environment: dict[str, str], bundle: str = "bundle"
 ) -> str:
     """Run a page's blocks one after the other, as in one terminal; return all that they print."""
-    said = ""
+    output = ""
     for number, one in enumerate(blocks(page)):
         if one.note.startswith("not run"):
             continue
@@ -237,24 +237,24 @@ def run_blocks(
             ["bash", "-c", begin + end + text],
             **{"capture_output": True, "text": True, "cwd": folder, "env": environment},  # type: ignore[call-overload]
         )
-        said += done.stdout + done.stderr
-        assert done.returncode in one.ends, f"block {number} of {page.name}:\n{text}\n{said}"
-    return said
+        output += done.stdout + done.stderr
+        assert done.returncode in one.ends, f"block {number} of {page.name}:\n{text}\n{output}"
+    return output
 
 
 @pytest.mark.long
 def test_the_tutorial_for_an_office_runs(tmp_path: Path, server: str) -> None:
-    said = run_blocks(DOCS / "tutorials" / "office.md", *terminal(tmp_path, server))
+    output = run_blocks(DOCS / "tutorials" / "office.md", *terminal(tmp_path, server))
     folder = tmp_path / "office"
     assert (folder / "bundle" / "datapackage.json.sig").is_file()
-    assert "Signature Verified Successfully" in said and "verification failed with" in said
-    assert (folder / "ledger.html").is_file() and "Processing. From the table" in said
+    assert "Signature Verified Successfully" in output and "verification failed with" in output
+    assert (folder / "ledger.html").is_file() and "Processing. From the table" in output
 
 
 @pytest.mark.long
 def test_the_tutorial_for_scripts_runs(tmp_path: Path, server: str) -> None:
-    said = run_blocks(DOCS / "tutorials" / "script.md", *terminal(tmp_path, server))
-    assert "written, nothing found" in said and "Traceback" not in said
+    output = run_blocks(DOCS / "tutorials" / "script.md", *terminal(tmp_path, server))
+    assert "written, nothing found" in output and "Traceback" not in output
 
 
 @pytest.mark.long
@@ -262,6 +262,6 @@ def test_what_reads_a_bundle_in_the_tutorial_for_benchmarks_runs(
     tmp_path: Path, bundle: Path, server: str
 ) -> None:
     page = DOCS / "tutorials" / "benchmark.md"
-    said = run_blocks(page, *terminal(tmp_path, server), bundle=str(bundle))
+    output = run_blocks(page, *terminal(tmp_path, server), bundle=str(bundle))
     assert (tmp_path / "bench" / "bench.schema.json").is_file()
-    assert "300" in said and "max_rows" in said
+    assert "300" in output and "max_rows" in output

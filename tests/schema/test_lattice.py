@@ -114,14 +114,14 @@ def test_times() -> None:
         Column("born", "date", minimum=date(1969, 12, 31), maximum=date(1970, 1, 30), step=7)
     )
     assert (born.first, born.stride, born.points) == (-1, 7, 5)
-    seen = Column(
+    column = Column(
         "seen",
         "datetime",
         minimum=datetime(1970, 1, 2, 0, 1),
         maximum=datetime(1970, 1, 2, 1),
     )
-    assert (lattice_of(seen).first, lattice_of(seen).stride) == (86_460, 60)
-    assert lattice_of(seen).points == 60
+    assert (lattice_of(column).first, lattice_of(column).stride) == (86_460, 60)
+    assert lattice_of(column).points == 60
     year = lattice_of(Column("year", "year", minimum=1999, maximum=2008))
     assert (year.first, year.points) == (1999, 10)
 

@@ -40,8 +40,8 @@ def test_the_same_seed_gives_the_same_table_in_another_process() -> None:
 
 def test_the_first_patients_of_seed_1_are_pinned() -> None:
     first = simulate(4, seed=1)
-    told = first[["patient_id", "visit_date", "sex", "age", "ward", "diagnosis"]].astype(str)
-    assert told.to_numpy().tolist() == [
+    values = first[["patient_id", "visit_date", "sex", "age", "ward", "diagnosis"]].astype(str)
+    assert values.to_numpy().tolist() == [
         ["P000001", "2021-12-30", "female", "42", "obstetrics", "650"],
         ["P000002", "2020-04-18", "female", "40", "surgery", "574.10"],
         ["P000002", "2021-01-23", "female", "41", "obstetrics", "650"],

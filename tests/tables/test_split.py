@@ -193,9 +193,9 @@ def test_parquet_keeps_types_and_columns(schema: Schema, tmp_path: Path) -> None
     train, holdout = map(pq.read_table, paths)
     assert train.schema.equals(table.schema) and holdout.schema.equals(table.schema)
     sides = [side.to_pandas() for side in (train, holdout)]
-    held = np.isin(table["key"].to_pylist(), sides[1]["key"].unique().tolist())
-    assert held.any() and not set(units[held]) & set(units[~held])
-    for side, rows in zip(sides, (~held, held), strict=True):
+    in_holdout = np.isin(table["key"].to_pylist(), sides[1]["key"].unique().tolist())
+    assert in_holdout.any() and not set(units[in_holdout]) & set(units[~in_holdout])
+    for side, rows in zip(sides, (~in_holdout, in_holdout), strict=True):
         expected = table.filter(pa.array(rows)).to_pandas()
         pd.testing.assert_frame_equal(side.astype({"key": str}), expected.astype({"key": str}))
 
@@ -260,11 +260,11 @@ def test_one_more_unit_moves_nobody_else(schema: Schema) -> None:
     smaller = larger[[unit_of(key) != "a7" for key in larger["key"]]]
     turned = larger.iloc[::-1]
     for seed in range(20):
-        held = [
+        holdouts = [
             {unit_of(key) for key in split(table, schema, seed=seed)[1]["key"]}
             for table in (smaller, larger, turned)
         ]
-        assert held[0] ^ held[1] <= {"a7"} and held[1] == held[2]
+        assert holdouts[0] ^ holdouts[1] <= {"a7"} and holdouts[1] == holdouts[2]
 
 
 @given(
@@ -397,16 +397,16 @@ def test_rows_without_a_key_are_on_no_list(tmp_path: Path) -> None:
 
 def test_a_list_that_names_nobody_of_the_table_is_refused(schema: Schema) -> None:
     listed = OptOut.of(["Quokka7Zx"], schema)
-    with pytest.raises(InputError, match="no key on the opt-out list") as told:
+    with pytest.raises(InputError, match="no key on the opt-out list") as refusal:
         split(frame(20), schema, holdout=0.5, seed=1, opt_out=listed)
-    assert "uokka" not in str(told.value)
+    assert "uokka" not in str(refusal.value)
 
 
 def test_keys_that_are_in_no_row_are_counted(schema: Schema) -> None:
     listed = OptOut.of(["Quokka7Zx", "a3"], schema)
-    with pytest.warns(DpsynthWarning, match="1 of 2 keys of the opt-out list") as told:
+    with pytest.warns(DpsynthWarning, match="1 of 2 keys of the opt-out list") as warned:
         split(frame(20), schema, holdout=0.5, seed=1, opt_out=listed)
-    assert "uokka" not in str(told[0].message)
+    assert "uokka" not in str(warned[0].message)
 
 
 def test_lists_that_are_none(schema: Schema, tmp_path: Path) -> None:

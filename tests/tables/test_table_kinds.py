@@ -76,7 +76,7 @@ ALLOWED = {
 @pytest.mark.parametrize("name", ALLOWED)
 def test_what_each_column_may_hold(name: str) -> None:
     column = SCHEMA.column(name)
-    allowed = {held for held in Held if refusal(column, held, SCHEMA) is None}
+    allowed = {kind for kind in Held if refusal(column, kind, SCHEMA) is None}
     assert allowed == ALLOWED[name] | {Held.TEXT}
 
 
@@ -86,16 +86,16 @@ def test_a_declared_word_that_readers_take_for_missing_makes_it_text(word: str) 
     usual = replace(SCHEMA.column("smoker"), false_values=("false", "False", "FALSE", "0"))
     own = replace(usual, false_values=(*usual.false_values, word))
     assert refusal(usual, Held.WHOLE, SCHEMA) is None is refusal(usual, Held.NOTHING, SCHEMA)
-    for held in set(Held) - {Held.TEXT}:
-        assert refusal(own, held, SCHEMA) is not None
+    for kind in set(Held) - {Held.TEXT}:
+        assert refusal(own, kind, SCHEMA) is not None
     assert "many readers take" in (refusal(own, Held.TRUTH, SCHEMA) or "")
 
 
 @pytest.mark.parametrize("token", ["0", "1.0", "01"])
 def test_a_number_that_means_missing_makes_truth_values_text(token: str) -> None:
     column = replace(SCHEMA.column("smoker"), missing_values=("", token))
-    for held in NUMBERS:
-        assert refusal(column, held, SCHEMA) is not None
+    for kind in NUMBERS:
+        assert refusal(column, kind, SCHEMA) is not None
 
 
 @pytest.mark.parametrize("words", ["true_values", "false_values"])
@@ -119,7 +119,7 @@ def test_a_frame_of_one_row_is_checked_as_any_other() -> None:
 
 def test_a_key_that_is_declared_whole_is_text_all_the_same() -> None:
     schema = schema_of("age", key="integer")
-    allowed = {held for held in Held if refusal(schema.column("key"), held, schema) is None}
+    allowed = {kind for kind in Held if refusal(schema.column("key"), kind, schema) is None}
     assert allowed == {Held.TEXT}
 
 
@@ -129,7 +129,7 @@ def test_a_decimal_comma_leaves_whole_numbers_where_no_other_can_be() -> None:
         assert refusal(schema.column(name), Held.WHOLE, schema) is None
         assert refusal(schema.column(name), Held.FLOAT, schema) is not None
         assert refusal(schema.column(name), Held.DECIMAL, schema) is not None
-    assert all(refusal(schema.column("weight"), held, schema) is not None for held in NUMBERS)
+    assert all(refusal(schema.column("weight"), kind, schema) is not None for kind in NUMBERS)
     assert refusal(schema.column("seen"), Held.TIME, schema) is None
 
 
@@ -236,12 +236,12 @@ def test_a_refusal_says_what_where_and_what_to_do_and_quotes_nothing(
         source = tmp_path / "t.parquet"
     with pytest.raises(TableError) as refused:
         open_table(source, schema_of("sex", "age"))
-    said = str(refused.value)
+    message = str(refused.value)
     for words in ("column 'key' holds whole numbers", "leading zeros", "cells of every patient"):
-        assert words in said
-    assert said.endswith("Also refused: sex") and str(CANARY) not in said
-    assert ("from the source" in said) is file
-    assert ("dpsynth.read_table(path, schema), or with dtype=str" in said) is not file
+        assert words in message
+    assert message.endswith("Also refused: sex") and str(CANARY) not in message
+    assert ("from the source" in message) is file
+    assert ("dpsynth.read_table(path, schema), or with dtype=str" in message) is not file
 
 
 def test_a_public_table_may_have_any_types(tmp_path: Path) -> None:

@@ -125,8 +125,8 @@ def _meters(policy: Policy, state: State, name: str, now: datetime) -> tuple[Cap
     """The general caps first, then those of each tier."""
     past = state.past()
     general = room(policy, past, name, None, now)
-    own = [room(policy, past, name, tier.name, now)[len(general) :] for tier in policy.tiers]
-    return (*general, *(meter for meters in own for meter in meters))
+    by_tier = [room(policy, past, name, tier.name, now)[len(general) :] for tier in policy.tiers]
+    return (*general, *(meter for meters in by_tier for meter in meters))
 
 
 def _composed(entries: Sequence[Entry], delta: float) -> float | None:

@@ -102,7 +102,7 @@ def page(snapshot: Snapshot) -> str:
             adopted=state.adopted[-1] if policy else None,
             earlier=list(zip(state.adopted, state.adopted[1:], strict=False))[::-1],
             budgets=budgets,
-            summed=sorted(_summed(budgets), key=lambda one: -one[1].share),
+            summed=sorted(_summed(budgets), key=lambda pair: -pair[1].share),
             waiting=[entry for entry in state.entries if _waits(entry, policy)],
             entries=state.entries[::-1],
         )
@@ -142,28 +142,28 @@ def caps_of(policy: Policy) -> list[tuple[str, Cap | None]]:
         ("All releases together, at most", policy.caps.total),
     ]
     for tier in policy.tiers:
-        own = (
+        caps = (
             ("each single release, at most", tier.caps.release),
             ("any period of 365 days, at most", tier.caps.year),
             ("all releases together, at most", tier.caps.total),
             ("each single release, at least", tier.least),
         )
-        rows += [(f"Tier {tier.name}: {words}", cap) for words, cap in own if cap is not None]
+        rows += [(f"Tier {tier.name}: {words}", cap) for words, cap in caps if cap is not None]
     return rows
 
 
 @cache
 def _environment() -> Environment:
-    made = environment(__package__)
-    made.filters |= {
+    templates = environment(__package__)
+    templates.filters |= {
         "figure": figure,
         "factor": factor,
         "one_in": one_in,
         "day": day,
     }
-    made.globals |= {"caps_of": caps_of, "explained": explained, "brief": _brief}
-    made.globals["described"] = described
-    return made
+    templates.globals |= {"caps_of": caps_of, "explained": explained, "brief": _brief}
+    templates.globals["described"] = described
+    return templates
 
 
 def _budget(snapshot: Snapshot, account: Account) -> Budget:
@@ -204,12 +204,12 @@ def _bar(meter: CapUsage, account: Account, now: datetime) -> Bar:
     if kind == ROLLING and (leaving := [at + YEAR for at in ended if at + YEAR > now]):
         notes.append(f"The oldest of these fits stops counting on {day(min(leaving))}.")
     if kind == ROLLING and (still := len(fits) - len(ended)):
-        which = (
+        subject = (
             "1 fit that can still spend budget counts until 365 days after it ends"
             if still == 1
             else f"{still} fits that can still spend budget count until 365 days after they end"
         )
-        notes.append(f"{which}.")
+        notes.append(f"{subject}.")
     top = max(meter.limit, meter.used) if meter.used < math.inf else 1.25 * meter.limit
     cap, used = meter.limit / top * WIDTH, min(meter.used, top) / top * WIDTH
     ends = (cap, min(used, cap), max(used, cap))
@@ -217,7 +217,7 @@ def _bar(meter: CapUsage, account: Account, now: datetime) -> Bar:
 
 
 def _figures(meter: CapUsage) -> str:
-    limit, left = figure(meter.limit), figure(meter.left)
+    limit, rest = figure(meter.limit), figure(meter.left)
     if meter.used == 0:
         return f"0 of {limit} used, {limit} left"
     if meter.used == math.inf:
@@ -228,7 +228,7 @@ def _figures(meter: CapUsage) -> str:
     if meter.used > meter.limit:
         over = figure(meter.used - meter.limit)
         return f"{figure(meter.used)} of {limit} used, over the cap by {over}; nothing is left"
-    return f"{figure(meter.used)} of {limit} used, {left} left"
+    return f"{figure(meter.used)} of {limit} used, {rest} left"
 
 
 def _curve(snapshot: Snapshot, account: Account, meter: CapUsage | None) -> UsageCurve | None:
@@ -283,7 +283,7 @@ def _waits(entry: Entry, policy: Policy | None) -> bool:
     return entry.status == CHARGED and not entry.releases and len(entry.signatures) < needed
 
 
-def _brief(one: Adopted) -> str:
+def _brief(adopted: Adopted) -> str:
     """Say the caps of a policy in one line."""
-    caps = [f"{name.lower()} {figure(cap.epsilon)}" for name, cap in caps_of(one.policy) if cap]
-    return "; ".join([*caps, f"delta {figure(one.policy.delta)}"])
+    caps = [f"{name.lower()} {figure(cap.epsilon)}" for name, cap in caps_of(adopted.policy) if cap]
+    return "; ".join([*caps, f"delta {figure(adopted.policy.delta)}"])

@@ -55,8 +55,8 @@ class Snapshot:
         if now.utcoffset() is None:
             raise InputError("the time of an export carries its time zone; give it in UTC")
         state, at = book.state(), now.astimezone(UTC)
-        found = accounts(state, at, compose=True)
-        return cls(book.id, book.facts.created, at, installed_version(), state, found)
+        balances = accounts(state, at, compose=True)
+        return cls(book.id, book.facts.created, at, installed_version(), state, balances)
 
     def history(self, account: Account, meter: CapUsage | None) -> list[tuple[datetime, float]]:
         """Say what was used of a cap at each time when that changed, under the policy in force.
@@ -75,20 +75,20 @@ class Snapshot:
         if meter is not None and meter.name == ROLLING:
             leaving = {past.at + YEAR for past, _ in fits if past.at is not None}
             times |= {at for at in leaving if at <= self.at}
-        found = []
+        points = []
         for moment in sorted(times)[:: -max(1, math.ceil(len(times) / _MAX_TIMES))][::-1]:
             if meter is None or self.state.policy is None:
                 until = [entry for at, _, entry in entered if at <= moment]
-                found.append((moment, Spent.of(until).epsilon_sum))
+                points.append((moment, Spent.of(until).epsilon_sum))
             else:
                 then = [past for at, past, _ in entered if at <= moment]
                 meters = room(self.state.policy, then, account.name, None, moment)
-                found += [(moment, one.used) for one in meters if one.name == meter.name]
-        return found
+                points += [(moment, m.used) for m in meters if m.name == meter.name]
+        return points
 
     def to_dict(self) -> dict[str, Any]:
         """Give the snapshot in plain JSON values; a cap that is infinitely overdrawn is null."""
-        adopted = [_adopted(one) for one in self.state.adopted]
+        adopted = [_adopted(record) for record in self.state.adopted]
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -100,14 +100,14 @@ class Snapshot:
             "head": vars(self.state.head),
             "policy": adopted[-1] if adopted else None,
             "earlier_policies": adopted[:-1],
-            "accounts": {one.name: one.to_dict() for one in self.accounts},
+            "accounts": {record.name: record.to_dict() for record in self.accounts},
             "entries": [entry.to_dict() for entry in self.state.entries],
         }
 
 
-def _adopted(one: Adopted) -> dict[str, Any]:
+def _adopted(record: Adopted) -> dict[str, Any]:
     return {
-        "document": one.policy.to_dict(),
-        "digest": one.policy.digest,
-        "adopted": {"at": one.at, "who": one.who},
+        "document": record.policy.to_dict(),
+        "digest": record.policy.digest,
+        "adopted": {"at": record.at, "who": record.who},
     }

@@ -43,12 +43,12 @@ def default_location() -> str:
     return variable("DPSYNTH_LEDGER") or str(default_path())
 
 
-def database_at(location: str | Path, *, there: bool = True) -> Database:
+def database_at(location: str | Path, *, must_exist: bool = True) -> Database:
     """Return the database at a location; nothing is made.
 
     Args:
         location: a path or a URL.
-        there: whether a file has to be there; False where one is to be made.
+        must_exist: whether the file has to exist; False where one is to be made.
 
     Raises:
         InputError: the location is neither a path nor a URL of a database that is known, or there
@@ -56,4 +56,4 @@ def database_at(location: str | Path, *, there: bool = True) -> Database:
     """
     scheme, separator, _ = str(location).partition("://")
     known = (backend for backend in BACKENDS if separator and scheme in backend.schemes)
-    return next(known, SQLITE).load(str(location), there)
+    return next(known, SQLITE).load(str(location), must_exist)

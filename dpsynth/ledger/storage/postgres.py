@@ -32,12 +32,12 @@ class PostgresServer:
     engine: sa.Engine
 
     @classmethod
-    def at(cls, location: str, there: bool = True) -> PostgresServer:
+    def at(cls, location: str, must_exist: bool = True) -> PostgresServer:
         """Prepare connections to ``postgresql://user:password@host/database``; open none yet.
 
         Args:
             location: the URL.
-            there: of no meaning here: a server's databases are made by its administrator.
+            must_exist: of no meaning here: a server's databases are made by its administrator.
 
         Raises:
             InputError: the URL is not complete, or psycopg is not installed.

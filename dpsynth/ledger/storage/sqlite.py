@@ -34,21 +34,21 @@ class SqliteFile:
     engine: sa.Engine
 
     @classmethod
-    def at(cls, location: str | Path, there: bool = True) -> SqliteFile:
+    def at(cls, location: str | Path, must_exist: bool = True) -> SqliteFile:
         """Take a file that is there, or (``there`` is False) one that is to be made.
 
         Args:
             location: a path or a ``sqlite:///`` URL.
-            there: whether the file has to be there.
+            must_exist: whether the file has to exist.
 
         Raises:
             InputError: it is another URL, or there is no file, or something else.
         """
         path = sqlite_path(location)
         if os.path.lexists(path) or not path.parent.is_dir():
-            if not path.is_file() and (there or path.parent.exists()):
+            if not path.is_file() and (must_exist or path.parent.exists()):
                 raise InputError(f"{_missing(path)}; name a file for the ledger")
-        elif there:
+        elif must_exist:
             raise InputError(
                 f"there is no ledger at {path}. Check the name. To create a new ledger there: "
                 f"dpsynth ledger create {path}"
@@ -139,23 +139,23 @@ class SqliteFile:
 
     def reason(self, error: DBAPIError) -> InputError | BudgetError:
         """Word SQLite's refusal."""
-        said = str(error.orig).lower()
-        if "not a database" in said or "malformed" in said:
+        message = str(error.orig).lower()
+        if "not a database" in message or "malformed" in message:
             return InputError(
                 f"{self.path} is damaged or not a ledger; restore it from a backup, or name "
                 "another file"
             )
-        if "no such" in said:
+        if "no such" in message:
             return InputError(f"{self.path} is not a ledger of this version")
-        if "locked" in said or "busy" in said:
+        if "locked" in message or "busy" in message:
             remedy = f"another process locked it for {WAIT_SECONDS} s; try again"
-        elif "unable to open" in said and not self.path.exists():
+        elif "unable to open" in message and not self.path.exists():
             remedy = "the file is missing; put it back, or restore it from a backup"
-        elif "readonly" in said or "unable to open" in said:
+        elif "readonly" in message or "unable to open" in message:
             remedy = "it or its folder is read-only; set DPSYNTH_LEDGER to a writable file"
-        elif "full" in said or "disk i/o error" in said:
+        elif "full" in message or "disk i/o error" in message:
             remedy = "the disk is full or failing; nothing was entered. Free some space, try again"
-        elif "append-only" in said:
+        elif "append-only" in message:
             remedy = "entries are never edited or deleted"
         else:
             remedy = "the database refused; check the disk and the file"
@@ -217,7 +217,7 @@ def _begin_to_write(database: Any, path: Path, wait: float) -> None:
     SQLite has no queue. Each of many writers tries again after a pause by chance, of at most 0.4 s
     for all of them, so that none is left behind; a write takes some milliseconds.
     """
-    begun, pause, said = time.monotonic(), _PAUSE_SECONDS, False
+    begun, pause, logged = time.monotonic(), _PAUSE_SECONDS, False
     database.execute("PRAGMA busy_timeout = 0")
     while True:
         try:
@@ -226,8 +226,8 @@ def _begin_to_write(database: Any, path: Path, wait: float) -> None:
         except sqlite3.OperationalError as error:
             if not _is_busy(error) or time.monotonic() - begun > wait:
                 raise sa.exc.OperationalError("BEGIN IMMEDIATE", None, error) from None
-        if not said and time.monotonic() - begun > SAY_AFTER_SECONDS:
-            said = True
+        if not logged and time.monotonic() - begun > SAY_AFTER_SECONDS:
+            logged = True
             warnings.warn(
                 f"others are writing to the ledger {path}; waiting for up to {wait:g} s",
                 DpsynthWarning,

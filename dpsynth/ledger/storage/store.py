@@ -196,8 +196,8 @@ class Store:
     def last(self, connection: sa.Connection) -> tuple[Record | None, Record | None]:
         """Read the last record but one, and the last; None where there is none."""
         query = sa.select(RECORDS).order_by(RECORDS.c.number.desc()).limit(2)
-        found = [Record.stored({**row}) for row in connection.execute(query).mappings()]
-        last, before, *_ = *found, None, None
+        records = [Record.stored({**row}) for row in connection.execute(query).mappings()]
+        last, before, *_ = *records, None, None
         return before, last
 
     def record(self, number: int, connection: sa.Connection) -> Record | None:
@@ -220,12 +220,12 @@ class Store:
             .where(RECORDS.c.entry >= begins, RECORDS.c.entry <= begins + "g")
             .order_by(RECORDS.c.number)
         )
-        found = []
+        records = []
         for row in connection.execute(query).mappings():
             columns = {**row}
             previous = columns.pop("before")
-            found.append((str(previous or ""), Record.stored(columns)))
-        return found
+            records.append((str(previous or ""), Record.stored(columns)))
+        return records
 
     def append(self, connection: sa.Connection, record: Record) -> None:
         """Add a record; its number must be free."""
@@ -258,8 +258,8 @@ class Store:
         """Read the version, as it is stored; None where that is no number."""
         stored: sa.Label[Any] = sa.type_coerce(LEDGER.c.version, sa.types.NullType()).label("of")
         with self.reading() as connection:
-            found = connection.execute(sa.select(stored)).scalars().first()
-        return found if isinstance(found, int) else None
+            version = connection.execute(sa.select(stored)).scalars().first()
+        return version if isinstance(version, int) else None
 
     def _make_tables(self, connection: sa.Connection) -> None:
         """Make the tables and their guards."""

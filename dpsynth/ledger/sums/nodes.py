@@ -55,8 +55,8 @@ class StoredNodes:
         for start in range(0, len(names), _MANY):
             some = names[start : start + _MANY]
             query = sa.select(STATE.c.hash).where(STATE.c.hash.in_(some))
-            there = set(self._connection.execute(query).scalars())
-            rows = [{"hash": name, "text": self._new[name]} for name in some if name not in there]
+            stored = set(self._connection.execute(query).scalars())
+            rows = [{"hash": name, "text": self._new[name]} for name in some if name not in stored]
             if rows:
                 self._connection.execute(STATE.insert(), rows)
         for name in names:
@@ -68,5 +68,5 @@ class StoredNodes:
             yield part
             yield from self._new_below(self._known[part])
         elif isinstance(part, list):
-            for one in part:
-                yield from self._new_below(one)
+            for link in part:
+                yield from self._new_below(link)

@@ -33,13 +33,13 @@ class Sums:
     @classmethod
     def of(cls, spend: Spend, orders: tuple[int, ...], *, fits: int) -> Sums:
         """Return the sums of one spending."""
-        found = {order: spend.divergence(order) for order in orders}
+        by_order = {order: spend.divergence(order) for order in orders}
         return cls(
             fits,
             *spend.exact,
             {
                 order: (Fraction(0), 1) if math.isinf(value) else (Fraction(value), 0)
-                for order, value in found.items()
+                for order, value in by_order.items()
             },
         )
 
@@ -54,8 +54,8 @@ class Sums:
             self.epsilon + other.epsilon,
             self.delta + other.delta,
             {
-                order: (one + other.divergences[order][0], many + other.divergences[order][1])
-                for order, (one, many) in self.divergences.items()
+                order: (value + other.divergences[order][0], many + other.divergences[order][1])
+                for order, (value, many) in self.divergences.items()
             },
         )
 
@@ -65,20 +65,20 @@ class Sums:
         return Total.of(
             self.epsilon,
             self.delta,
-            {o: math.inf if many else one for o, (one, many) in self.divergences.items()},
+            {o: math.inf if many else value for o, (value, many) in self.divergences.items()},
         )
 
     def to_list(self) -> list[Any]:
         """Give the sums in JSON types, exactly."""
-        orders = {str(o): [_binary(one), many] for o, (one, many) in self.divergences.items()}
+        orders = {str(o): [_binary(value), many] for o, (value, many) in self.divergences.items()}
         return [self.fits, str(self.epsilon), str(self.delta), orders]
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Sums:
         """Read what ``to_list`` gave."""
         fits, epsilon, delta, orders = values
-        found = {int(order): (_fraction(one), many) for order, (one, many) in orders.items()}
-        return cls(fits, Fraction(epsilon), Fraction(delta), found)
+        by_order = {int(order): (_fraction(value), many) for order, (value, many) in orders.items()}
+        return cls(fits, Fraction(epsilon), Fraction(delta), by_order)
 
 
 def _binary(value: Fraction) -> str:

@@ -65,10 +65,10 @@ class Tally:
         policy: tuple[int, str] | None,
     ) -> Tally:
         """Add up spendings."""
-        found: dict[tuple[str, ...], list[Leaf]] = {}
+        by_label: dict[tuple[str, ...], list[Leaf]] = {}
         for spending in spendings:
-            found.setdefault(_label(spending[2]), []).append(_leaf(spending, orders))
-        trees = {label: Tree.of(nodes, leaves) for label, leaves in found.items()}
+            by_label.setdefault(_label(spending[2]), []).append(_leaf(spending, orders))
+        trees = {label: Tree.of(nodes, leaves) for label, leaves in by_label.items()}
         accounts = Tree.of(nodes, [_account(nodes, label, tree) for label, tree in trees.items()])
         return cls(nodes, orders, policy, accounts.root)
 
@@ -98,13 +98,13 @@ class Tally:
     def changed(self, before: Sequence[Spending], after: Sequence[Spending]) -> Tally:
         """Return the tally in which an entry's spendings are others than before."""
         accounts = Tree(self.nodes, self.accounts)
-        gone = [one for one in before if one not in after]
-        new = [one for one in after if one not in before]
+        gone = [each for each in before if each not in after]
+        new = [each for each in after if each not in before]
         for spending in (*gone, *new):
             label = _label(spending[2])
             key = _account_key(label)
-            held = next(accounts.leaves(key, key + "g"), None)
-            tree = Tree(self.nodes, EMPTY if held is None else held.link)
+            account = next(accounts.leaves(key, key + "g"), None)
+            tree = Tree(self.nodes, EMPTY if account is None else account.link)
             leaf = _leaf(spending, self.orders)
             tree = tree.put(leaf) if spending in after else tree.drop(leaf.key)
             accounts = (
@@ -124,31 +124,31 @@ class Tally:
 
         The rules of a policy come to the same as if they were given each spending.
         """
-        found = []
+        totals = []
         since = now - YEAR
         for label, tree in self._trees(names):
             split = _moment(since + _MICROSECOND)  # a spending of that very moment is out of it
             for at, sums in ((since, tree.sums(high=split)), (now, tree.sums(low=split))):
-                found += _past(label, at, sums)
-        return found
+                totals += _past(label, at, sums)
+        return totals
 
     def past_by_days(self, names: Iterable[str], now: datetime) -> list[Past]:
         """The same with a sum for each day (UTC), for a refusal to say when to ask again."""
-        found = []
+        totals = []
         since = now - YEAR
         for label, tree in self._trees(names):
             split = _moment(since + _MICROSECOND)
-            found += _past(label, since, tree.sums(high=split))
+            totals += _past(label, since, tree.sums(high=split))
             while (first := next(tree.leaves(low=split), None)) is not None:
                 at = _at(first.key)
                 if at is None:  # each for itself: how many there are is said
                     for leaf in tree.leaves(low=split):
-                        found += _past(label, None, leaf.sums)
+                        totals += _past(label, None, leaf.sums)
                     break
                 end = at.replace(hour=0, minute=0, second=0, microsecond=0) + _DAY
-                found += _past(label, at, tree.sums(split, _moment(end)))
+                totals += _past(label, at, tree.sums(split, _moment(end)))
                 split = _moment(end)
-        return found
+        return totals
 
     def units(self, names: Iterable[str]) -> list[Unit]:
         """List what the fits that count, of datasets in lower case, are fits for."""
@@ -168,8 +168,8 @@ def orders_of(policy: Policy | None) -> tuple[int, ...]:
         return ()
     owners = (policy.caps, *(tier.caps for tier in policy.tiers))
     caps = [cap for caps in owners for cap in (caps.year, caps.total)]
-    found = {PrivacyFilter(cap.epsilon, policy.delta).order for cap in caps if cap is not None}
-    return tuple(sorted(order for order in found if order is not None))
+    orders = {PrivacyFilter(cap.epsilon, policy.delta).order for cap in caps if cap is not None}
+    return tuple(sorted(order for order in orders if order is not None))
 
 
 def pointer(record: Record) -> tuple[int, str]:

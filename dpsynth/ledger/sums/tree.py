@@ -103,8 +103,8 @@ class Tree:
 
     def leaves(self, low: str = "", high: str = _BEYOND) -> Iterator[Leaf]:
         """Give the leaves with low <= key < high, in the order of their keys."""
-        branches, found = self._node(self.root)
-        for leaf in found:
+        branches, leaves = self._node(self.root)
+        for leaf in leaves:
             if branches and low < leaf.key + _BEYOND and leaf.key < high:
                 yield from replace(self, root=leaf.link).leaves(low, high)
             elif not branches and low <= leaf.key < high:
@@ -112,8 +112,8 @@ class Tree:
 
     def _covering(self, root: str, low: str, high: str) -> Iterator[Leaf]:
         """Give branches that lie whole in a range, and single leaves at its ends."""
-        branches, found = self._node(root)
-        for leaf in found:
+        branches, leaves = self._node(root)
+        for leaf in leaves:
             end = leaf.key + _BEYOND
             if not branches:
                 if low <= leaf.key < high:
@@ -124,30 +124,30 @@ class Tree:
                 yield from self._covering(leaf.link, low, high)
 
     def _changed(self, root: str, key: str, leaf: Leaf | None) -> str:
-        branches, found = self._node(root)
+        branches, leaves = self._node(root)
         if not branches:
             new = [] if leaf is None else [leaf]
-            return self._built([one for one in found if one.key != key] + new)
-        begins = found[0].key[:-1]
+            return self._built([node for node in leaves if node.key != key] + new)
+        begins = leaves[0].key[:-1]
         if not key.startswith(begins):
-            return root if leaf is None else self._beside(root, found, leaf)
-        wanted = key[: len(begins) + 1]
-        below = next((one.link for one in found if one.key == wanted), EMPTY)
+            return root if leaf is None else self._beside(root, leaves, leaf)
+        prefix = key[: len(begins) + 1]
+        below = next((node.link for node in leaves if node.key == prefix), EMPTY)
         below = self._changed(below, key, leaf)
-        others = [one for one in found if one.key != wanted]
+        others = [node for node in leaves if node.key != prefix]
         if below:
-            others.append(_branch(wanted, below, self._node(below)[1]))
-        if sum(one.leaves for one in others) <= BUCKET:
+            others.append(_branch(prefix, below, self._node(below)[1]))
+        if sum(node.leaves for node in others) <= BUCKET:
             return self._built(
-                [one for branch in others for one in Tree(self.nodes, branch.link).leaves()]
+                [node for branch in others for node in Tree(self.nodes, branch.link).leaves()]
             )
         return others[0].link if len(others) == 1 else self._stored(True, others)
 
-    def _beside(self, root: str, found: Sequence[Leaf], leaf: Leaf) -> str:
+    def _beside(self, root: str, leaves: Sequence[Leaf], leaf: Leaf) -> str:
         """Branch where a leaf's key first differs from those below a node."""
-        end = len(commonprefix([leaf.key, found[0].key])) + 1
+        end = len(commonprefix([leaf.key, leaves[0].key])) + 1
         new = _branch(leaf.key[:end], self._built([leaf]), [leaf])
-        return self._stored(True, [_branch(found[0].key[:end], root, found), new])
+        return self._stored(True, [_branch(leaves[0].key[:end], root, leaves), new])
 
     def _built(self, leaves: Iterable[Leaf]) -> str:
         ordered = sorted(leaves, key=_key)
@@ -167,14 +167,14 @@ class Tree:
         """Return whether a node branches, and what it holds."""
         if root == EMPTY:
             return False, []
-        branches, found = self.nodes.read(root)
+        branches, rows = self.nodes.read(root)
         return branches, [
             Leaf(key, Sums.from_list(sums), link, label, leaves)
-            for key, sums, link, label, leaves in found
+            for key, sums, link, label, leaves in rows
         ]
 
-    def _stored(self, branches: bool, found: Iterable[Leaf]) -> str:
-        ordered = sorted(found, key=_key)
+    def _stored(self, branches: bool, leaves: Iterable[Leaf]) -> str:
+        ordered = sorted(leaves, key=_key)
         rows = [[one.key, one.sums.to_list(), one.link, one.label, one.leaves] for one in ordered]
         return stored(self.nodes, [branches, rows])
 
@@ -187,11 +187,11 @@ def stored(nodes: Nodes, document: Any) -> str:
     return name
 
 
-def _branch(key: str, link: str, found: Sequence[Leaf]) -> Leaf:
+def _branch(key: str, link: str, leaves: Sequence[Leaf]) -> Leaf:
     total = NOTHING
-    for leaf in found:
+    for leaf in leaves:
         total += leaf.sums
-    return Leaf(key, total, link, EMPTY, sum(leaf.leaves for leaf in found))
+    return Leaf(key, total, link, EMPTY, sum(leaf.leaves for leaf in leaves))
 
 
 def _key(leaf: Leaf) -> str:

@@ -1,0 +1,25 @@
+"""Short training of neural generators, with every other setting as it is shipped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dpsynth.models.base import Domain
+from dpsynth.models.presets import Preset
+from dpsynth.models.registry import generator_class
+from dpsynth.privacy.plan import PrivacyBudget
+
+FEW = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15}
+
+
+def shorten_training(patch: pytest.MonkeyPatch) -> None:
+    """Let neural generators train for few steps, until the patch is undone."""
+    shipped = Preset.of
+
+    def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
+        chosen = shipped(model, domain, budget)
+        return replace(chosen, **FEW) if generator_class(model).neural else chosen
+
+    patch.setattr(Preset, "of", of)
