@@ -199,9 +199,14 @@ def test_a_long_table_is_parquet_alone(
     verify(made)
 
 
-def test_a_table_of_several_blocks_is_released(run_folder: Path, tmp_path: Path) -> None:
-    made = release(run_folder, tmp_path / "bundle", rows=70_000, seed=1)
-    assert pq.read_metadata(made / "data/synthetic.parquet").num_rows == 70_000
+def test_a_table_of_several_blocks_is_released(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for size in ("synthesis.sampler.BLOCK", "tables.writer.CHUNK"):
+        monkeypatch.setattr(f"dpsynth.{size}", 4_096)
+    bundle = release(run_folder, tmp_path / "bundle", rows=9_000, seed=1)
+    table = pq.read_metadata(bundle / "data/synthetic.parquet")
+    assert table.num_rows == 9_000 and table.num_row_groups == 3
 
 
 @pytest.mark.parametrize("file", ["data/synthetic.csv", "datapackage.json"])

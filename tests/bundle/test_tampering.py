@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -297,17 +295,13 @@ def test_a_head_that_the_ledger_never_had_is_found(
 
 
 def test_the_command_names_what_it_found_and_ends_with_5(
-    signed: Path, keys: tuple[Path, Path]
+    signed: Path, keys: tuple[Path, Path], command_line: Callable[..., Any]
 ) -> None:
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "dpsynth", "verify", str(signed), *more]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    done = run("--key", str(keys[1]), "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["signed"] is True
+    outcome = command_line("verify", signed, "--key", keys[1], "--json")
+    assert outcome.code == 0 and outcome.json["signed"] is True
     edit_text(signed)
-    done = run()
-    assert done.returncode == 5 and f"{TEXT}: was changed" in done.stderr
+    outcome = command_line("verify", signed)
+    assert outcome.code == 5 and f"{TEXT}: was changed" in outcome.err
 
 
 def test_the_same_run_gives_the_same_bytes_signature_included(
