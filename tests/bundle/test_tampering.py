@@ -6,7 +6,6 @@ What a forger can do who rewrites a whole bundle consistently is found by the si
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -26,10 +25,10 @@ from dpsynth.bundle.writer import release
 from dpsynth.certificate.certificate import Certificate
 from dpsynth.certificate.statements import not_covered
 from dpsynth.errors import InputError, VerificationError
-from dpsynth.ledger.ledger import Ledger
 from dpsynth.synthesis.run import Run
 
 Forger = Any  # tests/conftest.py
+
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
 
 
@@ -170,9 +169,6 @@ def test_a_removed_event_is_found_however_consistent(forger: Forger) -> None:
     assert "event 'one-way histograms', which model independent runs, is missing" in findings
 
 
-# The signature.
-
-
 def test_a_signed_bundle_verifies_with_the_key_and_without(
     signed: Path, keys: tuple[Path, Path]
 ) -> None:
@@ -266,32 +262,6 @@ def test_a_key_that_is_none_is_a_usage_error(signed: Path, keys: tuple[Path, Pat
     for key in (keys[0], signed / "CARD.md", signed / "nothing"):
         with pytest.raises(InputError):
             verify(signed, key=key)
-
-
-# The ledger.
-
-
-def test_the_ledger_knows_its_own_bundles(bundle: Path, run_folder: Path, tmp_path: Path) -> None:
-    ledger = Ledger.present()
-    made = release(run_folder, tmp_path / "made", rows=50, seed=1)
-    assert any("the ledger matches" in line for line in verify(made, ledger=ledger))
-    with pytest.raises(VerificationError, match="another ledger"):
-        verify(made, ledger=Ledger.create(tmp_path / "elsewhere.sqlite"))
-
-
-def test_a_head_that_the_ledger_never_had_is_found(
-    run_folder: Path, tmp_path: Path, forger: Forger
-) -> None:
-    """Consistent in itself, for the seal is keyed; the ledger sees it."""
-    made = release(run_folder, tmp_path / "made", rows=50, seed=1)
-    seal = hashlib.sha256(b"another").hexdigest()
-    type(forger)(made).edit("privacy.json", lambda d: d["ledger"].update(seal=seal))
-    verify(made)
-    with pytest.raises(VerificationError, match="ledger: "):
-        verify(made, ledger=Ledger.present())
-
-
-# As readers run it.
 
 
 def test_the_command_names_what_it_found_and_ends_with_5(
