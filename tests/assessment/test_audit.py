@@ -108,9 +108,9 @@ def test_a_run_alone_is_audited_without_a_real_row(
     finally:
         for path in hidden:
             path.with_suffix(".gone").rename(path)
-    found = json.loads(capsys.readouterr().out)
-    assert found["verdict"] == "quiet" and found["tables"] is None
-    assert {one["key"] for one in found["findings"]} == {"training:black", "training:white"}
+    result = json.loads(capsys.readouterr().out)
+    assert result["verdict"] == "quiet" and result["tables"] is None
+    assert {one["key"] for one in result["findings"]} == {"training:black", "training:white"}
     kept = read_audits(office.folder / "run")
     assert kept is not None and len(kept.audits) == 1
     assert kept.audits[0].canaries == 60 and kept.audits[0].claim.epsilon == 2.0
@@ -217,15 +217,15 @@ def test_a_success_or_a_failed_control_ends_with_exit_code_3(
     code: int,
 ) -> None:
     control = Control("copied", "Copies", "positive", "memorization:copies", passed, "seen")
-    made: Any = ({"membership": attack(found)}, [control])
-    monkeypatch.setattr(verbs, "attacked", lambda *_, **__: made)
+    results: Any = ({"membership": attack(found)}, [control])
+    monkeypatch.setattr(verbs, "attacked", lambda *_, **__: results)
     assert call("audit", "demo", *office.tables, "--json") == code
-    told = capsys.readouterr()
-    assert json.loads(told.out)["verdict"] == verdict
+    output = capsys.readouterr()
+    assert json.loads(output.out)["verdict"] == verdict
     if verdict == "failed":
-        assert "the audit failed: 1 control failed (copied)" in told.err
+        assert "the audit failed: 1 control failed (copied)" in output.err
     elif verdict == "found":
-        assert "1 attack succeeded: membership:distance" in told.err
+        assert "1 attack succeeded: membership:distance" in output.err
 
 
 def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path
             office.path("holdout.csv"),
         ),
     )
-    found = {one["key"] for one in document["findings"] if one["found"]}
-    assert {"memorization:copies", "membership:distance", "singling_out:many"} <= found
+    successes = {one["key"] for one in document["findings"] if one["found"]}
+    assert {"memorization:copies", "membership:distance", "singling_out:many"} <= successes
     assert document["verdict"] in ("found", "failed")
     parts = {"memorization", "membership", "attribute", "linkability", "singling_out"}
     assert set(document["parts"]) == parts
@@ -277,8 +277,8 @@ def test_what_does_not_go_together_is_refused_in_words(
     office: Office, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     names = {"RUN": "run", "TRAIN": "train.csv", "OUT": "out.parquet"}
-    told = [office.path(names[one]) if one in names else one for one in arguments]
-    assert call("audit", *told) == 2
+    words_given = [office.path(names[one]) if one in names else one for one in arguments]
+    assert call("audit", *words_given) == 2
     assert words in capsys.readouterr().err.replace("\n", " ")
 
 
@@ -301,22 +301,22 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
     from dpsynth.assessment import charged_audit
 
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    seen: list[str] = []
+    statuses: list[str] = []
     read = charged_audit.read_cohort
 
     def reading(*arguments: Any, **named: Any) -> Any:
-        seen.append(ledger.entries()[-1].status)
+        statuses.append(ledger.entries()[-1].status)
         return read(*arguments, **named)
 
     monkeypatch.setattr(charged_audit, "read_cohort", reading)
     run = Run.load(office.path("run"))
     before = sorted(path.name for path in (office.folder / "run").iterdir())
-    made = charged_audit.audited_on_real(
+    attack = charged_audit.audited_on_real(
         run, office.path("train.csv"), Use("demo", "audit"), ledger=ledger, count=60
     )
-    assert seen == ["reading"]
-    assert [one["view"] for one in made.part.details["views"]] == ["black"]
-    assert made.part.details["background"] == "real"
+    assert statuses == ["reading"]
+    assert [one["view"] for one in attack.part.details["views"]] == ["black"]
+    assert attack.part.details["background"] == "real"
     assert sorted(path.name for path in (office.folder / "run").iterdir()) == before
 
     def refuse(*_: Any, **__: Any) -> Any:
@@ -327,7 +327,7 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
         charged_audit.audited_on_real(
             run, office.path("train.csv"), Use("demo"), ledger=ledger, count=60
         )
-    assert len(seen) == 1  # no row was read
+    assert len(statuses) == 1  # no row was read
 
 
 def test_earlier_audits_that_were_changed_are_refused_before_any_work(

@@ -58,11 +58,13 @@ def page(
     profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
 
     def of(**changes: Any) -> str:
-        given: dict[str, Any] = {"drawing": drawing, "about": About(), **changes}
-        heading = ManifestHeader(given.get("schema", every_type), given["drawing"], given["about"])
-        told = changes.get("certificate", certificate)
+        inputs: dict[str, Any] = {"drawing": drawing, "about": About(), **changes}
+        heading = ManifestHeader(
+            inputs.get("schema", every_type), inputs["drawing"], inputs["about"]
+        )
+        statement = changes.get("certificate", certificate)
         return public_page(
-            Contents(heading, told, changes.get("quality"), changes.get("audits")),
+            Contents(heading, statement, changes.get("quality"), changes.get("audits")),
             changes.get("profile", profile),
             changes.get("verdicts", judge(certificate, profile)),
             table_sha256=changes.get("table_sha256", "b" * 64),

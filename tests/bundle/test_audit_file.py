@@ -73,16 +73,16 @@ def test_the_chance_of_right_guesses_is_that_of_audits(
     ("guesses", "correct"), [(100, 97), (1000, 620), (1000, 480), (6, 6), (1000, 1000)]
 )
 def test_a_bound_is_what_the_guesses_prove_and_no_other(guesses: int, correct: int) -> None:
-    made = Guesses(1000, guesses, correct, 1e-6)
+    guessed = Guesses(1000, guesses, correct, 1e-6)
     proved = least_epsilon(1000, guesses, correct, 1e-6, FAILS)
-    assert made.prove(proved) and made.prove(proved + 5e-4)
-    assert not made.prove(proved + 0.003)
-    assert proved == 0 or not made.prove(max(0.0, proved - 0.003))
+    assert guessed.prove(proved) and guessed.prove(proved + 5e-4)
+    assert not guessed.prove(proved + 0.003)
+    assert proved == 0 or not guessed.prove(max(0.0, proved - 0.003))
 
 
 def test_no_right_guess_proves_nothing() -> None:
-    made = Guesses(1000, 1000, 0, 1e-6)
-    assert made.prove(0.0) and not made.prove(1.0)
+    guesses = Guesses(1000, 1000, 0, 1e-6)
+    assert guesses.prove(0.0) and not guesses.prove(1.0)
 
 
 def test_what_is_written_is_read_again() -> None:
@@ -247,6 +247,6 @@ PROBLEMS: dict[str, tuple[PublicAudit, str]] = {
 def test_what_does_not_fit_is_said(name: str, certificate: Certificate) -> None:
     audit, words = PROBLEMS[name]
     audits = Audits("c" * 64, (public_audit(), audit))
-    found = audits.problems(certificate, "independent")
-    assert found and all(one.startswith("audit 2: ") for one in found)
-    assert any(words in one for one in found), found
+    problems = audits.problems(certificate, "independent")
+    assert problems and all(one.startswith("audit 2: ") for one in problems)
+    assert any(words in one for one in problems), problems

@@ -18,19 +18,19 @@ Forger = Any  # tests/conftest.py
 
 def test_the_ledger_knows_its_own_bundles(bundle: Path, run_folder: Path, tmp_path: Path) -> None:
     ledger = Ledger.present()
-    made = release(run_folder, tmp_path / "made", rows=50, seed=1)
-    assert any("the ledger matches" in line for line in verify(made, ledger=ledger))
+    released = release(run_folder, tmp_path / "made", rows=50, seed=1)
+    assert any("the ledger matches" in line for line in verify(released, ledger=ledger))
     with pytest.raises(VerificationError, match="another ledger"):
-        verify(made, ledger=Ledger.create(tmp_path / "elsewhere.sqlite"))
+        verify(released, ledger=Ledger.create(tmp_path / "elsewhere.sqlite"))
 
 
 def test_a_head_that_the_ledger_never_had_is_found(
     run_folder: Path, tmp_path: Path, forger: Forger
 ) -> None:
     """Consistent in itself, for the seal is keyed; the ledger sees it."""
-    made = release(run_folder, tmp_path / "made", rows=50, seed=1)
+    released = release(run_folder, tmp_path / "made", rows=50, seed=1)
     seal = hashlib.sha256(b"another").hexdigest()
-    type(forger)(made).edit("privacy.json", lambda d: d["ledger"].update(seal=seal))
-    verify(made)
+    type(forger)(released).edit("privacy.json", lambda d: d["ledger"].update(seal=seal))
+    verify(released)
     with pytest.raises(VerificationError, match="ledger: "):
-        verify(made, ledger=Ledger.present())
+        verify(released, ledger=Ledger.present())

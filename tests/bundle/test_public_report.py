@@ -37,9 +37,9 @@ def test_a_bundle_holds_the_page_of_its_files(
     bundle: Path, every_type: Schema, certificate: Certificate, drawing: Provenance
 ) -> None:
     contents = Contents(ManifestHeader(every_type, drawing, About()), certificate)
-    made = Derived.of(bundle, contents, profile_of(bundle, every_type))
-    assert set(made.files) == {"report.html", "CARD.md", "croissant.json"}
-    for path, content in made.files.items():
+    derived = Derived.of(bundle, contents, profile_of(bundle, every_type))
+    assert set(derived.files) == {"report.html", "CARD.md", "croissant.json"}
+    for path, content in derived.files.items():
         assert (bundle / path).read_bytes() == content
 
 

@@ -116,13 +116,13 @@ def test_a_table_that_was_drawn_earlier_is_released_as_it_is(
     table = tmp_path / f"synthetic{suffix}"
     write_table(sample_frames(made_run, 150, 11), table, made_run.schema)
     record_sample(run_folder, table, rows=150, seed=11)
-    made = release(run_folder, tmp_path / "bundle", table=table)
-    drawing = manifest_of(made)["dpsynth"]["drawing"]
+    bundle = release(run_folder, tmp_path / "bundle", table=table)
+    drawing = manifest_of(bundle)["dpsynth"]["drawing"]
     assert (drawing["rows"], drawing["seed"]) == (150, 11)
     fresh = release(run_folder, tmp_path / "fresh", rows=150, seed=11)
-    assert files_of(made) == files_of(fresh)
+    assert files_of(bundle) == files_of(fresh)
     if suffix != ".csv.gz":
-        assert (made / f"data/synthetic{suffix}").read_bytes() == table.read_bytes()
+        assert (bundle / f"data/synthetic{suffix}").read_bytes() == table.read_bytes()
 
 
 def test_a_table_of_unknown_origin_is_refused(
@@ -180,9 +180,9 @@ def test_a_long_table_is_parquet_alone(
 ) -> None:
     for module in ("writer", "checks.tables"):
         monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
-    made = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
-    assert "data/synthetic.csv" not in files_of(made)
-    verify(made)
+    bundle = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
+    assert "data/synthetic.csv" not in files_of(bundle)
+    verify(bundle)
 
 
 def test_a_table_of_several_blocks_is_released(
@@ -238,7 +238,7 @@ def test_declared_spellings_of_missing_and_true_stay_valid(
     # as a ledger would that charged such a run
     granted = SimpleNamespace(enter=lambda manifest: None, gates=())
     monkeypatch.setattr("dpsynth.bundle.writer.Permission.of", lambda run, book: granted)
-    made = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
-    package = frictionless.Package(str(made / "datapackage.json"))
+    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    package = frictionless.Package(str(bundle / "datapackage.json"))
     report = package.get_resource("synthetic-csv").validate()
     assert report.valid, report.flatten(["rowNumber", "fieldName", "type", "note"])[:5]

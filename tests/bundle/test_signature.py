@@ -43,8 +43,8 @@ def openssl() -> Callable[..., subprocess.CompletedProcess[bytes]]:
     if program is None:
         pytest.skip("there is no openssl to check signatures with")
     version = subprocess.run([program, "version"], capture_output=True, text=True).stdout
-    found = re.match(r"OpenSSL (\d+)\.", version)
-    if found is None or int(found[1]) < 3:
+    match = re.match(r"OpenSSL (\d+)\.", version)
+    if match is None or int(match[1]) < 3:
         pytest.skip(f"{version.strip()} is too old for pkeyutl -rawin with Ed25519")
 
     def run(*arguments: object) -> subprocess.CompletedProcess[bytes]:
@@ -199,8 +199,8 @@ def test_a_change_of_any_bit_is_noticed(content: bytes, data: st.DataObject) -> 
 
 @pytest.mark.parametrize("length", [0, 63, 65, 128])
 def test_a_signature_of_another_length_is_named(length: int) -> None:
-    found = problem(b"x", b"\0" * length, KEY.public_key())
-    assert found == f"has {length} bytes; a signature has 64"
+    message = problem(b"x", b"\0" * length, KEY.public_key())
+    assert message == f"has {length} bytes; a signature has 64"
 
 
 def test_a_signature_is_the_one_of_rfc_8032() -> None:
@@ -226,11 +226,11 @@ def test_openssl_makes_the_same_signature_with_our_key(
     manifest.write_bytes(b"a manifest\n" * 1000)
     ours = signed(manifest.read_bytes(), load_private(private, passphrase))
     unlock = ["-passin", "env:PHRASE"] if passphrase else []
-    made = openssl(
+    signature = openssl(
         *("pkeyutl", "-sign", "-inkey", private, *unlock, "-rawin", "-in", manifest),
         *("-out", tmp_path / "theirs"),
     )
-    assert made.returncode == 0, made.stderr
+    assert signature.returncode == 0, signature.stderr
     assert (tmp_path / "theirs").read_bytes() == ours
     (tmp_path / "ours").write_bytes(ours)
     check = ("pkeyutl", "-verify", "-pubin", "-inkey", public, "-rawin", "-in", manifest)
@@ -253,5 +253,5 @@ def test_keys_that_openssl_made_are_ours_too(tmp_path: Path, openssl: Openssl) -
 def test_the_fingerprint_is_the_one_that_openssl_gives(tmp_path: Path, openssl: Openssl) -> None:
     _, public = create_key(tmp_path / "office.key", None)
     openssl("pkey", "-pubin", "-in", public, "-outform", "DER", "-out", tmp_path / "der")
-    told = openssl("dgst", "-sha256", "-r", tmp_path / "der").stdout.split()[0].decode()
-    assert fingerprint(load_public(public)) == told
+    output = openssl("dgst", "-sha256", "-r", tmp_path / "der").stdout.split()[0].decode()
+    assert fingerprint(load_public(public)) == output

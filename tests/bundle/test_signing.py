@@ -52,9 +52,9 @@ def test_a_signed_bundle_verifies_with_its_key_and_with_no_other(
 ) -> None:
     sign(bundle, key)
     verify(bundle)
-    said = "\n".join(verify(bundle, key=public_of(key)))
-    assert "signed with the key that was given" in said
-    assert fingerprint(load_public(public_of(key))) in said
+    message = "\n".join(verify(bundle, key=public_of(key)))
+    assert "signed with the key that was given" in message
+    assert fingerprint(load_public(public_of(key))) in message
     _, other = create_key(tmp_path / "other.key", None)
     with pytest.raises(VerificationError, match="is not this key's signature of this manifest"):
         verify(bundle, key=other)
@@ -83,9 +83,9 @@ def test_a_manifest_that_changes_while_it_is_verified_is_not_signed(
     bundle: Path, key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(folder: Path, **more: Any) -> Examined:
-        found = examine(folder, **more)
+        checks = examine(folder, **more)
         (folder / MANIFEST).write_text("{}")
-        return found
+        return checks
 
     monkeypatch.setattr(signing, "examine", slow)
     with pytest.raises(InputError, match="changed while it was verified; nothing was signed"):
@@ -98,23 +98,23 @@ def test_what_is_signed_is_what_was_verified(
 ) -> None:
     """A manifest that is exchanged before the verification and put back after it."""
     own = (bundle / MANIFEST).read_bytes()
-    seen: list[bytes] = []
+    contents: list[bytes] = []
 
     def exchanged(content: bytes, private: Any) -> bytes:
-        seen.append(content)
+        contents.append(content)
         return signed(content, private)
 
     def verified(folder: Path, **more: Any) -> Examined:
-        found = examine(folder, **more)
-        return Examined(found.manifest + b" ", found.checks)
+        checks = examine(folder, **more)
+        return Examined(checks.manifest + b" ", checks.checks)
 
     monkeypatch.setattr(signing, "signed", exchanged)
     sign(bundle, key)
-    assert seen == [own]
+    assert contents == [own]
     monkeypatch.setattr(signing, "examine", verified)
     with pytest.raises(InputError, match="changed while it was verified"):
         sign(bundle, key, overwrite=True)
-    assert seen == [own]
+    assert contents == [own]
 
 
 def test_a_damaged_signature_can_be_replaced(bundle: Path, key: Path) -> None:
@@ -142,9 +142,9 @@ def test_a_signature_that_appears_meanwhile_is_kept(
     bundle: Path, key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(folder: Path, **more: Any) -> Examined:
-        found = examine(folder, **more)
+        checks = examine(folder, **more)
         (folder / SIGNATURE).write_text("late")
-        return found
+        return checks
 
     monkeypatch.setattr(signing, "examine", slow)
     with pytest.raises(InputError, match="exists; choose another name"):

@@ -61,11 +61,11 @@ def test_from_key_to_verified_signature_by_commands(
 def test_json_for_scripts(bundle: Path, tmp_path: Path, command: Command) -> None:
     key = tmp_path / "office.key"
     code, out, err = command("keygen", key, "--no-passphrase", "--json")
-    made = json.loads(out)
+    result = json.loads(out)
     assert (code, err) == (0, "")
-    assert made["kind"] == "dpsynth.keygen" and made["encrypted"] is False
-    assert (made["private"], made["public"]) == (str(key), f"{key}.pub")
-    assert len(made["fingerprint"]) == 64
+    assert result["kind"] == "dpsynth.keygen" and result["encrypted"] is False
+    assert (result["private"], result["public"]) == (str(key), f"{key}.pub")
+    assert len(result["fingerprint"]) == 64
     code, out, err = command("sign", bundle, "--key", key, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["signature"] == str(bundle / SIGNATURE)
@@ -91,12 +91,12 @@ def test_without_terminal_and_environment_nothing_is_made(
         monkeypatch.setenv("DPSYNTH_KEY_PASSPHRASE", value)
     code, out, err = command("keygen", tmp_path / "office.key")
     assert (code, out) == (2, "")
-    said = (
+    message = (
         "set DPSYNTH_KEY_PASSPHRASE, or run this command in a terminal; use --no-passphrase"
         if value is None
         else "DPSYNTH_KEY_PASSPHRASE is set and empty"
     )
-    assert said in err
+    assert message in err
     assert len(err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -164,14 +164,14 @@ def at_terminal(answers: list[tuple[str, str]], *arguments: object) -> tuple[int
         start_new_session=True,
     )
     os.close(theirs)
-    screen, seen, waiting = "", 0, list(answers)
+    screen, shown, waiting = "", 0, list(answers)
     while select.select([ours], [], [], 60)[0]:
         try:
             screen += os.read(ours, 4096).decode()
         except OSError:  # the command has ended
             break
-        if waiting and f"{waiting[0][0]}: " in screen[seen:]:
-            seen = len(screen)
+        if waiting and f"{waiting[0][0]}: " in screen[shown:]:
+            shown = len(screen)
             os.write(ours, waiting.pop(0)[1].encode() + b"\n")
     else:
         process.kill()

@@ -145,11 +145,11 @@ def test_the_certificate_of_another_run_is_found(
     bundle: Path, run_folder: Path, forger: Forger
 ) -> None:
     """Same schema, model and budget; the page and the card show another certificate."""
-    told = Certificate.from_dict(read_document(run_folder / "run.json")["certificate"])
-    assert told.ledger is not None
-    charge = replace(told.ledger, entry="9" * 32, fits=2, record=7, epsilon_total=6.0)
+    text = Certificate.from_dict(read_document(run_folder / "run.json")["certificate"])
+    assert text.ledger is not None
+    charge = replace(text.ledger, entry="9" * 32, fits=2, record=7, epsilon_total=6.0)
     words = not_covered(Run.load(run_folder).schema, charge)
-    another = replace(told, ledger=charge, not_covered=words)
+    another = replace(text, ledger=charge, not_covered=words)
     (bundle / "privacy.json").write_bytes(written(another.to_dict()))
     assert "privacy.json: was changed" in forger.findings()
     forger.relist()

@@ -188,8 +188,8 @@ def test_every_finding_is_listed(forger: Forger, bundle: Path) -> None:
     (bundle / "rows.csv").write_text("x")
     forger.rewrite_text(lambda lines: lines[:-1])
     forger.recertify(lambda d: d.update(epsilon=1.0))
-    found = forger.findings()
-    assert "rows.csv" in found and "has other rows" in found and "above the claim" in found
+    findings = forger.findings()
+    assert "rows.csv" in findings and "has other rows" in findings and "above the claim" in findings
 
 
 @pytest.fixture
