@@ -86,19 +86,19 @@ class Trained:
             ArtifactError: the run is damaged, or its earlier audits are.
         """
         check_canaries(self.canaries)
-        run, kept = Run.load(self.folder), read_audits(self.folder)
+        run, audits = Run.load(self.folder), read_audits(self.folder)
         if run.certificate is None:
             raise InputError(
                 "the run was fitted without privacy: it claims nothing that canaries could refute; "
                 "leave the training out (--no-training)"
             )
-        if kept is not None and kept.run_sha256 != run_digest(self.folder):
+        if audits is not None and audits.run_sha256 != run_digest(self.folder):
             raise InputError(
                 f"{self.folder}/audit.json belongs to another run; move it away, then audit again"
             )
-        if kept is not None:
-            told = Certificate.from_dict(run.certificate)
-            if problems := kept.problems(told, run.model):
+        if audits is not None:
+            certificate = Certificate.from_dict(run.certificate)
+            if problems := audits.problems(certificate, run.model):
                 raise InputError(
                     f"{self.folder}/audit.json was changed: {problems[0]}; take the file away, "
                     "then audit again"
@@ -156,9 +156,9 @@ def audit_run(
     if trained is not None:
         trained.check()
     if real is not None:
-        for one in (real.source, real.candidate.table, real.holdout):
-            if not isinstance(one, pd.DataFrame):
-                check_file(Path(one))
+        for table in (real.source, real.candidate.table, real.holdout):
+            if not isinstance(table, pd.DataFrame):
+                check_file(Path(table))
     sha256 = None if real is None else sha256_of(real.candidate.table)
     check_place(output, overwrite, AUDIT)
     if output is not None:
@@ -198,7 +198,7 @@ def audit_run(
         document["notes"].append(f"The table was not attacked: {not_done}")
     elif real is not None:
         if plugins:
-            document["plugins"] = [one.to_dict() for one in plugins]
+            document["plugins"] = [plugin.to_dict() for plugin in plugins]
         described = document["tables"]
         described["source"]["name"] = name_of(real.source)
         described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
@@ -231,41 +231,41 @@ def _attacked(
         seconds["shadows"] = time.monotonic() - started
     started = time.monotonic()
     claim = _claim(real.candidate.run)
-    found, played = attacked(
+    attacks, played = attacked(
         tables,
         claim=claim,
         seed=seed,
         progress=progress,
-        plugins=[one.attack for one in plugins],
+        plugins=[plugin.attack for plugin in plugins],
     )
     seconds["table"] = time.monotonic() - started
-    return tables, found | shadows, list(played)
+    return tables, attacks | shadows, list(played)
 
 
 def _training(trained: Trained, fitted: Sequence[Control], seed: int, progress: Progress) -> Attack:
     """Audit the training of a run, and keep the result beside it."""
     run = Run.load(trained.folder)
-    found, units = audited_training(run, count=trained.canaries, seed=seed, progress=progress)
-    append_audit(trained.folder, _public(found, fitted, units, seed))
-    return found
+    attack, units = audited_training(run, count=trained.canaries, seed=seed, progress=progress)
+    append_audit(trained.folder, _public(attack, fitted, units, seed))
+    return attack
 
 
-def _public(found: Attack, fitted: Sequence[Control], units: int, seed: int) -> PublicAudit:
+def _public(attack: Attack, fitted: Sequence[Control], units: int, seed: int) -> PublicAudit:
     """Return what may be published of an audit on rows that are drawn from the run: all of it."""
-    details = found.part.details
+    details = attack.part.details
     views = []
     for view in details["views"]:
         key = f"training:{view['view']}"
-        finding = found.finding(key)
-        power = next(one for one in found.powers if one.key == key)
+        finding = attack.finding(key)
+        power = next(power for power in attack.powers if power.key == key)
         assert finding is not None
         judged = {"refuted": finding.found, "sentence": finding.sentence}
         views.append(
             dict(view) | judged | {"power": {"least": power.least, "sentence": power.sentence}}
         )
-    controls = [one.to_dict() for one in fitted]
-    for one in controls:
-        del one["cached"]
+    controls = [control.to_dict() for control in fitted]
+    for control in controls:
+        del control["cached"]
     return PublicAudit.from_dict(
         {
             "dpsynth": __version__,

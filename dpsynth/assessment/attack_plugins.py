@@ -79,9 +79,9 @@ def load_plugins(names: Collection[str] | None = None, *, seconds: float = SECON
     entries = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     chosen = [entry for entry in entries if names is None or entry.name in names]
     if missing := sorted(set(names or ()) - {entry.name for entry in entries}):
-        there = ", ".join(entry.name for entry in entries) or "none"
+        installed = ", ".join(entry.name for entry in entries) or "none"
         raise InputError(
-            f"no installed package offers the attack {missing[0]!r}; installed attacks: {there}"
+            f"no installed package offers the attack {missing[0]!r}; installed attacks: {installed}"
         )
     for name, count in Counter(entry.name for entry in chosen).items():
         if count > 1:
@@ -153,53 +153,53 @@ class _Guarded:
         Raises:
             InputError: the function failed, or returned something that no report can show.
         """
-        error, made = "", None
+        error, result = "", None
         with _silence():
             try:
-                made = self.attack.run(tables, people, rng, **claim)
-                wrong = _mistake(self.attack, made)
+                result = self.attack.run(tables, people, rng, **claim)
+                wrong = _mistake(self.attack, result)
             except (Exception, SystemExit) as caught:
                 error = type(caught).__name__
         if error:
             _refuse(self.whole, f"failed ({error})")
-        if wrong or not isinstance(made, Attack):
+        if wrong or not isinstance(result, Attack):
             _refuse(self.whole, f"returned a result that cannot be used: {wrong}")
-        return made
+        return result
 
 
-def _mistake(attack: TableAttack, made: object) -> str:
+def _mistake(attack: TableAttack, result: object) -> str:
     """Say what is wrong with a result; nothing if it can be recorded and shown."""
-    if not isinstance(made, Attack) or not isinstance(made.part, PartResult):
+    if not isinstance(result, Attack) or not isinstance(result.part, PartResult):
         return "it is not an Attack"
     groups: tuple[tuple[tuple[Any, ...], type[Any]], ...] = (
-        (made.findings, Finding),
-        (made.powers, Power),
-        (made.part.measures, Measure),
+        (result.findings, Finding),
+        (result.powers, Power),
+        (result.part.measures, Measure),
     )
     for items, kind in groups:
-        if any(type(one) is not kind or not attack.owns(str(one.key)) for one in items):
+        if any(type(item) is not kind or not attack.owns(str(item.key)) for item in items):
             return f"every {kind.__name__} needs a key that begins with {attack.key}"
-        if len({one.key for one in items}) < len(items):
+        if len({item.key for item in items}) < len(items):
             return f"a key of a {kind.__name__} occurs twice"
-    if {one.key for one in made.findings} != {one.key for one in made.powers}:
+    if {item.key for item in result.findings} != {item.key for item in result.powers}:
         return "each Finding needs a Power of the same key"
     for must in attack.controls:
-        if must.finding is not None and made.finding(must.finding) is None:
+        if must.finding is not None and result.finding(must.finding) is None:
             return f"it lacks the Finding {must.finding}, which decides a control"
-    if any(one.found is not True and one.found is not False for one in made.findings):
+    if any(item.found is not True and item.found is not False for item in result.findings):
         return "found is not True or False"
-    if any(one.unit not in UNITS for one in made.powers):
+    if any(item.unit not in UNITS for item in result.powers):
         return f"the unit of a Power is not one of {', '.join(UNITS)}"
-    if any(one.least is not None and not math.isfinite(one.least) for one in made.powers):
+    if any(item.least is not None and not math.isfinite(item.least) for item in result.powers):
         return "a Power is not a number"
-    texts = [text for one in made.findings for text in (one.title, one.sentence)]
-    texts += [one.sentence for one in made.powers] + list(made.part.notes)
-    texts += [text for one in made.part.measures for text in (one.title, one.meaning)]
+    texts = [text for item in result.findings for text in (item.title, item.sentence)]
+    texts += [item.sentence for item in result.powers] + list(result.part.notes)
+    texts += [text for item in result.part.measures for text in (item.title, item.meaning)]
     if any(not isinstance(text, str) or not text.strip() for text in texts):
         return "a text is missing"
-    document = [one.to_dict() for items, _ in groups for one in items]
+    document = [item.to_dict() for items, _ in groups for item in items]
     try:
-        json.dumps([document, made.part.details], allow_nan=False)
+        json.dumps([document, result.part.details], allow_nan=False)
     except (TypeError, ValueError):
         return "it holds something other than JSON types and finite numbers"
     return ""
@@ -212,5 +212,5 @@ def _silence() -> Iterator[None]:
         yield
 
 
-def _refuse(whole: str, what: str) -> NoReturn:
-    raise InputError(f"{whole} {what}; repair or remove the package, {LEAVE_OUT}")
+def _refuse(whole: str, fault: str) -> NoReturn:
+    raise InputError(f"{whole} {fault}; repair or remove the package, {LEAVE_OUT}")

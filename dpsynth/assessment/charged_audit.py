@@ -48,15 +48,17 @@ def audited_on_real(
         InputError: the run has no budget, or the table is wrong.
         BudgetError: the ledger or its policy refuses.
     """
-    told = run.certificate
-    if told is None:
+    certificate = run.certificate
+    if certificate is None:
         raise InputError(
             "the run was fitted without privacy: an audit on real rows needs the budget of one"
         )
     check_canaries(count)
-    require_small_delta(run.schema, told["epsilon"], told["delta"])
+    require_small_delta(run.schema, certificate["epsilon"], certificate["delta"])
     model = generator_of(run.model, run.config)
-    prepared = prepare(run.schema, epsilon=told["epsilon"], delta=told["delta"], model=model)
+    prepared = prepare(
+        run.schema, epsilon=certificate["epsilon"], delta=certificate["delta"], model=model
+    )
     table = open_table(data, run.schema)
     rng = np.random.default_rng(seed)
     strangers = canaries(prepared.domain, count, rng)
@@ -70,7 +72,7 @@ def audited_on_real(
         cohort = read_cohort(
             table, prepared.codec, run.schema, entropy, lambda part: progress("reading", part)
         )
-        made = trial(
+        planted = trial(
             prepared.generator(),
             prepared.plan,
             cohort,
@@ -83,8 +85,8 @@ def audited_on_real(
         )
     return training(
         claim_of(prepared.plan),
-        {"black": Scored(made.included, made.black)},
+        {"black": Scored(planted.included, planted.black)},
         {},
         prepared.plan.epsilon,
-        {"background": "real", "model": run.model, "seconds": round(made.seconds, 1)},
+        {"background": "real", "model": run.model, "seconds": round(planted.seconds, 1)},
     )

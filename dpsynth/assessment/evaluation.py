@@ -186,12 +186,12 @@ def check_people(schema: Schema, source: Source, holdout: Source | None) -> None
     Raises:
         InputError: they do, or one of them cannot be read.
     """
-    keys, seen = Keys(schema), []
+    keys, sides = Keys(schema), []
     for table in (source, holdout):
         if table is not None and schema.unit.column is not None:
             units = [keys.units(chunk) for chunk in open_table(table, schema).chunks()]
-            seen.append(set(np.concatenate(units).tolist()) - {NO_KEY})
-    if len(seen) == 2 and seen[0] & seen[1]:
+            sides.append(set(np.concatenate(units).tolist()) - {NO_KEY})
+    if len(sides) == 2 and sides[0] & sides[1]:
         raise shared_people()
 
 

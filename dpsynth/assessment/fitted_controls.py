@@ -85,30 +85,30 @@ def fitted_controls(rng: np.random.Generator, progress: Progress) -> list[Contro
     Only controls that did what they must are kept: one that failed by chance is played again by the
     next audit, and one that fails for a reason fails again.
     """
-    kept = _kept()
-    if kept is not None:
-        return [replace(one, cached=True) for one in kept]
-    made = play(rng, progress)
-    if all(one.passed for one in made):
+    cached = _kept()
+    if cached is not None:
+        return [replace(one, cached=True) for one in cached]
+    controls = play(rng, progress)
+    if all(one.passed for one in controls):
         place = _place()
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(place, written({"controls": [one.to_dict() for one in made]}))
+            write_atomically(place, written({"controls": [one.to_dict() for one in controls]}))
         except (OSError, InputError):
             pass  # without a cache they are played again
-    return made
+    return controls
 
 
 def play(rng: np.random.Generator, progress: Progress) -> list[Control]:
     """Play all of them."""
     board = _Board(rng)
-    made = []
+    controls = []
     parts = (board.overfitted, board.steps, board.counts, board.unseen)
     for part, control in enumerate(parts):
         progress("controls", part / len(parts))
-        made += control()
+        controls += control()
     progress("controls", 1.0)
-    return made
+    return controls
 
 
 class _Board:
@@ -174,27 +174,27 @@ class _Board:
             generator = Tight(self.domain)
             return trial(generator, plan, background, strangers, rng=self.rng, witness=witness)
 
-        made = []
+        controls = []
         for key, witness in (("unclipped", UnclippedTranscript), ("clipped", Transcript)):
             heard = _white(claim, played(witness))
             if key == "unclipped":
-                made.append(caught(key, TITLES[key], "training:white", heard))
+                controls.append(caught(key, TITLES[key], "training:white", heard))
             else:
-                made.append(silent(key, TITLES[key], "training:white", heard))
-        return made
+                controls.append(silent(key, TITLES[key], "training:white", heard))
+        return controls
 
     def counts(self) -> list[Control]:
         """Plant canaries before noisy counts whose noise is a twentieth of what is claimed."""
         plan = self.plan("mixture", EPSILON)
         louder = tuple(event.with_mu(event.mu() * LOUDER) for event in plan.events)
-        made = trial(
+        planted = trial(
             Mixture(self.domain),
             replace(plan, events=louder),
             self.cohort(self.source),
             canaries(self.domain, CANARIES, self.rng),
             rng=self.rng,
         )
-        heard = _white(claim_of(plan), made)
+        heard = _white(claim_of(plan), planted)
         return [caught("unnoised", TITLES["unnoised"], "training:white", heard)]
 
     def unseen(self) -> list[Control]:
@@ -218,13 +218,13 @@ def _kept() -> list[Control] | None:
     """Read the entry of this code; one that does not hold every control counts as none."""
     try:
         document = json.loads(_place().read_text(encoding="utf-8"))
-        kept = [Control(**one) for one in document["controls"]]
-        there = tuple((one.key, one.kind, one.attack) for one in kept)
-        whole = there == EVERY and all(one.passed is True for one in kept)
-        words = all(isinstance(text, str) for one in kept for text in (one.title, one.sentence))
+        controls = [Control(**one) for one in document["controls"]]
+        names = tuple((one.key, one.kind, one.attack) for one in controls)
+        whole = names == EVERY and all(one.passed is True for one in controls)
+        words = all(isinstance(text, str) for one in controls for text in (one.title, one.sentence))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
-    return kept if whole and words else None
+    return controls if whole and words else None
 
 
 def _place() -> Path:
@@ -235,12 +235,12 @@ def _place() -> Path:
 @cache
 def _digest() -> str:
     """Return a digest of the code that is attacked and of what it runs on."""
-    found = hashlib.sha256(sys.version.encode())
+    digest = hashlib.sha256(sys.version.encode())
     for library in ("torch", "numpy", "scipy", "pandas", "scikit-learn", "opendp"):
-        found.update(f"{library} {version(library)}".encode())
+        digest.update(f"{library} {version(library)}".encode())
     package = str(Path(_version.__file__).parent)
     for room in (package, models.__path__[0], eval.__path__[0]):
         root = Path(room).resolve()
         for path in sorted(root.rglob("*.py")):
-            found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -83,28 +83,28 @@ def publish_quality(
             "a run that is stamped, or noise that is not the operating system's, can be part of no "
             "release; nothing was spent"
         )
-    drawn = drawn_from(folder, table)
-    if drawn.condition is not None:
+    sample = drawn_from(folder, table)
+    if sample.condition is not None:
         raise GateError("the table was drawn under a condition; figures are about whole tables")
     if read_quality(folder) is not None:
         raise BudgetError(f"{folder} has its {QUALITY_FILE} already: the share is spent")
     schema, codec = run.schema, Codec(run.schema)
     progress("questions", 0.0)
     synthetic = pd.concat(open_synthetic(table, schema).chunks(), ignore_index=True)
-    asked = Questionnaire.of(codec, codec.encode(synthetic))
+    form = Questionnaire.of(codec, codec.encode(synthetic))
     real = open_table(data, schema)
     _read_through(real, codec, schema)
-    if drawn_from(folder, table) != drawn:
+    if drawn_from(folder, table) != sample:
         raise GateError(f"{table} changed while it was read; nothing was spent, measure it again")
     book = ledger_of(run, ledger)
     with claimed(folder / QUALITY_FILE, _ROOM) as claim:
-        entry = spend_quality(book, run, drawn.sha256)
+        entry = spend_quality(book, run, sample.sha256)
         try:
             cohort = read_cohort(
                 real, codec, schema, entropy, lambda part: progress("asking", part), "drop"
             )
-            answers = ask(cohort, codec.sizes, asked.questions, asked.parts, event, entropy)
-            quality = Quality.from_dict(figures(asked, answers, drawn.sha256, drawn.rows))
+            answers = ask(cohort, codec.sizes, form.questions, form.parts, event, entropy)
+            quality = Quality.from_dict(figures(form, answers, sample.sha256, sample.rows))
             enter_figures(book, entry.id, quality_digest(quality))
         except BaseException as error:
             error.add_note(

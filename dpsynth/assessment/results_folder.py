@@ -52,14 +52,14 @@ def check_place(output: str | Path | None, overwrite: bool, name: str) -> None:
     if not folder.is_dir() or folder.is_symlink():
         check_vacant(folder)
         return
-    there = {path.name for path in folder.iterdir()}
-    if there not in _RESULTS or (COMPARISON in there) != (name == COMPARISON):
+    names = {path.name for path in folder.iterdir()}
+    if names not in _RESULTS or (COMPARISON in names) != (name == COMPARISON):
         if overwrite:
             raise InputError(
                 f"{folder} holds no earlier result of this kind; choose another folder"
             )
         check_vacant(folder)
-    elif name in there and not overwrite:
+    elif name in names and not overwrite:
         check_vacant(folder)
 
 

@@ -51,32 +51,32 @@ class ShadowFolder:
             raise InputError(
                 f"the folder {place} for shadow models cannot be made: {reason(error)}"
             ) from None
-        kept = cls(place, design.name, (len(design.exposed.units), design.sight.width))
-        kept._write("settings.json", written({"internal": True, **design.settings}))
-        return kept
+        cache = cls(place, design.name, (len(design.exposed.units), design.sight.width))
+        cache._write("settings.json", written({"internal": True, **design.settings}))
+        return cache
 
     def read(self) -> dict[int, FittedShadow]:
         """Return what is there, by number; a damaged or foreign file counts as none."""
-        found = {}
+        fits = {}
         for path in sorted(self.place.glob("fit-*.json")):
-            one = self._one(path)
-            if one is not None and path.name == _NAME.format(one.shadow.number):
-                found[one.shadow.number] = one
-        return found
+            fit = self._one(path)
+            if fit is not None and path.name == _NAME.format(fit.shadow.number):
+                fits[fit.shadow.number] = fit
+        return fits
 
-    def write(self, one: FittedShadow) -> None:
+    def write(self, fit: FittedShadow) -> None:
         """Keep a fit."""
         document = {
             "format": FORMAT,
             "version": VERSION,
             "internal": True,
             "settings": self.settings,
-            "number": one.shadow.number,
-            "included": one.shadow.included.tolist(),
-            "features": one.shadow.features.tolist(),
-            "seconds": one.seconds,
+            "number": fit.shadow.number,
+            "included": fit.shadow.included.tolist(),
+            "features": fit.shadow.features.tolist(),
+            "seconds": fit.seconds,
         }
-        self._write(_NAME.format(one.shadow.number), written(document))
+        self._write(_NAME.format(fit.shadow.number), written(document))
 
     def _write(self, name: str, content: bytes) -> None:
         write_atomically(self.place / name, content, private=True)

@@ -250,9 +250,9 @@ class Playing:
 
 def _digest(*views: TableView) -> str:
     """Return a digest of the codes and units of tables."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for view in views:
-        found.update(repr(view.codes.shape).encode())
-        found.update(np.ascontiguousarray(view.codes).tobytes())
-        found.update(np.ascontiguousarray(view.units).tobytes())
-    return found.hexdigest()
+        digest.update(repr(view.codes.shape).encode())
+        digest.update(np.ascontiguousarray(view.codes).tobytes())
+        digest.update(np.ascontiguousarray(view.units).tobytes())
+    return digest.hexdigest()

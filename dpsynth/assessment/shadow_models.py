@@ -117,13 +117,13 @@ def shadows(
     design = ShadowDesign.of(
         schema, model, epsilon, delta, tables, seed=seed, targets=targets, not_private=not_private
     )
-    kept = ShadowFolder.of(folder, design)
-    found = kept.read()
-    earlier = sum(one.seconds for one in found.values()) / workers
+    cache = ShadowFolder.of(folder, design)
+    fits = cache.read()
+    earlier = sum(one.seconds for one in fits.values()) / workers
     with hire(Playing(design, fit)) as team:
-        _carry_out(team, kept, found, watch, announce, progress)
+        _carry_out(team, cache, fits, watch, announce, progress)
     return shadow_attack(
-        [one.shadow for _, one in sorted(found.items())],
+        [one.shadow for _, one in sorted(fits.items())],
         design.exposed.groups,
         design.delta,
         minutes=(watch.spent + earlier) / 60,
@@ -174,29 +174,29 @@ class _Watch:
 
 def _carry_out(
     team: Team,
-    kept: ShadowFolder,
-    found: dict[int, FittedShadow],
+    cache: ShadowFolder,
+    fits: dict[int, FittedShadow],
     watch: _Watch,
     announce: Announce,
     progress: Progress,
 ) -> None:
     """Make missing fits, the lowest numbers first, as many as there is time for."""
-    missing = [number for number in range(MAX_FITS) if number not in found]
+    missing = [number for number in range(MAX_FITS) if number not in fits]
     at_work = 0
 
-    def finished(one: FittedShadow) -> None:
-        kept.write(one)
-        found[one.shadow.number] = one
-        watch.slowest = max(watch.slowest, one.seconds)
+    def finished(fit: FittedShadow) -> None:
+        cache.write(fit)
+        fits[fit.shadow.number] = fit
+        watch.slowest = max(watch.slowest, fit.seconds)
 
-    if missing and (one := _pilot(team, missing[0], watch)) is not None:
-        finished(one)
+    if missing and (fit := _pilot(team, missing[0], watch)) is not None:
+        finished(fit)
         missing.pop(0)
         more = min(len(missing), watch.room())
-        if len(found) + more < MIN_FITS:
-            raise _too_short(len(found), watch)
+        if len(fits) + more < MIN_FITS:
+            raise _too_short(len(fits), watch)
         if more:
-            announce(_estimate(len(found), more, watch))
+            announce(_estimate(len(fits), more, watch))
         team.hire(max(0, min(watch.workers, more) - 1))
         while True:
             while missing and team.idle and watch.left >= watch.slowest:
@@ -208,11 +208,9 @@ def _carry_out(
             if result is not None:
                 finished(result)
                 at_work -= 1
-                progress(
-                    "shadows", min(1.0, max(len(found) / MAX_FITS, watch.spent / watch.budget))
-                )
-    if len(found) < MIN_FITS:
-        raise _too_short(len(found), watch)
+                progress("shadows", min(1.0, max(len(fits) / MAX_FITS, watch.spent / watch.budget)))
+    if len(fits) < MIN_FITS:
+        raise _too_short(len(fits), watch)
     progress("shadows", 1.0)
 
 
@@ -226,10 +224,10 @@ def _pilot(team: Team, number: int, watch: _Watch) -> FittedShadow | None:
         return None
     team.start(number)
     while watch.left > 0:
-        one = team.next(watch.left)
-        if one is not None:
-            watch.warming = max(0.0, watch.clock() - begun - one.seconds)
-            return one
+        fit = team.next(watch.left)
+        if fit is not None:
+            watch.warming = max(0.0, watch.clock() - begun - fit.seconds)
+            return fit
     return None
 
 
@@ -237,9 +235,9 @@ def _estimate(done: int, more: int, watch: _Watch) -> str:
     """Say how long it will take."""
     rounds = math.ceil(more / watch.workers)
     minutes = (watch.warming + rounds * watch.slowest) / 60
-    kept = f"{done - 1} are kept from an earlier call; " if done > 1 else ""
+    earlier = f"{done - 1} are kept from an earlier call; " if done > 1 else ""
     return (
-        f"shadow models: one takes {watch.slowest:.1f} s; {kept}{more} more will be fitted, "
+        f"shadow models: one takes {watch.slowest:.1f} s; {earlier}{more} more will be fitted, "
         f"{watch.workers} at a time, in about {max(0.1, minutes):.1f} minutes"
     )
 

@@ -153,8 +153,8 @@ def audited_training(
     rng = np.random.default_rng(seed)
     domain = Domain.of(schema, Codec(schema))
     kind = generator_class(generator_of(run.model, run.config))
-    drawn = bootstrapped(run, seed=int(rng.integers(2**62)))
-    background = Cohort(drawn.codes[:units], drawn.mask[:units])
+    rows = bootstrapped(run, seed=int(rng.integers(2**62)))
+    background = Cohort(rows.codes[:units], rows.mask[:units])
     strangers = canaries(domain, count, rng)
     baseline = kind.restore(domain, run.config, run.arrays)
 
@@ -169,20 +169,22 @@ def audited_training(
     louder = tuple(event.with_mu(event.mu() * TWIN) for event in plan.events)
     fit = played(plan, "canaries")
     twin = played(replace(plan, events=louder), "twin")
-    found = training(
+    attack = training(
         claim_of(plan),
         views_of(fit),
         views_of(twin),
         epsilon(louder, plan.budget.delta),
         {"background": "run", "model": run.model, "seconds": round(fit.seconds, 1)},
     )
-    return found, len(background.mask)
+    return attack, len(background.mask)
 
 
-def views_of(made: Trial) -> dict[str, Scored]:
+def views_of(planted: Trial) -> dict[str, Scored]:
     """Return the canaries as each attacker scores them."""
-    views = {"black": made.black, "white": made.white}
-    return {name: Scored(made.included, one) for name, one in views.items() if one is not None}
+    views = {"black": planted.black, "white": planted.white}
+    return {
+        name: Scored(planted.included, score) for name, score in views.items() if score is not None
+    }
 
 
 def seen_by(generator: Generator, cohort: Cohort) -> Cohort:

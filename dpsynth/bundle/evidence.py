@@ -25,8 +25,8 @@ def evidence_of(folder: Path) -> Evidence:
     if (folder / PRIVACY).is_file():
         manifest = read_document(folder / MANIFEST)
         place = f"{folder / MANIFEST}: dpsynth"
-        own = as_object(manifest.get("dpsynth"), place)
-        drawing = Provenance.from_dict(own.get("drawing"), f"{place}.drawing")
+        extension = as_object(manifest.get("dpsynth"), place)
+        drawing = Provenance.from_dict(extension.get("drawing"), f"{place}.drawing")
         certificate = Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
         manifest_sha256 = file_digest(folder / MANIFEST)
         return Evidence(certificate, drawing.run_sha256, manifest_sha256, _figures(folder))

@@ -66,16 +66,16 @@ def ledger_of(run: Run, book: LedgerFile | None) -> LedgerFile:
     """
     if run.certificate is None or run.certificate["ledger"] is None:
         raise BudgetError("no ledger charged this run; fit again with a ledger")
-    wanted = run.certificate["ledger"]["id"]
+    ledger_id = run.certificate["ledger"]["id"]
     where = "no ledger was found here"
     try:
         book = book or LedgerFile.existing()
     except InputError as error:
         where = str(error)
-    if book is None or book.id != wanted:
+    if book is None or book.id != ledger_id:
         where = where if book is None else f"{book.place} is another"
         raise BudgetError(
-            f"ledger {wanted} charged this run and decides on its release, but {where}; set "
+            f"ledger {ledger_id} charged this run and decides on its release, but {where}; set "
             "DPSYNTH_LEDGER to it"
         )
     return book

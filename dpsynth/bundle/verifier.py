@@ -120,15 +120,15 @@ def examine(
 
         public = load_public(key)
     findings = Findings()
-    found = found_files(folder, findings)
+    paths = found_files(folder, findings)
     findings.raise_if_any()  # nothing is read through a link
     content = b""
     with findings.step(MANIFEST):
         content = read_plain_bytes(folder / MANIFEST)  # once: all that follows is about these
     findings.raise_if_any()
     if signed:
-        check_signature(folder, content, found, public, findings)
-    contents = _Reader(folder, content, found, findings, other_version).contents()
+        check_signature(folder, content, paths, public, findings)
+    contents = _Reader(folder, content, paths, findings, other_version).contents()
     findings.raise_if_any()
     if contents is not None:  # it is
         _canonical(folder, content, contents, findings, other_version=other_version)
@@ -151,8 +151,8 @@ class _Reader:
 
     def contents(self) -> Contents | None:
         """Read all documents, tables too; None if a difference was found."""
-        folder, found, findings = self.folder, self.found, self.findings
-        document = read_manifest(folder, self.content, found, FILES, findings)
+        folder, paths, findings = self.folder, self.found, self.findings
+        document = read_manifest(folder, self.content, paths, FILES, findings)
         schema, certificate, heading = self._schema(), self._certificate(), None
         if schema is not None:
             if document is not None:
@@ -168,13 +168,13 @@ class _Reader:
                 with findings.step(PRIVACY, passed):
                     drawing = None if heading is None else heading.drawing
                     findings.problems += check_certificate(certificate, schema, drawing)
-            TablePair(folder, found, schema, findings, self.other_version).check(heading)
+            TablePair(folder, paths, schema, findings, self.other_version).check(heading)
         if findings.problems or certificate is None or heading is None:
             return None
         contents = Contents(heading, certificate)
         for path, file in FILES.items():
-            if file.check is not None and path in found:
-                contents = file.check(folder, found, contents, findings)
+            if file.check is not None and path in paths:
+                contents = file.check(folder, paths, contents, findings)
         return contents
 
     def _schema(self) -> Schema | None:
@@ -214,8 +214,8 @@ def _canonical(
             findings.add(path, "is a document that nothing else in the bundle gives")
     for path, document in documents.items():
         with findings.step(path):
-            held = content if path == MANIFEST else read_plain_bytes(folder / path)
-            if held != document:
+            actual = content if path == MANIFEST else read_plain_bytes(folder / path)
+            if actual != document:
                 findings.add(
                     path, "is not written as a release writes it: it may contain hidden content"
                 )
@@ -227,10 +227,10 @@ def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
     """Judge the public gates anew, and compare the derived files with the others, byte by byte."""
     writer = contents.heading.writer
     with findings.step(PRIVACY):
-        made = Derived.of(folder, contents, profile_of(folder, contents.heading.schema))
-        for message in disputes(made.verdicts, contents.certificate.overrides):
+        derived = Derived.of(folder, contents, profile_of(folder, contents.heading.schema))
+        for message in disputes(derived.verdicts, contents.certificate.overrides):
             findings.add(PRIVACY, message)
-        for path in made.files:
+        for path in derived.files:
             if not (folder / path).exists():
                 if writer == __version__:
                     findings.add(path, "is missing")
@@ -238,7 +238,7 @@ def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
                 findings.checks.append(
                     f"{path} has its listed SHA-256; dpsynth {writer} can compare it"
                 )
-            elif made.files[path] != read_plain_bytes(folder / path):
+            elif derived.files[path] != read_plain_bytes(folder / path):
                 findings.add(path, "does not match the other files")
             else:
                 findings.checks.append(f"{path} matches the other files")
@@ -253,7 +253,7 @@ def _ledger(folder: Path, ledger: LedgerFile, findings: Findings) -> None:
         verify_ledger(ledger, evidence_by_folder([folder]))
     except VerificationError as error:
         findings.problems += [
-            Problem(f"ledger: {one.place}", one.message) for one in error.findings
+            Problem(f"ledger: {problem.place}", problem.message) for problem in error.findings
         ]
     else:
         findings.checks.append("the ledger matches the certificate, and its chain is complete")

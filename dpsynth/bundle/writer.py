@@ -103,23 +103,23 @@ def release(
     with claimed(bundle), atomic_folder(bundle) as temporary:
         (temporary / "data").mkdir()
         if table is None:
-            drawn = _draw(run, temporary / PARQUET, rows, seed)
+            sample = _draw(run, temporary / PARQUET, rows, seed)
         else:
-            drawn = _take(run, run_folder, Path(table), temporary)
-        if drawn.rows <= MAX_CSV_ROWS and not (temporary / CSV).exists():
+            sample = _take(run, run_folder, Path(table), temporary)
+        if sample.rows <= MAX_CSV_ROWS and not (temporary / CSV).exists():
             write_table(typed_frames(temporary / PARQUET, run.schema), temporary / CSV, run.schema)
         drawing = Provenance(
             run.generator,
             run_digest(run_folder),
-            rows=drawn.rows,
-            seed=drawn.seed,
-            condition=drawn.condition,
-            plain=drawn.plain,
+            rows=sample.rows,
+            seed=sample.seed,
+            condition=sample.condition,
+            plain=sample.plain,
         )
         contents = Contents(
             ManifestHeader(run.schema, drawing, about or About()),
             certificate,
-            _paid_quality(run_folder, run.schema, certificate, drawn, permission),
+            _paid_quality(run_folder, run.schema, certificate, sample, permission),
             _own_audits(run_folder, certificate, drawing),
         )
         _write(temporary, contents, permission.gates, override)
@@ -174,11 +174,11 @@ def _draw(run: Run, path: Path, rows: int | None, seed: int | None) -> Sample:
     from dpsynth._util.seeds import check_seed, fresh_seed
     from dpsynth.synthesis import default_rows, sample_frames
 
-    wanted = default_rows(run) if rows is None else rows
+    count = default_rows(run) if rows is None else rows
     chosen = fresh_seed() if seed is None else seed
     check_seed(chosen)
-    write_table(sample_frames(run, wanted, chosen), path, run.schema)
-    return Sample(path.name, file_digest(path), wanted, chosen, condition=None, plain=False)
+    write_table(sample_frames(run, count, chosen), path, run.schema)
+    return Sample(path.name, file_digest(path), count, chosen, condition=None, plain=False)
 
 
 def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
@@ -205,7 +205,7 @@ def _paid_quality(
     run_folder: Path,
     schema: Schema,
     certificate: Certificate,
-    drawn: Sample,
+    sample: Sample,
     permission: Permission,
 ) -> Quality | None:
     """Read the quality figures beside the run, if any; refuse them if they are not this table's."""
@@ -213,14 +213,14 @@ def _paid_quality(
     if quality is None:
         return None
     place = f"{run_folder}/{QUALITY}"
-    if quality.table_sha256 != drawn.sha256:
+    if quality.table_sha256 != sample.sha256:
         raise GateError(
             f"{place} has the figures of another table; release the table that was measured "
             "(--table), or remove the file"
         )
-    if problems := quality.problems(schema, certificate, drawn.rows):
+    if problems := quality.problems(schema, certificate, sample.rows):
         raise GateError(f"{place}: {problems[0]}; it cannot be published")
-    permission.figures(place, drawn.sha256, quality_digest(quality))
+    permission.figures(place, sample.sha256, quality_digest(quality))
     return quality
 
 

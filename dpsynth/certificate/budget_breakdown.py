@@ -63,9 +63,9 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
             pairs = "1 pair" if event.most == 1 else f"{event.most:,} pairs"
             return f"which values occur together: counts for at most {pairs} of columns"
         case PoissonSgd():
-            drawn = percent(event.sampling_rate).replace(".0 ", " ")
+            share = percent(event.sampling_rate).replace(".0 ", " ")
             return (
-                f"training the network: {event.steps:,} steps, each with a random {drawn} of "
+                f"training the network: {event.steps:,} steps, each with a random {share} of "
                 f"the {who}"
             )
     return "another measurement of the source"

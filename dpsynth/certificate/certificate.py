@@ -226,11 +226,11 @@ def _events(value: Any, place: str) -> tuple[Event, ...]:
 
 def _overrides(value: Any, place: str) -> tuple[Overridden, ...]:
     _require(isinstance(value, list), f"{place}: a list is expected")
-    found = tuple(
+    excuses = tuple(
         Overridden.from_dict(item, f"{place}[{index}]") for index, item in enumerate(value)
     )
-    _require(len({one.gate for one in found}) == len(found), f"{place}: a gate occurs twice")
-    return found
+    _require(len({one.gate for one in excuses}) == len(excuses), f"{place}: a gate occurs twice")
+    return excuses
 
 
 def _require(holds: bool, message: str) -> None:

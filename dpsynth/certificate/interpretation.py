@@ -116,15 +116,15 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
     when the fit was certified.
     """
     alone = certificate.unit.cost(certificate.composed_epsilon, certificate.delta)
-    found = [_reading("This release alone", *alone)]
+    lines = [_reading("This release alone", *alone)]
     charge = certificate.ledger
     if charge is not None and charge.epsilon_total > certificate.cost[0] * (1 + 1e-9):
         title = (
             f"All {charge.fits} fits that the ledger counted for the same "
             f"{counted_several(certificate.unit)} when this fit was certified"
         )
-        found.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
-    return tuple(found)
+        lines.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
+    return tuple(lines)
 
 
 def protected(unit: Unit) -> str:
@@ -154,8 +154,8 @@ def protected(unit: Unit) -> str:
         )
     rows = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
     used = "was used" if unit.max_rows == 1 else "were used"
-    which = "which were consecutive" if unit.keep == "window" else "chosen at random"
-    several = "" if unit.max_rows == 1 else f", {which}"
+    order = "which were consecutive" if unit.keep == "window" else "chosen at random"
+    several = "" if unit.max_rows == 1 else f", {order}"
     column = f"column '{shown(unit.name)}' of the source table"
     if unit.person is None:
         return (

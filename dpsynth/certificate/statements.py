@@ -95,10 +95,10 @@ def _units(unit: Unit) -> list[str]:
         if unit.person is None:
             alone += ": a person with several rows is protected for one"
     else:
-        own = "; a row without one is a unit of its own" if unit.missing_key == "own" else ""
+        keyless = "; a row without one is a unit of its own" if unit.missing_key == "own" else ""
         alone = (
             f"a unit is a value of column '{unit.name}': a {who} with several values, or one value "
-            f"written in several ways, is several units{own}"
+            f"written in several ways, is several units{keyless}"
         )
     if unit.max_units_basis is None:
         return [alone]

@@ -124,13 +124,13 @@ def main(arguments: list[str] | None = None) -> None:
         _say("out of memory; use a machine with more memory or a schema with fewer columns", None)
         code = 1
     except Exception as error:
-        told = remedy(error.name) if isinstance(error, ModuleNotFoundError) else None
-        if told is None and os.environ.get("DPSYNTH_DEBUG"):
+        message = remedy(error.name) if isinstance(error, ModuleNotFoundError) else None
+        if message is None and os.environ.get("DPSYNTH_DEBUG"):
             raise
-        if told is None and isinstance(error, OSError) and error.errno is not None:
-            told = _system_error(error)
-        _say(told or _withheld(error), error)
-        code = 2 if told else 1
+        if message is None and isinstance(error, OSError) and error.errno is not None:
+            message = _system_error(error)
+        _say(message or _withheld(error), error)
+        code = 2 if message else 1
     sys.exit(code or _unshown())
 
 
@@ -148,13 +148,13 @@ def _run(arguments: list[str] | None) -> int:
 
 def _show_warnings() -> None:
     """Show dpsynth's own warnings as plain lines; those of libraries as they come."""
-    shown = warnings.showwarning
+    default = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, DpsynthWarning):
             click.echo(f"dpsynth: warning: {message}", err=True)
         else:
-            shown(message, category, *rest, **more)
+            default(message, category, *rest, **more)
 
     warnings.simplefilter("always", DpsynthWarning)
     warnings.showwarning = show

@@ -21,8 +21,8 @@ class ModelChoice(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Take a name of dpsynth's own, or one that an installed package offers."""
-        own = value in self.choices or not isinstance(value, str)
-        if not own and (outside_name(value) is not None or value in model_names()):
+        listed = value in self.choices or not isinstance(value, str)
+        if not listed and (outside_name(value) is not None or value in model_names()):
             return check_model(value)
         return super().convert(value, param, ctx)
 
@@ -53,13 +53,13 @@ def budget_options_unless_not_private(command: Command) -> Command:
     return _budget(command, required=False)
 
 
-def check_budget(not_private: bool, **given: object) -> None:
+def check_budget(not_private: bool, **options: object) -> None:
     """Require a budget, or ``--not-private`` and no budget.
 
     Raises:
         UsageError: an option is missing, or contradicts ``--not-private``.
     """
-    for name, value in given.items():
+    for name, value in options.items():
         if not not_private and value is None:
             raise click.MissingParameter(param_hint=f"'--{name}'", param_type="option")
         if not_private and value is not None and name != "dataset":

@@ -89,8 +89,8 @@ class AuditStage:
 
     def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return what the audit is asked for."""
-        told = order.settings
-        return {name: getattr(told, name) for name in ("canaries", "audit_seed", "attacks")}
+        settings = order.settings
+        return {name: getattr(settings, name) for name in ("canaries", "audit_seed", "attacks")}
 
     def result(self, order: ResolvedSettings) -> Path:
         """Return the audit's document."""
@@ -134,19 +134,19 @@ def not_done(order: ResolvedSettings) -> tuple[str, ...]:
 def failed_gates(order: ResolvedSettings) -> tuple[str, ...]:
     """List the internal gates that the table failed."""
     document = read_document(order.internal / EVALUATION)
-    return tuple(one["key"] for one in document["gates"] if one["passed"] is False)
+    return tuple(gate["key"] for gate in document["gates"] if gate["passed"] is False)
 
 
 def successful_attacks(order: ResolvedSettings) -> tuple[str, ...]:
     """List the attacks that found more than chance explains."""
     document = read_document(order.internal / AUDIT)
-    return tuple(one["key"] for one in document["findings"] if one["found"])
+    return tuple(finding["key"] for finding in document["findings"] if finding["found"])
 
 
 def failed_controls(order: ResolvedSettings) -> tuple[str, ...]:
     """List the controls that did not do what they must, so that the audit says nothing."""
     document = read_document(order.internal / AUDIT)
-    return tuple(one["key"] for one in document["controls"] if not one["passed"])
+    return tuple(control["key"] for control in document["controls"] if not control["passed"])
 
 
 def _about(path: Path, table: Path) -> bool:

@@ -39,14 +39,14 @@ class FitStage:
 
     def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return the source, and all that the ledger and the certificate hold of the fit."""
-        told = order.settings
+        settings = order.settings
         return {
             "file: data": order.data_sha256,
             "file: opt_out": digest_of(order.settings.opt_out),
             "holdout": order.settings.holdout,
             "file: schema": order.fitted.hash(),
-            **{name: getattr(told, name) for name in ("dataset", "epsilon", "delta", "model")},
-            **{name: getattr(told, name) for name in ("publish_quality", "tier", "purpose")},
+            **{name: getattr(settings, name) for name in ("dataset", "epsilon", "delta", "model")},
+            **{name: getattr(settings, name) for name in ("publish_quality", "tier", "purpose")},
         }
 
     def result(self, order: ResolvedSettings) -> Path:
@@ -65,7 +65,7 @@ class FitStage:
             return False
         run = Run.load(order.run)
         charge = _require_ours(run, order)
-        if charge.entry not in {one.entry for one in job.work.log.fits}:
+        if charge.entry not in {attempt.entry for attempt in job.work.log.fits}:
             raise ArtifactError(
                 f"{order.run} is not the run that was fitted here; put the right one back, or take "
                 "another work folder"
@@ -89,7 +89,7 @@ class FitStage:
             BudgetError: one may have, and it was not asked to fit again; or the ledger or its
                 policy refuses.
         """
-        order, told = job.order, job.order.settings
+        order, settings = job.order, job.order.settings
         book = job.ledger or default_ledger(stacklevel=4)
         _require_unspent(job, book)
         _require_as_seen(job, book)
@@ -102,20 +102,20 @@ class FitStage:
             fitting.fit(
                 order.train,
                 order.fitted,
-                epsilon=told.epsilon,
-                delta=told.delta,
-                dataset=told.dataset,
-                model=told.model,
-                purpose=told.purpose,
-                tier=told.tier,
+                epsilon=settings.epsilon,
+                delta=settings.delta,
+                dataset=settings.dataset,
+                model=settings.model,
+                purpose=settings.purpose,
+                tier=settings.tier,
                 policy=order.policy,
-                publish_quality=told.publish_quality,
+                publish_quality=settings.publish_quality,
                 ledger=_Noted(book, lambda entry: job.work.add_fit(book.id, entry.id)),
                 output=order.run,
                 progress=job.told(self.name),
             )
         except BaseException as error:
-            if any(_may_have_read(book, one) for one in job.work.log.fits[before:]):
+            if any(_may_have_read(book, attempt) for attempt in job.work.log.fits[before:]):
                 error.add_note(
                     Note("to fit again, and be charged again: the same command with --fit-again")
                 )
@@ -140,16 +140,16 @@ class _Noted(Ledger):
 
 def _require_ours(run: Run, order: ResolvedSettings) -> Charge:
     """Refuse a run that says of itself anything but what was ordered; return what it says else."""
-    told = order.settings
+    settings = order.settings
     if run.certificate is None or run.stamps:
         raise ArtifactError(
             f"{order.run} is stamped {', '.join(run.stamps)}, so this command did not fit it"
         )
     claim = Certificate.from_dict(run.certificate)
-    said = (claim.epsilon, claim.delta, run.generator, run.schema.hash())
-    wanted = (told.epsilon, told.delta, told.model, order.fitted.hash())
+    actual = (claim.epsilon, claim.delta, run.generator, run.schema.hash())
+    ordered = (settings.epsilon, settings.delta, settings.model, order.fitted.hash())
     charge = claim.ledger
-    if said != wanted or charge is None or charge.dataset.lower() != told.dataset.lower():
+    if actual != ordered or charge is None or charge.dataset.lower() != settings.dataset.lower():
         raise ArtifactError(
             f"{order.run} does not match the settings; put the right run back, or choose another "
             "work folder"
@@ -165,10 +165,10 @@ def _require_as_seen(job: Job, book: LedgerFile) -> None:
     """
     known = job.work.log.ledger
     with book.looking() as view:
-        found = None if known is None else known.difference(view)
-        if found:
+        difference = None if known is None else known.difference(view)
+        if difference:
             raise BudgetError(
-                f"ledger {book.place} is not as {job.work.path} saw it: {found}. Set "
+                f"ledger {book.place} is not as {job.work.path} saw it: {difference}. Set "
                 "DPSYNTH_LEDGER to the right one, or restore it from the newest backup"
             )
         job.work.note_ledger(Mark.of(view))
@@ -177,41 +177,41 @@ def _require_as_seen(job: Job, book: LedgerFile) -> None:
 def _require_unspent(job: Job, book: Ledger) -> None:
     """Refuse to be charged a second time, unless that is wanted."""
     fits = job.work.log.fits
-    if elsewhere := [one for one in fits if one.ledger != book.id]:
+    if elsewhere := [attempt for attempt in fits if attempt.ledger != book.id]:
         raise BudgetError(
             f"a fit of {job.work.path} was charged to ledger {elsewhere[-1].ledger}, but "
             f"{book.place} is another ledger; set DPSYNTH_LEDGER to the first one"
         )
-    spent = [one for one in fits if _may_have_read(book, one)]
-    told = job.order.settings
+    spent = [attempt for attempt in fits if _may_have_read(book, attempt)]
+    settings = job.order.settings
     if spent and not job.fit_again:
         times = "a fit" if len(spent) == 1 else f"{len(spent)} fits"
-        entries = ", ".join(one.entry[:12] for one in spent)
+        entries = ", ".join(attempt.entry[:12] for attempt in spent)
         raise BudgetError(
             f"{times} of {job.work.path} may have read rows, and left no run that can be released. "
-            f"The cost stays charged to dataset '{told.dataset}' (entry {entries}). To fit again, "
-            f"and be charged another epsilon {told.epsilon:g}, use --fit-again"
+            f"The cost stays charged to dataset '{settings.dataset}' (entry {entries}). To fit "
+            f"again, and be charged another epsilon {settings.epsilon:g}, use --fit-again"
         )
-    for entry in book.state().of_dataset(told.dataset):  # also of a fit that was never noted
+    for entry in book.state().of_dataset(settings.dataset):  # also of a fit that was never noted
         if entry.voidable and entry.counts:
             warnings.warn(
-                f"an earlier fit of '{told.dataset}' reserved epsilon {entry.epsilon:g} and read "
-                "no row. It counts until you void it. If it is no longer running: dpsynth ledger "
-                f"void {entry.id[:12]} --reason ...",
+                f"an earlier fit of '{settings.dataset}' reserved epsilon {entry.epsilon:g} and "
+                "read no row. It counts until you void it. If it is no longer running: dpsynth "
+                f"ledger void {entry.id[:12]} --reason ...",
                 DpsynthWarning,
                 stacklevel=5,
             )
 
 
-def _may_have_read(book: Ledger, one: Attempt) -> bool:
+def _may_have_read(book: Ledger, attempt: Attempt) -> bool:
     """Whether a fit counts for good; one that the ledger does not know may well have read."""
-    entry = _entry(book, one)
+    entry = _entry(book, attempt)
     return entry is None or (entry.counts and not entry.voidable)
 
 
-def _entry(book: Ledger, one: Attempt) -> Entry | None:
+def _entry(book: Ledger, attempt: Attempt) -> Entry | None:
     try:
-        return book.state().entry(one.entry, book.place)
+        return book.state().entry(attempt.entry, book.place)
     except InputError:
         return None
 

@@ -48,12 +48,12 @@ class ReleaseStage:
             return False
         job.progress(f"{self.name}: verifying", 0.0)
         verify(order.bundle)
-        own = as_object(read_document(order.bundle / MANIFEST).get("dpsynth"), MANIFEST)
-        drawing = Provenance.from_dict(own.get("drawing"), f"{MANIFEST}: drawing")
+        extension = as_object(read_document(order.bundle / MANIFEST).get("dpsynth"), MANIFEST)
+        drawing = Provenance.from_dict(extension.get("drawing"), f"{MANIFEST}: drawing")
         table = file_digest(order.bundle / PARQUET)
         if (drawing.run_sha256, table) != (run_digest(order.run), file_digest(order.table)):
             raise InputError(f"{order.bundle} is the bundle of another run; choose another output")
-        if own.get("about") != _words(order):
+        if extension.get("about") != _words(order):
             raise InputError(
                 f"{order.bundle} describes the release differently from the settings; move it away "
                 "and run the same command to write it again at no charge"
@@ -91,7 +91,7 @@ def _require_written(override: Override | None, bundle: Path) -> None:
         return
     certificate = Certificate.from_dict(read_document(bundle / PRIVACY))
     written = certificate.overrides
-    if not written or written != override.of(one.gate for one in written):
+    if not written or written != override.of(excuse.gate for excuse in written):
         raise InputError(
             f"{bundle} was already written without this override and is not changed; leave out "
             "--override"

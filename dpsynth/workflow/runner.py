@@ -97,17 +97,17 @@ class Outcome:
             ("attack", "succeeded", self.attacks),
             ("control of the audit", "failed", self.controls),
         )
-        found = [
+        findings = [
             f"{len(keys)} {_plural(noun, len(keys))} {verb} ({', '.join(keys)})"
             for noun, verb, keys in kinds
             if keys
         ]
-        found += [f"not done: {one.rstrip('.')}" for one in self.not_done]
-        if found:
+        findings += [f"not done: {reason.rstrip('.')}" for reason in self.not_done]
+        if findings:
             raise GateError(
-                f"{'; '.join(found)}. The bundle {self.order.bundle} was still written: internal "
-                "results use real rows, so they must not influence what is published. Read "
-                f"{self.order.internal}/internal.html before you publish the bundle"
+                f"{'; '.join(findings)}. The bundle {self.order.bundle} was still written: "
+                "internal results use real rows, so they must not influence what is published. "
+                f"Read {self.order.internal}/internal.html before you publish the bundle"
             )
 
 
@@ -245,24 +245,24 @@ def _remedy(stage: Stage, order: ResolvedSettings) -> str:
 
 def _check(order: ResolvedSettings) -> None:
     """Refuse what would stop a later stage, before anything is read or charged."""
-    told = order.settings
-    check_file(told.data)
-    if told.opt_out is not None:
-        check_file(told.opt_out)
-    check_canaries(told.canaries)
+    settings = order.settings
+    check_file(settings.data)
+    if settings.opt_out is not None:
+        check_file(settings.opt_out)
+    check_canaries(settings.canaries)
     check_apart(order.internal, order.bundle, order.run)
-    check_apart(told.work_folder, order.bundle)
-    check_place(told.work_folder)
+    check_apart(settings.work_folder, order.bundle)
+    check_place(settings.work_folder)
     for path in (order.internal, order.bundle, order.run):
         check_writable(path)
-    log = Log.read(told.work_folder)
+    log = Log.read(settings.work_folder)
     known = set() if log is None else set(log.stages)
     if "evaluate" not in known:
         check_vacant(order.internal)
     if "release" not in known and order.bundle.exists():
         raise InputError(
-            f"{order.bundle} exists but was not written from {told.work_folder}; choose another "
-            "output, so that nothing is lost"
+            f"{order.bundle} exists but was not written from {settings.work_folder}; choose "
+            "another output, so that nothing is lost"
         )
     if "release" not in known:
         check_vacant(order.bundle)

@@ -24,14 +24,14 @@ def is_shipped(schema: str) -> bool:
 
 def joined(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings whose relative paths are relative to a folder."""
-    found = dict(values)
+    paths = dict(values)
     for name in PATHS:
-        if found.get(name) is not None:
-            found[name] = folder / found[name]
-    schema = found.get("schema")
+        if paths.get(name) is not None:
+            paths[name] = folder / paths[name]
+    schema = paths.get("schema")
     if schema is not None and not is_shipped(schema):
-        found["schema"] = str(folder / schema)
-    return found
+        paths["schema"] = str(folder / schema)
+    return paths
 
 
 def beside(output: Path, ending: str) -> Path:

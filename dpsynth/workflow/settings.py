@@ -81,14 +81,14 @@ class Settings:
 
     @classmethod
     def load(
-        cls, path: str | Path, fallbacks: Mapping[str, Any] | None = None, **given: Any
+        cls, path: str | Path, fallbacks: Mapping[str, Any] | None = None, **options: Any
     ) -> Self:
         """Read a file; relative paths in it are relative to it.
 
         Args:
             path: YAML or JSON, at most 1 MiB.
-            fallbacks: settings for where neither the file nor ``given`` says anything.
-            given: settings that take the place of the file's; relative paths among them are
+            fallbacks: settings that neither the file nor ``options`` gives.
+            options: settings that take the place of the file's; relative paths among them are
                 relative to the current folder.
 
         Raises:
@@ -97,17 +97,19 @@ class Settings:
         document = read_document(path)
         named = set(document) if isinstance(document, Mapping) else set()
         last = {name: value for name, value in (fallbacks or {}).items() if name not in named}
-        return cls(**read_settings(_names(), document, str(path), Path(path).parent, last | given))
+        return cls(
+            **read_settings(_names(), document, str(path), Path(path).parent, last | options)
+        )
 
     @classmethod
-    def of(cls, **given: Any) -> Self:
+    def of(cls, **options: Any) -> Self:
         """Take settings without a file, checked as those of a file are.
 
         Raises:
             InputError: with every mistake, one a line.
         """
         document = {"dpsynth_run": VERSION}
-        return cls(**read_settings(_names(), document, None, Path(), given))
+        return cls(**read_settings(_names(), document, None, Path(), options))
 
     @property
     def work_folder(self) -> Path:

@@ -44,7 +44,7 @@ def read_settings(
     document: object,
     source: str | None,
     folder: Path,
-    given: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Read a document, and settings that take the place of its own.
 
@@ -53,7 +53,7 @@ def read_settings(
         document: what YAML or JSON gave.
         source: what error messages call it; None if there is no file.
         folder: its relative paths are relative to it.
-        given: other settings, by name, which win.
+        options: other settings, by name, which win.
 
     Returns:
         The arguments of `Settings`.
@@ -71,9 +71,9 @@ def read_settings(
     elif type(version := top.values["dpsynth_run"]) is not int or version != VERSION:
         top.mistake("dpsynth_run", f"this dpsynth reads version {VERSION}, not {shown(version)}")
     values = joined(folder, _read(top, folder))
-    told = FieldReader(given, "", findings)
-    told.refuse_unknown(keys)
-    given_values = joined(Path(), _read(told, Path()))
+    fields = FieldReader(options, "", findings)
+    fields.refuse_unknown(keys)
+    given_values = joined(Path(), _read(fields, Path()))
     if "output" in given_values and "output" in values:
         for name, ending in ENDINGS.items():  # folders that are named after the output follow it
             if values.get(name) == beside(values["output"], ending):
@@ -82,10 +82,10 @@ def read_settings(
         values.pop("about_file", None)
     values |= given_values
     for name in REQUIRED:
-        if not (top.has(name) or told.has(name)):
-            what = f"is missing: {_WANTED[name]}"
+        if not (top.has(name) or fields.has(name)):
+            message = f"is missing: {_WANTED[name]}"
             findings.gap(
-                name, what + ("" if source is None else f"; write it, or give {_option(name)}")
+                name, message + ("" if source is None else f"; write it, or give {_option(name)}")
             )
     if findings.everything:
         raise refusal(_title(source), findings.everything)
@@ -94,28 +94,28 @@ def read_settings(
 
 def _read(part: FieldReader, folder: Path) -> dict[str, Any]:
     """Read what is there, each of its type and within its range."""
-    found: dict[str, Any] = {name: _path(part, name) for name in PATHS}
-    found["schema"] = _line(part, "schema")
-    found |= {name: _line(part, name) for name in ("purpose", "dataset", "tier")}
+    values: dict[str, Any] = {name: _path(part, name) for name in PATHS}
+    values["schema"] = _line(part, "schema")
+    values |= {name: _line(part, name) for name in ("purpose", "dataset", "tier")}
     for name in ("dataset", "tier"):
-        if found[name] is not None and not NAME.fullmatch(found[name]):
+        if values[name] is not None and not NAME.fullmatch(values[name]):
             part.mistake(
                 name,
                 "a name has 1 to 64 letters, digits, '.', '_' and '-', and starts with a letter or "
-                f"digit; {shown(found[name])} does not",
+                f"digit; {shown(values[name])} does not",
             )
-    found["epsilon"] = _number(part, "epsilon", 0, None)
-    found["delta"] = _number(part, "delta", 0, 1)
-    found["publish_quality"] = _number(part, "publish_quality", 0, 1)
-    found["holdout"] = _number(part, "holdout", 0, 1, least_allowed=True)
-    found["model"] = part.choice("model", _models(part), "") or None
-    found["rows"] = part.whole("rows", minimum=1)
-    found["canaries"] = part.whole("canaries", minimum=1)
+    values["epsilon"] = _number(part, "epsilon", 0, None)
+    values["delta"] = _number(part, "delta", 0, 1)
+    values["publish_quality"] = _number(part, "publish_quality", 0, 1)
+    values["holdout"] = _number(part, "holdout", 0, 1, least_allowed=True)
+    values["model"] = part.choice("model", _models(part), "") or None
+    values["rows"] = part.whole("rows", minimum=1)
+    values["canaries"] = part.whole("canaries", minimum=1)
     for name in ("seed", "evaluate_seed", "audit_seed"):
-        found[name] = _seed(part, name)
-    found["attacks"] = part.flag("attacks", True) if part.has("attacks") else None
-    found |= _about(part, folder)
-    return {name: value for name, value in found.items() if value is not None}
+        values[name] = _seed(part, name)
+    values["attacks"] = part.flag("attacks", True) if part.has("attacks") else None
+    values |= _about(part, folder)
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _refuse_secrets(top: FieldReader) -> None:

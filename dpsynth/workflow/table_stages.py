@@ -64,15 +64,17 @@ class SplitStage:
                 warnings.simplefilter("always", DpsynthWarning)
                 return self._deal(job)
         finally:
-            for one in caught:
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-                job.notes.append(str(one.message))
+            for warning in caught:
+                warnings.warn_explicit(
+                    warning.message, warning.category, warning.filename, warning.lineno
+                )
+                job.notes.append(str(warning.message))
 
     def _deal(self, job: Job) -> list[Path]:
         order = job.order
         if order.split.is_dir():
             shutil.rmtree(order.split)  # it was interrupted before its digests were noted
-        told, data = job.told(self.name), order.settings.data
+        report, data = job.told(self.name), order.settings.data
         absent = None
         if order.settings.opt_out is not None:
             absent = OptOut.load(order.settings.opt_out, order.schema)
@@ -86,7 +88,7 @@ class SplitStage:
                     order.split,
                     holdout=order.settings.holdout,
                     opt_out=absent,
-                    progress=lambda part: told("reading", part),
+                    progress=lambda part: report("reading", part),
                 )
             )
         assert absent is not None  # or else the stage is not needed
@@ -96,7 +98,7 @@ class SplitStage:
                 order.schema,
                 order.split,
                 absent,
-                progress=lambda part: told("reading", part),
+                progress=lambda part: report("reading", part),
             )
         ]
 
@@ -128,20 +130,20 @@ class SampleStage:
         if not order.table.is_file():
             return False
         sha256 = file_digest(order.table)
-        wanted = (sha256, order.settings.rows, order.settings.seed, None, False)
+        expected = (sha256, order.settings.rows, order.settings.seed, None, False)
         return any(
-            (one.sha256, one.rows, one.seed, one.condition, one.plain) == wanted
-            for one in read_samples(order.run)
+            (sample.sha256, sample.rows, sample.seed, sample.condition, sample.plain) == expected
+            for sample in read_samples(order.run)
         )
 
     def carry_out(self, job: Job) -> list[Path]:
         """Draw the table, and record it in the run."""
-        order, told = job.order, job.told(self.name)
+        order, report = job.order, job.told(self.name)
         rows, seed = order.settings.rows, order.settings.seed
         assert rows is not None and seed is not None  # the settings are resolved
         run = Run.load(order.run)
         frames = Sampler.of(run).frames(
-            rows, seed=seed, progress=lambda part: told("drawing", part)
+            rows, seed=seed, progress=lambda part: report("drawing", part)
         )
         sha256 = write_table(frames, order.table, run.schema, overwrite=True, private=True)
         record_sample(order.run, order.table, rows=rows, seed=seed, sha256=sha256)

@@ -84,15 +84,15 @@ class Log:
         check_keys(document, str(path), keys, optional=("ledger",))
         try:
             stages = {
-                name: StageRecord(as_object(one["facts"], name), one["files"], one["seconds"])
-                for name, one in as_object(document["stages"], f"{path}: stages").items()
+                name: StageRecord(as_object(stage["facts"], name), stage["files"], stage["seconds"])
+                for name, stage in as_object(document["stages"], f"{path}: stages").items()
             }
             fits = tuple(Attempt(text(f["ledger"], "fits"), text(f["entry"], "fits"))
                          for f in document["fits"])  # fmt: skip
         except (KeyError, TypeError) as error:
             raise ArtifactError(f"{path} is damaged; choose another work folder") from error
-        seen = document.get("ledger")
-        mark = None if seen is None else Mark.from_dict(seen, f"{path}: ledger")
+        ledger = document.get("ledger")
+        mark = None if ledger is None else Mark.from_dict(ledger, f"{path}: ledger")
         return cls(whole(document["seed"], f"{path}: seed", minimum=0), stages, fits, mark)
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,10 +187,10 @@ class WorkFolder:
             InputError: every difference is named; no digest is shown.
         """
         record = self.record(stage)
-        found = [] if record is None else differences(record.facts, facts)
-        if found:
+        changes = [] if record is None else differences(record.facts, facts)
+        if changes:
             raise InputError(
-                f"stage {stage} in {self.path} was made with other settings: {'; '.join(found)}. "
+                f"stage {stage} in {self.path} was made with other settings: {'; '.join(changes)}. "
                 f"{remedy}"
             )
 
@@ -212,8 +212,8 @@ def check_place(folder: Path) -> None:
     if not folder.is_dir() or folder.is_symlink():
         check_vacant(folder)
     elif not (folder / DOCUMENT).is_file():
-        kept = {path.name for path in folder.iterdir() if not is_leftover(path)}
-        if kept - {LOCK, ".gitignore"}:
+        names = {path.name for path in folder.iterdir() if not is_leftover(path)}
+        if names - {LOCK, ".gitignore"}:
             raise InputError(f"{folder} exists but is not a work folder; choose another name")
 
 
@@ -231,7 +231,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         if old == new:
             continue
         if isinstance(old, Mapping) and isinstance(new, Mapping):
-            words += [f"{name}.{one}" for one in differences(old, new)]
+            words += [f"{name}.{change}" for change in differences(old, new)]
         elif not name.startswith("file: "):
             words.append(f"{name} was {shown(old)} and is {shown(new)}")
         elif old is None or new is None:

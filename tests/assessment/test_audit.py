@@ -26,6 +26,7 @@ from dpsynth.eval.attacks.controls import Control
 from dpsynth.eval.core.result import Measure, PartResult
 from dpsynth.ledger.charging import Use
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.fitting import fit, fit_not_private
 from dpsynth.synthesis.run import Run
@@ -59,7 +60,7 @@ class Office:
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     folder = tmp_path_factory.mktemp("office")
-    everyone = simulate(900, seed=1)
+    everyone = simulate(500, seed=1)
     keys = everyone["patient_id"].unique()
     inside = everyone["patient_id"].isin(keys[np.random.default_rng(1).random(len(keys)) < 0.6])
     everyone[inside].to_csv(folder / "train.csv", index=False)
@@ -79,12 +80,16 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     return Office(folder)
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, office: Office) -> None:
+def make_quick(monkeypatch: pytest.MonkeyPatch, office: Office) -> None:
     """Keep the controls that need a fit for their own test; use the office's ledger."""
     monkeypatch.setattr(verbs, "fitted_controls", lambda *_: [PASSED])
     monkeypatch.setattr(training_audit, "BACKGROUND", 300)
     monkeypatch.setenv("DPSYNTH_LEDGER", office.path("ledger.sqlite"))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, office: Office) -> None:
+    make_quick(monkeypatch, office)
 
 
 def quiet_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,20 +108,31 @@ def test_a_run_alone_is_audited_without_a_real_row(
     finally:
         for path in hidden:
             path.with_suffix(".gone").rename(path)
-    found = json.loads(capsys.readouterr().out)
-    assert found["verdict"] == "quiet" and found["tables"] is None
-    assert {one["key"] for one in found["findings"]} == {"training:black", "training:white"}
+    result = json.loads(capsys.readouterr().out)
+    assert result["verdict"] == "quiet" and result["tables"] is None
+    assert {one["key"] for one in result["findings"]} == {"training:black", "training:white"}
     kept = read_audits(office.folder / "run")
     assert kept is not None and len(kept.audits) == 1
     assert kept.audits[0].canaries == 60 and kept.audits[0].claim.epsilon == 2.0
 
 
-def test_the_bundle_takes_the_public_audit_along_and_nothing_internal(
-    office: Office, tmp_path: Path
-) -> None:
-    (office.folder / "run" / "audit.json").unlink(missing_ok=True)
+@pytest.fixture(scope="module")
+def audited(office: Office) -> bytes:
+    """Audit the run and its table, with noise of seed 5, into `internal`; return what is public."""
+    path = office.folder / "run" / "audit.json"
+    path.unlink(missing_ok=True)
     arguments = ["audit", office.path("run"), *office.tables, "--canaries", "60", "--quiet"]
-    assert call(*arguments, "-o", str(tmp_path / "internal")) in (0, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        make_quick(patch, office)
+        patch.setattr(training_audit, "OsEntropy", lambda: SeededEntropy(5))
+        assert call(*arguments, "-o", office.path("internal")) in (0, 3)
+    return path.read_bytes()
+
+
+def test_the_bundle_takes_the_public_audit_along_and_nothing_internal(
+    office: Office, tmp_path: Path, audited: bytes
+) -> None:
+    (office.folder / "run" / "audit.json").write_bytes(audited)
     bundle = release(
         office.path("run"),
         tmp_path / "bundle",
@@ -127,7 +143,7 @@ def test_the_bundle_takes_the_public_audit_along_and_nothing_internal(
     document = json.loads((bundle / "audit.json").read_text())
     assert document["format"] == "dpsynth-audits"
     words = (bundle / "audit.json").read_text() + (bundle / "report.html").read_text()
-    internal = json.loads((tmp_path / "internal" / "audit.json").read_text())
+    internal = json.loads((office.folder / "internal" / "audit.json").read_text())
     sentences = [
         one["sentence"]
         for one in (*internal["findings"], *internal["powers"])
@@ -141,19 +157,14 @@ def test_the_bundle_takes_the_public_audit_along_and_nothing_internal(
 
 
 def test_the_public_audit_does_not_depend_on_the_tables(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    office: Office, monkeypatch: pytest.MonkeyPatch, audited: bytes
 ) -> None:
     """Same seed and noise: with and without real tables the same file is written."""
-    from dpsynth.privacy.entropy import SeededEntropy
-
     path = office.folder / "run" / "audit.json"
+    path.unlink(missing_ok=True)
     monkeypatch.setattr(training_audit, "OsEntropy", lambda: SeededEntropy(5))
-    written = []
-    for tables in ([], office.tables):
-        path.unlink(missing_ok=True)
-        assert call("audit", office.path("run"), *tables, "--canaries", "60", "--quiet") in (0, 3)
-        written.append(path.read_bytes())
-    assert written[0] == written[1]
+    assert call("audit", office.path("run"), "--canaries", "60", "--quiet") in (0, 3)
+    assert path.read_bytes() == audited
 
 
 def test_results_are_for_their_owner_and_share_a_folder_with_an_evaluation(
@@ -206,15 +217,15 @@ def test_a_success_or_a_failed_control_ends_with_exit_code_3(
     code: int,
 ) -> None:
     control = Control("copied", "Copies", "positive", "memorization:copies", passed, "seen")
-    made: Any = ({"membership": attack(found)}, [control])
-    monkeypatch.setattr(verbs, "attacked", lambda *_, **__: made)
+    results: Any = ({"membership": attack(found)}, [control])
+    monkeypatch.setattr(verbs, "attacked", lambda *_, **__: results)
     assert call("audit", "demo", *office.tables, "--json") == code
-    told = capsys.readouterr()
-    assert json.loads(told.out)["verdict"] == verdict
+    output = capsys.readouterr()
+    assert json.loads(output.out)["verdict"] == verdict
     if verdict == "failed":
-        assert "the audit failed: 1 control failed (copied)" in told.err
+        assert "the audit failed: 1 control failed (copied)" in output.err
     elif verdict == "found":
-        assert "1 attack succeeded: membership:distance" in told.err
+        assert "1 attack succeeded: membership:distance" in output.err
 
 
 def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path) -> None:
@@ -229,8 +240,8 @@ def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path
             office.path("holdout.csv"),
         ),
     )
-    found = {one["key"] for one in document["findings"] if one["found"]}
-    assert {"memorization:copies", "membership:distance", "singling_out:many"} <= found
+    successes = {one["key"] for one in document["findings"] if one["found"]}
+    assert {"memorization:copies", "membership:distance", "singling_out:many"} <= successes
     assert document["verdict"] in ("found", "failed")
     parts = {"memorization", "membership", "attribute", "linkability", "singling_out"}
     assert set(document["parts"]) == parts
@@ -266,8 +277,8 @@ def test_what_does_not_go_together_is_refused_in_words(
     office: Office, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     names = {"RUN": "run", "TRAIN": "train.csv", "OUT": "out.parquet"}
-    told = [office.path(names[one]) if one in names else one for one in arguments]
-    assert call("audit", *told) == 2
+    words_given = [office.path(names[one]) if one in names else one for one in arguments]
+    assert call("audit", *words_given) == 2
     assert words in capsys.readouterr().err.replace("\n", " ")
 
 
@@ -290,22 +301,22 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
     from dpsynth.assessment import charged_audit
 
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    seen: list[str] = []
+    statuses: list[str] = []
     read = charged_audit.read_cohort
 
     def reading(*arguments: Any, **named: Any) -> Any:
-        seen.append(ledger.entries()[-1].status)
+        statuses.append(ledger.entries()[-1].status)
         return read(*arguments, **named)
 
     monkeypatch.setattr(charged_audit, "read_cohort", reading)
     run = Run.load(office.path("run"))
     before = sorted(path.name for path in (office.folder / "run").iterdir())
-    made = charged_audit.audited_on_real(
+    attack = charged_audit.audited_on_real(
         run, office.path("train.csv"), Use("demo", "audit"), ledger=ledger, count=60
     )
-    assert seen == ["reading"]
-    assert [one["view"] for one in made.part.details["views"]] == ["black"]
-    assert made.part.details["background"] == "real"
+    assert statuses == ["reading"]
+    assert [one["view"] for one in attack.part.details["views"]] == ["black"]
+    assert attack.part.details["background"] == "real"
     assert sorted(path.name for path in (office.folder / "run").iterdir()) == before
 
     def refuse(*_: Any, **__: Any) -> Any:
@@ -316,7 +327,7 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
         charged_audit.audited_on_real(
             run, office.path("train.csv"), Use("demo"), ledger=ledger, count=60
         )
-    assert len(seen) == 1  # no row was read
+    assert len(statuses) == 1  # no row was read
 
 
 def test_earlier_audits_that_were_changed_are_refused_before_any_work(

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,85 +17,34 @@ from dpsynth.assessment import evaluation as verbs
 from dpsynth.assessment.published_quality import publish_quality
 from dpsynth.bundle.verifier import verify
 from dpsynth.bundle.writer import release
-from dpsynth.cli import main
 from dpsynth.errors import InputError
 from dpsynth.eval.gates import gates
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.tables.simulated import simulate
 
-DEMO = Schema.load("demo")
-
-
-@dataclass(frozen=True)
-class Office:
-    """A folder with a source, a holdout, a run and a table drawn from it."""
-
-    folder: Path
-
-    def path(self, name: str) -> str:
-        return str(self.folder / name)
-
-    @property
-    def arguments(self) -> list[str]:
-        table, holdout = self.path("out.parquet"), self.path("holdout.csv")
-        return [self.path("source.csv"), "--synthetic", table, "--holdout", holdout]
-
-
-def call(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    return int(stop.value.code or 0)
+from ..support.evaluated_office import DEMO, Office, call
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Office:
-    folder = tmp_path_factory.mktemp("office")
-    simulate(400, seed=1).to_csv(folder / "source.csv", index=False)
-    held = simulate(150, seed=2)
-    held["patient_id"] = held["patient_id"].astype(str) + "h"
-    held.to_csv(folder / "holdout.csv", index=False)
-    fitting.fit(
-        folder / "source.csv",
-        DEMO,
-        epsilon=20.0,
-        delta=1e-6,
-        dataset="demo",
-        model="mixture",
-        publish_quality=0.2,
-        ledger=Ledger.create(folder / "ledger.sqlite"),
-        output=folder / "run",
+def document(shared_office: Office) -> dict[str, Any]:
+    candidate = verbs.Candidate.of_run(
+        shared_office.folder / "run", shared_office.folder / "out.parquet"
     )
-    assert call("sample", str(folder / "run"), "--rows", "500", "--seed", "1", "-q", "-o",
-                str(folder / "out.parquet")) == 0  # fmt: skip
-    return Office(folder)
-
-
-@pytest.fixture
-def office(made: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
-    """A copy of its own, ledger included."""
-    shutil.copytree(made.folder, tmp_path / "office")
-    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "office" / "ledger.sqlite"))
-    yield Office(tmp_path / "office")
-
-
-@pytest.fixture(scope="module")
-def document(made: Office) -> dict[str, Any]:
-    candidate = verbs.Candidate.of_run(made.folder / "run", made.folder / "out.parquet")
     return verbs.evaluate(
         DEMO,
-        made.folder / "source.csv",
+        shared_office.folder / "source.csv",
         candidate,
-        made.folder / "holdout.csv",
-        output=made.folder / "internal",
+        shared_office.folder / "holdout.csv",
+        output=shared_office.folder / "internal",
     )
 
 
-def test_the_document_says_which_tables_were_judged(made: Office, document: dict[str, Any]) -> None:
+def test_the_document_says_which_tables_were_judged(
+    shared_office: Office, document: dict[str, Any]
+) -> None:
     assert document["internal"] is True
     assert document["schema"]["sha256"] == DEMO.hash()
-    samples = json.loads((made.folder / "run" / "samples.json").read_text())["samples"]
+    samples = json.loads((shared_office.folder / "run" / "samples.json").read_text())["samples"]
     assert document["tables"]["synthetic"]["sha256"] == samples[0]["sha256"]
     assert document["tables"]["holdout"]["units"] == 150
     assert document["run"]["model"] == "mixture" and document["run"]["epsilon"] == 20.0
@@ -114,39 +60,37 @@ def test_every_figure_carries_size_and_best_value(document: dict[str, Any]) -> N
     assert set(document["parts"]) == {"fidelity", "rules", "usefulness", "subgroups"}
 
 
-def test_the_same_seed_and_tables_give_the_same_document(
-    made: Office, document: dict[str, Any]
-) -> None:
-    candidate = verbs.Candidate.of_run(made.folder / "run", made.folder / "out.parquet")
-    again = verbs.evaluate(DEMO, made.folder / "source.csv", candidate, made.folder / "holdout.csv")
-    assert json.dumps(again) == json.dumps(document)
-
-
 def test_the_folder_is_for_its_owner_and_holds_document_and_page(
-    made: Office, document: dict[str, Any]
+    shared_office: Office, document: dict[str, Any]
 ) -> None:
-    folder = made.folder / "internal"
+    folder = shared_office.folder / "internal"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {path.name for path in folder.iterdir()} == {"evaluation.json", "internal.html"}
     assert json.loads((folder / "evaluation.json").read_text())["measures"] == document["measures"]
     assert "do not release" in (folder / "internal.html").read_text().lower()
-    inside_run = {path.name for path in (made.folder / "run").iterdir()}
+    inside_run = {path.name for path in (shared_office.folder / "run").iterdir()}
     assert inside_run == {"run.json", "state.safetensors", "samples.json"}
 
 
 def test_the_command_reports_and_a_failed_gate_is_exit_code_3(
-    office: Office, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    office: Office,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    document: dict[str, Any],
 ) -> None:
+    """The same seed and tables give the same document; only the gates are others."""
     path = tmp_path / "gates.yaml"
     path.write_text("version: 1\ngates: [{key: tvd1, at_most: 0.0001, reason: none can}]\n")
     arguments = ["evaluate", office.path("run"), *office.arguments, "--json"]
     assert call(*arguments, "--gates", str(path), "-o", office.path("new")) == 3
     out, err = capsys.readouterr()
-    told = json.loads(out)
-    assert told["kind"] == "dpsynth.evaluate" and told["internal"] is True
-    assert [v["passed"] for v in told["gates"] if v["key"] == "tvd1"] == [False]
+    report = json.loads(out)
+    assert report["kind"] == "dpsynth.evaluate" and report["internal"] is True
+    assert [v["passed"] for v in report["gates"] if v["key"] == "tvd1"] == [False]
     assert re.search("internal gates? failed: .*tvd1", err)
     assert (office.folder / "new" / "internal.html").exists()  # the verdict stops nothing else
+    again = json.loads((office.folder / "new" / "evaluation.json").read_text())
+    assert again | {"gates": document["gates"]} == json.loads(json.dumps(document))
 
 
 def test_a_result_is_replaced_only_when_asked_and_only_if_it_is_one(
@@ -165,16 +109,16 @@ def test_a_result_is_replaced_only_when_asked_and_only_if_it_is_one(
 @pytest.mark.parametrize(("source", "drawn"), [(1, 1), (1, 40), (40, 1)])
 def test_tables_of_a_row_or_so_give_what_figures_they_can(source: int, drawn: int) -> None:
     real, synthetic = simulate(40, seed=1)[:source], simulate(40, seed=2)[:drawn]
-    found = verbs.evaluate(DEMO, real.assign(hba1c=None), verbs.Candidate("few", synthetic))
-    assert found["measures"]["tvd1"]["n"] == drawn and found["notes"]
+    result = verbs.evaluate(DEMO, real.assign(hba1c=None), verbs.Candidate("few", synthetic))
+    assert result["measures"]["tvd1"]["n"] == drawn and result["notes"]
 
 
 def test_cells_outside_the_schema_are_named_in_the_notes() -> None:
     drawn = simulate(40, seed=2).assign(ward="oncology")
-    found = verbs.evaluate(DEMO, simulate(40, seed=1), verbs.Candidate("theirs", drawn))
-    [note] = [one for one in found["notes"] if "ward" in one and "departs" in one]
+    result = verbs.evaluate(DEMO, simulate(40, seed=1), verbs.Candidate("theirs", drawn))
+    [note] = [one for one in result["notes"] if "ward" in one and "departs" in one]
     assert "oncology" not in note  # a note names columns and rules
-    assert any(one.startswith("only ") for one in found["notes"])
+    assert any(one.startswith("only ") for one in result["notes"])
 
 
 def test_the_gates_that_ship_can_be_printed_and_used(
@@ -250,89 +194,6 @@ def test_a_table_that_the_run_did_not_draw_is_refused(
         arguments = [office.path("source.csv"), "--synthetic", office.path(name)]
         assert call("evaluate", office.path("run"), *arguments) == 3
         assert "not recorded" in capsys.readouterr().err
-
-
-def test_another_tools_table_is_judged_by_the_schema(
-    office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = {}
-
-    def judged(schema: Schema, source: Any, candidate: verbs.Candidate, *_: Any) -> dict[str, Any]:
-        seen.update(schema=schema.name, table=Path(str(candidate.table)).name, run=candidate.run)
-        return {"measures": {}, "gates": [], "notes": [], "internal": True, "tables": {},
-                "seed": 0, "run": None}  # fmt: skip
-
-    monkeypatch.setattr(verbs, "_judged", judged)
-    assert call("evaluate", "demo", *office.arguments) == 0
-    assert seen == {"schema": "demo", "table": "out.parquet", "run": None}
-
-
-@pytest.mark.parametrize(
-    ("extra", "said"),
-    [
-        (["--publish"], "--publish needs a run"),
-        (["--seed", "-1"], "whole number from 0"),
-        (["--gates", "none.yaml"], "cannot be read"),
-    ],
-)
-def test_wrong_requests_are_said_in_a_sentence(
-    office: Office, capsys: pytest.CaptureFixture[str], extra: list[str], said: str
-) -> None:
-    assert call("evaluate", "demo", *office.arguments, *extra) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_people_in_source_and_holdout_are_refused(
-    office: Office, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source, table = office.path("source.csv"), office.path("out.parquet")
-    code = call("evaluate", "demo", source, "--synthetic", table, "--holdout", source)
-    assert code == 2 and "dpsynth split" in capsys.readouterr().err
-
-
-def test_a_comparison_judges_all_on_the_same_tasks(
-    office: Office, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = call(
-        "compare",
-        "demo",
-        office.path("source.csv"),
-        f"drawn={office.path('out.parquet')}",
-        f"run={office.path('run')}",
-        "--holdout",
-        office.path("holdout.csv"),
-        "--json",
-        "-o",
-        office.path("comparison"),
-    )
-    told = json.loads(capsys.readouterr().out)
-    assert code == 0 and set(told["measures"]) == {"drawn", "run"}
-    one, two = told["measures"]["drawn"], told["measures"]["run"]
-    assert one["tvd2"]["reference"] != one["tvd2"]["value"] != two["tvd2"]["value"]
-    target = next(key for key in one if key.startswith("tstr:"))
-    assert one[target]["n"] == two[target]["n"]  # the same people are predicted
-    names = {path.name for path in (office.folder / "comparison").iterdir()}
-    assert names == {"comparison.json", "comparison.html"}
-
-
-@pytest.mark.parametrize(
-    ("candidates", "said"),
-    [
-        (["a=out.parquet"], "two tables or more"),
-        (["a=out.parquet", "a=out.parquet"], "different names"),
-        (["a=out.parquet", "b=none.csv"], "no such table or run"),
-    ],
-)
-def test_a_comparison_needs_two_tables_that_are_there(
-    office: Office,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    candidates: list[str],
-    said: str,
-) -> None:
-    monkeypatch.chdir(office.folder)
-    assert call("compare", "demo", "source.csv", *candidates) == 2
-    assert said in capsys.readouterr().err
 
 
 def test_published_figures_reach_the_bundle_of_the_table_they_are_about(office: Office) -> None:

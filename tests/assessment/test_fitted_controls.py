@@ -92,6 +92,6 @@ def test_without_a_place_to_keep_them_they_are_played(
 
 @pytest.mark.long
 def test_every_control_does_what_it_must() -> None:
-    made = module.play(np.random.default_rng(11), silent)
-    assert tuple((one.key, one.kind, one.attack) for one in made) == module.EVERY
-    assert [one.sentence for one in made if not one.passed] == []
+    controls = module.play(np.random.default_rng(11), silent)
+    assert tuple((one.key, one.kind, one.attack) for one in controls) == module.EVERY
+    assert [one.sentence for one in controls if not one.passed] == []

@@ -9,200 +9,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from dpsynth.assessment.shadow_design import FittedShadow, ShadowDesign, fit_and_draw
 from dpsynth.assessment.shadow_models import shadows
-from dpsynth.encoding.cohort import Cohort
 from dpsynth.errors import InputError
-from dpsynth.eval.attack_stats.result import Attack
-from dpsynth.eval.core.tables import Tables, TableView
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.eval.core.tables import Tables
 
-PATIENTS = 400
-TARGETS = 4
-
-
-@pytest.fixture(scope="module")
-def given() -> Tables:
-    everyone = simulate(PATIENTS, seed=7)
-    keys = everyone["patient_id"].unique()
-    inside = everyone["patient_id"].isin(keys[: PATIENTS // 2])
-    schema = Schema.load("demo")
-    synthetic = everyone[inside].drop(columns="patient_id")
-    return Tables.read(schema, everyone[inside], synthetic, everyone[~inside])
-
-
-def view(design: ShadowDesign, codes: Any) -> TableView:
-    frame = design.prepared.codec.decode(codes, np.random.default_rng(1))
-    return TableView(frame, codes, np.arange(len(codes)))
-
-
-def leaking(design: ShadowDesign, cohort: Cohort) -> TableView:
-    return view(design, cohort.codes[cohort.mask])
-
-
-def blind(design: ShadowDesign, cohort: Cohort) -> TableView:
-    del cohort
-    rng = np.random.default_rng()
-    return view(design, design.codes[rng.choice(len(design.codes), 300)])
-
-
-class Clock:
-    """Time that passes when somebody waits."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Team:
-    """Works in this process; each fit takes as many seconds as it is told."""
-
-    def __init__(self, work: Any, clock: Clock, seconds: Callable[[int], float]) -> None:
-        self.work, self.clock, self.seconds = work, clock, seconds
-        self.hired = 0
-        self.at_work: list[tuple[float, int]] = []
-        self.began: list[float] = []
-        self.began_with: list[int] = []
-
-    @property
-    def idle(self) -> int:
-        return self.hired - len(self.at_work)
-
-    def hire(self, count: int) -> None:
-        self.hired += count
-
-    def start(self, number: int) -> None:
-        assert self.idle > 0
-        self.began.append(self.clock.now)
-        self.began_with.append(number)
-        self.at_work.append((self.clock.now + self.seconds(number), number))
-
-    def next(self, seconds: float | None = None) -> FittedShadow | None:
-        self.at_work.sort()
-        end, number = self.at_work[0]
-        if seconds is not None and end > self.clock.now + seconds:
-            self.clock.now += seconds
-            return None
-        self.clock.now = end
-        self.at_work.pop(0)
-        result: FittedShadow = self.work(number)
-        return replace(result, seconds=self.seconds(number))
-
-
-class Bench:
-    """Plays shadow models with a fake clock; keeps what was made."""
-
-    def __init__(self, given: Tables, folder: Path) -> None:
-        self.given, self.folder = given, folder
-        self.clock = Clock()
-        self.made: list[int] = []
-        self.said: list[str] = []
-        self.teams: list[Team] = []
-
-    def play(
-        self,
-        minutes: float,
-        *,
-        seconds: Callable[[int], float] = lambda _: 60.0,
-        fit: Any = blind,
-        workers: int = 2,
-        epsilon: float = 5.0,
-        stop: int | None = None,
-        seed: int = 3,
-    ) -> Attack:
-        def counted(design: ShadowDesign, cohort: Cohort) -> TableView:
-            if len(self.made) == stop:
-                raise KeyboardInterrupt
-            self.made.append(1)
-            table: TableView = fit(design, cohort)
-            return table
-
-        def hire(work: Any) -> AbstractContextManager[Team]:
-            self.teams.append(Team(work, self.clock, seconds))
-            return nullcontext(self.teams[-1])
-
-        return shadows(
-            self.given.schema,
-            "independent",
-            epsilon,
-            1e-6,
-            self.given,
-            folder=self.folder,
-            budget_minutes=minutes,
-            workers=workers,
-            seed=seed,
-            targets=TARGETS,
-            announce=self.said.append,
-            progress=lambda *_: None,
-            fit=counted,
-            hire=hire,
-            clock=self.clock,
-        )
+from ..support.shadow_bench import TARGETS, Bench, leaking
 
 
 @pytest.fixture
-def bench(given: Tables, tmp_path: Path) -> Bench:
-    return Bench(given, tmp_path / "shadows")
-
-
-def design(given: Tables, **more: Any) -> ShadowDesign:
-    told = {"seed": 1, "targets": TARGETS, "not_private": False} | more
-    return ShadowDesign.of(given.schema, "independent", 5.0, 1e-6, given, **told)
-
-
-def test_coins_are_fair_and_their_own(given: Tables) -> None:
-    made = design(given)
-    coins = np.stack([made.dealt(i)[0] for i in range(2000)])
-    assert np.abs(coins.mean(axis=0) - 0.5).max() < 5 * 0.5 / np.sqrt(2000)
-    assert np.abs(np.corrcoef(coins.T) - np.eye(TARGETS)).max() < 5 / np.sqrt(2000)
-    fits, others = zip(*(made.dealt(i) for i in range(5)), strict=True)
-    again = [made.dealt(i) for i in range(5)]
-    assert all((a == b[0]).all() for a, b in zip(fits, again, strict=True))
-    assert all((a == b[1]).all() for a, b in zip(others, again, strict=True))
-    assert len({tuple(sorted(some)) for some in others}) == 5
-
-
-def test_a_cohort_is_the_drawn_people_and_the_targets_whose_coins_say_so(given: Tables) -> None:
-    made = design(given)
-    included, others = made.dealt(0)
-    assert len(set(others.tolist())) == made.size == len(made.pool) // 2
-    assert not np.isin(made.exposed.units, others).any()
-    cohort = made.cohort(included, others)
-    chosen = np.concatenate([others, made.exposed.units[included]])
-    assert len(cohort.mask) == len(chosen) == made.size + included.sum()
-    rows = sum(min(made.schema.unit.max_rows, int((made.owners == one).sum())) for one in chosen)
-    assert cohort.mask.sum() == rows
-    assert not cohort.codes[~cohort.mask].any()
-    real = {row.tobytes() for row in made.codes[np.isin(made.owners, chosen)]}
-    assert {row.tobytes() for row in cohort.codes[cohort.mask]} <= real
-
-
-def test_what_is_declared_does_not_depend_on_coins(given: Tables) -> None:
-    made = design(given)
-    assert made.schema.population.value == made.size + TARGETS // 2
-    assert made.prepared.domain.population == made.schema.population.value
-    included, others = made.dealt(0)
-    for coins in (included, ~included):
-        assert len(fit_and_draw(made, made.cohort(coins, others)).codes) == made.rows
-
-
-def test_targets_and_settings_are_functions_of_the_input(given: Tables) -> None:
-    first, again, other = design(given), design(given), design(given, seed=2)
-    assert first.name == again.name != other.name
-    assert (first.exposed.units == again.exposed.units).all()
-    fewer = replace(given, holdout=given.holdout.take(np.arange(200)))  # type: ignore[union-attr]
-    assert design(fewer).name != first.name
+def bench(tables: Tables, tmp_path: Path) -> Bench:
+    return Bench(tables, tmp_path / "shadows")
 
 
 def test_a_table_that_was_given_back_is_found(bench: Bench) -> None:
@@ -211,8 +31,8 @@ def test_a_table_that_was_given_back_is_found(bench: Bench) -> None:
     assert attack.part.details["models"] == len(bench.made)
 
 
-def test_a_fit_that_ignores_its_input_is_not_found(given: Tables, tmp_path: Path) -> None:
-    attacks = [Bench(given, tmp_path).play(12, seed=seed) for seed in range(10)]
+def test_a_fit_that_ignores_its_input_is_not_found(tables: Tables, tmp_path: Path) -> None:
+    attacks = [Bench(tables, tmp_path).play(12, seed=seed) for seed in range(10)]
     assert not any(attack.findings[0].found for attack in attacks)
     assert all(attack.part.details["models"] >= 16 for attack in attacks)
 
@@ -311,19 +131,14 @@ def test_nothing_is_kept_in_a_run(bench: Bench) -> None:
         bench.play(10)
 
 
-def test_a_model_of_counts_has_no_fit_without_privacy(given: Tables) -> None:
-    with pytest.raises(InputError, match="without privacy"):
-        design(given, not_private=True)
-
-
 def test_processes_carry_real_fits_out(
-    given: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpsynth.assessment.shadow_models.MAX_FITS", 18)
     said: list[str] = []
     parts: list[float] = []
     attack = shadows(
-        *(given.schema, "independent", 5.0, 1e-6, given),
+        *(tables.schema, "independent", 5.0, 1e-6, tables),
         folder=tmp_path,
         budget_minutes=5,
         workers=2,

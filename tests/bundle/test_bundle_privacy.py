@@ -93,9 +93,9 @@ def test_a_changed_certificate_is_found_although_every_digest_fits(
 ) -> None:
     change, message = CERTIFICATE_CHANGES[name]
     forger.recertify(change)
-    found = forger.findings()
-    assert "privacy.json: " in found and message in found
-    assert TABLE not in found
+    findings = forger.findings()
+    assert "privacy.json: " in findings and message in findings
+    assert TABLE not in findings
 
 
 def test_a_certificate_that_was_edited_by_hand_is_found(forger: Forger) -> None:
@@ -105,9 +105,9 @@ def test_a_certificate_that_was_edited_by_hand_is_found(forger: Forger) -> None:
 
 def test_a_changed_schema_is_found(forger: Forger) -> None:
     forger.edit("schema.json", lambda d: d["dpsynth"]["max_rows"].update(value=1))
-    found = forger.findings()
-    assert "schema_sha256 is not that of schema.json" in found
-    assert "unit is not that of schema.json" in found
+    findings = forger.findings()
+    assert "schema_sha256 is not that of schema.json" in findings
+    assert "unit is not that of schema.json" in findings
 
 
 @pytest.mark.parametrize("model", NAMES)

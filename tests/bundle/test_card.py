@@ -45,10 +45,10 @@ def written(bundle: Path, contents: Contents) -> Callable[..., str]:
     profile = profile_of(bundle, contents.heading.schema)
 
     def of(about: About | None = None, **changes: Any) -> str:
-        told = replace(contents, **changes)
-        told = replace(told, heading=replace(told.heading, about=about or About()))
-        verdicts = judge(told.certificate, profile, told.audits)
-        return card(told, verdicts, ("data/synthetic.parquet",))
+        text = replace(contents, **changes)
+        text = replace(text, heading=replace(text.heading, about=about or About()))
+        verdicts = judge(text.certificate, profile, text.audits)
+        return card(text, verdicts, ("data/synthetic.parquet",))
 
     return of
 
@@ -90,11 +90,11 @@ def test_what_is_not_said_is_named_as_such(written: Callable[..., str]) -> None:
 
 
 def test_overrides_and_audits_are_told(written: Callable[..., str], contents: Contents) -> None:
-    told = replace(
+    words = replace(
         contents.certificate, overrides=(Overridden("constant", "one ward only", "A. Smith"),)
     )
     audits = Audits("c" * 64, (public_audit(),))
-    text = written(certificate=told, audits=audits)
+    text = written(certificate=words, audits=audits)
     assert "gate 'constant' was overridden by A. Smith: one ward only" in text
     assert "1 audit of the training is included in this bundle" in text
     assert "not audited" not in text
@@ -153,8 +153,8 @@ def test_readers_of_markdown_see_the_text_and_nothing_else(reader: str, place: s
     for text in HOSTILE:
         written = render(place.format(plain(text)))
         assert tags.findall(written) == own, text
-        seen = unescape(tags.sub("", written))
-        assert " ".join(text.split()) in " ".join(seen.split())
+        visible = unescape(tags.sub("", written))
+        assert " ".join(text.split()) in " ".join(visible.split())
     assert any(tags.findall(render(place.format(text))) != own for text in HOSTILE)
 
 

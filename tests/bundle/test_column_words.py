@@ -21,9 +21,9 @@ def facts(column: Column, mean: float | None, *five: str) -> dict[str, str]:
 
 def test_the_figures_of_a_column_are_written_alike() -> None:
     age = Column("age", "integer", minimum=6575, maximum=36525, ucum="d")
-    told = facts(age, 19447.31, "10,798", "17,664", "19,691", "21,327", "23,713")
-    assert told["Mean"] == "19,447" and told["Median"] == "19,691"
-    assert told["Bounds"] == "6,575 to 36,525"
+    words = facts(age, 19447.31, "10,798", "17,664", "19,691", "21,327", "23,713")
+    assert words["Mean"] == "19,447" and words["Median"] == "19,691"
+    assert words["Bounds"] == "6,575 to 36,525"
 
 
 @pytest.mark.parametrize(

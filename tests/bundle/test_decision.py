@@ -56,12 +56,12 @@ def test_what_makes_a_bundle_false_cannot_be_overridden(key: str) -> None:
 
 
 def test_a_policy_makes_an_informing_gate_stop() -> None:
-    told = (*GOOD, verdict("epsilon", False, stops=False))
+    text = (*GOOD, verdict("epsilon", False, stops=False))
     with pytest.raises(GateError, match="Gate epsilon"):
-        decide(told, ("epsilon",), None)
-    assert [one.gate for one in decide(told, ("epsilon",), EXCUSE)] == ["epsilon"]
+        decide(text, ("epsilon",), None)
+    assert [one.gate for one in decide(text, ("epsilon",), EXCUSE)] == ["epsilon"]
     with pytest.raises(BudgetError, match="were not run on this run: membership"):
-        decide(told, ("audit", "membership"), EXCUSE)
+        decide(text, ("audit", "membership"), EXCUSE)
 
 
 def test_nothing_is_overridden_in_advance() -> None:
@@ -103,8 +103,8 @@ def test_a_refuted_run_is_released_only_with_a_name(refuted: Path, tmp_path: Pat
     assert not (tmp_path / "bundle").exists()
     bundle = release(refuted, tmp_path / "bundle", rows=50, seed=1, override=EXCUSE)
     verify(bundle)
-    [told] = read_document(bundle / "privacy.json")["overrides"]
-    assert told == {"gate": "audit", "reason": EXCUSE.reason, "by": EXCUSE.by}
+    [words] = read_document(bundle / "privacy.json")["overrides"]
+    assert words == {"gate": "audit", "reason": EXCUSE.reason, "by": EXCUSE.by}
     for file in ("report.html", "CARD.md"):
         text = (bundle / file).read_text()
         assert "A. Smith, data protection" in text and "nine other audits were quiet" in text
@@ -134,9 +134,9 @@ def test_a_required_gate_stops_a_release(run_folder: Path, tmp_path: Path) -> No
 
 def test_a_run_has_no_overrides(run_folder: Path, tmp_path: Path) -> None:
     document = read_document(run_folder / "run.json")["certificate"]
-    told = document | {"overrides": [{"gate": "audit", "reason": "r", "by": "b"}]}
-    assert Certificate.from_dict(told).overrides
-    replace(Run.load(run_folder), certificate=told).save(tmp_path / "forged")
+    text = document | {"overrides": [{"gate": "audit", "reason": "r", "by": "b"}]}
+    assert Certificate.from_dict(text).overrides
+    replace(Run.load(run_folder), certificate=text).save(tmp_path / "forged")
     with pytest.raises(ArtifactError, match="a run has no overrides"):
         Run.load(tmp_path / "forged")
 

@@ -54,8 +54,8 @@ def test_it_hides_neither_failures_nor_overrides(
     audit = public_audit()
     failed = replace(audit.controls[0], passed=False)
     audits = Audits("c" * 64, (replace(audit, controls=(failed, *audit.controls[1:])),))
-    told = replace(certificate, overrides=(Overridden("audit", "a reason", "A. Smith"),))
-    text = " ".join(dpia_paragraph(every_type, told, audits))
+    paragraph = replace(certificate, overrides=(Overridden("audit", "a reason", "A. Smith"),))
+    text = " ".join(dpia_paragraph(every_type, paragraph, audits))
     assert "1 of their checks failed" in text and "none refuted" not in text
     assert "gate 'audit' was overridden by A. Smith: a reason" in text
 
@@ -85,8 +85,8 @@ def test_one_fit_is_bounded_once_and_several_together(
 def test_a_reason_ends_with_one_stop(
     every_type: Schema, certificate: Certificate, reason: str
 ) -> None:
-    told = replace(certificate, overrides=(Overridden("audit", reason, "A. Smith"),))
-    evidence = dpia_paragraph(every_type, told)[3]
+    paragraph = replace(certificate, overrides=(Overridden("audit", reason, "A. Smith"),))
+    evidence = dpia_paragraph(every_type, paragraph)[3]
     assert evidence.endswith(f": {reason.strip().removesuffix('.')}.")
 
 

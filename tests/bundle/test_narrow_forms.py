@@ -17,8 +17,8 @@ WORDS = "Patient John Doe, diabetes\x1b[2K\r  ok  all is well"
 @pytest.mark.parametrize("name", ["entry", "id", "seal", "policy"])
 def test_no_identity_of_the_ledger_holds_words(forger: Forger, name: str) -> None:
     forger.edit("privacy.json", lambda document: document["ledger"].update({name: WORDS}))
-    found = forger.findings()
-    assert "privacy.json: certificate.ledger." in found and "John" not in found
+    findings = forger.findings()
+    assert "privacy.json: certificate.ledger." in findings and "John" not in findings
 
 
 def test_no_version_holds_words(forger: Forger) -> None:
@@ -56,6 +56,6 @@ def test_findings_are_words_that_no_terminal_obeys() -> None:
     findings.problems.append(Problem("g", "h\r"))
     with pytest.raises(VerificationError) as refused:
         findings.raise_if_any()
-    said = str(refused.value)
-    assert all(line.isprintable() for line in said.split("\n"))
-    assert said.count("\n") == 4 and "f" not in said.rsplit("e: ", 1)[1].split("\n")[0][:1]
+    message = str(refused.value)
+    assert all(line.isprintable() for line in message.split("\n"))
+    assert message.count("\n") == 4 and "f" not in message.rsplit("e: ", 1)[1].split("\n")[0][:1]

@@ -29,8 +29,8 @@ def certificate(schema: Schema, events: tuple[Event, ...]) -> Certificate:
 
 def faults(schema: Schema, events: tuple[Event, ...]) -> list[str]:
     """What is wrong with it, but that no ledger was charged."""
-    found = check_certificate(certificate(schema, events), schema, None)
-    return [str(one) for one in found if "no ledger was charged" not in str(one)]
+    findings = check_certificate(certificate(schema, events), schema, None)
+    return [str(one) for one in findings if "no ledger was charged" not in str(one)]
 
 
 @pytest.fixture

@@ -156,8 +156,8 @@ def test_dates_are_divided_as_calendars_are(first: str, last: str, labels: list[
     column = Column("d", "date", minimum=pd.Timestamp(first), maximum=pd.Timestamp(last))
     days = np.array([first, last], dtype="datetime64[D]").astype(np.int64).astype(float)
     bins = bins_of(column, lattice_of(column), days, np.array([2, 3]))
-    found = [one.label for one in bins]
-    assert found == labels if len(labels) == 3 else [found[0], found[-1]] == labels
+    parts = [one.label for one in bins]
+    assert parts == labels if len(labels) == 3 else [parts[0], parts[-1]] == labels
     assert len(bins) <= MAX_BINS and (bins[0].rows, bins[-1].rows) == (2, 3)
 
 

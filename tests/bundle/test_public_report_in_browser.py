@@ -46,10 +46,10 @@ def test_the_page_opens_quietly_and_fits(
         viewport={"width": width, "height": 740}, color_scheme=scheme, java_script_enabled=True
     )
     page = context.new_page()
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     address = (bundle / "report.html").as_uri()
     page.goto(address)
@@ -58,7 +58,7 @@ def test_the_page_opens_quietly_and_fits(
     assert page.locator("details[open]").count() == page.locator("details").count() > 5
     widest = "document.documentElement.scrollWidth"
     assert page.evaluate(widest) <= width
-    assert said == []
+    assert messages == []
     assert asked == [address]
     context.close()
 
@@ -66,8 +66,8 @@ def test_the_page_opens_quietly_and_fits(
 @pytest.mark.parametrize("width", [360, 1280])
 def test_audits_open_quietly_and_fit(browser: Any, audited: Path, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 740})
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
     page.goto((audited / "report.html").as_uri())
     section = page.get_by_role("region", name="Attacks before the release")
     assert section.count() == 1
@@ -77,7 +77,7 @@ def test_audits_open_quietly_and_fit(browser: Any, audited: Path, width: int) ->
         place = one.bounding_box()
         assert place["x"] + place["width"] <= whole["x"] + whole["width"] + 1
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert said == []
+    assert messages == []
     page.close()
 
 

@@ -113,11 +113,11 @@ def test_frictionless_gets_types_labels_units_and_words(demo: Path, schema: Sche
         assert table.schema.get_field(column.name).type == column.type
         assert fields[column.name].get("title") == column.title
         assert fields[column.name].get("dpsynth", {}).get("ucum") == column.ucum
-        told = {
+        columns = {
             str(one["value"]): one.get("label") for one in fields[column.name].get("categories", [])
         }
         for value, label in column.labels.items():
-            assert told[value] == label
+            assert columns[value] == label
     assert any(column.labels for column in schema.modelled)
 
 
@@ -125,24 +125,24 @@ def test_frictionless_gets_types_labels_units_and_words(demo: Path, schema: Sche
 def test_every_reader_gets_the_declared_types(
     which: str, demo: Path, schema: Schema, every: tuple[Path, Schema]
 ) -> None:
-    folder, told = (demo, schema) if which == "demo" else every
+    folder, declared = (demo, schema) if which == "demo" else every
     polars = pl.read_parquet(folder / PARQUET).schema
     answer = duckdb.sql(f"DESCRIBE SELECT * FROM '{folder / PARQUET}'").fetchall()
     duck = {name: kind for name, kind, *_ in answer}
     dataset = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
     [rows] = [one for one in dataset.metadata.record_sets if one.name == "rows"]
     croissant = {one.name: str(one.data_types[0]).rpartition("/")[2] for one in rows.fields}
-    assert list(polars) == list(duck) == list(croissant) == [c.name for c in told.modelled]
-    for column in told.modelled:
-        found = (polars[column.name], duck[column.name], croissant[column.name])
-        assert found == TYPES[column.type], column.name
+    assert list(polars) == list(duck) == list(croissant) == [c.name for c in declared.modelled]
+    for column in declared.modelled:
+        types = (polars[column.name], duck[column.name], croissant[column.name])
+        assert types == TYPES[column.type], column.name
 
 
 @pytest.mark.parametrize("which", ["demo", "every"])
 def test_every_reader_gets_the_same_cells(
     which: str, demo: Path, schema: Schema, every: tuple[Path, Schema]
 ) -> None:
-    folder, told = (demo, schema) if which == "demo" else every
+    folder, declared = (demo, schema) if which == "demo" else every
     frames = {
         "pandas": pd.read_parquet(folder / PARQUET),
         "polars": pl.read_parquet(folder / PARQUET).to_pandas(),
@@ -153,13 +153,13 @@ def test_every_reader_gets_the_same_cells(
             f"SELECT * FROM read_csv('{folder / CSV}', sample_size=-1)"
         ).df(),
     }
-    expected = {c.name: _plain(frames["pandas"][c.name], c.type) for c in told.modelled}
+    expected = {c.name: _plain(frames["pandas"][c.name], c.type) for c in declared.modelled}
     assert any(None in cells for cells in expected.values())
     for reader, frame in frames.items():
         assert list(frame.columns) == list(expected)
-        for column in told.modelled:
-            found = _plain(frame[column.name], column.type)
-            assert found == expected[column.name], (reader, column.name)
+        for column in declared.modelled:
+            read_cells = _plain(frame[column.name], column.type)
+            assert read_cells == expected[column.name], (reader, column.name)
 
 
 def test_croissant_is_valid_and_complete(demo: Path, schema: Schema) -> None:
@@ -193,7 +193,7 @@ def test_a_bundle_without_words_is_still_valid_croissant(bundle: Path) -> None:
 
 def _plain(cells: pd.Series[Any], kind: str) -> list[Any]:
     """Bring the cells of any reader to plain values, to compare."""
-    found: list[Any] = []
+    plain: list[Any] = []
     for cell in cells.tolist():
         if (
             cell is None
@@ -201,16 +201,16 @@ def _plain(cells: pd.Series[Any], kind: str) -> list[Any]:
             or (isinstance(cell, float) and np.isnan(cell))
             or cell is pd.NA
         ):
-            found.append(None)
+            plain.append(None)
         elif kind in ("date", "datetime"):
-            found.append(pd.Timestamp(cell))
+            plain.append(pd.Timestamp(cell))
         elif kind == "boolean":
-            found.append(str(cell).lower() in ("true", "1", "1.0"))
+            plain.append(str(cell).lower() in ("true", "1", "1.0"))
         elif kind == "string":
-            found.append(str(cell))
+            plain.append(str(cell))
         else:
-            found.append(round(float(cell), 9))
-    return found
+            plain.append(round(float(cell), 9))
+    return plain
 
 
 def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> None:
@@ -229,11 +229,11 @@ def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> 
     for key in ("rules", "max_rows", "person"):
         del document["dpsynth"][key]
     frame = pd.DataFrame({name: [place, place + 1] * 50 for place, name in enumerate(names)})
-    made = bundled(frame, Schema.from_dict(document), tmp_path, rows=9)
-    read = mlcroissant.Dataset(jsonld=str(made / "croissant.json"))
+    bundle = bundled(frame, Schema.from_dict(document), tmp_path, rows=9)
+    read = mlcroissant.Dataset(jsonld=str(bundle / "croissant.json"))
     told = {one.id: one.name for one in read.metadata.record_sets[0].fields}
     assert list(told.values()) == names and len(told) == len(names)
     rows = pd.DataFrame(list(read.records("rows"))).rename(columns=told)
-    table = pd.read_parquet(made / PARQUET)
+    table = pd.read_parquet(bundle / PARQUET)
     np.testing.assert_equal(rows[names].to_numpy(float), table[names].to_numpy(float))
-    assert frictionless.validate(str(made / "datapackage.json")).valid
+    assert frictionless.validate(str(bundle / "datapackage.json")).valid

@@ -9,17 +9,14 @@ import platform
 import shutil
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.bundle.format.audits import Audits, PublicAudit, append_audit
 from dpsynth.bundle.verifier import verify
 from dpsynth.bundle.writer import release
 from dpsynth.encoding.codec import Codec
@@ -30,18 +27,7 @@ from dpsynth.synthesis.sample_log import record_sample
 from dpsynth.synthesis.sampler import sample_frames
 from dpsynth.tables.table import write_table
 
-from ..support.public_audit_example import CONTROLS, public_audit, seen
-
-FILES = [
-    *("CARD.md", "croissant.json", "data/synthetic.csv", "data/synthetic.parquet"),
-    *("privacy.json", "report.html", "schema.json"),
-]
-Files = Callable[[Path], dict[str, bytes]]
-
-
-def manifest_of(bundle: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((bundle / "datapackage.json").read_text())
-    return document
+from ..support.bundle_files import FILES, Files, manifest_of
 
 
 def test_a_bundle_has_its_files_and_a_true_list_of_them(bundle: Path, files_of: Files) -> None:
@@ -130,13 +116,13 @@ def test_a_table_that_was_drawn_earlier_is_released_as_it_is(
     table = tmp_path / f"synthetic{suffix}"
     write_table(sample_frames(made_run, 150, 11), table, made_run.schema)
     record_sample(run_folder, table, rows=150, seed=11)
-    made = release(run_folder, tmp_path / "bundle", table=table)
-    drawing = manifest_of(made)["dpsynth"]["drawing"]
+    bundle = release(run_folder, tmp_path / "bundle", table=table)
+    drawing = manifest_of(bundle)["dpsynth"]["drawing"]
     assert (drawing["rows"], drawing["seed"]) == (150, 11)
     fresh = release(run_folder, tmp_path / "fresh", rows=150, seed=11)
-    assert files_of(made) == files_of(fresh)
+    assert files_of(bundle) == files_of(fresh)
     if suffix != ".csv.gz":
-        assert (made / f"data/synthetic{suffix}").read_bytes() == table.read_bytes()
+        assert (bundle / f"data/synthetic{suffix}").read_bytes() == table.read_bytes()
 
 
 def test_a_table_of_unknown_origin_is_refused(
@@ -194,14 +180,19 @@ def test_a_long_table_is_parquet_alone(
 ) -> None:
     for module in ("writer", "checks.tables"):
         monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
-    made = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
-    assert "data/synthetic.csv" not in files_of(made)
-    verify(made)
+    bundle = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
+    assert "data/synthetic.csv" not in files_of(bundle)
+    verify(bundle)
 
 
-def test_a_table_of_several_blocks_is_released(run_folder: Path, tmp_path: Path) -> None:
-    made = release(run_folder, tmp_path / "bundle", rows=70_000, seed=1)
-    assert pq.read_metadata(made / "data/synthetic.parquet").num_rows == 70_000
+def test_a_table_of_several_blocks_is_released(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for size in ("synthesis.sampler.BLOCK", "tables.writer.CHUNK"):
+        monkeypatch.setattr(f"dpsynth.{size}", 4_096)
+    bundle = release(run_folder, tmp_path / "bundle", rows=9_000, seed=1)
+    table = pq.read_metadata(bundle / "data/synthetic.parquet")
+    assert table.num_rows == 9_000 and table.num_row_groups == 3
 
 
 @pytest.mark.parametrize("file", ["data/synthetic.csv", "datapackage.json"])
@@ -247,103 +238,7 @@ def test_declared_spellings_of_missing_and_true_stay_valid(
     # as a ledger would that charged such a run
     granted = SimpleNamespace(enter=lambda manifest: None, gates=())
     monkeypatch.setattr("dpsynth.bundle.writer.Permission.of", lambda run, book: granted)
-    made = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
-    package = frictionless.Package(str(made / "datapackage.json"))
+    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    package = frictionless.Package(str(bundle / "datapackage.json"))
     report = package.get_resource("synthetic-csv").validate()
     assert report.valid, report.flatten(["rowNumber", "fieldName", "type", "note"])[:5]
-
-
-# Audits on synthetic rows travel along; nothing else of an audit does.
-
-
-def test_all_audits_of_the_run_travel_along(
-    run_folder: Path, tmp_path: Path, files_of: Files
-) -> None:
-    for seed in (7, 8):
-        append_audit(run_folder, public_audit(seed))
-    for name in ("one", "two"):
-        release(run_folder, tmp_path / name, rows=200, seed=2)
-    files = files_of(tmp_path / "one")
-    assert files == files_of(tmp_path / "two")
-    assert sorted(files) == sorted([*FILES, "audit.json", "datapackage.json"])
-    assert files["audit.json"] == (run_folder / "audit.json").read_bytes()
-    [item] = [r for r in manifest_of(tmp_path / "one")["resources"] if r["path"] == "audit.json"]
-    sha256 = hashlib.sha256(files["audit.json"]).hexdigest()
-    assert item["hash"] == f"sha256:{sha256}"
-    page = files["report.html"].decode()
-    assert "Audit 2 of 2" in page and sha256 in page
-
-
-def written_anew(run_folder: Path, document: Any) -> None:
-    (run_folder / "audit.json").write_text(json.dumps(document))
-
-
-def refused(run_folder: Path, tmp_path: Path, match: str) -> None:
-    """Expect no bundle, and words that name the file and what to do."""
-    with pytest.raises(GateError, match=match) as caught:
-        release(run_folder, tmp_path / "bundle", rows=200, seed=2)
-    assert "run/audit.json" in str(caught.value) and "take the file away" in str(caught.value)
-    assert os.listdir(tmp_path) == ["run"]
-
-
-def test_audits_of_another_run_are_refused(run_folder: Path, tmp_path: Path) -> None:
-    written_anew(run_folder, Audits("c" * 64, (public_audit(),)).to_dict())
-    refused(run_folder, tmp_path, "has the audits of another run")
-
-
-@pytest.mark.parametrize(
-    ("audit", "words"),
-    [
-        (public_audit(model="tvae"), "audit 2: it is about another model"),
-        (seen(public_audit(), 1, epsilon=0.5), "audit 2: view white: its bound on epsilon"),
-    ],
-)
-def test_audits_that_do_not_fit_are_refused(
-    run_folder: Path, made_run: Run, tmp_path: Path, audit: PublicAudit, words: str
-) -> None:
-    written_anew(run_folder, Audits(made_run.digest, (public_audit(), audit)).to_dict())
-    refused(run_folder, tmp_path, words)
-
-
-def test_damaged_audits_are_refused(run_folder: Path, made_run: Run, tmp_path: Path) -> None:
-    document = Audits(made_run.digest, (public_audit(),)).to_dict()
-    written_anew(run_folder, document | {"made": "today"})
-    refused(run_folder, tmp_path, "'made' is unknown")
-    (run_folder / "audit.json").write_text("{")
-    refused(run_folder, tmp_path, "not strict JSON")
-
-
-def test_an_internal_audit_in_the_place_of_a_public_one_is_refused(
-    run_folder: Path, tmp_path: Path
-) -> None:
-    internal = {"format": "dpsynth-audit", "version": 1, "internal": True, "measures": {}}
-    written_anew(run_folder, internal)
-    refused(run_folder, tmp_path, "is an internal audit: it was computed from private rows")
-
-
-def test_internal_audits_that_lie_around_change_nothing(
-    run_folder: Path, tmp_path: Path, files_of: Files
-) -> None:
-    release(run_folder, tmp_path / "before", rows=200, seed=2)
-    for folder in (run_folder / "internal", tmp_path / "internal"):
-        folder.mkdir()
-        (folder / "audit.json").write_text('{"format": "dpsynth-audit", "measures": {"auc": 0.9}}')
-    release(run_folder, tmp_path / "after", rows=200, seed=2)
-    assert files_of(tmp_path / "before") == files_of(tmp_path / "after")
-
-
-@pytest.mark.parametrize(
-    ("audit", "words"),
-    [
-        (seen(public_audit(), refuted=True), r"the claim is refuted"),
-        (public_audit(controls=(replace(CONTROLS[2], passed=False),)), "control '.*' failed"),
-    ],
-)
-def test_a_run_that_an_audit_speaks_against_is_not_released(
-    run_folder: Path, tmp_path: Path, audit: PublicAudit, words: str
-) -> None:
-    append_audit(run_folder, audit)
-    append_audit(run_folder, public_audit(8))
-    with pytest.raises(GateError, match=f"stopped by checks that did not pass: .*{words}"):
-        release(run_folder, tmp_path / "bundle", rows=200, seed=2)
-    assert os.listdir(tmp_path) == ["run"]

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ed448, rsa, x25519
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,32 +27,13 @@ from dpsynth.bundle.format.signature import (
 from dpsynth.errors import InputError
 from dpsynth.files import atomic
 
+from ..support.keys import KEY, private_pem, written
+
 PHRASE = "correct horse, Pferd größer als 1"
-KEY = Ed25519PrivateKey.generate()
 
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
-
-
-def private_pem(key: object, kind: str = "PKCS8") -> bytes:
-    return key.private_bytes(  # type: ignore[attr-defined,no-any-return]
-        serialization.Encoding.PEM,
-        getattr(serialization.PrivateFormat, kind),
-        serialization.NoEncryption(),
-    )
-
-
-def public_pem(key: object) -> bytes:
-    return key.public_key().public_bytes(  # type: ignore[attr-defined,no-any-return]
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-
-
-def written(path: Path, content: bytes, permissions: int = 0o600) -> Path:
-    path.write_bytes(content)
-    path.chmod(permissions)
-    return path
 
 
 @pytest.fixture
@@ -64,8 +43,8 @@ def openssl() -> Callable[..., subprocess.CompletedProcess[bytes]]:
     if program is None:
         pytest.skip("there is no openssl to check signatures with")
     version = subprocess.run([program, "version"], capture_output=True, text=True).stdout
-    found = re.match(r"OpenSSL (\d+)\.", version)
-    if found is None or int(found[1]) < 3:
+    match = re.match(r"OpenSSL (\d+)\.", version)
+    if match is None or int(match[1]) < 3:
         pytest.skip(f"{version.strip()} is too old for pkeyutl -rawin with Ed25519")
 
     def run(*arguments: object) -> subprocess.CompletedProcess[bytes]:
@@ -205,77 +184,6 @@ def test_a_private_key_that_others_can_reach_is_refused(tmp_path: Path, permissi
     load_private(path)
 
 
-RSA = rsa.generate_private_key(65537, 2048)
-NO_PRIVATE_KEYS: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "is empty, so it is not a key"),
-    "blank": (b" \n\n", "is empty, so it is not a key"),
-    "huge": (private_pem(KEY) + b"\n" * 2**14, "bytes; at most 16384 are read"),
-    "text": (b"not a key\n", "is not a private key in PEM"),
-    "bytes": (bytes(range(256)), "is not a private key in PEM"),
-    "cut": (private_pem(KEY)[:60], "is not a private key in PEM"),
-    "a changed letter": (private_pem(KEY).replace(b"MC4C", b"MC9C"), "is not a private key in PEM"),
-    "DER": (
-        KEY.private_bytes(
-            serialization.Encoding.DER,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        ),
-        "is not a private key in PEM",
-    ),
-    "public": (public_pem(KEY), "is a public key; sign with the private key"),
-    "RSA": (private_pem(RSA), "is a key of another kind; dpsynth signs with Ed25519 alone"),
-    "RSA, old": (private_pem(RSA, "TraditionalOpenSSL"), "is a key of another kind"),
-    "Ed448": (private_pem(ed448.Ed448PrivateKey.generate()), "is a key of another kind"),
-    "X25519": (private_pem(x25519.X25519PrivateKey.generate()), "is a key of another kind"),
-    "OpenSSH": (private_pem(KEY, "OpenSSH"), "is not a private key in PEM"),
-}
-
-
-@pytest.mark.parametrize("case", NO_PRIVATE_KEYS)
-def test_what_is_no_private_key_is_refused_in_one_sentence(tmp_path: Path, case: str) -> None:
-    content, expected = NO_PRIVATE_KEYS[case]
-    path = written(tmp_path / "office.key", content)
-    with pytest.raises(InputError, match=re.escape(expected)) as caught:
-        load_private(path, "a passphrase")
-    assert caught.value.exit_code == 2
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
-
-
-NO_PUBLIC_KEYS: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "is empty, so it is not a key"),
-    "huge": (public_pem(KEY) + b"\n" * 2**14, "bytes; at most 16384 are read"),
-    "text": (b"not a key\n", "is not a public key in PEM"),
-    "private": (private_pem(KEY), "is a private key, which only its office should have"),
-    "RSA": (public_pem(RSA), "is a key of another kind"),
-    "X25519": (public_pem(x25519.X25519PrivateKey.generate()), "is a key of another kind"),
-}
-
-
-@pytest.mark.parametrize("case", NO_PUBLIC_KEYS)
-def test_what_is_no_public_key_is_refused_in_one_sentence(tmp_path: Path, case: str) -> None:
-    content, expected = NO_PUBLIC_KEYS[case]
-    path = written(tmp_path / "office.key.pub", content)
-    with pytest.raises(InputError, match=re.escape(expected)) as caught:
-        load_public(path)
-    assert caught.value.exit_code == 2
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("load", [load_private, load_public])
-def test_links_pipes_folders_and_nothing_are_refused(
-    tmp_path: Path, load: Callable[[Path], object]
-) -> None:
-    private, public = create_key(tmp_path / "office.key", None)
-    (tmp_path / "link").symlink_to(private if load is load_private else public)
-    os.mkfifo(tmp_path / "pipe", 0o600)
-    (tmp_path / "folder").mkdir(0o700)
-    for name in ("link", "pipe", "folder"):
-        with pytest.raises(InputError, match=f"{name} is not a plain file"):
-            load(tmp_path / name)
-    with pytest.raises(InputError, match="nowhere is missing"):
-        load(tmp_path / "nowhere")
-
-
 @given(content=st.binary(max_size=200), data=st.data())
 def test_a_change_of_any_bit_is_noticed(content: bytes, data: st.DataObject) -> None:
     signature, public = signed(content, KEY), KEY.public_key()
@@ -291,8 +199,8 @@ def test_a_change_of_any_bit_is_noticed(content: bytes, data: st.DataObject) -> 
 
 @pytest.mark.parametrize("length", [0, 63, 65, 128])
 def test_a_signature_of_another_length_is_named(length: int) -> None:
-    found = problem(b"x", b"\0" * length, KEY.public_key())
-    assert found == f"has {length} bytes; a signature has 64"
+    message = problem(b"x", b"\0" * length, KEY.public_key())
+    assert message == f"has {length} bytes; a signature has 64"
 
 
 def test_a_signature_is_the_one_of_rfc_8032() -> None:
@@ -318,11 +226,11 @@ def test_openssl_makes_the_same_signature_with_our_key(
     manifest.write_bytes(b"a manifest\n" * 1000)
     ours = signed(manifest.read_bytes(), load_private(private, passphrase))
     unlock = ["-passin", "env:PHRASE"] if passphrase else []
-    made = openssl(
+    signature = openssl(
         *("pkeyutl", "-sign", "-inkey", private, *unlock, "-rawin", "-in", manifest),
         *("-out", tmp_path / "theirs"),
     )
-    assert made.returncode == 0, made.stderr
+    assert signature.returncode == 0, signature.stderr
     assert (tmp_path / "theirs").read_bytes() == ours
     (tmp_path / "ours").write_bytes(ours)
     check = ("pkeyutl", "-verify", "-pubin", "-inkey", public, "-rawin", "-in", manifest)
@@ -345,22 +253,5 @@ def test_keys_that_openssl_made_are_ours_too(tmp_path: Path, openssl: Openssl) -
 def test_the_fingerprint_is_the_one_that_openssl_gives(tmp_path: Path, openssl: Openssl) -> None:
     _, public = create_key(tmp_path / "office.key", None)
     openssl("pkey", "-pubin", "-in", public, "-outform", "DER", "-out", tmp_path / "der")
-    told = openssl("dgst", "-sha256", "-r", tmp_path / "der").stdout.split()[0].decode()
-    assert fingerprint(load_public(public)) == told
-
-
-def test_signing_with_the_public_key_says_so(tmp_path: Path) -> None:
-    """Whatever its mode is: it may be read by all."""
-    _, public = create_key(tmp_path / "office.key", None)
-    public.chmod(0o644)
-    with pytest.raises(InputError, match="is a public key"):
-        load_private(public)
-
-
-def test_a_file_with_several_public_keys_is_refused(tmp_path: Path) -> None:
-    """Readers of PEM take the first; a person who looks may mean another."""
-    keys = [create_key(tmp_path / name, None)[1] for name in ("one", "two")]
-    both = tmp_path / "both.pub"
-    both.write_bytes(b"".join(key.read_bytes() for key in keys))
-    with pytest.raises(InputError, match="several keys"):
-        load_public(both)
+    output = openssl("dgst", "-sha256", "-r", tmp_path / "der").stdout.split()[0].decode()
+    assert fingerprint(load_public(public)) == output

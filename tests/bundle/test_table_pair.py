@@ -58,8 +58,8 @@ def test_text_that_says_the_same_in_other_bytes_is_found(
     assert changed != before
     (bundle / TEXT).write_bytes(changed)
     forger.relist()
-    found = forger.findings()
-    assert f"{TEXT}: {HIDING}" in found and "has other rows" not in found
+    findings = forger.findings()
+    assert f"{TEXT}: {HIDING}" in findings and "has other rows" not in findings
 
 
 def with_dead_bytes(content: bytes) -> bytes:
@@ -102,9 +102,9 @@ def test_a_table_with_bytes_that_no_row_needs_is_found(
     (bundle / TABLE).write_bytes(change((bundle / TABLE).read_bytes()))
     assert pq.read_table(bundle / TABLE).to_pydict() == before.to_pydict()
     forger.relist()
-    found = forger.findings()
-    assert f"{TABLE}: " in found and message in found
-    assert "Miller" not in found
+    findings = forger.findings()
+    assert f"{TABLE}: " in findings and message in findings
+    assert "Miller" not in findings
 
 
 def pair(bundle: Path, heading: ManifestHeader, *, other_version: bool = False) -> Findings:
@@ -157,8 +157,10 @@ def test_what_another_dpsynth_wrote_is_compared_by_cells(
 ) -> None:
     (bundle / TEXT).write_text(quoted((bundle / TEXT).read_text()))
     other = ManifestHeader(heading.schema, heading.drawing, heading.about, writer="0.0.1")
-    found = pair(bundle, other)
-    assert found.problems == [] and any("has the same 300 rows" in one for one in found.checks)
+    findings = pair(bundle, other)
+    assert findings.problems == [] and any(
+        "has the same 300 rows" in one for one in findings.checks
+    )
     (bundle / TEXT).write_text("\n".join((bundle / TEXT).read_text().split("\n")[:-2]))
     assert any("has other rows" in one.message for one in pair(bundle, other).problems)
 

@@ -6,11 +6,8 @@ What a forger can do who rewrites a whole bundle consistently is found by the si
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +25,10 @@ from dpsynth.bundle.writer import release
 from dpsynth.certificate.certificate import Certificate
 from dpsynth.certificate.statements import not_covered
 from dpsynth.errors import InputError, VerificationError
-from dpsynth.ledger.ledger import Ledger
 from dpsynth.synthesis.run import Run
 
 Forger = Any  # tests/conftest.py
+
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
 
 
@@ -148,11 +145,11 @@ def test_the_certificate_of_another_run_is_found(
     bundle: Path, run_folder: Path, forger: Forger
 ) -> None:
     """Same schema, model and budget; the page and the card show another certificate."""
-    told = Certificate.from_dict(read_document(run_folder / "run.json")["certificate"])
-    assert told.ledger is not None
-    charge = replace(told.ledger, entry="9" * 32, fits=2, record=7, epsilon_total=6.0)
+    text = Certificate.from_dict(read_document(run_folder / "run.json")["certificate"])
+    assert text.ledger is not None
+    charge = replace(text.ledger, entry="9" * 32, fits=2, record=7, epsilon_total=6.0)
     words = not_covered(Run.load(run_folder).schema, charge)
-    another = replace(told, ledger=charge, not_covered=words)
+    another = replace(text, ledger=charge, not_covered=words)
     (bundle / "privacy.json").write_bytes(written(another.to_dict()))
     assert "privacy.json: was changed" in forger.findings()
     forger.relist()
@@ -170,9 +167,6 @@ def test_a_removed_event_is_found_however_consistent(forger: Forger) -> None:
     forger.recertify(lambda d: d.update(events=[d["events"][0] | {"name": "something else"}]))
     findings = forger.findings()
     assert "event 'one-way histograms', which model independent runs, is missing" in findings
-
-
-# The signature.
 
 
 def test_a_signed_bundle_verifies_with_the_key_and_without(
@@ -270,44 +264,14 @@ def test_a_key_that_is_none_is_a_usage_error(signed: Path, keys: tuple[Path, Pat
             verify(signed, key=key)
 
 
-# The ledger.
-
-
-def test_the_ledger_knows_its_own_bundles(bundle: Path, run_folder: Path, tmp_path: Path) -> None:
-    ledger = Ledger.present()
-    made = release(run_folder, tmp_path / "made", rows=50, seed=1)
-    assert any("the ledger matches" in line for line in verify(made, ledger=ledger))
-    with pytest.raises(VerificationError, match="another ledger"):
-        verify(made, ledger=Ledger.create(tmp_path / "elsewhere.sqlite"))
-
-
-def test_a_head_that_the_ledger_never_had_is_found(
-    run_folder: Path, tmp_path: Path, forger: Forger
-) -> None:
-    """Consistent in itself, for the seal is keyed; the ledger sees it."""
-    made = release(run_folder, tmp_path / "made", rows=50, seed=1)
-    seal = hashlib.sha256(b"another").hexdigest()
-    type(forger)(made).edit("privacy.json", lambda d: d["ledger"].update(seal=seal))
-    verify(made)
-    with pytest.raises(VerificationError, match="ledger: "):
-        verify(made, ledger=Ledger.present())
-
-
-# As readers run it.
-
-
 def test_the_command_names_what_it_found_and_ends_with_5(
-    signed: Path, keys: tuple[Path, Path]
+    signed: Path, keys: tuple[Path, Path], command_line: Callable[..., Any]
 ) -> None:
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "dpsynth", "verify", str(signed), *more]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    done = run("--key", str(keys[1]), "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["signed"] is True
+    outcome = command_line("verify", signed, "--key", keys[1], "--json")
+    assert outcome.code == 0 and outcome.json["signed"] is True
     edit_text(signed)
-    done = run()
-    assert done.returncode == 5 and f"{TEXT}: was changed" in done.stderr
+    outcome = command_line("verify", signed)
+    assert outcome.code == 5 and f"{TEXT}: was changed" in outcome.err
 
 
 def test_the_same_run_gives_the_same_bytes_signature_included(

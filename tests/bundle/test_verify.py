@@ -188,8 +188,8 @@ def test_every_finding_is_listed(forger: Forger, bundle: Path) -> None:
     (bundle / "rows.csv").write_text("x")
     forger.rewrite_text(lambda lines: lines[:-1])
     forger.recertify(lambda d: d.update(epsilon=1.0))
-    found = forger.findings()
-    assert "rows.csv" in found and "has other rows" in found and "above the claim" in found
+    findings = forger.findings()
+    assert "rows.csv" in findings and "has other rows" in findings and "above the claim" in findings
 
 
 @pytest.fixture
@@ -278,19 +278,14 @@ sys.meta_path.insert(0, Blocked())
 """
 
 
-def test_verification_needs_neither_torch_nor_a_database(bundle: Path) -> None:
-    code = BLOCKED + "from dpsynth.bundle.verifier import verify; print(len(verify(sys.argv[1])))"
-    command = [sys.executable, "-c", code, str(bundle)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "12\n"
-
-
-def test_verification_of_audits_needs_neither(audited: Forger) -> None:
-    code = BLOCKED + "from dpsynth.bundle.verifier import verify; print(len(verify(sys.argv[1])))\n"
+def test_verification_needs_neither_torch_nor_a_database(bundle: Path, audited: Forger) -> None:
+    """Nor evaluations: of a bundle without audits, and of one with them."""
+    code = BLOCKED + "from dpsynth.bundle.verifier import verify\n"
+    code += "print(*(len(verify(path)) for path in sys.argv[1:]))\n"
     code += "print([name for name in sys.modules if name.startswith('dpsynth.eval')])"
-    command = [sys.executable, "-c", code, str(audited.bundle)]
+    command = [sys.executable, "-c", code, str(bundle), str(audited.bundle)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "13\n[]\n"
+    assert done.stdout == "12 13\n[]\n"
 
 
 def test_the_block_would_be_noticed() -> None:

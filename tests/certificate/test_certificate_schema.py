@@ -27,8 +27,8 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 @pytest.fixture
 def document(bundle: Path) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((bundle / "privacy.json").read_text())
-    return told
+    text: dict[str, Any] = json.loads((bundle / "privacy.json").read_text())
+    return text
 
 
 def test_it_is_a_sound_schema_of_this_version(document: dict[str, Any]) -> None:
@@ -91,9 +91,9 @@ def test_schema_and_reader_refuse_the_same(document: dict[str, Any], name: str) 
 def test_epsilon_can_be_computed_without_dpsynth(bundle: Path, tmp_path: Path) -> None:
     """The program of docs/certificate.md agrees, and refuses a claim that is too small."""
     text = (ROOT / "docs/certificate.md").read_text()
-    found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-    assert found is not None and "dpsynth" not in found[1]
-    (tmp_path / "recompute.py").write_text(found[1])
+    result = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert result is not None and "dpsynth" not in result[1]
+    (tmp_path / "recompute.py").write_text(result[1])
 
     def run(path: Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(tmp_path / "recompute.py"), str(path)]

@@ -27,8 +27,8 @@ def test_what_all_fits_spent_is_a_sum(
     charge = Certificate.from_dict(forger.read("privacy.json")).ledger
     assert charge is not None
     charge = replace(charge, fits=fits, epsilon_total=epsilon, delta_total=delta)
-    said = not_covered(every_type, charge)[0]
-    assert f"{words} in sum" in said and "composed" not in said
+    sentences = not_covered(every_type, charge)[0]
+    assert f"{words} in sum" in sentences and "composed" not in sentences
 
 
 def test_those_that_share_the_budget_are_named(forger: Any, every_type: Schema) -> None:
@@ -36,8 +36,8 @@ def test_those_that_share_the_budget_are_named(forger: Any, every_type: Schema) 
     charge = Certificate.from_dict(forger.read("privacy.json")).ledger
     assert charge is not None and "share its budget" not in not_covered(every_type, charge)[0]
     joined = replace(charge, dataset="Cohort", scope=("cohort", "icu", "ward"))
-    said = not_covered(every_type, joined)[0]
-    assert "'Cohort' and those that share its budget (icu, ward), with epsilon" in said
+    sentences = not_covered(every_type, joined)[0]
+    assert "'Cohort' and those that share its budget (icu, ward), with epsilon" in sentences
 
 
 @pytest.mark.parametrize("policy", ["refuse", "missing"])
@@ -51,5 +51,5 @@ def test_a_cell_that_may_stop_a_fit_is_named(policy: str) -> None:
     facts = {name: {"value": 900, "basis": "report"} for name in ("population", "rows")}
     schema = Schema.from_dict({"name": "t", "fields": [sex], "dpsynth": {"version": 1, **facts}})
     assert schema.may_refuse is (policy == "refuse")
-    said = not_covered(schema, None)[-1]
-    assert ("or a cell that its column refuses, stops a fit" in said) is schema.may_refuse
+    sentences = not_covered(schema, None)[-1]
+    assert ("or a cell that its column refuses, stops a fit" in sentences) is schema.may_refuse

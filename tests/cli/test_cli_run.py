@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,10 @@ from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
 from dpsynth.workflow import assessment_stages
 
+from ..support.command_line import Cli
+
 BUDGET = ("--dataset", "cohort", "--epsilon", "3", "--delta", "1e-6", "--model", "independent")
 COLUMNS = ("patient_id", "sex", "age", "smoker")
-
-
-Outcome = Any  # tests/conftest.py
-Cli = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -80,9 +77,9 @@ def test_in_one_go_and_again(cli: Cli) -> None:
 
 def test_json_and_quiet(cli: Cli) -> None:
     Ledger()  # a new one is told of, also where nothing else is
-    found = cli(*SMALL, "-o", "bundle", "--json")
-    assert found.code == 0 and found.err == ""
-    document = found.json
+    result = cli(*SMALL, "-o", "bundle", "--json")
+    assert result.code == 0 and result.err == ""
+    document = result.json
     assert (document["kind"], document["version"]) == ("dpsynth.run", 1)
     assert document["internal"] is True
     assert document["bundle"] == "bundle" and Path(document["page"]).is_file()
@@ -99,10 +96,10 @@ def test_a_dry_run_opens_and_writes_nothing(cli: Cli, tmp_path: Path) -> None:
     assert shown.code == 0, shown.err
     for words in ("one-way histograms", "80 units (public); 0.2 held out", "release   to do"):
         assert words in shown.out, shown.out
-    found = cli(*SMALL, "-o", "bundle", "--dry-run", "--json").json
-    assert found["kind"] == "dpsynth.run-plan" and found["plan"]["composed_epsilon"] <= 3
-    assert found["population"] == 80 and found["settings"]["holdout"] == 0.2
-    assert {one["state"] for one in found["stages"]} == {"to do"}
+    result = cli(*SMALL, "-o", "bundle", "--dry-run", "--json").json
+    assert result["kind"] == "dpsynth.run-plan" and result["plan"]["composed_epsilon"] <= 3
+    assert result["population"] == 80 and result["settings"]["holdout"] == 0.2
+    assert {one["state"] for one in result["stages"]} == {"to do"}
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -157,10 +154,10 @@ def test_another_file_is_named_by_config_and_options_win(
     saved = cli(*SMALL, "-o", "bundle", "--save-config", "conf/mine.yaml", "--dry-run", "--json")
     assert saved.code == 0
     monkeypatch.setenv("DPSYNTH_DATASET", "of-the-environment")
-    found = cli("--config", "conf/mine.yaml", "--epsilon", "2", "--dry-run", "--json").json
-    assert found["settings"]["epsilon"] == 2 and found["settings"]["dataset"] == "cohort"
-    assert found["settings"]["output"] == "bundle"
-    assert found["settings"]["data"] == "cohort.csv"  # written as ../cohort.csv
+    result = cli("--config", "conf/mine.yaml", "--epsilon", "2", "--dry-run", "--json").json
+    assert result["settings"]["epsilon"] == 2 and result["settings"]["dataset"] == "cohort"
+    assert result["settings"]["output"] == "bundle"
+    assert result["settings"]["data"] == "cohort.csv"  # written as ../cohort.csv
     unnamed = cli(*SMALL[:2], *SMALL[4:], "-o", "b", "--dry-run", "--json").json
     assert unnamed["settings"]["dataset"] == "of-the-environment"
 

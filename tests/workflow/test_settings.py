@@ -42,23 +42,28 @@ def refusal(folder: Path, document: object, **given: Any) -> str:
 
 
 def test_the_least_that_has_to_be_said(tmp_path: Path) -> None:
-    found = Settings.load(kept(tmp_path, LEAST))
-    assert (found.epsilon, found.delta, found.dataset) == (3.0, 1e-6, "cohort-a")
-    assert (found.holdout, found.canaries, found.attacks, found.seed) == (0.2, 1000, True, None)
-    assert found.work_folder == tmp_path / "bundle.work"
-    assert found.internal_folder == tmp_path / "bundle.internal"
+    settings = Settings.load(kept(tmp_path, LEAST))
+    assert (settings.epsilon, settings.delta, settings.dataset) == (3.0, 1e-6, "cohort-a")
+    assert (settings.holdout, settings.canaries, settings.attacks, settings.seed) == (
+        0.2,
+        1000,
+        True,
+        None,
+    )
+    assert settings.work_folder == tmp_path / "bundle.work"
+    assert settings.internal_folder == tmp_path / "bundle.internal"
 
 
 @pytest.mark.parametrize("name", ["schema", "data", "dataset", "epsilon", "delta", "output"])
 def test_what_has_no_default_is_asked_for(tmp_path: Path, name: str) -> None:
     rest = {key: value for key, value in LEAST.items() if key != name}
-    said = refusal(tmp_path, rest)
-    assert "1 mistake" in said and f"  {name}: is missing" in said
+    message = refusal(tmp_path, rest)
+    assert "1 mistake" in message and f"  {name}: is missing" in message
     assert Settings.load(tmp_path / "dpsynth.yaml", **{name: LEAST[name]}).epsilon == 3.0
 
 
 def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
-    said = refusal(
+    message = refusal(
         tmp_path,
         LEAST
         | {"epsilon": -1, "delta": 2, "holdout": 1, "model": "tave", "rows": 0, "seed": -3}
@@ -66,7 +71,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         | {"about": {"licnce": "CC-BY-4.0"}, "publish_quality": 0, "gates": 3},
         output="",
     )
-    assert said.startswith(f"settings {tmp_path}/dpsynth.yaml have 14 mistakes:\n"), said
+    assert message.startswith(f"settings {tmp_path}/dpsynth.yaml have 14 mistakes:\n"), message
     for part in (
         *("epsilon: a number above 0 is expected, not -1", "delta: a number above 0 and below 1"),
         *("holdout: a number at least 0 and below 1", "(did you mean 'tvae'?)"),
@@ -75,13 +80,15 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         *("attacks: true or false", "purpose: the text has a line break", "did you mean 'licence'"),
         *("publish_quality: a number above 0", "gates: text is expected", "output: the text is"),
     ):
-        assert part in said, (part, said)
+        assert part in message, (part, message)
 
 
 @pytest.mark.parametrize("name", ["passphrase", "key_password", "secret", "key"])
 def test_no_passphrase_is_kept_in_a_file(tmp_path: Path, name: str) -> None:
-    said = refusal(tmp_path, LEAST | {name: "open sesame"})
-    assert f"{name}: no key and no passphrase belong to a run" in said and "sesame" not in said
+    message = refusal(tmp_path, LEAST | {name: "open sesame"})
+    assert (
+        f"{name}: no key and no passphrase belong to a run" in message and "sesame" not in message
+    )
 
 
 @pytest.mark.parametrize("version", [None, 2, "1", True])
@@ -120,24 +127,24 @@ def test_paths_of_a_file_are_relative_to_it_and_others_to_the_current_folder(
     monkeypatch.chdir(tmp_path)
     document = LEAST | {"schema": "my.schema.yaml", "data": "/abs/d.csv", "opt_out": "../out.csv"}
     kept(tmp_path / "conf", document)
-    found = Settings.load("conf/dpsynth.yaml", gates="gates.yaml")
-    assert found.schema == "conf/my.schema.yaml" and found.data == Path("/abs/d.csv")
-    assert found.output == Path("conf/bundle") and found.opt_out == Path("conf/../out.csv")
-    assert found.gates == Path("gates.yaml")
+    settings = Settings.load("conf/dpsynth.yaml", gates="gates.yaml")
+    assert settings.schema == "conf/my.schema.yaml" and settings.data == Path("/abs/d.csv")
+    assert settings.output == Path("conf/bundle") and settings.opt_out == Path("conf/../out.csv")
+    assert settings.gates == Path("gates.yaml")
     assert Settings.load("conf/dpsynth.yaml", schema="demo").schema == "demo"
 
 
 def test_what_is_given_wins_over_the_file_and_the_file_over_fallbacks(tmp_path: Path) -> None:
     path = kept(tmp_path, LEAST)
-    found = Settings.load(path, {"dataset": "env", "tier": "env"}, epsilon=1.0)
-    assert (found.epsilon, found.dataset, found.tier) == (1.0, "cohort-a", "env")
+    settings = Settings.load(path, {"dataset": "env", "tier": "env"}, epsilon=1.0)
+    assert (settings.epsilon, settings.dataset, settings.tier) == (1.0, "cohort-a", "env")
 
 
 def test_folders_that_are_named_after_the_output_follow_it(tmp_path: Path) -> None:
     saved = LEAST | {"work": "bundle.work", "internal": "elsewhere"}
-    found = Settings.load(kept(tmp_path, saved), output="second")
-    assert found.work_folder == Path("second.work")
-    assert found.internal_folder == tmp_path / "elsewhere"
+    settings = Settings.load(kept(tmp_path, saved), output="second")
+    assert settings.work_folder == Path("second.work")
+    assert settings.internal_folder == tmp_path / "elsewhere"
     assert Settings.load(tmp_path / "dpsynth.yaml").work_folder == tmp_path / "bundle.work"
 
 
@@ -145,16 +152,16 @@ def test_about_is_written_out_or_named(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     for value in ({"publisher": "A hospital"}, "about.yaml"):
         (tmp_path / "conf/about.yaml").write_text("publisher: A hospital\n")
-        found = Settings.load(kept(tmp_path / "conf", LEAST | {"about": value}))
-        assert found.about == About(publisher="A hospital")
+        settings = Settings.load(kept(tmp_path / "conf", LEAST | {"about": value}))
+        assert settings.about == About(publisher="A hospital")
         named = value if isinstance(value, dict) else "conf/about.yaml"
-        assert found.to_dict(tmp_path)["about"] == named  # its words are changed in one place
-        found.save(tmp_path / f"saved-{len(str(value))}.yaml")
+        assert settings.to_dict(tmp_path)["about"] == named  # its words are changed in one place
+        settings.save(tmp_path / f"saved-{len(str(value))}.yaml")
         (tmp_path / "conf/about.yaml").write_text("publisher: Another\n")
         again = Settings.load(tmp_path / f"saved-{len(str(value))}.yaml")
         assert again.about == About(publisher="A hospital" if value == named else "Another")
-    given = Settings.load(tmp_path / "conf/dpsynth.yaml", about=About(title="T"))
-    assert given.about_file is None and given.to_dict()["about"] == {"title": "T"}
+    about = Settings.load(tmp_path / "conf/dpsynth.yaml", about=About(title="T"))
+    assert about.about_file is None and about.to_dict()["about"] == {"title": "T"}
     assert "about" in refusal(tmp_path, LEAST | {"about": "nowhere.yaml"})
 
 
@@ -204,14 +211,14 @@ def test_what_is_written_reads_back(told: Settings, folder: str) -> None:
 
 
 def test_a_file_that_says_something_else_is_not_replaced(tmp_path: Path) -> None:
-    told = Settings.load(kept(tmp_path, LEAST))
-    told.save(tmp_path / "kept.yaml")
-    told.save(tmp_path / "kept.yaml")
+    message = Settings.load(kept(tmp_path, LEAST))
+    message.save(tmp_path / "kept.yaml")
+    message.save(tmp_path / "kept.yaml")
     before = (tmp_path / "kept.yaml").read_bytes()
     with pytest.raises(InputError, match="exists"):
-        told.save(tmp_path / "dpsynth.yaml")
+        message.save(tmp_path / "dpsynth.yaml")
     with pytest.raises(InputError, match=r"\.yaml"):
-        told.save(tmp_path / "kept.json")
+        message.save(tmp_path / "kept.json")
     assert (tmp_path / "kept.yaml").read_bytes() == before
 
 

@@ -44,13 +44,15 @@ def _against_schema(certificate: Certificate, schema: Schema) -> list[str]:
         "population": (certificate.population, schema.population.value),
     }
     return [
-        f"{name} is not that of schema.json" for name, (one, two) in pairs.items() if one != two
+        f"{name} is not that of schema.json"
+        for name, (stated, expected) in pairs.items()
+        if stated != expected
     ]
 
 
 def _drawn(certificate: Certificate) -> list[str]:
     """Refuse noise of another library, or of a version that is known to draw it wrongly."""
-    return [f"noise: {one.fault}" for one in certificate.noise if one.fault is not None]
+    return [f"noise: {source.fault}" for source in certificate.noise if source.fault is not None]
 
 
 def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
@@ -69,21 +71,21 @@ def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
     except InputError as error:
         return [str(error)]
     needed = {share.event.name: share.event for share in planned}
-    found = {event.name: event for event in certificate.events}
-    if QUALITY in found:
+    events = {event.name: event for event in certificate.events}
+    if QUALITY in events:
         needed[QUALITY] = quality_event(schema)
     messages = [
         f"event '{name}', which model {certificate.model} runs, is missing"
         for name in needed
-        if name not in found
+        if name not in events
     ]
-    unknown = len(set(found) - set(needed))
+    unknown = len(set(events) - set(needed))
     if unknown:
         messages.append(f"model {certificate.model} does not run {unknown} of the events")
     return messages + [
         f"event '{name}' is not the one that model {certificate.model} runs on such a table"
         for name in needed
-        if name in found and found[name].undecided() != needed[name]
+        if name in events and events[name].undecided() != needed[name]
     ]
 
 
@@ -150,8 +152,8 @@ def _wording(certificate: Certificate, schema: Schema) -> list[str]:
     }
     return [
         f"{name} is not worded as the events, the schema and the ledger require"
-        for name, (one, two) in pairs.items()
-        if one != two
+        for name, (stated, expected) in pairs.items()
+        if stated != expected
     ]
 
 

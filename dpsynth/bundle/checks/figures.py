@@ -12,7 +12,7 @@ from dpsynth.bundle.format.layout import AUDIT, CSV, PARQUET, QUALITY
 
 
 def check_quality(
-    folder: Path, found: set[str], contents: Contents, findings: Findings
+    folder: Path, paths: set[str], contents: Contents, findings: Findings
 ) -> Contents:
     """Check the quality figures: paid for, and about columns of the table."""
     quality = None
@@ -21,15 +21,15 @@ def check_quality(
         heading = contents.heading
         for problem in quality.problems(heading.schema, contents.certificate, heading.drawing.rows):
             findings.add(QUALITY, problem)
-        tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in found}
+        tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in paths}
         if quality.table_sha256 in tables:
             findings.checks.append("the quality figures are about a table of this bundle")
-        elif CSV in found:  # else the table may have been drawn as text that is not kept
+        elif CSV in paths:  # else the table may have been drawn as text that is not kept
             findings.add(QUALITY, "is about a table that is not in the bundle")
     return replace(contents, quality=quality)
 
 
-def check_audits(folder: Path, found: set[str], contents: Contents, findings: Findings) -> Contents:
+def check_audits(folder: Path, paths: set[str], contents: Contents, findings: Findings) -> Contents:
     """Check the audits: of this run and claim, and what their guesses prove."""
     drawing, audits = contents.heading.drawing, None
     with findings.step(AUDIT, "what the audits prove follows from their guesses, about this run"):

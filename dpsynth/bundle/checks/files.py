@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 def found_files(folder: Path, findings: Findings) -> set[str]:
     """List the files of the folder; links, pipes and strange folders are findings."""
-    found = set()
+    paths = set()
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(parent, name)
             place = path.relative_to(folder).as_posix()
             mode = os.lstat(path).st_mode
             if stat.S_ISREG(mode):
-                found.add(place)
+                paths.add(place)
             elif not stat.S_ISDIR(mode):
                 findings.add(place, "is not a plain file; a bundle cannot have links")
             elif place != "data":
                 findings.add(place, "is a folder that does not belong in a bundle")
-    return found
+    return paths
 
 
 def read_manifest(
     folder: Path,
     content: bytes,
-    found: set[str],
+    paths: set[str],
     files: Mapping[str, BundleFile],
     findings: Findings,
 ) -> dict[str, Any] | None:
@@ -49,10 +49,10 @@ def read_manifest(
     ):
         document = parsed(content, str(folder / MANIFEST))
         listed = listed_files(document, files)
-        for path in sorted(found - set(listed) - {MANIFEST, SIGNATURE}):
+        for path in sorted(paths - set(listed) - {MANIFEST, SIGNATURE}):
             findings.add(path, "is there, but is not listed in the manifest")
         for path, (sha256, size, _) in listed.items():
-            if path not in found:
+            if path not in paths:
                 findings.add(path, "is missing")
                 continue
             same_size = (folder / path).stat().st_size == size
@@ -64,12 +64,12 @@ def read_manifest(
 def check_signature(
     folder: Path,
     content: bytes,
-    found: set[str],
+    paths: set[str],
     public: Ed25519PublicKey | None,
     findings: Findings,
 ) -> None:
     """Check who signed a manifest, if a key is given; else only that a signature is one."""
-    if SIGNATURE not in found:
+    if SIGNATURE not in paths:
         if public is not None:
             findings.add(SIGNATURE, "is missing: this bundle is not signed, or no longer")
         return

@@ -44,6 +44,6 @@ class Findings:
         Raises:
             VerificationError: with all of them, each once.
         """
-        plain = [Problem(shown(one.place), shown(one.message)) for one in self.problems]
+        plain = [Problem(shown(problem.place), shown(problem.message)) for problem in self.problems]
         if plain:
             raise VerificationError(list(dict.fromkeys(plain)))

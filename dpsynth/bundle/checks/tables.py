@@ -74,7 +74,7 @@ class TablePair:
             with self.findings.step(path, f"every cell of {path} is one that the schema allows"):
                 content, problems = check_table(self.folder / path, self.schema)
                 self.findings.problems += [
-                    Problem(f"{path}: {one.place}", one.message) for one in problems
+                    Problem(f"{path}: {problem.place}", problem.message) for problem in problems
                 ]
         return content if len(self.findings.problems) == before else None
 

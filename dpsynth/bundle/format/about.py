@@ -60,9 +60,9 @@ class About:
 
     def to_dict(self) -> dict[str, Any]:
         """Write what is said, and nothing else."""
-        said = {field.name: getattr(self, field.name) for field in fields(self)}
-        told = {name: value for name, value in said.items() if value}
-        return told | ({"keywords": list(self.keywords)} if self.keywords else {})
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        words = {name: value for name, value in values.items() if value}
+        return words | ({"keywords": list(self.keywords)} if self.keywords else {})
 
     @classmethod
     def from_dict(cls, document: Any, place: str = "about") -> Self:
@@ -128,8 +128,8 @@ def _fault(name: str, value: Any) -> str | None:
         return f"has more than {MAX_TEXT_LENGTH} characters"
     if name not in _LONG and ("\n" in value.strip() or len(value) > _LINE):
         return f"must be one line of at most {_LINE} characters"
-    check, wanted = _CHECKS.get(name, (_any, ""))
-    return None if check(value.strip()) else f"must be {wanted}"
+    check, expected = _CHECKS.get(name, (_any, ""))
+    return None if check(value.strip()) else f"must be {expected}"
 
 
 def _keywords_fault(value: Any) -> str | None:

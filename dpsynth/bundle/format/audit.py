@@ -97,8 +97,8 @@ class PublicAudit:
     @property
     def failures(self) -> list[str]:
         """What speaks against the run or the audit: refuted claims, failed or no controls."""
-        refuted = [f"{one.title}: the claim is refuted" for one in self.views if one.refuted]
-        failed = [f"control '{one.title}' failed" for one in self.controls if not one.passed]
+        refuted = [f"{item.title}: the claim is refuted" for item in self.views if item.refuted]
+        failed = [f"control '{item.title}' failed" for item in self.controls if not item.passed]
         unproven = [] if self.controls else ["no control was played"]
         return refuted + failed + unproven
 
@@ -146,21 +146,21 @@ class PublicAudit:
 
     def problems(self, certificate: Certificate, model: str) -> list[str]:
         """List what does not fit the run, and figures that its own guesses do not bear out."""
-        found = []
+        problems = []
         if (self.claim.epsilon, self.claim.delta) != (certificate.epsilon, certificate.delta):
-            found.append("it is about another claim than the certificate's epsilon and delta")
+            problems.append("it is about another claim than the certificate's epsilon and delta")
         if self.model != model:
-            found.append("it is about another model")
+            problems.append("it is about another model")
         for view in self.views:
             wrong = view.problems(
                 self.canaries, self.included, certificate.epsilon, self.claim.delta
             )
-            found += [f"view {view.view}: {problem}" for problem in wrong]
-        return found
+            problems += [f"view {view.view}: {problem}" for problem in wrong]
+        return problems
 
 
 def _plain(value: Any) -> Any:
     """Turn tuples into the lists of JSON."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

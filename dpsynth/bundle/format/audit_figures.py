@@ -108,18 +108,18 @@ class RocFigure:
 
 def counted(value: Any, place: str, *, minimum: int = 0, maximum: int = MAX_COUNT) -> int:
     """Check that a value is a count in range."""
-    found = whole(value, place, minimum=minimum)
-    if found > maximum:
+    count = whole(value, place, minimum=minimum)
+    if count > maximum:
         raise ArtifactError(f"{place}: a whole number of at most {maximum} is expected")
-    return found
+    return count
 
 
 def said(value: Any, place: str) -> str:
     """Check that a value is text, and no book."""
-    found = text(value, place)
-    if len(found) > MAX_TEXT_LENGTH:
+    words = text(value, place)
+    if len(words) > MAX_TEXT_LENGTH:
         raise ArtifactError(f"{place}: at most {MAX_TEXT_LENGTH} characters are expected")
-    return found
+    return words
 
 
 def share(value: Any, place: str) -> float:
@@ -129,7 +129,7 @@ def share(value: Any, place: str) -> float:
 
 def within(value: Any, place: str, maximum: float) -> float:
     """Check that a value is a number from 0 to ``most``."""
-    found = number(value, place, above=-HUGE)
-    if not 0 <= found <= maximum:
+    figure = number(value, place, above=-HUGE)
+    if not 0 <= figure <= maximum:
         raise ArtifactError(f"{place}: a number from 0 to {maximum:g} is expected")
-    return found
+    return figure

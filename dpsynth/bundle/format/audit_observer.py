@@ -124,17 +124,17 @@ class View:
         """List what the counts cannot be, and figures that the guesses do not bear out."""
         if max(self.guesses, self.curve_guesses) > canaries:
             return ["it guesses about more canaries than there are"]
-        found = []
+        problems = []
         if any(
             (cut.tpr.runs, cut.false.runs) != (included, canaries - included) for cut in self.rates
         ):
-            found.append("its rates are about other numbers of canaries")
+            problems.append("its rates are about other numbers of canaries")
         first = Guesses(canaries, self.guesses, self.correct, delta)
         second = Guesses(canaries, self.curve_guesses, self.curve_correct, delta)
         if not first.prove(self.epsilon) or second.prove_more(self.epsilon):
-            found.append("its bound on epsilon is not the one that its guesses prove")
+            problems.append("its bound on epsilon is not the one that its guesses prove")
         if self.epsilon_fdp > 0 and 2 * self.curve_correct <= self.curve_guesses:
-            found.append("it proves epsilon by guesses that are no better than chance")
+            problems.append("it proves epsilon by guesses that are no better than chance")
         if not self.refuted and (first.refute(epsilon) or second.refute(epsilon)):
-            found.append("its guesses refute the claim, and it says that they do not")
-        return found
+            problems.append("its guesses refute the claim, and it says that they do not")
+        return problems

@@ -65,7 +65,7 @@ class Audits:
     def to_dict(self) -> dict[str, Any]:
         """Write the document; the same audits give the same document."""
         head = {"format": FORMAT, "version": VERSION, "run_sha256": self.run_sha256}
-        return head | {"audits": [one.to_dict() for one in self.audits]}
+        return head | {"audits": [audit.to_dict() for audit in self.audits]}
 
     @classmethod
     def from_dict(cls, document: Any, place: str = DOCUMENT) -> Self:
@@ -96,8 +96,8 @@ class Audits:
         """List what does not fit the run, for each audit."""
         return [
             f"audit {place}: {problem}"
-            for place, one in enumerate(self.audits, start=1)
-            for problem in one.problems(certificate, model)
+            for place, audit in enumerate(self.audits, start=1)
+            for problem in audit.problems(certificate, model)
         ]
 
 
@@ -134,9 +134,9 @@ def append_audit(run_folder: str | Path, audit: PublicAudit) -> Path:
         before = read_audits(run_folder) or Audits(sha256, ())
         if before.run_sha256 != sha256:
             raise InputError(f"{path} belongs to another run; move it away, then audit again")
-        made = replace(before, audits=(*before.audits, audit))
-        Audits.from_dict(made.to_dict(), str(path))  # nothing is written that cannot be read
-        write_atomically(path, written(made.to_dict()))
+        audits = replace(before, audits=(*before.audits, audit))
+        Audits.from_dict(audits.to_dict(), str(path))  # nothing is written that cannot be read
+        write_atomically(path, written(audits.to_dict()))
     return path
 
 

@@ -139,13 +139,13 @@ def listed_files(
             raise ArtifactError(f"{place}.path is not a file of a bundle of version 2")
         if path in listed:
             raise ArtifactError(f"{place}.path occurs twice")
-        found = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))
-        if found is None:
+        digest = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))
+        if digest is None:
             raise ArtifactError(f"{place}.hash is not a SHA-256")
         counted = size_key(path)
         size = whole(resource.get(counted), f"{place}.{counted}", minimum=0)
         rest = {key: value for key, value in resource.items() if key not in ("hash", counted)}
-        listed[path] = (found[1], size, rest)
+        listed[path] = (digest[1], size, rest)
     required = {path for path, file in files.items() if file.required}
     absent = sorted(required - set(listed))
     if absent:

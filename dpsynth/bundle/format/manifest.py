@@ -55,9 +55,9 @@ class ManifestHeader:
             "licenses": _licences(about),
             "contributors": _contributors(about),
         }
-        own = {"format": FORMAT, "version": VERSION, "writer": self.writer}
-        own |= {"drawing": self.drawing.to_dict(), "about": about.to_dict()}
-        return {key: value for key, value in document.items() if value} | {"dpsynth": own}
+        header = {"format": FORMAT, "version": VERSION, "writer": self.writer}
+        header |= {"drawing": self.drawing.to_dict(), "about": about.to_dict()}
+        return {key: value for key, value in document.items() if value} | {"dpsynth": header}
 
     @classmethod
     def of(cls, document: dict[str, Any], schema: Schema) -> ManifestHeader:
@@ -66,15 +66,17 @@ class ManifestHeader:
         Raises:
             ArtifactError: a key is missing, unknown or of the wrong type.
         """
-        own = as_object(document.get("dpsynth"), "dpsynth")
-        check_format(own, "dpsynth", FORMAT, VERSION)
-        check_keys(own, "dpsynth", ("format", "version", "writer", "drawing", "about"))
-        writer = version_text(own["writer"], "dpsynth.writer")
+        header = as_object(document.get("dpsynth"), "dpsynth")
+        check_format(header, "dpsynth", FORMAT, VERSION)
+        check_keys(header, "dpsynth", ("format", "version", "writer", "drawing", "about"))
+        writer = version_text(header["writer"], "dpsynth.writer")
         try:
-            about = About.from_dict(own["about"], "dpsynth.about")
+            about = About.from_dict(header["about"], "dpsynth.about")
         except InputError as error:
             raise ArtifactError(str(error)) from error
-        return cls(schema, Provenance.from_dict(own["drawing"], "dpsynth.drawing"), about, writer)
+        return cls(
+            schema, Provenance.from_dict(header["drawing"], "dpsynth.drawing"), about, writer
+        )
 
 
 def manifest(
@@ -97,8 +99,8 @@ def manifest(
 
 
 def _licences(about: About) -> list[dict[str, str]]:
-    told = {"name": about.licence, "path": about.licence_url}
-    licence = {key: value for key, value in told.items() if value}
+    entries = {"name": about.licence, "path": about.licence_url}
+    licence = {key: value for key, value in entries.items() if value}
     return [licence] if licence else []
 
 
@@ -107,8 +109,8 @@ def _contributors(about: About) -> list[dict[str, Any]]:
         return []
     address = about.contact or ""
     kind = "path" if address.startswith("http") else "email"
-    told = {"title": about.publisher, "roles": ["publisher"]}
-    return [told | ({kind: address} if address else {})]
+    publisher = {"title": about.publisher, "roles": ["publisher"]}
+    return [publisher | ({kind: address} if address else {})]
 
 
 def slug(name: str) -> str:

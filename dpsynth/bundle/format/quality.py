@@ -202,17 +202,17 @@ class Quality:
 
     def problems(self, schema: Schema, certificate: Certificate, rows: int) -> list[str]:
         """List what does not fit the schema or the table's number of rows, or was not paid for."""
-        found = []
+        problems = []
         if self.rows != rows:
-            found.append("it is about a table with another number of rows")
+            problems.append("it is about a table with another number of rows")
         if self.event != QUALITY or reserved(certificate.events) is None:
-            found.append("the plan of the certificate set no budget aside for it")
+            problems.append("the plan of the certificate set no budget aside for it")
         names = {column.name for column in schema.modelled}
         if not {one.column for one in self.columns} <= names:
-            found.append("it names a column that the synthetic table does not have")
+            problems.append("it names a column that the synthetic table does not have")
         if not {one.target for one in self.targets} <= names:
-            found.append("it names a target that the synthetic table does not have")
-        return found
+            problems.append("it names a target that the synthetic table does not have")
+        return problems
 
 
 def read_quality(folder: str | Path) -> Quality | None:
@@ -243,10 +243,10 @@ def write_quality(path: str | Path, quality: Quality) -> None:
 
 def _interval(document: dict[str, Any], place: str, name: str) -> dict[str, float]:
     """Read a figure with the ends of its interval."""
-    found = {key: _figure(document[key], f"{place}.{key}") for key in (name, "low", "high")}
-    if not found["low"] <= found["high"]:
+    figures = {key: _figure(document[key], f"{place}.{key}") for key in (name, "low", "high")}
+    if not figures["low"] <= figures["high"]:
         raise ArtifactError(f"{place}.low is above {place}.high")
-    return found
+    return figures
 
 
 def _figure(value: Any, place: str) -> float:

@@ -127,10 +127,10 @@ def load_private(path: str | Path, passphrase: Passphrase = None) -> Ed25519Priv
         )
     secret = None
     if b"ENCRYPTED" in content:
-        given = passphrase() if callable(passphrase) else passphrase
-        if given is None:
+        password = passphrase() if callable(passphrase) else passphrase
+        if password is None:
             raise InputError(f"{place} is encrypted; its passphrase is needed")
-        secret = _usable(given)
+        secret = _usable(password)
     try:
         key = serialization.load_pem_private_key(content, secret)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:

@@ -171,8 +171,8 @@ class _Tally:
         if self.lattice is None or not len(values):
             return ()
         below = np.cumsum(counts)
-        wanted = [-(-int(below[-1]) * quarter // 4) for quarter in range(5)]  # rounded up
-        places = np.searchsorted(below, np.maximum(wanted, 1))
+        ranks = [-(-int(below[-1]) * quarter // 4) for quarter in range(5)]  # rounded up
+        places = np.searchsorted(below, np.maximum(ranks, 1))
         return tuple(value_text(self.column, self.lattice, values[place]) for place in places)
 
 
@@ -200,12 +200,12 @@ def _categories(
     column: Column, levels: Floats, values: Floats, counts: Ints
 ) -> tuple[tuple[Bin, ...], int]:
     """Count each declared category; beyond 30, keep the most frequent and add up the others."""
-    found = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    rows_of = dict(zip(values.tolist(), counts.tolist(), strict=True))
     bins = [
-        Bin(column.labels.get(text, text), found.get(level, 0))
+        Bin(column.labels.get(text, text), rows_of.get(level, 0))
         for text, level in zip(column.levels, levels.tolist(), strict=True)
     ]
     if len(bins) > MAX_CATEGORIES:
-        bins.sort(key=lambda one: -one.rows)
+        bins.sort(key=lambda item: -item.rows)
     rest = bins[MAX_CATEGORIES:]
-    return tuple(bins[:MAX_CATEGORIES]), sum(one.rows for one in rest)
+    return tuple(bins[:MAX_CATEGORIES]), sum(item.rows for item in rest)

@@ -121,12 +121,12 @@ def _accounted(certificate: Certificate) -> Verdict:
     """Compose the events anew; the stated figure is shown, as the accountant's last digits vary."""
     stated, limit = certificate.composed_epsilon, certificate.epsilon
     cost = _composed(certificate.events, certificate.delta)
-    kept = cost is not None and cost <= limit * (1 + 1e-9) and stated <= limit
+    within = cost is not None and cost <= limit * (1 + 1e-9) and stated <= limit
     near = cost is not None and abs(cost - stated) <= _TOLERANCE * max(cost, 1e-6)
     return Verdict(
         "accounting",
         "The events in the certificate cost no more epsilon than it states",
-        kept and near,
+        within and near,
         stated,
         limit,
         "epsilon is computed again from the noise of every event; the stated epsilon must not be "
@@ -143,18 +143,18 @@ def _composed(events: tuple[Event, ...], delta: float) -> float | None:
 
 
 def _unstamped(certificate: Certificate, stamps: Sequence[str]) -> Verdict:
-    found = list(stamps)
-    if certificate.ledger is None and "no-ledger" not in found:
-        found.append("no-ledger")
+    all_stamps = list(stamps)
+    if certificate.ledger is None and "no-ledger" not in all_stamps:
+        all_stamps.append("no-ledger")
     return Verdict(
         "stamps",
         "The run has no stamp that forbids its release",
-        not found,
-        float(len(found)),
+        not all_stamps,
+        float(len(all_stamps)),
         0.0,
         "a fit that no ledger counts, or whose noise can be drawn again, protects nobody once it "
         "is released",
-        detail=", ".join(found),
+        detail=", ".join(all_stamps),
     )
 
 
@@ -173,8 +173,8 @@ def _audited(audits: Audits | None) -> Verdict:
         )
     failures = [
         f"audit {place}: {shown(failure)}"
-        for place, one in enumerate(audits.audits, start=1)
-        for failure in one.failures
+        for place, audit in enumerate(audits.audits, start=1)
+        for failure in audit.failures
     ]
     more = [f"{len(failures) - _NAMED} more"] if len(failures) > _NAMED else []
     return Verdict(

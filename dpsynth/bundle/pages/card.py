@@ -96,8 +96,8 @@ def _front(heading: ManifestHeader) -> list[str]:
 
 def _quoted(value: str | list[str]) -> str:
     """Quote a text, or each of a list, as JSON and YAML both do."""
-    told = shown(value) if isinstance(value, str) else [shown(one) for one in value]
-    return json.dumps(told, ensure_ascii=False)
+    text = shown(value) if isinstance(value, str) else [shown(one) for one in value]
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
@@ -137,11 +137,11 @@ def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
 
 
 def _use(heading: ManifestHeader) -> list[str]:
-    said = heading.about.intended_use
+    intended_use = heading.about.intended_use
     return [
         "## Intended use",
         "",
-        plain(said) if said else _NOT_SAID,
+        plain(intended_use) if intended_use else _NOT_SAID,
         "",
         "Use such a table to write and test code, to teach, to plan a study, or to compare "
         "methods. Do not use it for decisions about a person, or for claims about people that "
@@ -150,9 +150,9 @@ def _use(heading: ManifestHeader) -> list[str]:
 
 
 def _limits(heading: ManifestHeader) -> list[str]:
-    said = heading.about.limits
+    added = heading.about.limits
     lines = ["## Limits", "", *[f"- {plain(one)}" for one in limits_of(heading)]]
-    return [*lines, f"- The publisher adds: {plain(said)}"] if said else lines
+    return [*lines, f"- The publisher adds: {plain(added)}"] if added else lines
 
 
 def _model(heading: ManifestHeader, certificate: Certificate) -> list[str]:
@@ -224,10 +224,10 @@ def _checks(
 
 
 def _dpia(contents: Contents) -> list[str]:
-    said = dpia_paragraph(contents.heading.schema, contents.certificate, contents.audits)
+    paragraph = dpia_paragraph(contents.heading.schema, contents.certificate, contents.audits)
     lines = ["## For a data protection impact assessment", ""]
     lines.append("A draft made from the certificate. The controller fills in the brackets.")
-    for sentence in said:
+    for sentence in paragraph:
         lines += ["", plain(sentence)]
     return lines
 

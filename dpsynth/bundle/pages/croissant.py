@@ -76,12 +76,12 @@ def croissant(
         "faithfully than common ones. Biases of the source are reproduced too.",
         "rai:personalSensitiveInformation": personal(certificate),
     }
-    kept = {key: value for key, value in document.items() if value not in (None, [], "")}
+    filled = {key: value for key, value in document.items() if value not in (None, [], "")}
     ids = _ids(schema.modelled)
     enumerations = [
         _enumeration(column, ids[column.name]) for column in schema.modelled if column.labels
     ]
-    return kept | {
+    return filled | {
         "distribution": [_file(path, sha256) for path, sha256 in files.items()],
         "recordSet": [_rows(heading, ids), *enumerations],
     }
@@ -91,11 +91,11 @@ def _organisation(heading: ManifestHeader) -> dict[str, str] | None:
     about = heading.about
     if about.publisher is None:
         return None
-    told = {"@type": "sc:Organization", "name": about.publisher}
+    organisation = {"@type": "sc:Organization", "name": about.publisher}
     address = about.contact or ""
     if address:
-        told["url" if address.startswith("http") else "email"] = address
-    return told
+        organisation["url" if address.startswith("http") else "email"] = address
+    return organisation
 
 
 def _file(path: str, sha256: str) -> dict[str, str]:
@@ -117,8 +117,8 @@ def _ids(columns: Sequence[Column]) -> dict[str, str]:
     ids: dict[str, str] = {}
     for place, column in enumerate(columns, 1):
         plain = re.sub(r"[^\w.-]+", "_", column.name)
-        taken = plain != column.name and plain in {*ids.values(), *(c.name for c in columns)}
-        ids[column.name] = f"{plain}~{place}" if taken else plain
+        clashes = plain != column.name and plain in {*ids.values(), *(c.name for c in columns)}
+        ids[column.name] = f"{plain}~{place}" if clashes else plain
     return ids
 
 

@@ -67,7 +67,7 @@ def summary_of(profile: ColumnProfile) -> str:
         low, first, median, third, high = profile.five
         words = f"median {median}{' ' + unit if unit else ''}"
         return f"{words}, middle half {first} to {third}"
-    maximum = max(profile.bins, key=lambda one: one.rows)
+    maximum = max(profile.bins, key=lambda item: item.rows)
     share = percent(maximum.rows / profile.rows)
     values = "1 value" if profile.distinct == 1 else f"{profile.distinct} values"
     return f"{values}, most often {maximum.label} ({share})"

@@ -111,23 +111,23 @@ def _of_all(charge: Charge) -> str:
 
 
 def _evidence(certificate: Certificate, audits: Audits | None) -> str:
-    told = "; ".join(
-        f"gate '{one.gate}' was overridden by {shown(one.by)}: "
-        f"{shown(one.reason).strip().removesuffix('.')}"
-        for one in certificate.overrides
+    reasons = "; ".join(
+        f"gate '{item.gate}' was overridden by {shown(item.by)}: "
+        f"{shown(item.reason).strip().removesuffix('.')}"
+        for item in certificate.overrides
     )
-    overridden = f" Overrides: {told}." if told else ""
+    overridden = f" Overrides: {reasons}." if reasons else ""
     if audits is None:
         return (
             "Evidence. The training was not attacked before the release. The bound above does not "
             "depend on an attack, but an attack can show that a program breaks the bound."
             f"{overridden}"
         )
-    failures = sum(len(one.failures) for one in audits.audits)
-    found = "none refuted the bound" if not failures else f"{failures} of their checks failed"
+    failures = sum(len(item.failures) for item in audits.audits)
+    outcome = "none refuted the bound" if not failures else f"{failures} of their checks failed"
     count = "1 audit" if len(audits.audits) == 1 else f"{len(audits.audits)} audits"
     return (
-        f"Evidence. {count} with planted canaries attacked the training; {found}. Any audits on "
+        f"Evidence. {count} with planted canaries attacked the training; {outcome}. Any audits on "
         f"real records are internal and not part of this text.{overridden}"
     )
 

@@ -24,22 +24,22 @@ UNITS_APART = (
 def limits_of(heading: ManifestHeader) -> tuple[str, ...]:
     """List what the table cannot do, whoever publishes it."""
     drawing = heading.drawing
-    found = [INFERENCE]
+    limits = [INFERENCE]
     if heading.schema.unit.column is not None:
-        found.append(UNITS_APART)
-    found.append(
+        limits.append(UNITS_APART)
+    limits.append(
         "What the model does not capture is lost: effects of three or more columns together, and "
         "rare combinations, are reproduced less faithfully than common ones."
     )
     if drawing.condition is not None:
-        found.append(
+        limits.append(
             f"Only rows with {drawing.condition} were kept; all shares are shares of these rows."
         )
     if not drawing.plain:
-        found.append(
+        limits.append(
             "Rows are drawn with stratified sampling, so they vary less than independent draws."
         )
-    return tuple(found)
+    return tuple(limits)
 
 
 def collected(drawing: Provenance) -> str:

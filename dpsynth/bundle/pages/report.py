@@ -108,8 +108,8 @@ def public_page(
 
 @cache
 def _environment() -> Environment:
-    made = environment(__package__)
-    made.filters |= {
+    pages = environment(__package__)
+    pages.filters |= {
         "figure": figure,
         "percent": lambda share: _unbroken(percent(share)),
         "at_least": lambda share: _unbroken(percent_at_least(share)),
@@ -120,15 +120,15 @@ def _environment() -> Environment:
         "sentence": _sentence,
     }
     words = (counted_several, for_person, short_of, source_unit, units_of, whom)
-    made.globals |= {word.__name__: word for word in words}
-    made.globals |= {
+    pages.globals |= {word.__name__: word for word in words}
+    pages.globals |= {
         "hundred": svg.hundred,
         "not_audited": NOT_AUDITED,
         "found": lambda verdict: _judged(verdict, verdict.value),
         "word": _word,
         "limit": lambda verdict: _judged(verdict, verdict.limit),
     }
-    return made
+    return pages
 
 
 def _sentence(text: str) -> str:
@@ -164,7 +164,7 @@ def _card(place: int, profile: ColumnProfile) -> _Card:
     bins, left_out = profile.bins, 0
     if column.is_categorical:
         if len(bins) > _MAX_BARS:
-            bins = tuple(sorted(bins, key=lambda one: -one.rows)[:_MAX_BARS])
+            bins = tuple(sorted(bins, key=lambda item: -item.rows)[:_MAX_BARS])
             left_out = len(profile.bins) - len(bins)
         rows = [(b.label, b.rows / profile.rows, percent(b.rows / profile.rows)) for b in bins]
         picture = svg.shares_of(f"{key}-picture", f"Shares of the values of {column.name}", rows)
@@ -173,7 +173,7 @@ def _card(place: int, profile: ColumnProfile) -> _Card:
             f"Distribution of {column.name} in {len(bins)} ranges from {profile.five[0]} to "
             f"{profile.five[-1]}"
         )
-        shares = [one.rows / profile.rows for one in bins]
+        shares = [item.rows / profile.rows for item in bins]
         ends = bins[0].label.split(" to ")[0], bins[-1].label.split(" to ")[-1]
         picture = svg.histogram(f"{key}-picture", title, shares, *ends)
     else:
@@ -191,8 +191,11 @@ def _card(place: int, profile: ColumnProfile) -> _Card:
 
 def _distances(quality: Quality) -> Markup:
     """Draw the distance of each column, on one scale."""
-    rows = [(one.column, one.tvd, one.low, one.high, figure(one.tvd)) for one in quality.columns]
-    maximum = max([one.high for one in quality.columns] + [0.1])
+    rows = [
+        (column.column, column.tvd, column.low, column.high, figure(column.tvd))
+        for column in quality.columns
+    ]
+    maximum = max([column.high for column in quality.columns] + [0.1])
     title = f"Distance of each column to the source, with its interval, from 0 to {figure(maximum)}"
     return svg.intervals("distances-picture", title, rows, maximum)
 
@@ -202,8 +205,8 @@ def _agreements(quality: Quality) -> list[Markup]:
     return [
         svg.agreement(
             f"target-{place}",
-            f"Predicted and observed chance of {one.target} being {one.class_}",
-            [(point.predicted, point.observed) for point in one.calibration],
+            f"Predicted and observed chance of {target.target} being {target.class_}",
+            [(point.predicted, point.observed) for point in target.calibration],
         )
-        for place, one in enumerate(quality.targets, start=1)
+        for place, target in enumerate(quality.targets, start=1)
     ]

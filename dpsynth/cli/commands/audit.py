@@ -130,10 +130,10 @@ def audit(
                 raise click.UsageError(
                     "--background real uses privacy budget; give a folder for its result (-o)"
                 )
-            told = run.certificate or {}
+            claims = run.certificate or {}
             console.advice(
-                f"The audit on real rows is a separate fit: epsilon {told.get('epsilon')} and "
-                f"delta {told.get('delta')} are charged to {dataset}."
+                f"The audit on real rows is a separate fit: epsilon {claims.get('epsilon')} and "
+                f"delta {claims.get('delta')} are charged to {dataset}."
             )
             paid = _on_real(run, source, dataset, canaries, seed)
         document = verbs.audit_run(
@@ -196,8 +196,8 @@ def _check(
     Raises:
         UsageError: with what is missing or contradictory.
     """
-    given = {"DATA": source, "--synthetic": synthetic, "--holdout": holdout}
-    missing = [name for name, value in given.items() if value is None]
+    tables = {"DATA": source, "--synthetic": synthetic, "--holdout": holdout}
+    missing = [name for name, value in tables.items() if value is None]
     if background == "real":
         if run is None or source is None or dataset is None or no_training:
             raise click.UsageError(
@@ -246,12 +246,12 @@ def _shadows(
     def deep(tables: Any, progress: Any) -> Attack:
         from dpsynth.assessment import shadows
 
-        told = run.certificate or {}
+        claims = run.certificate or {}
         return shadows(
             schema,
             run.generator,
-            float(told.get("epsilon", 0.0)),
-            float(told.get("delta", 0.0)),
+            float(claims.get("epsilon", 0.0)),
+            float(claims.get("delta", 0.0)),
             tables,
             folder=folder,
             budget_minutes=minutes,

@@ -42,12 +42,12 @@ def end(document: dict[str, Any]) -> None:
         GateError: an attack succeeded, or a control failed.
     """
     if document["verdict"] == "failed":
-        failed = [one["key"] for one in document["controls"] if not one["passed"]]
+        failed = [item["key"] for item in document["controls"] if not item["passed"]]
         many = counted(len(failed), "control")
         raise GateError(f"the audit failed: {many} failed ({', '.join(failed)})")
     if document["verdict"] == "found":
-        found = [one["key"] for one in document["findings"] if one["found"]]
-        raise GateError(f"{counted(len(found), 'attack')} succeeded: {', '.join(found)}")
+        successes = [item["key"] for item in document["findings"] if item["found"]]
+        raise GateError(f"{counted(len(successes), 'attack')} succeeded: {', '.join(successes)}")
 
 
 def _wrapped(text: str) -> list[str]:

@@ -26,9 +26,9 @@ HEADLINES = (
 HEADLINE_KINDS = ("tstr:", "odds:")
 
 
-def _show_gates(context: click.Context, option: click.Parameter, asked: bool) -> None:
+def _show_gates(context: click.Context, option: click.Parameter, value: bool) -> None:
     """Print the gates that ship, and stop."""
-    if asked:
+    if value:
         from dpsynth.eval import shipped
 
         click.echo(shipped(), nl=False)
@@ -135,7 +135,7 @@ def evaluate(
         for note in document["notes"]:
             if note.startswith(("the synthetic table departs", "only ")):
                 console.advice(f"Note: {note}")
-        unjudged = [one["key"] for one in document["gates"] if one["passed"] is None]
+        unjudged = [gate["key"] for gate in document["gates"] if gate["passed"] is None]
         if unjudged:
             console.advice(f"Not measured, so not judged: {', '.join(unjudged)}")
         console.advice("Internal: computed from real rows. Do not release.")
@@ -282,8 +282,8 @@ def _lines(document: dict[str, Any]) -> list[str]:
 
 def _common(every: list[dict[str, Any]], key: str, name: str) -> float | None:
     """Return a reference that all candidates share; a group of one's own has its own."""
-    found = {measures[key][name] for measures in every if key in measures}
-    return found.pop() if len(found) == 1 else None
+    values = {measures[key][name] for measures in every if key in measures}
+    return values.pop() if len(values) == 1 else None
 
 
 def _is_headline(key: str) -> bool:

@@ -58,8 +58,8 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
     with Console(as_json=as_json, quiet=quiet) as console:
         book = Ledger.present()
         state = book.state()
-        found = accounts(state, datetime.now(UTC), dataset=dataset, compose=composed)
-        entries = [entry for account in found for entry in account.entries]
+        datasets = accounts(state, datetime.now(UTC), dataset=dataset, compose=composed)
+        entries = [entry for account in datasets for entry in account.entries]
         entries.sort(key=lambda entry: entry.head.number)
         values = {
             "internal": True,
@@ -68,12 +68,12 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
             "policy": None if state.policy is None else state.policy.name,
             "entries": [entry.to_dict() for entry in entries],
             "same_file": {key: list(names) for key, names in book.twins(state).items()},
-            "datasets": {account.name: account.to_dict() for account in found},
+            "datasets": {account.name: account.to_dict() for account in datasets},
         }
         if not entries:
             lines = [f"no fit has been charged {f'on dataset {dataset} ' if dataset else ''}yet"]
         else:
-            lines = [*entry_lines(entries, book.twins(state)), "", *account_lines(found)]
+            lines = [*entry_lines(entries, book.twins(state)), "", *account_lines(datasets)]
         console.result("ledger", values, lines)
 
 
@@ -92,10 +92,10 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
     from dpsynth.policy import Policy, allocation, policy_lines
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        given = None if file is None else Policy.load(file)
-        book = Ledger.present() if given is None else Ledger.default()
-        if given is not None:
-            adopt(book, given)
+        new = None if file is None else Policy.load(file)
+        book = Ledger.present() if new is None else Ledger.default()
+        if new is not None:
+            adopt(book, new)
         if book.made:
             console.advice(f"A new ledger was created: {book.place}")
         adopted = book.state().adopted
@@ -150,7 +150,7 @@ def sign(entry: str, note: str, as_json: bool, quiet: bool) -> None:
     with Console(as_json=as_json, quiet=quiet) as console:
         book = Ledger.present()
         signed = add_signature(book, entry, note)
-        names = ", ".join(one.who for one in signed.signatures)
+        names = ", ".join(signature.who for signature in signed.signatures)
         lines = [
             *entry_lines([signed], book.twins(book.state())),
             "",
@@ -251,9 +251,9 @@ def backup(file: str, as_json: bool, quiet: bool) -> None:
     from dpsynth.ledger import Ledger, back_up
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        made = back_up(Ledger.present(), file)
-        values = {"internal": True, "backup": str(made)}
-        console.result("ledger-backup", values, [f"the ledger is copied to {made}"])
+        copy = back_up(Ledger.present(), file)
+        values = {"internal": True, "backup": str(copy)}
+        console.result("ledger-backup", values, [f"the ledger is copied to {copy}"])
 
 
 @ledger.command(epilog="Example:  dpsynth ledger export --html -o ledger.html")

@@ -77,17 +77,17 @@ def account_lines(accounts: tuple[Account, ...]) -> list[str]:
                 f"  composed: epsilon {account.composed:.4g} at delta {account.delta:g} (for "
                 "information; caps use a privacy filter)"
             )
-        lines += [f"  {meter(one)}" for one in account.meters]
+        lines += [f"  {meter(cap)}" for cap in account.meters]
     return lines
 
 
-def meter(one: CapUsage) -> str:
+def meter(cap: CapUsage) -> str:
     """Say how much of a cap is used."""
     from dpsynth.policy.rules import SINGLE
 
-    if one.name.endswith(SINGLE):
-        return f"{one.name}: at most {one.limit:g}"
-    return f"{one.name}: {one.used:.4g} of {one.limit:g} used, by the privacy filter"
+    if cap.name.endswith(SINGLE):
+        return f"{cap.name}: at most {cap.limit:g}"
+    return f"{cap.name}: {cap.used:.4g} of {cap.limit:g} used, by the privacy filter"
 
 
 def when(at: str) -> str:

@@ -115,14 +115,16 @@ def _answer(
     policy = None if file is None else Policy.load(file)
     book = Ledger.existing() if named else None
     state = None if book is None else book.state()
-    own = None if state is None else state.policy
-    if policy is not None and own is not None and own.digest != policy.digest:
-        console.advice(f"The ledger has adopted the policy '{own.name}', which applies to fits.")
-    policy = policy or own
+    adopted = None if state is None else state.policy
+    if policy is not None and adopted is not None and adopted.digest != policy.digest:
+        console.advice(
+            f"The ledger has adopted the policy '{adopted.name}', which applies to fits."
+        )
+    policy = policy or adopted
     past = () if state is None else state.past()
     if policy is None:
         scope = () if state is None else state.scope(wish.dataset)
-        others = (one.unit for one in past if one.dataset.lower() in scope)
+        others = (entry.unit for entry in past if entry.dataset.lower() in scope)
         require_one_unit(wish.dataset, unit, others)
         return None
     return preview(policy, past, wish, prepared.plan, datetime.now(UTC))
@@ -200,11 +202,11 @@ def unit_text(schema: Schema) -> str:
     from dpsynth.privacy import Unit, described
 
     unit = schema.unit
-    what = described(Unit.of(schema))
+    text = described(Unit.of(schema))
     if unit.column is None:
-        return what
+        return text
     rows = "row" if unit.max_rows == 1 else "rows"
-    return f"{what}; at most {unit.max_rows} {rows} each ({unit.keep})"
+    return f"{text}; at most {unit.max_rows} {rows} each ({unit.keep})"
 
 
 def cost_text(schema: Schema, epsilon: float, delta: float) -> str:

@@ -72,7 +72,7 @@ def run(
     by: str | None,
     as_json: bool,
     quiet: bool,
-    **given: Any,
+    **values: Any,
 ) -> None:
     """Make a bundle from a private table in one command.
 
@@ -96,12 +96,12 @@ def run(
         if (override is None) != (by is None):
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
         excuse = None if override is None or by is None else Override(override, by)
-        settings = _settings(config, given)
+        settings = _settings(config, values)
         order = ResolvedSettings.of(settings)
         if save_config is not None:
-            drawn = order.settings.seed_in(save_config) if settings.seed is None else None
-            if drawn is not None:
-                order = replace(order, settings=replace(order.settings, seed=drawn))
+            fresh = order.settings.seed_in(save_config) if settings.seed is None else None
+            if fresh is not None:
+                order = replace(order, settings=replace(order.settings, seed=fresh))
             order.settings.save(save_config)
             console.advice(f"settings    {save_config}")
         if dry_run:
@@ -130,12 +130,12 @@ def _verdict(outcome: Outcome) -> str:
     return f"Internal results: every gate passed or was not judged, and {attacked}."
 
 
-def _settings(config: str | None, given: dict[str, Any]) -> Settings:
+def _settings(config: str | None, values: dict[str, Any]) -> Settings:
     """Read the file if there is one to read; options come first, the environment last."""
     from dpsynth.workflow import Settings
     from dpsynth.workflow.setting_paths import REQUIRED
 
-    options = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in values.items() if value is not None}
     if config is None and not {"schema", "data"} & set(options) and Path(FILE).is_file():
         config = FILE
     fallbacks = {
@@ -158,8 +158,8 @@ def _run(
     from dpsynth.workflow import run_stages
 
     def tell(state: RunState) -> None:
-        took = "" if state.seconds is None else f"{state.seconds:10.1f} s"
-        console.advice(f"{state.stage:<12}{state.state:<12}{took}".rstrip())
+        duration = "" if state.seconds is None else f"{state.seconds:10.1f} s"
+        console.advice(f"{state.stage:<12}{state.state:<12}{duration}".rstrip())
 
     return run_stages(
         order,
@@ -176,7 +176,7 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
     from dpsynth.workflow import planned
     from dpsynth.workflow.runner import STAGES
 
-    states, plan, told = planned(order), order.prepared.plan, order.settings
+    states, plan, settings = planned(order), order.prepared.plan, order.settings
     rows = [
         (state.stage, state.state, stage.purpose)
         for state, stage in zip(states, STAGES, strict=True)
@@ -188,20 +188,22 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
     ]
     values = {
         "dry_run": True,
-        "settings": told.to_dict(),
+        "settings": settings.to_dict(),
         "stages": [{"stage": one.stage, "state": one.state} for one in states],
         "population": order.fitted.population.value,
         "plan": plan.to_dict(),
     }
     lines = [
         f"bundle      {order.bundle}",
-        f"dataset     {told.dataset}",
-        f"budget      epsilon {told.epsilon:g}, delta {told.delta:g}; all mechanisms together cost "
-        f"epsilon {plan.epsilon:.4g}{cost_text(order.fitted, told.epsilon, told.delta)}",
-        f"model       {told.model} ({order.prepared.reason})",
+        f"dataset     {settings.dataset}",
+        f"budget      epsilon {settings.epsilon:g}, delta {settings.delta:g}; all mechanisms "
+        f"together cost epsilon {plan.epsilon:.4g}"
+        + cost_text(order.fitted, settings.epsilon, settings.delta),
+        f"model       {settings.model} ({order.prepared.reason})",
         f"unit        {unit_text(order.fitted)}",
-        f"fitted      {order.fitted.population.value} units (public); {told.holdout:g} held out",
-        f"drawn       {told.rows} rows, seed {told.seed}",
+        f"fitted      {order.fitted.population.value} units (public); "
+        f"{settings.holdout:g} held out",
+        f"drawn       {settings.rows} rows, seed {settings.seed}",
         "",
         *table(("stage", "", ""), rows),
         "",
@@ -214,14 +216,14 @@ def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
     """Say where everything is, as values and as lines."""
     from dpsynth.assessment.results_folder import PAGE
 
-    order, told = outcome.order, outcome.order.settings
+    order, settings = outcome.order, outcome.order.settings
     page = order.internal / PAGE
     values = {
         "internal": True,
         "bundle": str(order.bundle),
         "page": str(page),
-        "work": str(told.work_folder),
-        "stages": [{"stage": one.stage, "state": one.state} for one in outcome.states],
+        "work": str(settings.work_folder),
+        "stages": [{"stage": state.stage, "state": state.state} for state in outcome.states],
         "gates_failed": list(outcome.gates),
         "attacks_found": list(outcome.attacks),
         "controls_failed": list(outcome.controls),
@@ -229,8 +231,9 @@ def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
         "notes": list(outcome.notes),
     }
     lines = [
-        f"bundle      {order.bundle}: epsilon {told.epsilon:g}, delta {told.delta:g}, verified",
+        f"bundle      {order.bundle}: epsilon {settings.epsilon:g}, delta {settings.delta:g}, "
+        "verified",
         f"internal    {page}",
-        f"work        {told.work_folder}",
+        f"work        {settings.work_folder}",
     ]
     return values, lines

@@ -67,10 +67,10 @@ def sample(
             )
             return
         loaded = Run.load(run)
-        wanted = default_rows(loaded) if rows is None else rows
+        count = default_rows(loaded) if rows is None else rows
         chosen = fresh_seed() if seed is None else seed
         frames = Sampler.of(loaded, where=where, plain=plain).frames(
-            wanted, seed=chosen, progress=lambda part: console.progress("sampling", part)
+            count, seed=chosen, progress=lambda part: console.progress("sampling", part)
         )
         unprotected = loaded.certificate is None
         if unprotected:
@@ -81,7 +81,7 @@ def sample(
         record_sample(
             Path(run),
             Path(output),
-            rows=wanted,
+            rows=count,
             seed=chosen,
             condition=where,
             plain=plain,
@@ -89,13 +89,13 @@ def sample(
         )
         values = {
             "table": output,
-            "rows": wanted,
+            "rows": count,
             "seed": chosen,
             "sha256": digest,
             "stamps": list(loaded.stamps),
         }
         lines = [
-            f"table       {output}: {wanted} synthetic rows",
+            f"table       {output}: {count} synthetic rows",
             f"seed        {chosen}",
             f"sha256      {digest}",
         ]
@@ -112,16 +112,16 @@ def _replicates(console: Console, run: str, m: int, output: str, **options: Any)
     from dpsynth.synthesis import write_replicates
 
     console.progress("replicates", 0.0)
-    made = write_replicates(
+    replicates = write_replicates(
         run, m, output, progress=lambda part: console.progress("replicates", part), **options
     )
-    folder, first = Path(output).parent, made[0]
-    files = [str(folder / one.file) for one in made]
+    folder, first = Path(output).parent, replicates[0]
+    files = [str(folder / replicate.file) for replicate in replicates]
     values = {
         "tables": files,
         "rows": first.rows,
         "seed": first.seed,
-        "sha256": [one.sha256 for one in made],
+        "sha256": [replicate.sha256 for replicate in replicates],
     }
     lines = [
         f"replicates  {files[0]} to {files[-1]}: {first.rows} synthetic rows each",

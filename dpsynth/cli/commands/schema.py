@@ -22,8 +22,13 @@ def list_schemas(as_json: bool, quiet: bool) -> None:
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = {name: Schema.load(name) for name in shipped_schemas()}
         rows = [
-            (name, str(len(found.modelled)), found.unit.column or "row", found.title or "")
-            for name, found in loaded.items()
+            (
+                name,
+                str(len(item.modelled)),
+                item.unit.column or "row",
+                item.title or "",
+            )
+            for name, item in loaded.items()
         ]
         lines = table(("name", "columns", "unit", "title"), rows)
         console.result("schemas", {"schemas": list(loaded)}, lines)
@@ -63,11 +68,11 @@ def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
         lines = [f"schema {loaded.name}: {len(loaded.modelled)} columns, unit {unit}: no mistakes"]
         values: dict[str, object] = {"schema": loaded.name, "columns": len(loaded.modelled)}
         if data is not None:
-            found = review_table(data, loaded, lambda part: console.progress("reading", part))
+            review = review_table(data, loaded, lambda part: console.progress("reading", part))
             values |= {
                 "internal": True,
-                "cells": {name: vars(row) for name, row in found.cells.items()},
-                "units": vars(found.units) if found.units else None,
+                "cells": {name: vars(row) for name, row in review.cells.items()},
+                "units": vars(review.units) if review.units else None,
             }
             rows = [
                 (
@@ -77,15 +82,15 @@ def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
                     f"{row.unknown:.2%}",
                     f"{row.bad:.2%}",
                 )
-                for name, row in found.cells.items()
+                for name, row in review.cells.items()
             ]
             lines += ["", "INTERNAL: exact shares of cells; do not release", ""]
             lines += table(("column", "missing", "clipped", "unknown", "unreadable"), rows)
-            if found.units:
+            if review.units:
                 lines += [
                     "",
-                    f"{counted(found.units.keyless_rows, 'row')} without a key; "
-                    f"{found.units.over_max_rows:.2%} of the units have more than "
+                    f"{counted(review.units.keyless_rows, 'row')} without a key; "
+                    f"{review.units.over_max_rows:.2%} of the units have more than "
                     f"{counted(loaded.unit.max_rows, 'row')}",
                 ]
         console.result("schema.check", values, lines)

@@ -77,8 +77,8 @@ def sign(bundle: str, key: str, force: bool, as_json: bool, quiet: bool) -> None
 
 def ask_passphrase(*, new: bool) -> str:
     """Take a passphrase from the environment, or ask for it where somebody can answer."""
-    if (given := variable(VARIABLE)) is not None:
-        return given
+    if (passphrase := variable(VARIABLE)) is not None:
+        return passphrase
     if not sys.stdin.isatty():
         remedy = f"set {VARIABLE}, or run this command in a terminal"
         if new:

@@ -55,7 +55,7 @@ def split(
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = Schema.load(schema)
         absent = None if opt_out is None else OptOut.load(opt_out, loaded)
-        train, held = split_file(
+        train, rest = split_file(
             data,
             loaded,
             output,
@@ -67,7 +67,7 @@ def split(
         keyless = None if loaded.unit.column is None else loaded.unit.missing_key
         values = {
             "train": str(train),
-            "holdout": str(held),
+            "holdout": str(rest),
             "share": holdout,
             "seed": seed,
             "rows_without_key": keyless,
@@ -76,7 +76,7 @@ def split(
         }
         lines = [
             f"train       {train}",
-            f"holdout     {held}: each unit with probability {holdout:g}, with all its rows",
+            f"holdout     {rest}: each unit with probability {holdout:g}, with all its rows",
         ]
         if keyless is not None:
             lines.append(f"no key      {_WORDS[keyless]}")

@@ -9,9 +9,9 @@ import click
 from dpsynth.cli.console import Console, output_options
 
 
-def _show_schema(context: click.Context, option: click.Parameter, asked: bool) -> None:
+def _show_schema(context: click.Context, option: click.Parameter, value: bool) -> None:
     """Print the JSON Schema of the certificate, and stop."""
-    if asked:
+    if value:
         from dpsynth.certificate import json_schema
 
         click.echo(json_schema(), nl=False)

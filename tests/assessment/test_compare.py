@@ -1,0 +1,99 @@
+"""Tables of other tools, comparisons, and requests that are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpsynth.assessment import evaluation as verbs
+from dpsynth.schema.schema import Schema
+
+from ..support.evaluated_office import Office, call
+
+
+def test_another_tools_table_is_judged_by_the_schema(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_table = {}
+
+    def judged(schema: Schema, source: Any, candidate: verbs.Candidate, *_: Any) -> dict[str, Any]:
+        judged_table.update(
+            schema=schema.name, table=Path(str(candidate.table)).name, run=candidate.run
+        )
+        return {"measures": {}, "gates": [], "notes": [], "internal": True, "tables": {},
+                "seed": 0, "run": None}  # fmt: skip
+
+    monkeypatch.setattr(verbs, "_judged", judged)
+    assert call("evaluate", "demo", *office.arguments) == 0
+    assert judged_table == {"schema": "demo", "table": "out.parquet", "run": None}
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (["--publish"], "--publish needs a run"),
+        (["--seed", "-1"], "whole number from 0"),
+        (["--gates", "none.yaml"], "cannot be read"),
+    ],
+)
+def test_wrong_requests_are_said_in_a_sentence(
+    office: Office, capsys: pytest.CaptureFixture[str], extra: list[str], said: str
+) -> None:
+    assert call("evaluate", "demo", *office.arguments, *extra) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_people_in_source_and_holdout_are_refused(
+    office: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, table = office.path("source.csv"), office.path("out.parquet")
+    code = call("evaluate", "demo", source, "--synthetic", table, "--holdout", source)
+    assert code == 2 and "dpsynth split" in capsys.readouterr().err
+
+
+def test_a_comparison_judges_all_on_the_same_tasks(
+    office: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = call(
+        "compare",
+        "demo",
+        office.path("source.csv"),
+        f"drawn={office.path('out.parquet')}",
+        f"run={office.path('run')}",
+        "--holdout",
+        office.path("holdout.csv"),
+        "--json",
+        "-o",
+        office.path("comparison"),
+    )
+    report = json.loads(capsys.readouterr().out)
+    assert code == 0 and set(report["measures"]) == {"drawn", "run"}
+    one, two = report["measures"]["drawn"], report["measures"]["run"]
+    assert one["tvd2"]["reference"] != one["tvd2"]["value"] != two["tvd2"]["value"]
+    target = next(key for key in one if key.startswith("tstr:"))
+    assert one[target]["n"] == two[target]["n"]  # the same people are predicted
+    names = {path.name for path in (office.folder / "comparison").iterdir()}
+    assert names == {"comparison.json", "comparison.html"}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "said"),
+    [
+        (["a=out.parquet"], "two tables or more"),
+        (["a=out.parquet", "a=out.parquet"], "different names"),
+        (["a=out.parquet", "b=none.csv"], "no such table or run"),
+    ],
+)
+def test_a_comparison_needs_two_tables_that_are_there(
+    office: Office,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    candidates: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(office.folder)
+    assert call("compare", "demo", "source.csv", *candidates) == 2
+    assert said in capsys.readouterr().err

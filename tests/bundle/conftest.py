@@ -1,0 +1,73 @@
+"""Fixtures that several tests of bundles share: a key, and the page of a bundle."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpsynth.bundle.format.about import About
+from dpsynth.bundle.format.contents import Contents
+from dpsynth.bundle.format.manifest import ManifestHeader
+from dpsynth.bundle.format.provenance import Provenance
+from dpsynth.bundle.format.signature import (
+    create_key,
+)
+from dpsynth.bundle.gates.profile import Profile
+from dpsynth.bundle.gates.public_gates import judge
+from dpsynth.bundle.pages.report import public_page
+from dpsynth.certificate.certificate import Certificate
+from dpsynth.encoding.strict_table import typed_frames
+from dpsynth.schema.schema import Schema
+
+Forger = Any  # tests/conftest.py
+TABLE = "data/synthetic.parquet"
+
+
+@pytest.fixture
+def no_passphrase_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DPSYNTH_KEY_PASSPHRASE", raising=False)
+    monkeypatch.setattr(sys, "stdin", open(os.devnull))
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """A private key without a passphrase, its public half beside it."""
+    return create_key(tmp_path / "keys" / "office.key", None)[0]
+
+
+@pytest.fixture
+def certificate(forger: Forger) -> Certificate:
+    return Certificate.from_dict(forger.read("privacy.json"))
+
+
+@pytest.fixture
+def drawing(forger: Forger) -> Provenance:
+    return Provenance.from_dict(forger.read("datapackage.json")["dpsynth"]["drawing"], "drawing")
+
+
+@pytest.fixture
+def page(
+    bundle: Path, every_type: Schema, certificate: Certificate, drawing: Provenance
+) -> Callable[..., str]:
+    """Write the page of the test's bundle, with some inputs changed."""
+    profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
+
+    def of(**changes: Any) -> str:
+        inputs: dict[str, Any] = {"drawing": drawing, "about": About(), **changes}
+        heading = ManifestHeader(
+            inputs.get("schema", every_type), inputs["drawing"], inputs["about"]
+        )
+        statement = changes.get("certificate", certificate)
+        return public_page(
+            Contents(heading, statement, changes.get("quality"), changes.get("audits")),
+            changes.get("profile", profile),
+            changes.get("verdicts", judge(certificate, profile)),
+            table_sha256=changes.get("table_sha256", "b" * 64),
+        )
+
+    return of

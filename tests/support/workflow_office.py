@@ -1,0 +1,92 @@
+"""An office that carries out `dpsynth run` on a small table, with quick internal stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.strict_json import file_digest
+from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE, beside, write_results
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.schema.schema import Schema
+from dpsynth.workflow.runner import Outcome, run_stages
+from dpsynth.workflow.settings import Settings
+
+NAMES = ("split", "fit", "sample", "evaluate", "audit", "release")
+
+KEPT_COLUMNS = ("patient_id", "sex", "age", "smoker", "ward", "readmitted_30d")
+
+
+def small_schema(path: Path) -> Path:
+    """A few columns of the demo, so that a run takes a second."""
+    document = Schema.load("demo").to_dict()
+    document["fields"] = [one for one in document["fields"] if one["name"] in KEPT_COLUMNS]
+    del document["dpsynth"]["rules"]
+    document["dpsynth"]["population"]["value"] = 100
+    document["dpsynth"]["rows"]["value"] = 300
+    Schema.from_dict(document).save(path)
+    return path
+
+
+@dataclass
+class Office:
+    """Settings of a run in a folder of its own, and what its internal stages will find."""
+
+    folder: Path
+    settings: Settings
+    gates: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    controls: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def run(self, *, at: str | None = None, again: bool = False, **changes: Any) -> Outcome:
+        """Carry out the stages; with ``at``, interrupt at that progress."""
+
+        def progress(stage: str, fraction: float) -> None:
+            if at == stage:
+                raise KeyboardInterrupt
+
+        return run_stages(
+            replace(self.settings, **changes),
+            fit_again=again,
+            progress=progress,
+        )
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    @property
+    def work(self) -> Path:
+        return self.path("bundle.work")
+
+    @property
+    def statuses(self) -> list[str]:
+        return [entry.status for entry in Ledger().entries()]
+
+    def evaluate(self, schema: Any, source: Any, candidate: Any, holdout: Any, **more: Any) -> None:
+        self.calls.append(("evaluate", {"source": source, "holdout": holdout, **more}))
+        tables = {"synthetic": {"sha256": file_digest(candidate.table)}}
+        document = {"tables": tables, "gates": self.gates}
+        self._write(more["output"], EVALUATION, AUDIT, document)
+
+    def audit(self, schema: Any, *, real: Any, trained: Any, **more: Any) -> None:
+        self.calls.append(("audit", {"real": real, "trained": trained, **more}))
+        document: dict[str, Any] = {"findings": self.findings, "controls": self.controls}
+        document["tables"] = None
+        if real is not None:
+            document["tables"] = {"synthetic": {"sha256": file_digest(real.candidate.table)}}
+        self._write(more["output"], AUDIT, EVALUATION, document)
+
+    def _write(self, folder: Path, name: str, other: str, document: dict[str, Any]) -> None:
+        kept = beside(folder, other, None)
+        documents = {name: document} | ({} if kept is None else {other: kept})
+        write_results(folder, documents, {PAGE: "page"})
+
+
+def states(outcome: Outcome) -> dict[str, str]:
+    return {one.stage: one.state for one in outcome.states}
+
+
+def interrupt(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
