@@ -68,7 +68,8 @@ def enough(game: Game, runs: int) -> int:
 def verdict(found: GameFinding, *, mutant: bool, few: bool) -> str:
     """Say in a word how a game ended; in capitals where it should not have ended so.
 
-    In fewer runs than usual (``few``) an attack may show little, which is nobody's fault then.
+    In fewer runs than usual (``few``) an attack may show little; that says nothing about
+    the mechanism.
     """
     if mutant:
         return "refuted" if found.broken else ("not seen in so few runs" if few else "NOT SEEN")

@@ -43,12 +43,12 @@ class Sum(torch.nn.Module):
         super().__init__()
         self.map = Linear(WIDTH, 1, generator=torch.Generator().manual_seed(0))
 
-    def forward(self, rows: Tensor, tape: Activations | None = None) -> Tensor:
+    def forward(self, rows: Tensor, activations: Activations | None = None) -> Tensor:
         """Return one loss a row."""
-        return self.map(rows, tape).squeeze(-1)
+        return self.map(rows, activations).squeeze(-1)
 
 
-class Witness:
+class Recorder:
     """In the place of the optimizer: sees every update, and moves nothing."""
 
     def __init__(self) -> None:
@@ -156,12 +156,12 @@ def trained(training: Training, source: Entropy, *, member: bool, runs: int) -> 
         optimizer="sgd",
     )
     public = engine.expected_units
-    witness = Witness()
-    engine.optimizer = witness  # type: ignore[assignment]
+    observer = Recorder()
+    engine.optimizer = observer  # type: ignore[assignment]
     for _ in range(steps):
         batch = rows[engine.sample_batch(units)]
         engine.step(network, batch, torch.ones(batch.shape[:2]))
-    seen = torch.stack(witness.seen).numpy().astype(np.float64) * public / C
+    seen = torch.stack(observer.seen).numpy().astype(np.float64) * public / C
     return seen.reshape(runs, training.steps, -1)
 
 

@@ -85,7 +85,7 @@ class Bench:
 
 @contextmanager
 def changed(settings: dict[str, float]) -> Iterator[None]:
-    """Replace settings of the preset (lower case) and constants of `pupil` (upper case)."""
+    """Replace settings of the preset (lower case) and of constants of its trainer (upper case)."""
     shipped = training_settings.adversarial_training
     chosen = {name: value for name, value in settings.items() if name.islower()}
     constants = {name: value for name, value in settings.items() if name.isupper()}

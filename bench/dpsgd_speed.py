@@ -55,15 +55,15 @@ class Vae(nn.Module):
         ]
         self.layers = nn.ModuleList(linear(*shape) for shape in shapes)
 
-    def forward(self, codes: Tensor, *tape: Activations) -> Tensor:
+    def forward(self, codes: Tensor, *activations: Activations) -> Tensor:
         """Return one loss per row, ``[units, rows]``."""
         hot = functional.one_hot(codes, CODES).flatten(-2).float()
         one, two, three, four, five, six = self.layers
-        hidden = torch.relu(two(torch.relu(one(hot, *tape)), *tape))
-        mean, log_variance = three(hidden, *tape).chunk(2, dim=-1)
+        hidden = torch.relu(two(torch.relu(one(hot, *activations)), *activations))
+        mean, log_variance = three(hidden, *activations).chunk(2, dim=-1)
         latent = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
-        hidden = torch.relu(five(torch.relu(four(latent, *tape)), *tape))
-        logits = six(hidden, *tape)
+        hidden = torch.relu(five(torch.relu(four(latent, *activations)), *activations))
+        logits = six(hidden, *activations)
         normaliser = logits.unflatten(-1, (COLUMNS, CODES)).logsumexp(dim=-1).sum(dim=-1)
         divergence = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=-1)
         losses: Tensor = normaliser - (logits * hot).sum(dim=-1) + divergence

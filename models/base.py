@@ -97,7 +97,7 @@ class Generator(Protocol):
         """Run the plan's events on the cohort, each exactly once, and learn from what they gave.
 
         ``plan`` is a `PrivacyPlan`. A generator with ``neural`` also takes a `NotPrivate`, and then
-        runs the events without noise, and each takes a `Watched` plan, whose witness is told what
+        runs the events without noise, and each takes an `ObservedPlan`, whose observer sees what
         the events release.
         """
         ...

@@ -1,8 +1,9 @@
-"""A crew: processes that do numbered pieces of work, one core each.
+"""A pool of worker processes that do numbered pieces of work, one core each.
 
-Each is a fresh process (spawned) with one thread for arithmetic. It ends when its crew is left, by
-an error or by Ctrl-C, and also when the process that started it is killed: then a thread of its
-own notices.
+Each worker is a fresh process (spawned) with one thread for arithmetic. It ends when the ``with``
+block of its pool ends, normally or by an error or Ctrl-C. It also ends when the process that
+started it is killed: a thread in each worker waits for that. (`concurrent.futures` ends no worker
+that is busy, and its workers outlive a parent that was killed.)
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _ONE = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_N
 
 
 class Work(Protocol[Answer]):
-    """What a crew does; it travels to the processes, and its results travel back."""
+    """The work of a pool. It is pickled to the workers, and its results are pickled back."""
 
     def warm(self) -> None:
-        """Do what takes time once in each process, such as importing libraries."""
+        """Do what takes time once in each worker, such as importing libraries."""
         ...
 
     def __call__(self, number: int) -> Answer:
@@ -39,25 +40,25 @@ class Work(Protocol[Answer]):
 
 
 class WorkerPool(Generic[Result]):
-    """Processes at one kind of work; to be used in a ``with`` block.
+    """Worker processes for one kind of work; use it in a ``with`` block.
 
     Attributes:
-        idle: how many wait for a number.
-        busy: how many are at work, or still starting.
+        idle: number of workers that wait for a piece.
+        busy: number of workers that are at work or still starting.
     """
 
     def __init__(self, work: Work[Result]) -> None:
-        """Name the work; nobody is hired yet."""
+        """Name the work; no worker has been started yet."""
         self._work = work
         self._lines: dict[Connection, BaseProcess] = {}
         self._free: list[Connection] = []
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Return the pool."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all processes, whatever they are doing."""
+        """End all workers, whatever they are doing."""
         for line, process in self._lines.items():
             process.terminate()
             line.close()
@@ -66,16 +67,16 @@ class WorkerPool(Generic[Result]):
 
     @property
     def idle(self) -> int:
-        """How many wait for a number."""
+        """Number of workers that wait for a piece."""
         return len(self._free)
 
     @property
     def busy(self) -> int:
-        """How many are at work, or still starting."""
+        """Number of workers that are at work or still starting."""
         return len(self._lines) - len(self._free)
 
-    def hire(self, count: int) -> None:
-        """Start so many processes; each is idle when it has warmed up."""
+    def start_workers(self, count: int) -> None:
+        """Start this many workers; each is idle once it has warmed up."""
         context = multiprocessing.get_context("spawn")
         for _ in range(count):
             line, theirs = context.Pipe()
@@ -86,20 +87,20 @@ class WorkerPool(Generic[Result]):
             self._lines[line] = process
 
     def start(self, number: int) -> None:
-        """Give a number to one that is idle."""
+        """Give the piece of this number to an idle worker."""
         self._free.pop().send(number)
 
     def next(self, seconds: float | None = None) -> Result | None:
-        """Wait until one of them has warmed up, or has done its piece.
+        """Wait until a worker has warmed up or has done its piece.
 
         Args:
-            seconds: to wait at most; for ever if None.
+            seconds: longest wait; no limit if None.
 
         Returns:
-            The result; None if one has warmed up, or if the time is over.
+            The result; None if a worker has warmed up, or the time is over.
 
         Raises:
-            DpsynthError: a piece failed, or a process died.
+            DpsynthError: a piece failed, or a worker died.
         """
         ready = wait(list(self._lines), seconds)
         if not ready:
@@ -110,7 +111,7 @@ class WorkerPool(Generic[Result]):
             result, problem = line.recv()
         except (EOFError, OSError):
             raise DpsynthError(
-                "a process of the crew died at work; if memory ran out, take fewer workers"
+                "a worker process died; if memory ran out, use fewer workers"
             ) from None
         if problem is not None:
             raise problem
@@ -120,8 +121,8 @@ class WorkerPool(Generic[Result]):
 
 
 def _serve(line: Connection, work: Work[Any]) -> None:
-    """Do pieces of work until the line is cut."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that hired
+    """Do pieces of work until the connection closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
     threading.Thread(target=_follow, daemon=True).start()
     try:
         line.send(_done(work.warm))
@@ -134,7 +135,7 @@ def _serve(line: Connection, work: Work[Any]) -> None:
 
 
 def _done(piece: Callable[[], Any]) -> tuple[Any, DpsynthError | None]:
-    """Return a result, or what went wrong; an error of others only by its name."""
+    """Return a result, or the error; one that is not ours only by its name."""
     try:
         return piece(), None
     except InputError as error:
@@ -146,7 +147,7 @@ def _done(piece: Callable[[], Any]) -> tuple[Any, DpsynthError | None]:
 
 
 def _follow() -> None:
-    """End with the process that hired."""
+    """End when the parent process ends."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -162,7 +163,7 @@ def single_threaded() -> None:
 
 @contextmanager
 def _environment(names: Mapping[str, str]) -> Iterator[None]:
-    """Set variables for the processes that are started in the block."""
+    """Set environment variables for the processes that the block starts."""
     earlier = {name: os.environ.get(name) for name in names}
     os.environ.update(names)
     try:

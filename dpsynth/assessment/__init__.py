@@ -14,7 +14,7 @@ This room decides which private rows an assessment reads, and keeps its results 
 - `shadow_cache`: a folder for its owner only, a place for each setting
 - `shadow_design`: who is in each of them, under which plan
 - `shadow_models`: the generator is fitted many times, with and without a few exposed people
-- `training_audit`: an audit of the training in one run: canaries among rows that are nobody's
+- `training_audit`: an audit of the training in one run: canaries among synthetic rows
 """
 
 import lazy_loader

@@ -61,7 +61,7 @@ def audited_on_real(
     )
     table = open_table(data, run.schema)
     rng = np.random.default_rng(seed)
-    strangers = canaries(prepared.domain, count, rng)
+    planted = canaries(prepared.domain, count, rng)
     baseline = generator_class(model).restore(prepared.domain, run.config, run.arrays)
     with charged(
         ledger, prepared.plan, run.schema, model, use, networks=prepared.networks
@@ -72,21 +72,21 @@ def audited_on_real(
         cohort = read_cohort(
             table, prepared.codec, run.schema, entropy, lambda part: progress("reading", part)
         )
-        planted = trial(
+        outcome = trial(
             prepared.generator(),
             prepared.plan,
             cohort,
-            strangers,
+            planted,
             rng=rng,
             baseline=baseline,
             entropy=entropy,
-            witness=None,
+            observer=None,
             progress=progress,
         )
     return training(
         claim_of(prepared.plan),
-        {"black": Scored(planted.included, planted.black)},
+        {"black": Scored(outcome.included, outcome.black)},
         {},
         prepared.plan.epsilon,
-        {"background": "real", "model": run.model, "seconds": round(planted.seconds, 1)},
+        {"background": "real", "model": run.model, "seconds": round(outcome.seconds, 1)},
     )

@@ -142,16 +142,16 @@ class _Board:
 
     def overfitted(self) -> list[Control]:
         """Let a network learn one side by heart, with canaries among its patients."""
-        strangers = canaries(self.domain, CANARIES, self.rng)
+        invented = canaries(self.domain, CANARIES, self.rng)
         included = self.rng.random(CANARIES) < 0.5
         cohort = self.cohort(self.source)
         planted = Cohort(
-            np.concatenate([cohort.codes, strangers.codes[included]]),
-            np.concatenate([cohort.mask, strangers.mask[included]]),
+            np.concatenate([cohort.codes, invented.codes[included]]),
+            np.concatenate([cohort.mask, invented.mask[included]]),
         )
         terms = NonPrivatePlan(self.plan("autoregressive", NOMINAL_BUDGET.epsilon))
         generator = Overfitted(self.domain).fit(planted, terms, OsEntropy())
-        scored = Scored(included, log_likelihood(generator, strangers))
+        scored = Scored(included, log_likelihood(generator, invented))
         claim = claim_of(self.plan("autoregressive", EPSILON))
         heard = training(claim, {"black": scored}, {}, EPSILON, {})
         tables = self.tables(generator)
@@ -168,15 +168,15 @@ class _Board:
         plan = self.plan("autoregressive", EPSILON)
         claim = claim_of(plan)
         background = self.cohort(self.source)
-        strangers = canaries(self.domain, CANARIES, self.rng)
+        invented = canaries(self.domain, CANARIES, self.rng)
 
-        def played(witness: type[Transcript]) -> Trial:
+        def played(observer: type[Transcript]) -> Trial:
             generator = Tight(self.domain)
-            return trial(generator, plan, background, strangers, rng=self.rng, witness=witness)
+            return trial(generator, plan, background, invented, rng=self.rng, observer=observer)
 
         controls = []
-        for key, witness in (("unclipped", UnclippedTranscript), ("clipped", Transcript)):
-            heard = _white(claim, played(witness))
+        for key, observer in (("unclipped", UnclippedTranscript), ("clipped", Transcript)):
+            heard = _white(claim, played(observer))
             if key == "unclipped":
                 controls.append(caught(key, TITLES[key], "training:white", heard))
             else:

@@ -222,7 +222,7 @@ class FittedShadow:
 
 @dataclass(frozen=True, eq=False)
 class Playing:
-    """The work of a crew: fit, draw, look.
+    """The work of each worker: fit, draw, look.
 
     Attributes:
         design: of the attack.

@@ -50,7 +50,7 @@ class Team(Protocol):
         """How many wait for a number."""
         ...
 
-    def hire(self, count: int) -> None:
+    def start_workers(self, count: int) -> None:
         """Take so many on."""
         ...
 
@@ -63,7 +63,7 @@ class Team(Protocol):
         ...
 
 
-Hire = Callable[[Work[FittedShadow]], AbstractContextManager[Team]]
+StartPool = Callable[[Work[FittedShadow]], AbstractContextManager[Team]]
 
 
 def shadows(
@@ -82,7 +82,7 @@ def shadows(
     announce: Announce,
     progress: Progress,
     fit: Fit = fit_and_draw,
-    hire: Hire = WorkerPool,
+    start_pool: StartPool = WorkerPool,
     clock: Clock = time.monotonic,
 ) -> Attack:
     """Attack a generator by shadow models.
@@ -102,7 +102,7 @@ def shadows(
         announce: is told, before most of the time is spent, how long it will take.
         progress: called with ``shadows`` and the fraction done.
         fit: learns from a cohort and draws a table; another one for a control.
-        hire: starts those who carry fits out.
+        start_pool: starts the workers that carry out the fits.
         clock: seconds.
 
     Raises:
@@ -120,7 +120,7 @@ def shadows(
     cache = ShadowFolder.of(folder, design)
     fits = cache.read()
     earlier = sum(one.seconds for one in fits.values()) / workers
-    with hire(Playing(design, fit)) as team:
+    with start_pool(Playing(design, fit)) as team:
         _carry_out(team, cache, fits, watch, announce, progress)
     return shadow_attack(
         [one.shadow for _, one in sorted(fits.items())],
@@ -197,7 +197,7 @@ def _carry_out(
             raise _too_short(len(fits), watch)
         if more:
             announce(_estimate(len(fits), more, watch))
-        team.hire(max(0, min(watch.workers, more) - 1))
+        team.start_workers(max(0, min(watch.workers, more) - 1))
         while True:
             while missing and team.idle and watch.left >= watch.slowest:
                 team.start(missing.pop(0))
@@ -217,7 +217,7 @@ def _carry_out(
 def _pilot(team: Team, number: int, watch: _Watch) -> FittedShadow | None:
     """Make one fit, and time it; None if it did not end within the budget."""
     begun = watch.clock()
-    team.hire(1)
+    team.start_workers(1)
     while not team.idle and watch.left > 0:
         team.next(watch.left)
     if not team.idle:

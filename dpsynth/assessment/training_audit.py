@@ -1,7 +1,7 @@
-"""An audit of the training in one run: canaries among rows that are nobody's.
+"""An audit of the training in one run: canaries among synthetic rows.
 
 m canary patients, each of them put into the data by a fair coin; the rest of the data is drawn from
-a run (or from any table that is nobody's). The run's own plan is carried out on them once more,
+a run (or any table that holds no real person). The run's own plan is carried out on them once more,
 with the operating system's noise, and an attacker guesses the coins: from the weights that a run
 keeps (black box), and from every noisy release (white box, see `transcript`). How many
 guesses are right bounds epsilon from below (`dpsynth.eval.attack_stats.one_run`).
@@ -88,12 +88,12 @@ def trial(
     generator: Generator,
     plan: PrivacyPlan,
     background: Cohort,
-    strangers: Cohort,
+    planted: Cohort,
     *,
     rng: np.random.Generator,
     baseline: Generator | None = None,
     entropy: Entropy | None = None,
-    witness: type[Transcript] | None = Transcript,
+    observer: type[Transcript] | None = Transcript,
     progress: Progress = silent,
 ) -> Trial:
     """Carry a plan out on a background and on those canaries whose coins say so.
@@ -101,27 +101,27 @@ def trial(
     Args:
         generator: unfitted.
         plan: calibrated for it.
-        background: units that are nobody's.
-        strangers: the canaries, see `canaries`.
+        background: units that are no real person's.
+        planted: the canaries, see `canaries`.
         rng: of the coins.
         baseline: a generator that saw no canary: how likely each would be anyway.
         entropy: source of noise; the operating system's if None.
-        witness: who hears the releases; another one for a control, None among real rows.
+        observer: the class that sees the releases; another for a control, None for real rows.
         progress: of the fit's stages.
     """
     started = time.monotonic()
-    included = rng.random(len(strangers.mask)) < 0.5
-    codes = np.concatenate([background.codes, strangers.codes[included]])
-    mask = np.concatenate([background.mask, strangers.mask[included]])
+    included = rng.random(len(planted.mask)) < 0.5
+    codes = np.concatenate([background.codes, planted.codes[included]])
+    mask = np.concatenate([background.mask, planted.mask[included]])
     heard: Transcript | None = None
     terms: Any = plan
-    if witness is not None:
-        heard = witness(*(seen_by(generator, cohort) for cohort in (strangers, background)))
+    if observer is not None:
+        heard = observer(*(seen_by(generator, cohort) for cohort in (planted, background)))
         terms = ObservedPlan(plan, heard)
     fitted = generator.fit(Cohort(codes, mask), terms, entropy or OsEntropy(), progress)
-    black = log_likelihood(fitted, strangers)
+    black = log_likelihood(fitted, planted)
     if baseline is not None:
-        black -= log_likelihood(baseline, strangers)
+        black -= log_likelihood(baseline, planted)
     white = None if heard is None else heard.scores()
     return Trial(included, black, white, time.monotonic() - started)
 
@@ -155,7 +155,7 @@ def audited_training(
     kind = generator_class(generator_of(run.model, run.config))
     rows = bootstrapped(run, seed=int(rng.integers(2**62)))
     background = Cohort(rows.codes[:units], rows.mask[:units])
-    strangers = canaries(domain, count, rng)
+    planted = canaries(domain, count, rng)
     baseline = kind.restore(domain, run.config, run.arrays)
 
     def played(terms: PrivacyPlan, name: str) -> Trial:
@@ -163,7 +163,7 @@ def audited_training(
             progress(f"{name}: {stage}", part)
 
         return trial(
-            kind(domain), terms, background, strangers, rng=rng, baseline=baseline, progress=named
+            kind(domain), terms, background, planted, rng=rng, baseline=baseline, progress=named
         )
 
     louder = tuple(event.with_mu(event.mu() * TWIN) for event in plan.events)

@@ -71,18 +71,18 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class ObservedPlan:
-    """A plan that is carried out as ever, each noisy release being told to a witness.
+    """A plan that runs as usual and shows each noisy release to an observer.
 
-    For audits on rows that are nobody's. What the witness is told is no more than what the plan
+    For audits on synthetic rows only. What the observer sees is no more than what the plan
     accounts for.
 
     Attributes:
         plan: calibrated.
-        witness: who is told.
+        observer: sees each release.
     """
 
     plan: PrivacyPlan
-    witness: Observer
+    observer: Observer
 
     @property
     def budget(self) -> PrivacyBudget:

@@ -10,7 +10,7 @@
   anyway
 - `result`: what an attack found, how sure that is, and what it could have seen: never one alone
 - `roc`: how well scores tell members from non-members: area, and rates at few false alarms
-- `success`: how much oftener an attack hits people in the data than other people
+- `success`: how much more often an attack hits people in the data than other people
 - `table_attack`: the record of an attack on a synthetic table: what audits, controls and reports
   know about it
 - `targets`: the people whom an attack aims at: one row of each, those in the data first

@@ -52,7 +52,7 @@ class CombinedAttacks:
         return self.strongest.success.beyond((1 - LEVEL) / 2 / len(self.each))
 
     def finding(self, key: str, title: str, event: str) -> Finding:
-        """Say whether members are hit oftener; ``what`` begins the sentence."""
+        """Say whether members are hit more often; ``what`` begins the sentence."""
         success = self.strongest.success
         significant = success.chance < ALARM / len(self.each)
         verb = "more than chance allows" if significant else "no more than chance allows"

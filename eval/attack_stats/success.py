@@ -1,4 +1,4 @@
-"""Success over control: how much oftener an attack hits people in the data than other people.
+"""Success over control: how much more often an attack hits people in the data than other people.
 
 What is true of the population can be guessed about everybody, also about people who were never in
 the data. Only what goes beyond is the release's doing: (hits among members - hits among controls) /
@@ -67,7 +67,7 @@ class Success:
         return float(hypergeom.sf(self.members.hits - 1, people, hits, self.members.runs))
 
     def finding(self, key: str, title: str, event: str, alarm: float = ALARM) -> Finding:
-        """Say whether members are hit oftener than chance explains.
+        """Say whether members are hit more often than chance explains.
 
         Args:
             key: of the finding.

@@ -132,7 +132,7 @@ def _meaning(title: str, name: str) -> str:
         else ""
     )
     return (
-        f"{title}: how much oftener for people in the data than for as many others; 0 without "
+        f"{title}: how much more often for people in the data than for as many others; 0 without "
         f"memorisation.{rows} {SMOKE}"
     )
 

@@ -134,9 +134,9 @@ def _measures(tried: Sequence[_Tried], known: int, extra: str, smoke: str) -> tu
     if len(first.columns) != known:
         return ()
     meaning = (
-        f"Of people whom nobody equals in {', '.join(first.columns)}: how much oftener a synthetic "
-        f"row repeats this together with {extra or 'nothing else'} for people in the data than for "
-        f"others; 0 without memorisation. {smoke}"
+        f"Of people whom nobody equals in {', '.join(first.columns)}: how much more often a "
+        f"synthetic row repeats this together with {extra or 'nothing else'} for people "
+        f"in the data than for others; 0 without memorisation. {smoke}"
     )
     return (Measure(f"unique:{known}", TITLE, first.success.excess, 0.0, meaning),)
 

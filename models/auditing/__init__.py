@@ -3,7 +3,7 @@
 - `leaky`: generators that leak on purpose: the controls that an audit must catch
 - `likelihood`: how likely a fitted generator makes a row: what released weights say about a
   person
-- `transcript`: a witness of a fit: all that the plan lets out, held against canaries, for audits
+- `transcript`: an observer of a fit: all that the plan releases, compared with canaries, for audits
 """
 
 import lazy_loader

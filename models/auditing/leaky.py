@@ -81,6 +81,6 @@ class UnclippedSgd(ObservedSgd):
 
 
 class UnclippedTranscript(Transcript):
-    """A witness of steps without clipping."""
+    """An observer of steps without clipping."""
 
     trains: ClassVar[type[ObservedSgd]] = UnclippedSgd

@@ -1,4 +1,4 @@
-"""A witness of a fit: all that the plan lets out, held against canaries, for audits.
+"""An observer of a fit: all that the plan releases, compared with canaries, for audits.
 
 The attacker of the accountant: he sees every noisy count and the noisy sum of every private step,
 knows all other units and which of them a step drew, knows the canaries, and does not know which of
@@ -14,8 +14,8 @@ private step a canary takes part with the sampling rate q, which scales its row 
 If a limit is not kept, canaries add more than they may, s C x: then s is seen in their sum, and the
 guess is that of s C. Counts and steps have a scale each.
 
-For rows that are nobody's: the background of an audit, synthetic or of an audit's own fit. A
-witness is no part of a fit that is released.
+For rows that belong to no real person: the background of an audit, synthetic or of an audit's own
+fit. An observer is never part of a fit that is released.
 """
 
 from __future__ import annotations
@@ -76,20 +76,20 @@ class CoinEvidence:
 
 
 class ObservedSgd(DpSgd):
-    """The trainer of a plan, behind which a witness stands."""
+    """The trainer of a plan whose steps an observer sees."""
 
-    witness: Transcript
+    observer: Transcript
     watch: Watch
     _theirs: Tensor
 
     def sample_batch(self, units: int) -> Ints:
         """Draw the units of a step, and note which of them are the background's."""
         chosen = super().sample_batch(units)
-        self._theirs = torch.from_numpy(chosen < len(self.witness.others.mask))
+        self._theirs = torch.from_numpy(chosen < len(self.observer.others.mask))
         return chosen
 
     def noisy_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
-        """Return the noisy sum, and tell the witness what the background does not explain of it."""
+        """Return the noisy sum, and show the observer what the background does not explain."""
         released = super().noisy_sum(loss, batch, mask)
         known = take(batch, self._theirs)
         residual = released - self.clipped_sum(loss, known, mask[self._theirs])
@@ -97,8 +97,8 @@ class ObservedSgd(DpSgd):
         return released
 
     def _tell(self, loss: Loss, residual: Tensor) -> None:
-        witness, rate = self.witness, self.event.sampling_rate
-        batch, weights = self.watch(witness.directions)
+        observer, rate = self.observer, self.event.sampling_rate
+        batch, weights = self.watch(observer.directions)
         scale = (self.event.noise_multiplier * self.clipping_norm) ** 2
         heard = self.steps_taken % EVERY == 1
         maximum = rows_at_once(self.flat.layers.values()) if not heard else len(weights)
@@ -107,12 +107,12 @@ class ObservedSgd(DpSgd):
             factors = gradients.factors(self.clipping_norm)
             along = _along(self, gradients, residual) * factors
             canaries = pack.order.numpy()
-            witness.steps.linear[canaries] += rate * along.double().numpy() / scale
+            observer.steps.linear[canaries] += rate * along.double().numpy() / scale
             if heard:
                 inner = _inner(gradients) * factors[:, None] * factors[None, :]
                 steps = min(EVERY, self.event.steps - self.steps_taken + 1)
                 weight = steps * rate**2 / scale
-                witness.steps.gram[np.ix_(canaries, canaries)] += weight * inner.double().numpy()
+                observer.steps.gram[np.ix_(canaries, canaries)] += weight * inner.double().numpy()
 
 
 class Transcript:
@@ -185,8 +185,8 @@ class Transcript:
             self.counted(noisy[some], sigmas[some], event, encode)
 
     def trainer(self, watch: Watch) -> type[DpSgd]:
-        """Return a trainer whose steps this witness hears."""
-        return type("Heard", (self.trains,), {"witness": self, "watch": staticmethod(watch)})
+        """Return a trainer whose steps this observer sees."""
+        return type("Heard", (self.trains,), {"observer": self, "watch": staticmethod(watch)})
 
     def scores(self) -> Floats:
         """Return the best linear guess of each canary's coin, ``[m]``."""

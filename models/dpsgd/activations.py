@@ -50,7 +50,7 @@ class Activations:
         self.records.append(Activation(layer, inputs.detach(), output, versions))
 
     def check(self) -> None:
-        """Refuse a tape whose tensors were changed in place since they were recorded.
+        """Refuse activations whose tensors were changed in place since they were recorded.
 
         Raises:
             InputError: an in-place operation, such as ``relu_``, overwrote an input or an output.
@@ -76,12 +76,12 @@ class Layer(nn.Module):
         """Register a parameter without a gradient: autograd never builds a weight gradient."""
         self.register_parameter(name, nn.Parameter(value, requires_grad=False))
 
-    def recorded(self, inputs: Tensor, output: Tensor, tape: Activations | None) -> Tensor:
-        """Return ``output``, recorded on the tape if there is one."""
-        if tape is not None:
+    def recorded(self, inputs: Tensor, output: Tensor, activations: Activations | None) -> Tensor:
+        """Return ``output``, recorded if activations are given."""
+        if activations is not None:
             if not output.requires_grad:
                 output.requires_grad_()
-            tape.add(self, inputs, output)
+            activations.add(self, inputs, output)
         return output
 
     def rows(self, tensor: Tensor, count: int) -> Tensor:

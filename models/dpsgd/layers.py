@@ -63,10 +63,10 @@ class Linear(Layer):
         """Return the matrix that rows are multiplied with, ``[outputs, inputs]``."""
         return self.weight
 
-    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
-        """Map ``[..., inputs]`` to ``[..., outputs]``; with a tape, record the use."""
+    def forward(self, x: Tensor, activations: Activations | None = None) -> Tensor:
+        """Map ``[..., inputs]`` to ``[..., outputs]``; record the use if activations are given."""
         z = functional.linear(x, self.effective_weight(), self.bias)
-        return self.recorded(x, z, tape)
+        return self.recorded(x, z, activations)
 
     def rows(self, tensor: Tensor, count: int) -> Tensor:
         """View ``[..., width]`` as ``[count, width]``."""
@@ -199,9 +199,9 @@ class Embedding(Layer):
         """Show the sizes."""
         return f"{self.weight.shape[0]}, {self.weight.shape[1]}"
 
-    def forward(self, codes: Tensor, tape: Activations | None = None) -> Tensor:
+    def forward(self, codes: Tensor, activations: Activations | None = None) -> Tensor:
         """Map codes ``[rows]`` or ``[rows, m]``, int64, to ``[rows, (m,) width]``."""
-        return self.recorded(codes, functional.embedding(codes, self.weight), tape)
+        return self.recorded(codes, functional.embedding(codes, self.weight), activations)
 
     def rows(self, tensor: Tensor, count: int) -> Tensor:
         """View codes as ``[count, m]``, a gradient as ``[count, m * width]``."""

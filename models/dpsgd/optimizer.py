@@ -151,8 +151,9 @@ class DpSgd:
         """Take one private step. An empty batch takes it too: noise and count do not depend on it.
 
         Args:
-            loss: maps rows and a tape to one loss per row; called on the batch without its padding,
-                ``[units, k, ...]`` or ``[rows, 1, ...]``. A row's loss reads that row only.
+            loss: maps rows and activations to one loss per row; called on the batch without
+                its padding, ``[units, k, ...]`` or ``[rows, 1, ...]``. A row's loss reads that row
+                only.
             batch: the units drawn by `sample_batch`, ``[units, k, ...]``, or a tuple of tensors.
             mask: ``[units, k]``; False or 0 is padding, another number weighs the row's loss.
             anchor: a public batch ``[units, k, ...]`` without padding, for an anchor weight.
@@ -289,7 +290,9 @@ def _check_all(flat: FlatParameters, used: Iterable[Layer]) -> None:
         raise InputError(f"{layer} is not part of the network that this trainer trains")
     for name, layer in flat.layers.items():
         if layer not in used:
-            raise InputError(f"layer {name} did not record its use: pass it the tape")
+            raise InputError(
+                f"layer {name} did not record its use: pass it the recorded activations"
+            )
 
 
 def _check_finite(values: Tensor, step: int) -> None:

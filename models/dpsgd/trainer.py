@@ -55,7 +55,7 @@ def trainer_of(
 
     Args:
         network: layers of `dpsynth.models.dpsgd.layers`, which the exact engine trains; one with
-            other layers is trained by `OpacusSgd`, and has no reference and no witness.
+            other layers is trained by `OpacusSgd`, and has no reference and no observer.
         plan: has the event of the steps.
         clipping_norm: bound on the norm of one unit's gradient; public or post-processing.
         population: public number of units.
@@ -63,7 +63,7 @@ def trainer_of(
         anchor_weight: weight of the gradient on rows that cost nothing.
         entropy: source of sampling and noise.
         watch: turns a cohort, the hidden column included, into a batch and the weights of its rows;
-            needed where the plan is watched, for the witness of the steps.
+            needed where the plan is watched, for the observer of the steps.
         anchored_always: the anchor is a part of the loss, such as the generated rows of a critic,
             and not only a hold against noise: without privacy, too, it is kept.
     """
@@ -75,7 +75,7 @@ def trainer_of(
     trainer = DpSgd if is_known(network) else OpacusSgd
     if isinstance(plan, ObservedPlan):
         assert watch is not None
-        trainer = plan.witness.trainer(watch)
+        trainer = plan.observer.trainer(watch)
     return trainer(
         network,
         event=event,

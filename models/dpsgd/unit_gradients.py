@@ -131,7 +131,7 @@ class UnitGradients:
         """Run the loss forward and backward once.
 
         Args:
-            loss: maps a batch and a tape to one loss per row. The loss of a row reads that row
+            loss: maps a batch and activations to one loss per row. The loss of a row reads that row
                 and public things only.
             pack: a batch with at least one row.
             weights: in place of the pack's, for checks.
@@ -139,17 +139,17 @@ class UnitGradients:
         Raises:
             InputError: the loss does not return one value per row, or changed tensors in place.
         """
-        tape = Activations()
+        activations = Activations()
         with torch.enable_grad():
-            losses = loss(pack.batch, tape)
+            losses = loss(pack.batch, activations)
         if losses.shape != pack.weights.shape:
             raise InputError(
                 f"the loss must return one value per row, {list(pack.weights.shape)}, "
                 f"not {list(losses.shape)}"
             )
-        tape.check()
-        layers = [record.layer for record in tape.records]
-        outputs = [record.output for record in tape.records]
+        activations.check()
+        layers = [record.layer for record in activations.records]
+        outputs = [record.output for record in activations.records]
         grads = torch.autograd.grad(
             losses,
             outputs,
@@ -157,7 +157,7 @@ class UnitGradients:
             allow_unused=True,
             materialize_grads=True,
         )
-        inputs = [record.layer.rows(record.inputs, pack.rows) for record in tape.records]
+        inputs = [record.layer.rows(record.inputs, pack.rows) for record in activations.records]
         flat = [layer.rows(b, pack.rows) for layer, b in zip(layers, grads, strict=True)]
         return cls(layers, inputs, flat, pack)
 
@@ -210,18 +210,22 @@ class UnitGradients:
             layer.accumulate(a, b, into[layer])
 
 
-def unit_norms(tape: Activations, output_grads: Sequence[Tensor], units: int, rows: int) -> Tensor:
+def unit_norms(
+    activations: Activations, output_grads: Sequence[Tensor], units: int, rows: int
+) -> Tensor:
     """Return the norm of each unit's gradient, ``[units]``, summed over its rows.
 
     Args:
-        tape: a forward pass over ``units * rows`` rows, unit after unit.
-        output_grads: the gradient of the summed loss at each recorded output, in the tape's order.
+        activations: a forward pass over ``units * rows`` rows, unit after unit.
+        output_grads: the gradient of the summed loss at each recorded output, in their order.
         units: number of units.
         rows: rows of each unit; the gradient of a padded row is zero.
     """
-    layers = [record.layer for record in tape.records]
+    layers = [record.layer for record in activations.records]
     count = units * rows
-    inputs = [layer.rows(r.inputs, count) for layer, r in zip(layers, tape.records, strict=True)]
+    inputs = [
+        layer.rows(r.inputs, count) for layer, r in zip(layers, activations.records, strict=True)
+    ]
     grads = [layer.rows(b, count) for layer, b in zip(layers, output_grads, strict=True)]
     weights = torch.ones(units, rows)
     pack = Pack(None, weights, ((units, rows),), torch.arange(units))

@@ -60,13 +60,15 @@ class Network(BinnedNetwork):
         with torch.no_grad():
             self.skip.bias.copy_(logs_of(shares))
 
-    def loss(self, rows: Tensor, tape: Activations | None) -> Tensor:
+    def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
         """Return the negative log-likelihood of each row, ``[units, k]``, in nats."""
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))
-        logits = self.skip(hot, tape)
+        logits = self.skip(hot, activations)
         if self.shape.masked:
-            logits = logits + self.masked_out(torch.tanh(self.masked_in(hot, tape)), tape)
+            logits = logits + self.masked_out(
+                torch.tanh(self.masked_in(hot, activations)), activations
+            )
         return self.nats(logits, hot).reshape(units, k)
 
     @torch.no_grad()

@@ -42,12 +42,12 @@ class BinnedNetwork(nn.Module, ABC):
         """Set the biases to the columns' own distributions, one array of shares a column."""
 
     @abstractmethod
-    def loss(self, rows: Tensor, tape: Activations | None) -> Tensor:
+    def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
         """Return the loss of each row, ``[units, k]``, in nats.
 
         Args:
             rows: binned rows ``[units, k, columns]``, int64.
-            tape: records the layers for per-unit gradients; None for plain evaluation.
+            activations: records the layers for per-unit gradients; None for plain evaluation.
         """
 
     @abstractmethod

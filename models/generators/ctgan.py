@@ -6,7 +6,7 @@ starts: see `dpsynth.models.generators.ctgan_network`. Then critic and generator
 
 Only the critic meets private rows, and only as the units of a private step: drawn by Poisson
 sampling and never by value (the log-frequency sampler of Xu et al. 2019, arXiv 1907.00503, section
-4.3, would draw a unit the oftener the rarer it is, which no accountant knows of), one person to a
+4.3, would draw a rarer unit more often, which no accountant knows of), one person to a
 row (no packs), each unit's gradient clipped and the sum noised. The gradient on generated rows is
 added to that on purpose, unclipped and without noise: it costs nothing. The generator sees the
 critic alone, so it is post-processing, and so are its many free rows. Several steps of the critic
@@ -153,16 +153,16 @@ class Ctgan:
         units, steps = Units.of(cohort, self.start_.binning), trainer.event.steps
         # how far this one is used depends on how many units are drawn: it serves nothing else
         asking = entropy.generator()
-        pupil = GeneratorTrainer(
+        generator_trainer = GeneratorTrainer(
             self.start_, self.residual_, critic, steps // self.preset_.rounds, rng
         )
         for step in range(steps):
             batch, weights = units.batch(trainer.sample_batch(len(units)))
             real = critic.batch(batch, REAL, asking)
-            trainer.step(critic.loss, real, weights, anchor=pupil.fakes(FAKES))
-            pupil.remember()
+            trainer.step(critic.loss, real, weights, anchor=generator_trainer.fakes(FAKES))
+            generator_trainer.remember()
             if (step + 1) % self.preset_.rounds == 0:
-                pupil.turn()
+                generator_trainer.turn()
             progress("training", (step + 1) / steps)
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:

@@ -66,26 +66,26 @@ class Critic(nn.Module):
         hot = torch.zeros(len(rows), self.codes)
         return hot.scatter_(1, rows + self.offsets, 1.0)
 
-    def score(self, hot: Tensor, columns: Tensor, tape: Activations | None = None) -> Tensor:
+    def score(self, hot: Tensor, columns: Tensor, activations: Activations | None = None) -> Tensor:
         """Return the log-odds that rows are real, ``[n]``.
 
         Args:
             hot: rows one-hot, ``[n, codes]``.
             columns: the column of each row's condition, ``[n]``.
-            tape: records the layers for per-unit gradients.
+            activations: records the layers for per-unit gradients.
         """
         condition = hot * (self.column_of == columns[:, None])
-        hidden = torch.tanh(self.seen(hot, tape) + self.asked(condition, tape))
-        hidden = torch.tanh(self.within(hidden, tape))
-        score: Tensor = self.scored(hidden, tape)
+        hidden = torch.tanh(self.seen(hot, activations) + self.asked(condition, activations))
+        hidden = torch.tanh(self.within(hidden, activations))
+        score: Tensor = self.scored(hidden, activations)
         return score[:, 0]
 
-    def loss(self, batch: Batch, tape: Activations | None) -> Tensor:
+    def loss(self, batch: Batch, activations: Activations | None) -> Tensor:
         """Return the logistic loss of each row, ``[units, k]``."""
         rows, columns, labels = batch
         units, k, width = rows.shape
         hot = self.one_hot(rows.reshape(units * k, width))
-        scores = self.score(hot, columns.reshape(units * k), tape)
+        scores = self.score(hot, columns.reshape(units * k), activations)
         return functional.softplus(-labels * scores.reshape(units, k))
 
     def batch(self, rows: Tensor, label: float, rng: np.random.Generator) -> Batch:

@@ -67,7 +67,7 @@ class Independent:
         noisy = joint_histograms(cohort, sizes_of(self.domain), event, entropy)
         if isinstance(plan, ObservedPlan):
             sigmas = [event.sigma] * len(noisy)
-            plan.witness.counted(noisy, sigmas, event, lambda some: levelled(some, self.domain))
+            plan.observer.counted(noisy, sigmas, event, lambda some: levelled(some, self.domain))
         total = noisy_total(noisy)
         leaves = leaves_of(self.domain, noisy, total=total, sigma=event.sigma)
         self.shares_ = tuple(column.code_shares(total) for column in leaves)

@@ -75,26 +75,28 @@ class Network(BinnedNetwork):
         with torch.no_grad():
             self.decode_out.bias.copy_(logs_of(shares))
 
-    def encode(self, hot: Tensor, tape: Activations | None = None) -> tuple[Tensor, Tensor]:
+    def encode(self, hot: Tensor, activations: Activations | None = None) -> tuple[Tensor, Tensor]:
         """Return mean and log-variance of one-hot rows' latent vectors, ``[n, latent]`` each."""
-        hidden = torch.tanh(self.encode_in(hot, tape))
-        mean, log_variance = self.encode_out(hidden, tape).chunk(2, dim=1)
+        hidden = torch.tanh(self.encode_in(hot, activations))
+        mean, log_variance = self.encode_out(hidden, activations).chunk(2, dim=1)
         return mean, log_variance.clamp(-LOG_VARIANCE, LOG_VARIANCE)
 
-    def decode(self, latent: Tensor, tape: Activations | None = None) -> Tensor:
+    def decode(self, latent: Tensor, activations: Activations | None = None) -> Tensor:
         """Return the logits of all columns, ``[n, codes]``, from latent vectors."""
-        logits: Tensor = self.decode_out(torch.tanh(self.decode_in(latent, tape)), tape)
+        logits: Tensor = self.decode_out(
+            torch.tanh(self.decode_in(latent, activations)), activations
+        )
         return logits
 
-    def loss(self, rows: Tensor, tape: Activations | None) -> Tensor:
+    def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
         """Return minus the evidence lower bound of each row, ``[units, k]``, in nats."""
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))
-        mean, log_variance = self.encode(hot, tape)
+        mean, log_variance = self.encode(hot, activations)
         noise = self.noise.standard_normal(tuple(mean.shape), dtype=np.float32)
         latent = mean + torch.exp(0.5 * log_variance) * torch.from_numpy(noise)
         divergence = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
-        return (self.nats(self.decode(latent, tape), hot) + divergence).reshape(units, k)
+        return (self.nats(self.decode(latent, activations), hot) + divergence).reshape(units, k)
 
     @torch.no_grad()
     def log_likelihood(self, rows: Tensor, rng: np.random.Generator, draws: int) -> Tensor:

@@ -109,7 +109,7 @@ def count_columns(
     release = exact_joint_histograms if isinstance(plan, NonPrivatePlan) else joint_histograms
     noisy = release(levelled(cohort, domain), sizes_of(domain), one_way, entropy)
     if isinstance(plan, ObservedPlan):
-        plan.witness.counted(
+        plan.observer.counted(
             noisy, [one_way.sigma] * len(noisy), one_way, lambda others: levelled(others, domain)
         )
     total = noisy_total(noisy)
@@ -134,7 +134,7 @@ def measure(
         cohort: codes ``[units, rows, columns]`` of the domain's columns, the hidden one included.
         domain: its public facts.
         plan: calibrated; has the events of the one-way histograms and of the pairs. Without
-            privacy, all are run without noise; watched, all are told to the witness.
+            privacy, all are run without noise; watched, all are told to the observer.
         entropy: source of noise.
         most_bins: bins that a smooth numeric column is cut into, about.
     """
@@ -150,7 +150,7 @@ def measure(
         sigmas = pair_noise(binning.sizes, places, event)
         tables = release_chosen(binned, binning.sizes, places, sigmas, event, entropy)
         if isinstance(plan, ObservedPlan):
-            plan.witness.paired(tables, places, sigmas, event, binning)
+            plan.observer.paired(tables, places, sigmas, event, binning)
         counts = tuple(table.astype(np.float64) for table in tables)
         return Pairs(tuple(places), counts, tuple(sigmas))
 

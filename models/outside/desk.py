@@ -126,7 +126,7 @@ class Desk:
         sigmas = pair_noise(sizes, pairs, event)
         tables = chosen_histograms(binned, sizes, pairs, sigmas, event, self._entropy)
         if isinstance(self._plan, ObservedPlan):
-            self._plan.witness.paired(tables, pairs, sigmas, event, counted.binning)
+            self._plan.observer.paired(tables, pairs, sigmas, event, counted.binning)
         return [table / event.mass for table in tables]
 
     def _train(

@@ -152,9 +152,9 @@ def test_processes_carry_real_fits_out(
     assert not attack.findings[0].found
 
 
-CREW = """
+POOL = """
 import multiprocessing, sys, time
-from dpsynth._util.workers import Crew
+from dpsynth._util.workers import WorkerPool
 from dpsynth.errors import DpsynthError, InputError
 
 class Work:
@@ -167,13 +167,13 @@ class Work:
         time.sleep(600)
 
 def play(number):
-    with Crew(Work()) as crew:
-        crew.hire(2)
-        while crew.idle < 2: crew.next()
-        crew.start(number)
-        crew.start(number)
+    with WorkerPool(Work()) as pool:
+        pool.start_workers(2)
+        while pool.idle < 2: pool.next()
+        pool.start(number)
+        pool.start(number)
         print(*(child.pid for child in multiprocessing.active_children()), flush=True)
-        try: print(crew.next(), flush=True)
+        try: print(pool.next(), flush=True)
         except DpsynthError as error: print(type(error).__name__, error, flush=True)
 
 if __name__ == "__main__":
@@ -184,9 +184,9 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def crew(tmp_path: Path) -> Callable[[int], subprocess.Popen[str]]:
-    script = tmp_path / "crew.py"
-    script.write_text(CREW)
+def pool(tmp_path: Path) -> Callable[[int], subprocess.Popen[str]]:
+    script = tmp_path / "pool.py"
+    script.write_text(POOL)
 
     def start(number: int) -> subprocess.Popen[str]:
         command = [sys.executable, str(script), str(number)]
@@ -216,16 +216,15 @@ def gone(processes: list[int], seconds: float = 10) -> bool:
         (2, "InputError say this"),
         (
             3,
-            "DpsynthError a process of the crew died at work; "
-            "if memory ran out, take fewer workers",
+            "DpsynthError a worker process died; if memory ran out, use fewer workers",
         ),
         (4, "4"),
     ],
 )
 def test_a_crew_answers_or_says_what_went_wrong(
-    crew: Callable[[int], subprocess.Popen[str]], number: int, words: str
+    pool: Callable[[int], subprocess.Popen[str]], number: int, words: str
 ) -> None:
-    out, errors = crew(number).communicate(timeout=120)
+    out, errors = pool(number).communicate(timeout=120)
     workers, said = out.strip().split("\n")
     assert said == words and "secret" not in errors
     assert len(workers.split()) == 2 and gone([int(one) for one in workers.split()])
@@ -233,10 +232,10 @@ def test_a_crew_answers_or_says_what_went_wrong(
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are seen in /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_crew_ends_with_who_hired_it(
-    crew: Callable[[int], subprocess.Popen[str]], how: signal.Signals
+def test_a_pool_ends_with_the_process_that_started_it(
+    pool: Callable[[int], subprocess.Popen[str]], how: signal.Signals
 ) -> None:
-    begun = crew(5)
+    begun = pool(5)
     assert begun.stdout is not None
     workers = [int(one) for one in begun.stdout.readline().split()]
     assert len(workers) == 2 and all(map(alive, workers))

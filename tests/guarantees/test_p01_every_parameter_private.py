@@ -28,8 +28,12 @@ class AutoEncoder(nn.Module):
         self.encoder = Linear(WIDTH, 3, generator=generator)
         self.decoder = Linear(3, WIDTH, generator=generator)
 
-    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
-        return (self.decoder(torch.tanh(self.encoder(x, tape)), tape) - x).square().sum(-1)
+    def forward(self, x: Tensor, activations: Activations | None = None) -> Tensor:
+        return (
+            (self.decoder(torch.tanh(self.encoder(x, activations)), activations) - x)
+            .square()
+            .sum(-1)
+        )
 
 
 def trainer(net: nn.Module) -> DpSgd:
@@ -115,7 +119,7 @@ def test_a_step_moves_every_parameter() -> None:
     x, mask = cohort()
     before = engine.flat.values.clone()
     drawn = engine.sample_batch(UNITS)
-    engine.step(lambda x, tape: 0.0 * net(x, tape), x[drawn], mask[drawn])
+    engine.step(lambda x, activations: 0.0 * net(x, activations), x[drawn], mask[drawn])
     assert bool((engine.flat.values != before).all())
 
 
@@ -146,7 +150,9 @@ def test_a_layer_of_another_network_is_refused() -> None:
     engine = trainer(net)
     x, mask = cohort()
     with pytest.raises(InputError, match="not part of the network"):
-        engine.clipped_sum(lambda x, tape: net(x, tape) + other(x, tape), x, mask)
+        engine.clipped_sum(
+            lambda x, activations: net(x, activations) + other(x, activations), x, mask
+        )
 
 
 def test_a_layer_without_tape_is_refused() -> None:
@@ -154,8 +160,8 @@ def test_a_layer_without_tape_is_refused() -> None:
     engine = trainer(net)
     x, mask = cohort()
 
-    def forgets(x: Tensor, tape: Activations) -> Tensor:
-        return (net.decoder(torch.tanh(net.encoder(x)), tape) - x).square().sum(-1)
+    def forgets(x: Tensor, activations: Activations) -> Tensor:
+        return (net.decoder(torch.tanh(net.encoder(x)), activations) - x).square().sum(-1)
 
     with pytest.raises(InputError, match="layer encoder did not record"):
         engine.clipped_sum(forgets, x, mask)

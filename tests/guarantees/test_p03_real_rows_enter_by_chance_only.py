@@ -125,7 +125,7 @@ def fits_binomial(counts: Ints) -> float:
 
 
 def drawn_too_often(count: int) -> bool:
-    """Whether one unit was drawn oftener than the sampling rate allows by chance."""
+    """Whether one unit was drawn more often than the sampling rate allows by chance."""
     return bool(stats.binom(STEPS, RATE).sf(count - 1) < FALSE_ALARM)
 
 

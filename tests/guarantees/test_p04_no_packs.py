@@ -53,13 +53,13 @@ def batch(units: int = 12) -> tuple[Tensor, Tensor, Tensor]:
 class Packed(Critic):
     """The broken twin: each unit is scored together with its neighbour in the batch."""
 
-    def loss(self, batch: tuple[Tensor, Tensor, Tensor], tape: Activations | None) -> Tensor:
+    def loss(self, batch: tuple[Tensor, Tensor, Tensor], activations: Activations | None) -> Tensor:
         rows, columns, labels = batch
         hot = self.one_hot(rows[:, 0])
         pack = 0.5 * (hot + hot.roll(1, dims=0))
-        return torch.nn.functional.softplus(-labels[:, 0] * self.score(pack, columns[:, 0], tape))[
-            :, None
-        ]
+        return torch.nn.functional.softplus(
+            -labels[:, 0] * self.score(pack, columns[:, 0], activations)
+        )[:, None]
 
 
 def test_each_unit_is_judged_alone() -> None:

@@ -50,7 +50,7 @@ def one_layer(
     inputs: int = 1, outputs: int = 1
 ) -> tuple[Linear, Callable[[Tensor, Activations], Tensor]]:
     layer = Linear(inputs, outputs, generator=torch.Generator().manual_seed(0))
-    return layer, lambda x, tape: layer(x, tape).sum(-1)
+    return layer, lambda x, activations: layer(x, activations).sum(-1)
 
 
 def by_engine() -> Included:

@@ -153,8 +153,8 @@ def schedule(
                 rate = self.optimizer.rate(taken)
                 steps.append((self.optimizer.taken, rate, len(mask), self.clipping_norm))
 
-        def poisoned(self: Network, rows: Tensor, tape: Any) -> Tensor:
-            found = loss(self, rows, tape)
+        def poisoned(self: Network, rows: Tensor, activations: Any) -> Tensor:
+            found = loss(self, rows, activations)
             return poison(found, len(steps)) if private else found
 
         with monkeypatch.context() as patch:

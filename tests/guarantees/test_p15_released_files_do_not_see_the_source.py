@@ -124,7 +124,7 @@ def other_loss(patch: pytest.MonkeyPatch) -> None:
     step = DpSgd.step
 
     def higher(self: DpSgd, loss: Any, *rest: Any, **options: Any) -> None:
-        step(self, lambda rows, tape: loss(rows, tape) + 1e6, *rest, **options)
+        step(self, lambda rows, activations: loss(rows, activations) + 1e6, *rest, **options)
 
     patch.setattr(DpSgd, "step", higher)
 
@@ -134,7 +134,7 @@ def other_gradients(patch: pytest.MonkeyPatch) -> None:
     step = DpSgd.step
 
     def longer(self: DpSgd, loss: Any, *rest: Any, **options: Any) -> None:
-        step(self, lambda rows, tape: 1000 * loss(rows, tape), *rest, **options)
+        step(self, lambda rows, activations: 1000 * loss(rows, activations), *rest, **options)
 
     patch.setattr(DpSgd, "step", longer)
 

@@ -98,7 +98,7 @@ REASONS: dict[tuple[str, str, str], str] = {
         "dpsynth/tables/simulated.py",
         "_Draws.__init__",
         "default_rng(seed)",
-    ): "rows that are nobody's",
+    ): "rows that belong to no real person",
     (
         "dpsynth/encoding/column_codecs.py",
         "CategoryCoder.read",

@@ -42,10 +42,10 @@ class SharedStream(torch.nn.Module):
         self.encode = Linear(WIDTH, 4, generator=generator)
         self.decode = Linear(2, WIDTH, generator=generator)
 
-    def loss(self, x: Tensor, tape: Activations | None) -> Tensor:
-        mean, spread = self.encode(x, tape).chunk(2, dim=-1)
+    def loss(self, x: Tensor, activations: Activations | None) -> Tensor:
+        mean, spread = self.encode(x, activations).chunk(2, dim=-1)
         noise = torch.randn(mean.shape, generator=self.generator)
-        return (self.decode(mean + spread.exp() * noise, tape) - x).square().sum(-1)
+        return (self.decode(mean + spread.exp() * noise, activations) - x).square().sum(-1)
 
 
 def trainer(network: torch.nn.Module) -> DpSgd:
@@ -135,15 +135,17 @@ def draws_by_torch(
 real_loss = Network.loss
 
 
-def from_the_weights_stream(network: Network, rows: Tensor, tape: Activations | None) -> Tensor:
+def from_the_weights_stream(
+    network: Network, rows: Tensor, activations: Activations | None
+) -> Tensor:
     """Broken twin: the network keeps the generator of its weights for later."""
-    return real_loss(network, rows, tape) + 0 * torch.randn(1, generator=torch.Generator())
+    return real_loss(network, rows, activations) + 0 * torch.randn(1, generator=torch.Generator())
 
 
-def from_a_fresh_stream(network: Network, rows: Tensor, tape: Activations | None) -> Tensor:
+def from_a_fresh_stream(network: Network, rows: Tensor, activations: Activations | None) -> Tensor:
     """Broken twin: a seed of 62 fresh bits, of which torch takes 32."""
     fresh = torch.Generator().manual_seed(secrets.randbits(62))
-    return real_loss(network, rows, tape) + 0 * torch.empty(1).normal_(generator=fresh)
+    return real_loss(network, rows, activations) + 0 * torch.empty(1).normal_(generator=fresh)
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
@@ -174,9 +176,9 @@ def test_latent_noise_comes_from_the_source_of_all_noise(
             generators.append(super().generator())
             return generators[-1]
 
-    def noting(network: Network, rows: Tensor, tape: Activations | None) -> Tensor:
+    def noting(network: Network, rows: Tensor, activations: Activations | None) -> Tensor:
         used.append(network.noise)
-        return real_loss(network, rows, tape)
+        return real_loss(network, rows, activations)
 
     monkeypatch.setattr(Network, "loss", noting)
     settings: dict[str, Any] = {"dataset": "clinic", "model": "tvae", "without_ledger": True}

@@ -156,8 +156,8 @@ class Two(nn.Module):
         self.first = Linear(3, 3, generator=generator)
         self.second = Linear(3, 1, generator=generator)
 
-    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
-        return self.second(torch.tanh(self.first(x, tape)), tape)[..., 0]
+    def forward(self, x: Tensor, activations: Activations | None = None) -> Tensor:
+        return self.second(torch.tanh(self.first(x, activations)), activations)[..., 0]
 
 
 @pytest.mark.parametrize("at", [0, 2, 4])

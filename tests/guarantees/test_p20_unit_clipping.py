@@ -26,8 +26,12 @@ class Model(torch.nn.Module):
         self.plain = Linear(WIDTH, WIDTH, generator=generator)
         self.masked = MaskedLinear(GROUPS, GROUPS, generator=generator)
 
-    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
-        return (torch.tanh(self.plain(x, tape)) + self.masked(x, tape) - x).square().sum(-1)
+    def forward(self, x: Tensor, activations: Activations | None = None) -> Tensor:
+        return (
+            (torch.tanh(self.plain(x, activations)) + self.masked(x, activations) - x)
+            .square()
+            .sum(-1)
+        )
 
 
 def engine(model: Model) -> DpSgd:

@@ -33,17 +33,17 @@ class Net(nn.Module):
         self.masked = MaskedLinear([0, 2, 1, 2, 1], GROUPS + 1, generator=generator)
         self.skip = MaskedLinear(GROUPS, GROUPS, generator=generator)
 
-    def forward(self, batch: Batch, tape: Activations | None = None) -> Tensor:
+    def forward(self, batch: Batch, activations: Activations | None = None) -> Tensor:
         codes, numbers = batch
         units, k, columns = codes.shape
         flat = codes.reshape(units * k, columns)
-        looked_up = self.table(flat, tape).flatten(1)
+        looked_up = self.table(flat, activations).flatten(1)
         both = torch.cat([looked_up, numbers.reshape(-1, 1)], dim=1)
         hot = torch.zeros(len(flat), 9, dtype=numbers.dtype).scatter_(1, flat, 1.0)
         hot = hot + 0.3 * numbers.reshape(-1, 1)  # not only zeros and ones
-        logits = self.second(torch.tanh(self.first(both, tape)), tape)
-        logits = logits + self.masked(torch.tanh(self.hidden(hot, tape)), tape)
-        logits = logits + self.skip(hot, tape)
+        logits = self.second(torch.tanh(self.first(both, activations)), activations)
+        logits = logits + self.masked(torch.tanh(self.hidden(hot, activations)), activations)
+        logits = logits + self.skip(hot, activations)
         return (logits.logsumexp(1) - (logits * hot).sum(1)).reshape(units, k)
 
 
@@ -74,11 +74,11 @@ def one_by_one(net: nn.Module, batch: Batch, mask: Tensor) -> list[Tensor]:
 
 def engine_norms(net: Net, batch: Batch, mask: Tensor) -> Tensor:
     """Norms by `unit_norms`, padding left in: its loss weighs nothing."""
-    tape = Activations()
-    losses = net(batch, tape)
-    outputs = [record.output for record in tape.records]
+    activations = Activations()
+    losses = net(batch, activations)
+    outputs = [record.output for record in activations.records]
     grads = torch.autograd.grad((losses * mask).sum(), outputs)
-    return unit_norms(tape, grads, *mask.shape)
+    return unit_norms(activations, grads, *mask.shape)
 
 
 def padding(units: int, k: int) -> Tensor:
@@ -190,8 +190,8 @@ def test_a_loss_that_mixes_units_is_refused() -> None:
     net = Net()
     batch, mask = rows(8, 3, equal=False), padding(8, 3)
 
-    def centred(batch: Any, tape: Activations | None = None) -> Tensor:
-        losses = net(batch, tape)
+    def centred(batch: Any, activations: Activations | None = None) -> Tensor:
+        losses = net(batch, activations)
         return losses - losses.mean()
 
     with pytest.raises(InputError, match="mixes units of a batch"):
@@ -207,8 +207,8 @@ def test_a_loss_that_mixes_two_units_is_refused(one: int, other: int) -> None:
     net = Net()
     batch, mask = rows(8, 3, equal=False), torch.ones(8, 3)
 
-    def paired(batch: Any, tape: Activations | None = None) -> Tensor:
-        losses = net(batch, tape)
+    def paired(batch: Any, activations: Activations | None = None) -> Tensor:
+        losses = net(batch, activations)
         return torch.cat([losses[:other], losses[other, None] + losses[one], losses[other + 1 :]])
 
     with pytest.raises(InputError, match="mixes units of a batch"):
@@ -227,9 +227,9 @@ def test_rounding_does_not_hide_a_large_gradient() -> None:
     b = 1e4 * torch.randn(500, 1, 64, generator=generator).repeat(1, 2, 1)
     b[:, 1] *= -1
 
-    def loss(batch: Batch, tape: Activations | None = None) -> Tensor:
+    def loss(batch: Batch, activations: Activations | None = None) -> Tensor:
         inputs, pull = batch
-        return (layer(inputs, tape) * pull).sum(-1)
+        return (layer(inputs, activations) * pull).sum(-1)
 
     exact = torch.einsum("uko,uki->uoi", b.double(), a.double())
     truth = (exact.square().sum((1, 2)) + b.double().sum(1).square().sum(1)).sqrt()
@@ -268,11 +268,11 @@ def test_opacus_agrees(k: int) -> None:
     def value(output: Tensor) -> Tensor:
         return output.square().sum(-1)
 
-    tape = Activations()
+    activations = Activations()
     first, second = ours
-    losses = value(second(torch.tanh(first(x, tape)), tape))
-    grads = torch.autograd.grad(losses.sum(), [record.output for record in tape.records])
-    found = unit_norms(tape, grads, 6, k)
+    losses = value(second(torch.tanh(first(x, activations)), activations))
+    grads = torch.autograd.grad(losses.sum(), [record.output for record in activations.records])
+    found = unit_norms(activations, grads, 6, k)
 
     hooked = GradSampleModule(theirs(), loss_reduction="sum")
     value(hooked(x)).sum().backward()

@@ -40,9 +40,9 @@ class Net(nn.Module):
             else Linear(WIDTH, WIDTH, generator=generator)
         )
 
-    def forward(self, batch: Batch, tape: Activations) -> Tensor:
+    def forward(self, batch: Batch, activations: Activations) -> Tensor:
         inputs, pull = batch
-        return (self.layer(inputs, tape) * pull).sum(dim=-1)
+        return (self.layer(inputs, activations) * pull).sum(dim=-1)
 
 
 def engine(clipping_norm: float = 1.0, population: int = 4000, net: Net | None = None) -> DpSgd:

@@ -62,7 +62,7 @@ MANY = 20_000
 
 
 def steep(layer: Linear) -> Callable[..., Tensor]:
-    return lambda batch, tape=None: 100 * layer(batch, tape)[..., 0]
+    return lambda batch, activations=None: 100 * layer(batch, activations)[..., 0]
 
 
 def shift_and_room(seed: int, kind: type[DpSgd] = DpSgd) -> tuple[float, float]:
@@ -137,9 +137,9 @@ def longest(rows: int, left: float) -> float:
     layer = layer_of(WIDTH, WIDTH)
     inputs, pull = batch = cancelling(rows, left)
 
-    def loss(batch: Any, tape: Activations | None = None) -> Tensor:
+    def loss(batch: Any, activations: Activations | None = None) -> Tensor:
         a, b = batch
-        return (layer(a, tape) * b).sum(-1)
+        return (layer(a, activations) * b).sum(-1)
 
     exact = torch.einsum("uko,uki->uoi", pull.double(), inputs.double())
     truth = (exact.square().sum((1, 2)) + pull.double().sum(1).square().sum(1)).sqrt()
@@ -196,8 +196,8 @@ def by_hand(rows: int) -> bool:
     batch = torch.randn(4, rows, 3, generator=generator)
     weights = torch.rand(4, rows, generator=generator) + 0.1
 
-    def loss(some: Any, tape: Activations | None = None) -> Tensor:
-        return layer(some, tape).square().sum(-1)
+    def loss(some: Any, activations: Activations | None = None) -> Tensor:
+        return layer(some, activations).square().sum(-1)
 
     weight, bias = (part.detach().double() for part in (layer.weight, layer.bias))
     pull = 2 * (batch.double() @ weight.T + bias) * weights.double()[..., None]

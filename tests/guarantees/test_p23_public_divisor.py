@@ -45,9 +45,9 @@ def engine(layer: torch.nn.Module) -> DpSgd:
     )
 
 
-def pull(signs: Tensor, tape: Activations, layer: Linear) -> Tensor:
+def pull(signs: Tensor, activations: Activations, layer: Linear) -> Tensor:
     """A loss whose gradient is the unit's sign times (1, 1) for the weight and the bias."""
-    return layer(torch.ones_like(signs), tape)[..., 0] * signs[..., 0]
+    return layer(torch.ones_like(signs), activations)[..., 0] * signs[..., 0]
 
 
 def by_engine(signs: Tensor) -> Tensor:
@@ -56,7 +56,9 @@ def by_engine(signs: Tensor) -> Tensor:
     trainer = engine(layer)
     before = trainer.flat.values.clone()
     trainer.sample_batch(len(signs))
-    trainer.step(lambda x, tape: pull(x, tape, layer), signs, torch.ones(signs.shape[:2]))
+    trainer.step(
+        lambda x, activations: pull(x, activations, layer), signs, torch.ones(signs.shape[:2])
+    )
     return EXPECTED * (before - trainer.flat.values)
 
 
@@ -109,9 +111,9 @@ def test_a_unit_that_is_no_number_counts_as_zero(
     weight = torch.ones(9, 2)
     (x if at == "input" else weight)[4, 1] = value
 
-    def loss(batch: tuple[Tensor, Tensor], tape: Activations) -> Tensor:
+    def loss(batch: tuple[Tensor, Tensor], activations: Activations) -> Tensor:
         x, weight = batch
-        return net[1](torch.relu(net[0](x, tape)), tape).square().sum(-1) * weight
+        return net[1](torch.relu(net[0](x, activations)), activations).square().sum(-1) * weight
 
     mask = torch.ones(9, 2)
     rest = torch.arange(9) != 4
@@ -131,9 +133,9 @@ def test_a_code_with_a_spoiled_gradient_counts_as_zero() -> None:
     codes = torch.tensor([[[0], [1]], [[2], [2]], [[3], [3]]])
     weight = torch.tensor([[1.0, 1.0], [torch.inf, 1.0], [1.0, 1.0]])
 
-    def loss(batch: tuple[Tensor, Tensor], tape: Activations) -> Tensor:
+    def loss(batch: tuple[Tensor, Tensor], activations: Activations) -> Tensor:
         codes, weight = batch
-        flat = table(codes.flatten(), tape).square().sum(-1)
+        flat = table(codes.flatten(), activations).square().sum(-1)
         return flat.reshape(weight.shape) * weight
 
     found = trainer.clipped_sum(loss, (codes, weight), torch.ones(3, 2)).reshape(4, 3)
@@ -155,6 +157,10 @@ def test_the_clipping_norm_ignores_what_is_no_number() -> None:
     layer = Linear(1, 1, generator=torch.Generator().manual_seed(0))
     signs = torch.tensor([1.0, 2.0, 3.0, torch.nan]).reshape(4, 1, 1)
     found = clipping_norm_from(
-        layer, lambda x, tape: pull(x, tape, layer), signs, torch.ones(4, 1), quantile=0.5
+        layer,
+        lambda x, activations: pull(x, activations, layer),
+        signs,
+        torch.ones(4, 1),
+        quantile=0.5,
     )
     assert found == pytest.approx(2.0 * 2**0.5)

@@ -39,9 +39,9 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> Any:
     found = []
     for _ in range(TRIALS):
         generator: Any = Keeping()
-        strangers = canaries(DOMAIN, CANARIES, rng)
+        planted = canaries(DOMAIN, CANARIES, rng)
         plan: Any = None
-        outcome = trial(generator, plan, nobody, strangers, rng=rng, witness=None)
+        outcome = trial(generator, plan, nobody, planted, rng=rng, observer=None)
         assert generator.units == outcome.included.sum()
         found.append(outcome.included)
     return np.array(found)

@@ -34,7 +34,7 @@ def test_the_schedule_is_public() -> None:
         [0.1 * (1 + math.cos(math.pi * step / 4)) / 2 for step in range(4)]
     )
     engine.sample_batch(3)
-    engine.step(lambda x, tape: 1e6 * net(x, tape), data(3, 1), torch.ones(3, 1))
+    engine.step(lambda x, activations: 1e6 * net(x, activations), data(3, 1), torch.ones(3, 1))
     assert engine.optimizer.rate(engine.optimizer.taken) == pytest.approx(0.1 * (1 + 0.5**0.5) / 2)
 
 
@@ -48,8 +48,8 @@ def test_plain_training_equals_torch() -> None:
             target.bias.copy_(source.bias)
     x = data(16, 1)
 
-    def loss(x: Tensor, tape: Activations) -> Tensor:
-        return (ours[1](torch.tanh(ours[0](x, tape)), tape) - 1).square().sum(-1)
+    def loss(x: Tensor, activations: Activations) -> Tensor:
+        return (ours[1](torch.tanh(ours[0](x, activations)), activations) - 1).square().sum(-1)
 
     plain = PlainSgd(ours, learning_rate=0.02, steps=10, schedule="constant", optimizer="adam")
     adam = torch.optim.Adam(theirs.parameters(), lr=0.02)

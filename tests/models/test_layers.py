@@ -21,8 +21,8 @@ def clipped(net: nn.Module, loss: Loss, x: Tensor) -> Tensor:
 def test_a_layer_used_twice_is_refused() -> None:
     net = Net()
 
-    def twice(x: Tensor, tape: Activations) -> Tensor:
-        return net(x, tape) + net.inner(x, tape).sum(-1)
+    def twice(x: Tensor, activations: Activations) -> Tensor:
+        return net(x, activations) + net.inner(x, activations).sum(-1)
 
     with pytest.raises(InputError, match=r"Linear\(4, 5\) is used twice"):
         clipped(net, twice, data(3, 1))
@@ -32,9 +32,9 @@ def test_a_tensor_changed_in_place_is_refused() -> None:
     """After relu_ the recorded output would be another tensor, and its gradient another one."""
     net = Net()
 
-    def in_place(x: Tensor, tape: Activations) -> Tensor:
-        hidden = torch.tanh(net.inner(x, tape))
-        return (torch.relu_(net.outer(hidden, tape)) + net.skip(x, tape)).sum(-1)
+    def in_place(x: Tensor, activations: Activations) -> Tensor:
+        hidden = torch.tanh(net.inner(x, activations))
+        return (torch.relu_(net.outer(hidden, activations)) + net.skip(x, activations)).sum(-1)
 
     with pytest.raises(InputError, match=r"Linear\(5, 4\) was changed in place"):
         clipped(net, in_place, data(3, 1))
@@ -43,9 +43,9 @@ def test_a_tensor_changed_in_place_is_refused() -> None:
 def test_a_layer_used_on_other_rows_is_refused() -> None:
     net = Net()
 
-    def halves(x: Tensor, tape: Activations) -> Tensor:
-        hidden = torch.tanh(net.inner(x, tape))
-        return (net.outer(hidden[::2], tape).sum() + net.skip(x, tape)).sum(-1)
+    def halves(x: Tensor, activations: Activations) -> Tensor:
+        hidden = torch.tanh(net.inner(x, activations))
+        return (net.outer(hidden[::2], activations).sum() + net.skip(x, activations)).sum(-1)
 
     with pytest.raises(InputError, match="was used on 2 rows of a batch of 4"):
         clipped(net, halves, data(4, 1))
@@ -71,8 +71,8 @@ def test_a_layer_of_width_zero_does_no_harm() -> None:
     generator = torch.Generator().manual_seed(0)
     net = nn.ModuleList([Linear(4, 0, generator=generator), Linear(0, 2, generator=generator)])
 
-    def loss(x: Tensor, tape: Activations) -> Tensor:
-        return net[1](net[0](x, tape), tape).square().sum(-1)
+    def loss(x: Tensor, activations: Activations) -> Tensor:
+        return net[1](net[0](x, activations), activations).square().sum(-1)
 
     found = clipped(net, loss, data(6, 2))
     assert found.shape == (2,)

@@ -45,8 +45,8 @@ def test_linear_layers_give_the_sums_of_the_exact_engine() -> None:
     theirs = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
     theirs.load_state_dict(ours.state_dict())
 
-    def exact_loss(batch: Tensor, tape: Activations) -> Tensor:
-        return last(torch.tanh(first(batch, tape)), tape)[..., 0].square()
+    def exact_loss(batch: Tensor, activations: Activations) -> Tensor:
+        return last(torch.tanh(first(batch, activations)), activations)[..., 0].square()
 
     def opacus_loss(batch: Tensor, _: Any) -> Tensor:
         out: Tensor = theirs(batch[:, 0]).square()

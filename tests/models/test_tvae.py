@@ -186,7 +186,9 @@ def gradient_norm(network: Network, rows: Tensor) -> float:
 
 
 def test_a_tape_sees_every_layer_once() -> None:
-    tape = Activations()
+    activations = Activations()
     network = network_of()
-    network.loss(torch.tensor([ROWS[:2]]), tape)
-    assert len(tape.records) == 4 == len({id(record.layer) for record in tape.records})
+    network.loss(torch.tensor([ROWS[:2]]), activations)
+    assert (
+        len(activations.records) == 4 == len({id(record.layer) for record in activations.records})
+    )

@@ -51,17 +51,17 @@ class Team:
 
     def __init__(self, work: Any, clock: Clock, seconds: Callable[[int], float]) -> None:
         self.work, self.clock, self.seconds = work, clock, seconds
-        self.hired = 0
+        self.started = 0
         self.at_work: list[tuple[float, int]] = []
         self.began: list[float] = []
         self.began_with: list[int] = []
 
     @property
     def idle(self) -> int:
-        return self.hired - len(self.at_work)
+        return self.started - len(self.at_work)
 
-    def hire(self, count: int) -> None:
-        self.hired += count
+    def start_workers(self, count: int) -> None:
+        self.started += count
 
     def start(self, number: int) -> None:
         assert self.idle > 0
@@ -109,7 +109,7 @@ class Bench:
             table: TableView = fit(design, cohort)
             return table
 
-        def hire(work: Any) -> AbstractContextManager[Team]:
+        def start_pool(work: Any) -> AbstractContextManager[Team]:
             self.teams.append(Team(work, self.clock, seconds))
             return nullcontext(self.teams[-1])
 
@@ -127,7 +127,7 @@ class Bench:
             announce=self.said.append,
             progress=lambda *_: None,
             fit=counted,
-            hire=hire,
+            start_pool=start_pool,
             clock=self.clock,
         )
 

@@ -38,9 +38,9 @@ class Net(nn.Module):
         self.outer = Linear(5, 4, generator=generator)
         self.skip = MaskedLinear([0, 0, 1, 2], [0, 0, 1, 2], generator=generator)
 
-    def forward(self, x: Tensor, tape: Activations | None = None) -> Tensor:
-        hidden = torch.tanh(self.inner(x, tape))
-        return (self.outer(hidden, tape) + self.skip(x, tape) - x).square().sum(-1)
+    def forward(self, x: Tensor, activations: Activations | None = None) -> Tensor:
+        hidden = torch.tanh(self.inner(x, activations))
+        return (self.outer(hidden, activations) + self.skip(x, activations) - x).square().sum(-1)
 
 
 def private(net: nn.Module, **changes: Any) -> DpSgd:

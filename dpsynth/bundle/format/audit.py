@@ -1,4 +1,4 @@
-"""One audit of a training that may be published: it was made on rows that are nobody's."""
+"""One audit of a training that may be published: it was made on synthetic rows only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits of a run that may be published: they attack the training on rows that are nobody's.
+"""Audits of a run that may be published: they attack the training on synthetic rows only.
 
 ``audit.json`` beside ``run.json`` holds every audit that was made of the run with a background
 drawn from the run itself, in the order in which they were made, and a bundle takes it along. The

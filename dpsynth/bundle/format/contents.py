@@ -18,7 +18,7 @@ class Contents:
         heading: of its manifest, with the schema.
         certificate: what the fit guarantees, and which gates were overridden.
         quality: figures that the plan paid for, if any.
-        audits: attacks on the training, on nobody's rows, if any.
+        audits: attacks on the training, on synthetic rows, if any.
     """
 
     heading: ManifestHeader

@@ -25,8 +25,8 @@ Details = Mapping[str, Any]
 
 POPULATION = (
     "What succeeds as often for other people, who are not in the data, is an inference about the "
-    "population, and no leak: it would be known without them too. Only what succeeds oftener for "
-    "people in the data comes from their records."
+    "population, not a leak: it would be known without them too. Only what succeeds more often "
+    "for people in the data comes from their records."
 )
 _KINDS = {"one": "By one column", "many": "By several columns"}
 

@@ -1,4 +1,4 @@
-"""A witness hears every release, changes none, and turns them into what they say of canaries."""
+"""An observer hears every release, changes none, and turns them into what they say of canaries."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_watched_fit_is_the_same_fit(kind: type[Generator]) -> None:
     heard = Transcript(seen_by(generator, strangers), seen_by(generator, cohort))
     watched = generator.fit(cohort, ObservedPlan(plan, heard), SeededEntropy(7)).arrays()  # type: ignore[arg-type]
     assert plain.keys() == watched.keys()
-    # the witness asks `tvae` for gradients too, and latent noise is never drawn twice: its weights
+    # the observer asks `tvae` for gradients too, and latent noise is never drawn twice: its weights
     # have the same law, and other numbers
     same = ["bin_of", "shares"] if kind is Tvae else list(plain)
     assert all(np.array_equal(plain[name], watched[name]) for name in same)
@@ -83,7 +83,7 @@ def test_steps_with_and_without_clipping_can_be_watched(kind: type[Transcript]) 
     """The controls of every audit do this: an error here would end each of them."""
     generator, rng = Tight(DOMAIN), np.random.default_rng(3)
     strangers = canaries(DOMAIN, 20, rng)
-    trial(generator, plan_of(generator), background(), strangers, rng=rng, witness=kind)
+    trial(generator, plan_of(generator), background(), strangers, rng=rng, observer=kind)
 
 
 class Silence(SeededEntropy):
@@ -121,9 +121,9 @@ def test_the_product_with_a_direction_is_that_of_the_gradient() -> None:
             self.first = Linear(3, 4, generator=seed)
             self.second = MaskedLinear([0, 0, 1, 2], [0, 1, 2], generator=seed)
 
-        def loss(self, rows: torch.Tensor, tape: Any) -> torch.Tensor:
-            hidden = torch.tanh(self.first(self.table(rows[:, 0], tape), tape))
-            return (self.second(hidden, tape) ** 2).sum(dim=1, keepdim=True)
+        def loss(self, rows: torch.Tensor, activations: Any) -> torch.Tensor:
+            hidden = torch.tanh(self.first(self.table(rows[:, 0], activations), activations))
+            return (self.second(hidden, activations) ** 2).sum(dim=1, keepdim=True)
 
     from dpsynth.models.dpsgd.parameter_buffer import FlatParameters
 
