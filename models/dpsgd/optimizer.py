@@ -151,9 +151,8 @@ class DpSgd:
         """Take one private step. An empty batch takes it too: noise and count do not depend on it.
 
         Args:
-            loss: maps rows and activations to one loss per row; called on the batch without
-                its padding, ``[units, k, ...]`` or ``[rows, 1, ...]``. A row's loss reads that row
-                only.
+            loss: maps rows, ``[units, k, ...]`` or ``[rows, 1, ...]`` without padding, and
+                activations to one loss per row. A row's loss reads that row only.
             batch: the units drawn by `sample_batch`, ``[units, k, ...]``, or a tuple of tensors.
             mask: ``[units, k]``; False or 0 is padding, another number weighs the row's loss.
             anchor: a public batch ``[units, k, ...]`` without padding, for an anchor weight.

@@ -198,7 +198,7 @@ def test_names_that_are_taken_or_occur_twice_are_refused(install: Install) -> No
         load_plugins(["echo"])
 
 
-GOOD = "Attack(Part((), {}, ()), (Finding('echo', 'title', False, 'seen'),), (POWER,))"
+GOOD = "Attack(PartResult((), {}, ()), (Finding('echo', 'title', False, 'seen'),), (POWER,))"
 
 
 @pytest.mark.parametrize(

@@ -192,8 +192,8 @@ def test_one_group_in_which_members_stand_out_is_enough_and_shared() -> None:
     rng = np.random.default_rng(1)
     inside = np.arange(400) % 2 == 0
     some = np.arange(400) < 40
-    whole = module.Group("everyone", "everyone", np.ones(400, dtype=bool))
-    groups = [whole, *(module.Group(f"g{i}", "some", some if i == 0 else ~some) for i in range(3))]
+    whole = module.ExposureGroup("everyone", "everyone", np.ones(400, dtype=bool))
+    groups = [whole, *(module.ExposureGroup(f"g{i}", "some", some if i == 0 else ~some) for i in range(3))]
     values = rng.normal(size=400)
     values[some & inside] += 1.4
     scores = module._Scores("distance", np.ones(400, dtype=bool), values)
@@ -207,10 +207,10 @@ def test_one_group_in_which_members_stand_out_is_enough_and_shared() -> None:
 
 def test_groups_without_both_sides_are_left_out() -> None:
     inside = np.arange(60) < 30
-    whole = module.Group("everyone", "everyone", np.ones(60, dtype=bool))
+    whole = module.ExposureGroup("everyone", "everyone", np.ones(60, dtype=bool))
     scores = module._Scores("distance", np.ones(60, dtype=bool), np.arange(60.0))
     judged = module._judged(
-        scores, [whole, module.Group("rare", "rare", inside)], inside, np.arange(60), DELTA
+        scores, [whole, module.ExposureGroup("rare", "rare", inside)], inside, np.arange(60), DELTA
     )
     assert [one["group"] for one in judged.shown] == ["everyone"]
 
