@@ -3,8 +3,11 @@
 The names below load on first use, so that ``import dpsynth`` stays light.
 
 >>> import dpsynth
->>> dpsynth.Schema.load("cardio").population.value  # doctest: +SKIP
-70000
+>>> from dpsynth.tables import simulate
+>>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "without_ledger": True}
+>>> run = dpsynth.fit(simulate(200, seed=1), "demo", model="independent", **budget)
+>>> run.sample(5, seed=1).shape
+(5, 15)
 """
 
 from __future__ import annotations

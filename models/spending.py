@@ -26,7 +26,8 @@ class Spending:
         steps: of DP-SGD; 0 without training.
 
     Example:
-        >>> Spending(columns=0.4, training=0.6, sampling_rate=0.05, steps=200)
+        >>> Spending(columns=0.4, training=0.6, sampling_rate=0.05, steps=200).pairs
+        0.0
     """
 
     columns: float

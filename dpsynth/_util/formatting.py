@@ -21,6 +21,25 @@ def shown(text: object) -> str:
     )
 
 
+def plural(noun: str) -> str:
+    """Write the plural of a regular noun, also where words follow it.
+
+    >>> plural("row"), plural("value of column 'key'")
+    ('rows', "values of column 'key'")
+    """
+    first, of, rest = noun.partition(" of ")
+    return f"{first}s{of}{rest}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    >>> counted(1, "row"), counted(2400, "row")
+    ('1 row', '2,400 rows')
+    """
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
 def figure(value: float) -> str:
     """Write a number with at most four digits that matter; whole ones in full, with commas.
 

@@ -90,6 +90,18 @@ def release(
         BudgetError: the ledger's policy does not allow it, or requires a gate that is unknown.
         InputError: the bundle exists or cannot be written, rows or seed are out of range, or there
             is nothing to override.
+
+    >>> import dpsynth
+    >>> from dpsynth.bundle import verify
+    >>> from dpsynth.ledger import Ledger
+    >>> from dpsynth.tables import simulate
+    >>> ledger = Ledger.create("ledger.sqlite")
+    >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "ledger": ledger}
+    >>> cohort = simulate(200, seed=1)
+    >>> run = dpsynth.fit(cohort, "demo", model="independent", output="run", **budget)
+    >>> bundle = release("run", "bundle", rows=500, seed=1, ledger=ledger)
+    >>> len(verify(bundle)) > 5
+    True
     """
     check_vacant(bundle)
     run_folder = Path(run_folder)

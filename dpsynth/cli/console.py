@@ -109,14 +109,5 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def counted(number: int, noun: str) -> str:
-    """Word a number of things.
-
-    >>> counted(1, "fit"), counted(3, "fit")
-    ('1 fit', '3 fits')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _is_number(text: str) -> bool:
     return text.replace(".", "").replace("-", "").replace("%", "").replace("e", "").isdigit()

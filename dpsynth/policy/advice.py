@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpsynth._util.formatting import counted
 from dpsynth.errors import InputError
 from dpsynth.policy.limits import Cap, Tier
 from dpsynth.policy.policy import Policy
@@ -114,7 +115,7 @@ class Allocation:
     def lines(self) -> list[str]:
         """Say it in words, a line each."""
         lines = [
-            f"planned: {_many(self.releases, 'release')} a year; one person may be in all of them"
+            f"planned: {counted(self.releases, 'release')} a year; one person may be in all of them"
         ]
         minimum = "" if self.lowest is None else f"at least {self.lowest}, "
         lines.append(f"one epsilon for all releases: {minimum}at most {self.highest}")
@@ -131,7 +132,7 @@ class Allocation:
             total = f"{float(_yearly(self.tiers)):g}"
             lines.append(f"  together {total} a year, each at a delta of at most {self.delta:g}")
         if self.years is not None:
-            lines.append(f"  the caps on the total allow this for {_many(self.years, 'year')}")
+            lines.append(f"  the caps on the total allow this for {counted(self.years, 'year')}")
         if self.unplanned:
             lines.append(f"left out, without releases_a_year: {', '.join(self.unplanned)}")
         return lines
@@ -279,7 +280,3 @@ def _smallest(bounds: Sequence[BindingCap]) -> BindingCap:
 def _left(verdict: Verdict) -> float:
     assert isinstance(verdict.limit, float)
     return verdict.limit - (verdict.used or 0.0)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

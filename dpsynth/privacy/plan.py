@@ -35,6 +35,9 @@ class PrivacyBudget:
     Attributes:
         epsilon: above 0 and at most 1000.
         delta: at least 1e-10 and below 1; choose it well below one over the number of units.
+
+    >>> PrivacyBudget(epsilon=3, delta=1e-6)
+    PrivacyBudget(epsilon=3, delta=1e-06)
     """
 
     epsilon: float
@@ -87,6 +90,13 @@ class PrivacyPlan:
         events: with their noise; names are distinct.
         epsilon: composed epsilon of all events at ``budget.delta``, a little rounded up; never
             above ``budget.epsilon``.
+
+    >>> from dpsynth.privacy import JointHistograms, Share
+    >>> from dpsynth.privacy.events import UNDECIDED
+    >>> counts = JointHistograms("counts", histograms=4, rows_per_unit=2, sigma=UNDECIDED)
+    >>> plan = PrivacyPlan.calibrate(PrivacyBudget(epsilon=3, delta=1e-6), (Share(counts, 1.0),))
+    >>> [event.name for event in plan.events], 2.9 < plan.epsilon <= 3
+    (['counts'], True)
     """
 
     budget: PrivacyBudget

@@ -30,7 +30,12 @@ from dpsynth.schema.writer import schema_document, synthetic_table_schema
 
 @dataclass(frozen=True)
 class Schema(Facts):
-    """The public facts of one table."""
+    """The public facts of one table.
+
+    >>> schema = Schema.load("cardio")  # a shipped one; else a path
+    >>> [column.name for column in schema.modelled][:4], schema.population.value
+    (['age', 'gender', 'height', 'weight'], 70000)
+    """
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Self:

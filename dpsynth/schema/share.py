@@ -19,7 +19,7 @@ def without_share(schema: Schema, held_out: float) -> Schema:
 
     >>> demo = Schema.load("demo")
     >>> without_share(demo, 0.2).population.value, without_share(demo, 0.2).rows.value
-    (4000, 7200)
+    (16000, 29000)
     >>> without_share(demo, 0.0) is demo
     True
     """

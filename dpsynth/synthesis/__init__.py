@@ -3,9 +3,10 @@
 This room decides the order of a fit: plan, charge, read, learn, save. Sampling sees the run alone.
 
 - `fitted`: what a sampler needs of a run, whatever made it
-- `fitting`: the verbs of dpsynth, end to end: plan, fit, sample
+- `fitting`: the verb `fit`: from a private table to a run
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
   out
+- `preparation`: what a fit is before it sees any data: codec, generator, plan
 - `replicate_files`: replicates as files, and ``replicates.json``, the record of them beside
   ``run.json``
 - `replicates`: tables whose spread shows how uncertain a fit is, made without the source

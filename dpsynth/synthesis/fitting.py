@@ -1,4 +1,4 @@
-"""The verbs of dpsynth, end to end: plan, fit, sample.
+"""The verb `fit`: from a private table to a run.
 
 The only module that sees every room but the bundle's. The order inside `fit` is the privacy
 argument: the plan is calibrated from public facts, the file's header is checked, the ledger is
@@ -8,29 +8,18 @@ charged, and only then is the first row read.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from dpsynth._util.dependencies import load_fitting
-from dpsynth._util.strict_json import written
 from dpsynth.certificate import certify
-from dpsynth.encoding import Codec, Cohort, read_cohort
+from dpsynth.encoding import Cohort, read_cohort
 from dpsynth.errors import InputError
 from dpsynth.files import OutputClaim, Saved, check_apart, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.models import (
-    Domain,
-    Generator,
     Progress,
-    choose,
-    generator_class,
-    most_bytes,
-    rehearsed,
-    shares_of,
     silent,
-    spec_of,
 )
 from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, SPECS
 from dpsynth.policy import Policy
@@ -38,95 +27,14 @@ from dpsynth.privacy import (
     Entropy,
     NonPrivatePlan,
     OsEntropy,
-    PrivacyBudget,
-    PrivacyPlan,
-    Unit,
-    whom,
-    with_quality,
 )
 from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, STAMP
 from dpsynth.schema import Schema
+from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.tables import Table, open_table
 
 Source = str | Path | pd.DataFrame
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What is known before any data is opened; ``reason`` says why the model is the one it is."""
-
-    codec: Codec
-    domain: Domain
-    model: str
-    plan: PrivacyPlan
-    reason: str
-
-    @property
-    def networks(self) -> bool:
-        """Whether the fit uses torch beyond tensors."""
-        return spec_of(self.model).measures_pairs
-
-    def generator(self) -> Generator:
-        """Build the unfitted generator; imports its libraries, also those that it uses later.
-
-        Raises:
-            InputError: one is missing or cannot be loaded, or the generator fails its rehearsal.
-        """
-        load_fitting(networks=self.networks)
-        return rehearsed(generator_class(self.model)(self.domain), self.plan)
-
-    def room(self, schema: Schema) -> int:
-        """Return more bytes than the run will take: a public fact."""
-        words = len(written(schema.to_dict()))
-        return most_bytes(self.model, self.domain, self.plan.budget) + 2 * words
-
-
-def prepare(
-    schema: Schema,
-    *,
-    epsilon: float,
-    delta: float,
-    model: str = DEFAULT,
-    publish_quality: float | None = None,
-) -> Prepared:
-    """Calibrate the plan of a fit from public facts alone; no generator's library is imported.
-
-    Raises:
-        InputError: the schema is a draft, the model is unknown, the budget cannot be met, or the
-            share for publishing quality is out of range.
-    """
-    schema.require_complete()
-    budget = PrivacyBudget(epsilon=epsilon, delta=delta)
-    codec = Codec(schema)
-    domain = Domain.of(schema, codec)
-    reason = "asked for"
-    if model == AUTO:
-        model, reason = choose(domain, budget)
-    model = spec_of(model).name
-    shares = shares_of(model, domain, budget)
-    if publish_quality is not None:
-        shares = with_quality(shares, schema, publish_quality)
-    plan = PrivacyPlan.calibrate(budget, shares)
-    return Prepared(codec, domain, model, plan, reason)
-
-
-def require_small_delta(schema: Schema, epsilon: float, delta: float) -> None:
-    """Refuse a delta that the publication of a random unit, whole, would satisfy.
-
-    Where a person may have several units, the delta of the person counts: it grows with epsilon.
-
-    Raises:
-        InputError: delta is not below one over the public number of units.
-    """
-    units, unit = schema.population.value, Unit.of(schema)
-    chance = unit.cost(epsilon, delta)[1]
-    if chance * units >= 1:
-        several = f" ({chance:.3g} for {whom(unit)})" if unit.max_units > 1 else ""
-        raise InputError(
-            f"delta {delta:g}{several} is not below 1 over the population of {units}: such a delta "
-            "would permit publishing one unit's full record; use a much smaller value"
-        )
 
 
 def fit(
@@ -180,6 +88,14 @@ def fit(
     Warns:
         DpsynthWarning: the same file was read under another name, or the fit's entry in the ledger
             could not be closed; either way the run is good.
+
+    >>> from dpsynth.ledger import Ledger
+    >>> from dpsynth.tables import simulate
+    >>> ledger = Ledger.create("ledger.sqlite")
+    >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "ledger": ledger}
+    >>> run = fit(simulate(200, seed=1), "demo", model="mixture", **budget)
+    >>> run.certificate["epsilon"], len(run.sample(100))
+    (3.0, 100)
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     prepared = prepare(
@@ -248,6 +164,11 @@ def fit_not_private(
 
     Raises:
         InputError: the model is not a neural one, or schema, table or output are wrong.
+
+    >>> from dpsynth.tables import simulate
+    >>> run = fit_not_private(simulate(200, seed=1), "demo")
+    >>> run.model, run.stamps
+    ('autoregressive', ('not-private',))
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     model = NETWORK if model == AUTO else model

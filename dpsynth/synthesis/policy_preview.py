@@ -13,7 +13,7 @@ from dpsynth.policy import Past, Policy, Request, Verdict, binding, judge, large
 from dpsynth.policy.rules import CAPS, FLOOR, SINGLE
 from dpsynth.privacy import PrivacyPlan, Spend, Unit, exactly, rounded_down
 from dpsynth.schema import Schema
-from dpsynth.synthesis.fitting import prepare
+from dpsynth.synthesis.preparation import prepare
 
 UNNAMED = "unnamed"  # a dataset without a past
 

@@ -74,6 +74,14 @@ class Run:
         certificate: the privacy certificate's document; None for a fit without privacy, which is
             stamped ``not-private``.
         stamps: reasons why this run may not be released, such as ``no-ledger``.
+
+    >>> import dpsynth
+    >>> from dpsynth.tables import simulate
+    >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "without_ledger": True}
+    >>> fitted = dpsynth.fit(simulate(200, seed=1), "demo", model="independent", **budget)
+    >>> folder = fitted.save("run")
+    >>> Run.load(folder).sample(5, seed=1).shape
+    (5, 15)
     """
 
     schema: Schema

@@ -159,7 +159,15 @@ def sample_frames(run: Fitted, rows: int, seed: int) -> Iterator[pd.DataFrame]:
 def sample(
     run: Fitted, rows: int | None = None, *, seed: int | None = None, plain: bool = False
 ) -> pd.DataFrame:
-    """Draw a synthetic table in memory; see `Sampler` to stream one."""
+    """Draw a synthetic table in memory; see `Sampler` to stream one.
+
+    >>> import dpsynth
+    >>> from dpsynth.tables import simulate
+    >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "without_ledger": True}
+    >>> run = dpsynth.fit(simulate(200, seed=1), "demo", model="independent", **budget)
+    >>> sample(run, 5, seed=1).shape
+    (5, 15)
+    """
     frames = Sampler.of(run, plain=plain).frames(
         default_rows(run) if rows is None else rows,
         seed=fresh_seed() if seed is None else seed,

@@ -68,6 +68,14 @@ def split(
 
     Warns:
         DpsynthWarning: nobody on the opt-out list is in the table.
+
+    >>> from dpsynth.tables import simulate
+    >>> cohort = simulate(200, seed=1)
+    >>> train, holdout = split(cohort, "demo", holdout=0.25)
+    >>> len(train) + len(holdout) == len(cohort)
+    True
+    >>> set(train["patient_id"]) & set(holdout["patient_id"])
+    set()
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     _check(holdout, seed)
@@ -106,6 +114,11 @@ def split_file(
     Raises:
         TableError: the file is damaged or changed in the meantime, or as in `split`.
         InputError: the folder exists or cannot be written, or as in `split`.
+
+    >>> from dpsynth.tables import simulate
+    >>> simulate(200, seed=1).to_csv("extract.csv", index=False)
+    >>> [path.name for path in split_file("extract.csv", "demo", "parts")]
+    ['train.csv', 'holdout.csv']
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     _check(holdout, seed)

@@ -39,6 +39,11 @@ def read_table(path: str | Path, schema: Schema | str | Path) -> pd.DataFrame:
         TableError: the file cannot be read, has no rows, lacks a column that a fit needs, or has a
             column that must be text and is not.
         SchemaError: the schema has mistakes.
+
+    >>> from dpsynth.tables import simulate
+    >>> simulate(200, seed=1).to_csv("extract.csv", index=False)
+    >>> read_table("extract.csv", "demo")["age"].map(type).unique()
+    array([<class 'str'>], dtype=object)
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     needed = needed_columns(schema)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpsynth._util.formatting import counted
 from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment import check_canaries
 from dpsynth.errors import GateError, InputError, Note
@@ -98,7 +99,7 @@ class Outcome:
             ("control of the audit", "failed", self.controls),
         )
         findings = [
-            f"{len(keys)} {_plural(noun, len(keys))} {verb} ({', '.join(keys)})"
+            f"{counted(len(keys), noun)} {verb} ({', '.join(keys)})"
             for noun, verb, keys in kinds
             if keys
         ]
@@ -266,13 +267,6 @@ def _check(order: ResolvedSettings) -> None:
         )
     if "release" not in known:
         check_vacant(order.bundle)
-
-
-def _plural(noun: str, count: int) -> str:
-    if count == 1:
-        return noun
-    first, space, rest = noun.partition(" of ")
-    return f"{first}s{space}{rest}"
 
 
 def _silent(stage: str, fraction: float) -> None:

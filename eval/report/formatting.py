@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dpsynth._util.formatting import counted as counted
 from dpsynth._util.formatting import shown as shown
 
 # What `reference` is of a measure whose key begins so; of all others it is the holdout.
@@ -110,15 +111,6 @@ def reference_name(key: str) -> str:
 def family(key: str) -> str:
     """Give the key of a measure without the column or target that it is of."""
     return key.partition(":")[0]
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a count with its noun.
-
-    >>> counted(1, "row"), counted(2400, "row")
-    ('1 row', '2,400 rows')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(names: Iterable[object], maximum: int = 3) -> str:

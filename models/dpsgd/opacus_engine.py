@@ -55,6 +55,8 @@ class OpacusSgd(DpSgd):
     ``[rows, 1, ...]`` and returns ``[rows, 1]``.
 
     Example:
+        >>> from dpsynth.privacy import OsEntropy, PoissonSgd
+        >>> event = PoissonSgd("steps", sampling_rate=0.1, steps=5, noise_multiplier=1.0)
         >>> network = nn.Sequential(nn.Conv1d(1, 4, 3), nn.Flatten(), nn.Linear(8, 1))
         >>> trainer = OpacusSgd(network, event=event, clipping_norm=1.0, population=1000,
         ...     learning_rate=0.1, entropy=OsEntropy(), schedule="constant", optimizer="sgd")

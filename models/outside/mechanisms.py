@@ -106,9 +106,10 @@ class Columns:
 class Mechanisms:
     """The events of a plan, each to be run once; see the module for why this is all.
 
-    Example:
-        >>> columns = mechanisms.count_columns()
-        >>> [table] = mechanisms.count_pairs([(0, 1)])
+    In the ``fit`` of a generator (docs/extending.md has a whole one)::
+
+        columns = mechanisms.count_columns()
+        [table] = mechanisms.count_pairs([(0, 1)])
     """
 
     __slots__ = ("_questions", "_answers")

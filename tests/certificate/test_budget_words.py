@@ -11,7 +11,7 @@ from dpsynth.certificate.certificate import Certificate, certify
 from dpsynth.cli.commands.plan import describe_event
 from dpsynth.privacy.events import ChosenHistograms, JointHistograms, PoissonSgd
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import prepare
+from dpsynth.synthesis.preparation import prepare
 
 SD = re.compile(r"sd (?:about )?([\d.,]+)")
 

@@ -18,7 +18,7 @@ from dpsynth.certificate.override import OVERRIDABLE
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models.registry import NAMES
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import prepare
+from dpsynth.synthesis.preparation import prepare
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads(json_schema())

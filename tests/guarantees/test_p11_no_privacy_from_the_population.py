@@ -21,7 +21,7 @@ from dpsynth.privacy.mechanisms import joint_histograms
 from dpsynth.privacy.plan import PrivacyPlan
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import prepare
+from dpsynth.synthesis.preparation import prepare
 
 DEMO = Schema.load("demo")
 FACTORS = [0.01, 1, 100]

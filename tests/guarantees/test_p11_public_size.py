@@ -18,7 +18,8 @@ import pytest
 from dpsynth.privacy.events import UNDECIDED, JointHistograms, PoissonSgd
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import fit, prepare
+from dpsynth.synthesis.fitting import fit
+from dpsynth.synthesis.preparation import prepare
 from dpsynth.synthesis.sampler import default_rows
 
 from ..support.short_training import shorten_training

@@ -25,7 +25,7 @@ from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.registry import AUTO, NAMES
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sampler import default_rows
 
@@ -168,7 +168,7 @@ def test_the_events_of_a_fit_are_those_that_were_planned_without_any_data(
     found = {}
     for population in (30, 300, 3000):
         schema = replace(clinic, population=Declared(population, "annual report"))
-        plan = fitting.prepare(schema, epsilon=2.0, delta=1e-5, model=model).plan
+        plan = preparation.prepare(schema, epsilon=2.0, delta=1e-5, model=model).plan
         found[population] = facts_of_fit = facts(visits(PATIENTS), schema, model)
         certificate = facts_of_fit["privacy.json"]
         assert certificate["events"] == [event.to_dict() for event in plan.events]

@@ -24,13 +24,13 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.registry import NAMES
 from dpsynth.models.run_size import most_bytes
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.simulated import simulate
 
 LATE = """
 import sys
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.tables.simulated import simulate
 book = Ledger.create("ledger.sqlite")
@@ -168,7 +168,7 @@ def test_the_room_that_is_kept_suffices(model: str) -> None:
     """At every level of epsilon; the widest run of each model on the demo table, by its shapes."""
     schema = Schema.load("demo")
     for epsilon in (1.0, 3.0, 10.0):
-        prepared = fitting.prepare(schema, epsilon=epsilon, delta=1e-6, model=model)
+        prepared = preparation.prepare(schema, epsilon=epsilon, delta=1e-6, model=model)
         room = most_bytes(model, prepared.domain, prepared.plan.budget)
         assert 2**18 < room < 2**26
 

@@ -14,7 +14,7 @@ from dpsynth.certificate.certificate import certify
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.events import PoissonSgd
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import prepare
+from dpsynth.synthesis.preparation import prepare
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 

@@ -16,7 +16,7 @@ from dpsynth.certificate.certificate import Certificate, certify
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.privacy.noise_source import NoiseSource
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import prepare
+from dpsynth.synthesis.preparation import prepare
 
 DEMO = Schema.load("demo")
 BIASED = ["0.13.0", "0.14.0", "0.14.1", "0.14", "0.14.1rc1", "0.9.9"]

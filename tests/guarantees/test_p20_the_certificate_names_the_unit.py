@@ -15,7 +15,7 @@ from dpsynth.bundle.checks.certificate import check_certificate
 from dpsynth.certificate.certificate import Certificate, certify
 from dpsynth.errors import ArtifactError
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import prepare
+from dpsynth.synthesis.preparation import prepare
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 

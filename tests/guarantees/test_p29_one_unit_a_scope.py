@@ -36,7 +36,7 @@ from dpsynth.privacy.group_privacy import group_cost
 from dpsynth.privacy.unit import EACH_ROW, Unit
 from dpsynth.privacy.unit_terms import described
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 
 from ..support import reservations
 
@@ -349,7 +349,7 @@ def test_whoever_has_several_units_pays_for_all(ledger: Ledger) -> None:
 def test_events_of_rows_are_not_summed_as_those_of_patients(ledger: Ledger) -> None:
     """The Renyi sum of a fit's events is about one row: it may not let a patient's fits pass."""
     schema = clinic(person={"name": "patient", "max_units": {"value": 50, "basis": "form 7"}})
-    plan = fitting.prepare(schema, epsilon=0.01, delta=1e-8, model="independent").plan
+    plan = preparation.prepare(schema, epsilon=0.01, delta=1e-8, model="independent").plan
     entry = reserve(ledger, Unit.of(schema), 0.01, delta=1e-8, plan=plan.to_dict(), policy=policy())
     assert entry.cost[0] == 0.5 and ledger.state().past()[0].spend.events == ()
     reserve(ledger, PATIENT, 0.5)
@@ -364,11 +364,11 @@ def test_delta_is_small_for_whoever_has_several_units() -> None:
     assert delta * people < 1  # the broken version: the delta of a row
     assert group_cost(epsilon, delta, 20)[1] > 1 / 30
     with pytest.raises(InputError, match=r"delta 1e-06 \(0.034 for a patient\) is not below 1"):
-        fitting.require_small_delta(schema, epsilon, delta)
+        preparation.require_small_delta(schema, epsilon, delta)
     with pytest.raises(InputError, match="0.034 for a patient"):
         fitting.fit(visits(), schema, epsilon=epsilon, delta=delta, dataset="ward")
-    fitting.require_small_delta(schema, epsilon, 1e-9)
-    fitting.require_small_delta(clinic(), epsilon, delta)
+    preparation.require_small_delta(schema, epsilon, 1e-9)
+    preparation.require_small_delta(clinic(), epsilon, delta)
 
 
 def test_a_small_population_is_one_of_persons(ledger: Ledger) -> None:

@@ -24,7 +24,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.statements.balances import explained
 from dpsynth.ledger.verification import verify_ledger
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.table import FrameTable
 
@@ -67,7 +67,7 @@ def fit(location: str, output: str) -> Run:
 
 
 def fit_and_tell(
-    location: str, output: str, prepared: fitting.Prepared, begun: Any, read: Any
+    location: str, output: str, prepared: preparation.Prepared, begun: Any, read: Any
 ) -> None:
     """Fit a plan; say when it begins, and before its first private byte is touched."""
     chunks, digest = FrameTable.chunks, fitting.compare_source
@@ -87,7 +87,7 @@ def fit_and_tell(
     fit(location, output)
 
 
-def started(location: str, output: str, prepared: fitting.Prepared) -> tuple[Any, Any]:
+def started(location: str, output: str, prepared: preparation.Prepared) -> tuple[Any, Any]:
     """Return a process that just begins to fit, and the cell in which it says that it has read."""
     begun, read = FORKS.Event(), FORKS.Value(ctypes.c_int, 0, lock=False)
     process = FORKS.Process(target=fit_and_tell, args=(location, output, prepared, begun, read))
@@ -96,7 +96,7 @@ def started(location: str, output: str, prepared: fitting.Prepared) -> tuple[Any
     return process, read
 
 
-def seconds_of_a_fit(location: str, output: str, prepared: fitting.Prepared) -> float:
+def seconds_of_a_fit(location: str, output: str, prepared: preparation.Prepared) -> float:
     """Return how long a fit takes that nobody kills, in a process like those that are killed."""
     process, _ = started(location, output, prepared)
     begun = time.perf_counter()
@@ -106,7 +106,7 @@ def seconds_of_a_fit(location: str, output: str, prepared: fitting.Prepared) -> 
 
 
 def killed_after(
-    seconds: float, location: str, output: str, prepared: fitting.Prepared
+    seconds: float, location: str, output: str, prepared: preparation.Prepared
 ) -> tuple[bool, bool]:
     """Kill a fit after some time; returns whether it had read, and whether it had ended."""
     process, read = started(location, output, prepared)
@@ -121,7 +121,7 @@ def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_USER", "office")
     dice, found = random.Random(7), Counter[str]()
-    prepared = fitting.prepare(
+    prepared = preparation.prepare(
         Schema.from_dict(SCHEMA), epsilon=0.5, delta=1e-6, model="independent"
     )
     monkeypatch.setattr(fitting, "prepare", lambda *_, **__: prepared)

@@ -13,11 +13,11 @@ from dpsynth.errors import InputError
 from dpsynth.privacy.plan import PrivacyPlan
 from dpsynth.privacy.quality_budget import QUALITY, quality_event, reserved, targets, with_quality
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import preparation
 
 
 def plan_of(schema: Schema, share: float | None, epsilon: float = 2.0) -> PrivacyPlan:
-    return fitting.prepare(
+    return preparation.prepare(
         schema, epsilon=epsilon, delta=1e-6, model="mixture", publish_quality=share
     ).plan
 

@@ -76,7 +76,7 @@ def test_the_paragraph_in_the_guide_is_the_one_that_is_written() -> None:
     from dpsynth.certificate.charge import Charge
     from dpsynth.schema.schema import Schema
     from dpsynth.schema.share import without_share
-    from dpsynth.synthesis.fitting import prepare
+    from dpsynth.synthesis.preparation import prepare
 
     schema = without_share(Schema.load("demo"), 0.2)
     plan = prepare(schema, epsilon=3.0, delta=1e-6, model="mixture", publish_quality=None).plan

@@ -16,7 +16,7 @@ from dpsynth.models.registry import NAMES, check_model, description_of, generato
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import prepare
+from dpsynth.synthesis.preparation import prepare
 from dpsynth.tables.simulated import simulate
 
 from ..support.toy_package import FULL_NAME, install, toy_source

@@ -22,7 +22,7 @@ from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import event_from_dict
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.run import Run
 
 UNITS = 400
@@ -174,9 +174,9 @@ def test_a_fit_of_any_model_gives_valid_rows(
 
 def test_a_fit_without_a_model_takes_the_one_that_auto_chooses(every_type: Schema) -> None:
     budget = {"epsilon": 3.0, "delta": 1e-6}
-    assert fitting.prepare(every_type, **budget).model == "mixture"
+    assert preparation.prepare(every_type, **budget).model == "mixture"
     many = replace(every_type, population=Declared(1_000_000, "a test"))
-    assert fitting.prepare(many, **budget).model == "autoregressive"
+    assert preparation.prepare(many, **budget).model == "autoregressive"
 
 
 def test_a_schema_may_be_a_path(
@@ -463,9 +463,9 @@ def test_progress_tells_stages_and_fractions(
 
 
 def test_a_plan_needs_no_data(every_type: Schema) -> None:
-    prepared = fitting.prepare(every_type, epsilon=2.0, delta=1e-6, model="tvae")
+    prepared = preparation.prepare(every_type, epsilon=2.0, delta=1e-6, model="tvae")
     assert 0.98 * 2.0 < prepared.plan.epsilon <= 2.0
-    again = fitting.prepare(every_type, epsilon=2.0, delta=1e-6, model="tvae")
+    again = preparation.prepare(every_type, epsilon=2.0, delta=1e-6, model="tvae")
     assert again.plan == prepared.plan
     names = [event.name for event in prepared.plan.events]
     assert names == ["one-way histograms", "two-way histograms", "DP-SGD steps"]

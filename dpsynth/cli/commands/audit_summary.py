@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any
 
-from dpsynth.cli.console import counted
+from dpsynth._util.formatting import counted
 from dpsynth.errors import GateError
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpsynth.cli.console import Console, counted, output_options, table
+from dpsynth._util.formatting import counted
+from dpsynth.cli.console import Console, output_options, table
 from dpsynth.errors import GateError, InputError
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpsynth._util.formatting import counted
 from dpsynth.cli.commands.plan import cost_text
-from dpsynth.cli.console import Console, counted, output_options
+from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import (
     budget_options_unless_not_private,
     check_budget,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpsynth.cli.console import counted, table
+from dpsynth._util.formatting import counted
+from dpsynth.cli.console import table
 
 if TYPE_CHECKING:
     from dpsynth.ledger.entry import Entry

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from dpsynth.cli.console import Console, counted, output_options, table
+from dpsynth._util.formatting import counted
+from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_schema
 
 

@@ -1,0 +1,100 @@
+"""What a fit is before it sees any data: codec, generator, plan, all from public facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsynth._util.dependencies import load_fitting
+from dpsynth._util.strict_json import written
+from dpsynth.encoding import Codec
+from dpsynth.errors import InputError
+from dpsynth.models import (
+    Domain,
+    Generator,
+    choose,
+    generator_class,
+    most_bytes,
+    rehearsed,
+    shares_of,
+    spec_of,
+)
+from dpsynth.models.registry import AUTO, DEFAULT
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
+from dpsynth.schema import Schema
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before any data is opened; ``reason`` says why the model is the one it is."""
+
+    codec: Codec
+    domain: Domain
+    model: str
+    plan: PrivacyPlan
+    reason: str
+
+    @property
+    def networks(self) -> bool:
+        """Whether the fit uses torch beyond tensors."""
+        return spec_of(self.model).measures_pairs
+
+    def generator(self) -> Generator:
+        """Build the unfitted generator; imports its libraries, also those that it uses later.
+
+        Raises:
+            InputError: one is missing or cannot be loaded, or the generator fails its rehearsal.
+        """
+        load_fitting(networks=self.networks)
+        return rehearsed(generator_class(self.model)(self.domain), self.plan)
+
+    def room(self, schema: Schema) -> int:
+        """Return more bytes than the run will take: a public fact."""
+        words = len(written(schema.to_dict()))
+        return most_bytes(self.model, self.domain, self.plan.budget) + 2 * words
+
+
+def prepare(
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float,
+    model: str = DEFAULT,
+    publish_quality: float | None = None,
+) -> Prepared:
+    """Calibrate the plan of a fit from public facts alone; no generator's library is imported.
+
+    Raises:
+        InputError: the schema is a draft, the model is unknown, the budget cannot be met, or the
+            share for publishing quality is out of range.
+    """
+    schema.require_complete()
+    budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    codec = Codec(schema)
+    domain = Domain.of(schema, codec)
+    reason = "asked for"
+    if model == AUTO:
+        model, reason = choose(domain, budget)
+    model = spec_of(model).name
+    shares = shares_of(model, domain, budget)
+    if publish_quality is not None:
+        shares = with_quality(shares, schema, publish_quality)
+    plan = PrivacyPlan.calibrate(budget, shares)
+    return Prepared(codec, domain, model, plan, reason)
+
+
+def require_small_delta(schema: Schema, epsilon: float, delta: float) -> None:
+    """Refuse a delta that the publication of a random unit, whole, would satisfy.
+
+    Where a person may have several units, the delta of the person counts: it grows with epsilon.
+
+    Raises:
+        InputError: delta is not below one over the public number of units.
+    """
+    units, unit = schema.population.value, Unit.of(schema)
+    chance = unit.cost(epsilon, delta)[1]
+    if chance * units >= 1:
+        several = f" ({chance:.3g} for {whom(unit)})" if unit.max_units > 1 else ""
+        raise InputError(
+            f"delta {delta:g}{several} is not below 1 over the population of {units}: such a delta "
+            "would permit publishing one unit's full record; use a much smaller value"
+        )
