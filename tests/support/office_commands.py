@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .command_outcome import Outcome
+
 BUDGET = ["--delta", "1e-6", "--model", "independent", "--quiet"]
 POLICY = """
 dpsynth_policy: 1
@@ -21,7 +23,6 @@ models: [independent, mixture]
 minimum_population: {value: 5000, basis: "board"}
 sign_off: {people: 2}
 """
-Outcome = Any  # tests/conftest.py
 Cli = Callable[..., Outcome]
 
 
