@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpsynth._util.strict_json import written
-from dpsynth.bundle.verifier import verify
 from dpsynth.certificate.certificate import certify
 from dpsynth.cli import main
 from dpsynth.cli.signals import ASKED as NAMES
 from dpsynth.encoding.codec import Codec
-from dpsynth.errors import VerificationError
 from dpsynth.ledger.charging import charge_of
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.base import Domain
@@ -29,6 +23,9 @@ from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.privacy.unit import Unit
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
+
+from .support.command_outcome import Outcome
+from .support.forger import Forger
 
 ASKED = tuple(getattr(signal, name) for name in NAMES)
 BASIS = "protocol of the study"
@@ -197,59 +194,6 @@ def bundle(_released: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(_released, tmp_path / "bundle"))
 
 
-class Forger:
-    """Edits a bundle as somebody would who knows the format and renews what would give it away."""
-
-    def __init__(self, bundle: Path) -> None:
-        self.bundle = bundle
-
-    def read(self, file: str) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads((self.bundle / file).read_text())
-        return document
-
-    def relist(self) -> None:
-        """Renew the sizes and hashes of the manifest."""
-        manifest = self.read("datapackage.json")
-        for item in manifest["resources"]:
-            path = self.bundle / item["path"]
-            if path.is_file():
-                content = path.read_bytes()
-                counted = "bytes" if "bytes" in item else "dpsynth:bytes"
-                item[counted] = len(content)
-                item["hash"] = "sha256:" + hashlib.sha256(content).hexdigest()
-        (self.bundle / "datapackage.json").write_bytes(written(manifest))
-
-    def edit(self, file: str, change: Callable[[dict[str, Any]], Any]) -> None:
-        document = self.read(file)
-        change(document)
-        (self.bundle / file).write_bytes(written(document))
-        self.relist()
-
-    def recertify(self, change: Callable[[dict[str, Any]], Any]) -> None:
-        """Edit the certificate and renew the digest of its plan."""
-
-        def consistently(document: dict[str, Any]) -> None:
-            change(document)
-            plan = {key: document[key] for key in ("epsilon", "delta", "events")}
-            text = json.dumps(plan, sort_keys=True, separators=(",", ":"))
-            document["plan_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-
-        self.edit("privacy.json", consistently)
-
-    def rewrite_text(self, change: Callable[[list[str]], list[str]]) -> None:
-        """Edit the lines of the CSV table."""
-        path = self.bundle / "data/synthetic.csv"
-        path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
-        self.relist()
-
-    def findings(self) -> str:
-        """Verify, expecting a refusal; give its words."""
-        with pytest.raises(VerificationError) as caught:
-            verify(self.bundle)
-        assert caught.value.exit_code == 5
-        return str(caught.value)
-
-
 @pytest.fixture
 def forger(bundle: Path) -> Forger:
     """Someone who edits the test's own bundle."""
@@ -265,20 +209,6 @@ def files_of() -> Callable[[Path], dict[str, bytes]]:
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
     return read
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command left behind: exit code, stdout, stderr."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.out)
-        return document
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ S2 the others.
    P(S) <= e^epsilon Q(S) + delta.
 Without the split the claim is wrong: with the full delta for each condition, an office that goes on
 by one condition where its first result was telling, and by the other where it was not, collects
-parts of both deltas (tests/privacy/test_privacy_filter.py has such an office). For the same
+parts of both deltas (tests/privacy/test_adaptive_offices.py has such an office). For the same
 reason the order is not chosen after the fact, and composing the exact privacy loss of what happened
 to be run is no filter either.
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,82 +15,25 @@ from dpsynth.assessment.evaluation import Candidate
 from dpsynth.bundle.format.audits import read_audits
 from dpsynth.bundle.verifier import verify
 from dpsynth.bundle.writer import release
-from dpsynth.cli import main
-from dpsynth.errors import BudgetError, InputError
-from dpsynth.eval.attack_stats.result import Attack, Finding, Power
+from dpsynth.errors import InputError
 from dpsynth.eval.attacks import audit as documents
-from dpsynth.eval.attacks.controls import Control
-from dpsynth.eval.core.result import Measure, PartResult
-from dpsynth.ledger.charging import Use
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import fit, fit_not_private
+from dpsynth.synthesis.fitting import fit_not_private
 from dpsynth.synthesis.run import Run
-from dpsynth.tables.simulated import simulate
 
-DEMO = Schema.load("demo")
-PASSED = Control("copied", "Copies", "positive", "memorization:copies", True, "seen")
-
-
-def call(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return int(ended.value.code or 0)
-
-
-@dataclass(frozen=True)
-class Office:
-    """A folder with a fitted run, its table, and the rows on both sides of a split."""
-
-    folder: Path
-
-    def path(self, name: str) -> str:
-        return str(self.folder / name)
-
-    @property
-    def tables(self) -> list[str]:
-        return [self.path("train.csv"), "--synthetic", self.path("out.parquet"), "--holdout",
-                self.path("holdout.csv")]  # fmt: skip
+from ..support.audited_office import Office, fitted_office, make_quick, quiet_table
+from ..support.evaluated_office import DEMO, call
 
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
-    folder = tmp_path_factory.mktemp("office")
-    everyone = simulate(500, seed=1)
-    keys = everyone["patient_id"].unique()
-    inside = everyone["patient_id"].isin(keys[np.random.default_rng(1).random(len(keys)) < 0.6])
-    everyone[inside].to_csv(folder / "train.csv", index=False)
-    everyone[~inside].to_csv(folder / "holdout.csv", index=False)
-    fit(
-        folder / "train.csv",
-        DEMO,
-        epsilon=2.0,
-        delta=1e-6,
-        dataset="demo",
-        model="independent",
-        ledger=Ledger.create(folder / "ledger.sqlite"),
-        output=folder / "run",
-    )
-    assert call("sample", str(folder / "run"), "--rows", "900", "-o", str(folder / "out.parquet"),
-                "--quiet") == 0  # fmt: skip
-    return Office(folder)
-
-
-def make_quick(monkeypatch: pytest.MonkeyPatch, office: Office) -> None:
-    """Keep the controls that need a fit for their own test; use the office's ledger."""
-    monkeypatch.setattr(verbs, "fitted_controls", lambda *_: [PASSED])
-    monkeypatch.setattr(training_audit, "BACKGROUND", 300)
-    monkeypatch.setenv("DPSYNTH_LEDGER", office.path("ledger.sqlite"))
+    return fitted_office(tmp_path_factory.mktemp("office"))
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, office: Office) -> None:
     make_quick(monkeypatch, office)
-
-
-def quiet_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verbs, "attacked", lambda *_, **__: ({}, [PASSED]))
 
 
 def test_a_run_alone_is_audited_without_a_real_row(
@@ -190,44 +130,6 @@ def test_results_are_for_their_owner_and_share_a_folder_with_an_evaluation(
     assert call("audit", *arguments, "--no-training", "--force") == 2  # about another table
 
 
-def attack(found: bool) -> Attack:
-    from dpsynth.eval.core.estimate import Estimate
-
-    measure = Measure("auc:distance", "AUC", Estimate(0.5, 0.4, 0.6, 9), 0.5, "words")
-    finding = Finding("membership:distance", "Distance", found, "seen")
-    return Attack(
-        PartResult((measure,), {"attacks": []}, ("a note",)),
-        (finding,),
-        (Power("membership:distance", 0.6, "auc", "would"),),
-    )
-
-
-@pytest.mark.parametrize(
-    ("found", "passed", "verdict", "code"),
-    [(False, True, "quiet", 0), (True, True, "found", 3), (False, False, "failed", 3),
-     (True, False, "failed", 3)],
-)  # fmt: skip
-def test_a_success_or_a_failed_control_ends_with_exit_code_3(
-    office: Office,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    found: bool,
-    passed: bool,
-    verdict: str,
-    code: int,
-) -> None:
-    control = Control("copied", "Copies", "positive", "memorization:copies", passed, "seen")
-    results: Any = ({"membership": attack(found)}, [control])
-    monkeypatch.setattr(verbs, "attacked", lambda *_, **__: results)
-    assert call("audit", "demo", *office.tables, "--json") == code
-    output = capsys.readouterr()
-    assert json.loads(output.out)["verdict"] == verdict
-    if verdict == "failed":
-        assert "the audit failed: 1 control failed (copied)" in output.err
-    elif verdict == "found":
-        assert "1 attack succeeded: membership:distance" in output.err
-
-
 def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path) -> None:
     """All attacks and all controls on a table by schema; copies are found."""
     train = pd.read_csv(office.path("train.csv"))
@@ -251,37 +153,6 @@ def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path
     json.dumps(document, allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["RUN", "TRAIN"], "also give --synthetic, --holdout"),
-        (["RUN", "TRAIN", "--synthetic", "OUT"], "also give --holdout"),
-        (["demo", "TRAIN"], "give --synthetic"),
-        (["demo"], "give --synthetic, --train and --holdout"),
-        (["RUN", "--no-training"], "to attack a table"),
-        (["RUN", "--deep"], "to attack a table"),
-        (["RUN", "TRAIN", "--train", "TRAIN"], "give only one"),
-        (["RUN", "--dataset", "demo"], "nothing else is charged"),
-        (["RUN", "--background", "real"], "give a RUN, DATA and --dataset"),
-        (["RUN", "--canaries", "10"], "canaries must be 50 to"),
-        (["TRAIN"], "is a table; the order is"),
-        (["RUN", "--budget-minutes", "5"], "needs --deep"),
-        (["RUN", "--force"], "--force needs -o"),
-        (["RUN", "--seed", "-1"], "whole number from 0"),
-        (["RUN", "TRAIN", "--background", "real", "--dataset", "demo"], "give a folder"),
-        (["demo", "TRAIN", "--synthetic", "nope.csv", "--holdout", "TRAIN"], "nope.csv"),
-    ],
-    ids=lambda value: "-".join(value).replace("--", "") if isinstance(value, list) else "",
-)
-def test_what_does_not_go_together_is_refused_in_words(
-    office: Office, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
-    names = {"RUN": "run", "TRAIN": "train.csv", "OUT": "out.parquet"}
-    words_given = [office.path(names[one]) if one in names else one for one in arguments]
-    assert call("audit", *words_given) == 2
-    assert words in capsys.readouterr().err.replace("\n", " ")
-
-
 def test_a_run_without_privacy_has_no_claim_to_audit(
     office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -293,75 +164,6 @@ def test_a_run_without_privacy_has_no_claim_to_audit(
     assert (tmp_path / "bare" / DOCUMENT).is_file() and fit_not_private
     assert call("audit", str(tmp_path / "bare")) == 2
     assert "fitted without privacy" in capsys.readouterr().err
-
-
-def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
-    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dpsynth.assessment import charged_audit
-
-    ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    statuses: list[str] = []
-    read = charged_audit.read_cohort
-
-    def reading(*arguments: Any, **named: Any) -> Any:
-        statuses.append(ledger.entries()[-1].status)
-        return read(*arguments, **named)
-
-    monkeypatch.setattr(charged_audit, "read_cohort", reading)
-    run = Run.load(office.path("run"))
-    before = sorted(path.name for path in (office.folder / "run").iterdir())
-    attack = charged_audit.audited_on_real(
-        run, office.path("train.csv"), Use("demo", "audit"), ledger=ledger, count=60
-    )
-    assert statuses == ["reading"]
-    assert [one["view"] for one in attack.part.details["views"]] == ["black"]
-    assert attack.part.details["background"] == "real"
-    assert sorted(path.name for path in (office.folder / "run").iterdir()) == before
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise BudgetError("the cap")
-
-    monkeypatch.setattr(Ledger, "reserve", refuse)
-    with pytest.raises(BudgetError):
-        charged_audit.audited_on_real(
-            run, office.path("train.csv"), Use("demo"), ledger=ledger, count=60
-        )
-    assert len(statuses) == 1  # no row was read
-
-
-def test_earlier_audits_that_were_changed_are_refused_before_any_work(
-    office: Office, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = office.folder / "run" / "audit.json"
-    path.unlink(missing_ok=True)
-    assert call("audit", office.path("run"), "--canaries", "60", "--quiet") == 0
-    document = json.loads(path.read_text())
-    document["audits"][0]["claim"]["epsilon"] = 1.0
-    path.write_text(json.dumps(document))
-    monkeypatch.setattr(verbs, "audited_training", None)
-    assert call("audit", office.path("run"), "--canaries", "60") == 2
-    assert "audit.json was changed" in capsys.readouterr().err
-    path.write_text("{")
-    assert call("audit", office.path("run"), "--canaries", "60") in (2, 5)
-    path.unlink()
-
-
-def test_a_real_audit_is_charged_last_and_written(office: Office, tmp_path: Path) -> None:
-    folder, ledger = tmp_path / "internal", Ledger(office.path("ledger.sqlite"))
-    before = len(ledger.entries())
-    arguments = ["audit", office.path("run"), office.path("train.csv"), "--background", "real"]
-    arguments += ["--dataset", "demo", "--quiet", "-o", str(folder)]
-    assert call(*arguments, "--canaries", "10") == 2
-    (tmp_path / "taken").mkdir()
-    assert call(*arguments[:-1], str(tmp_path / "taken"), "--canaries", "60") == 2
-    assert len(ledger.entries()) == before  # nothing was spent on what cannot end well
-    assert call(*arguments, "--canaries", "60") == 0
-    assert len(ledger.entries()) == before + 1
-    document = json.loads((folder / "audit.json").read_text())
-    assert document["parts"]["training"]["background"] == "real"
-    assert document["settings"]["canaries"] == 60
-    assert [one["key"] for one in document["findings"]] == ["training:black"]
 
 
 def test_nothing_to_audit_is_refused() -> None:

@@ -24,7 +24,8 @@ from dpsynth.certificate.certificate import Certificate
 from dpsynth.encoding.strict_table import typed_frames
 from dpsynth.schema.schema import Schema
 
-Forger = Any  # tests/conftest.py
+from ..support.forger import Forger
+
 TABLE = "data/synthetic.parquet"
 
 

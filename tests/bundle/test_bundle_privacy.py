@@ -18,7 +18,8 @@ from dpsynth.privacy.events import JointHistograms, event_from_dict
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
 
-Forger = Any  # tests/conftest.py
+from ..support.forger import Forger
+
 Document = dict[str, Any]
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
 

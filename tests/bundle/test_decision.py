@@ -22,9 +22,9 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.policy.policy import Policy
 from dpsynth.synthesis.run import Run
 
+from ..support.forger import Forger
 from ..support.public_audit_example import public_audit, seen
 
-Forger = Any  # tests/conftest.py
 EXCUSE = Override("a false alarm: nine other audits were quiet", "A. Smith, data protection")
 
 

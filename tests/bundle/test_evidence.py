@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from dpsynth.bundle.writer import release
 from dpsynth.errors import VerificationError
 from dpsynth.ledger.ledger import Ledger
 
-Forger = Any  # tests/conftest.py
+from ..support.forger import Forger
 
 
 def test_the_ledger_knows_its_own_bundles(bundle: Path, run_folder: Path, tmp_path: Path) -> None:

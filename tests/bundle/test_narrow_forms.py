@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from dpsynth._util.strict_json import parsed
 from dpsynth.bundle.checks.findings import Findings
 from dpsynth.errors import ArtifactError, Problem, VerificationError
 
-Forger = Any  # tests/conftest.py
+from ..support.forger import Forger
+
 WORDS = "Patient John Doe, diabetes\x1b[2K\r  ok  all is well"
 
 

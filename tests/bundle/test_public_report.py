@@ -24,11 +24,10 @@ from dpsynth.certificate.statements import not_covered
 from dpsynth.encoding.strict_table import typed_frames
 from dpsynth.schema.schema import Schema
 
+from ..support.forger import Forger
 from ..support.page_reader import Reader, said
 from ..support.public_audit_example import public_audit, seen
 from ..support.public_quality_example import AUDITS, QUALITY
-
-Forger = Any  # tests/conftest.py
 
 TABLE = "data/synthetic.parquet"
 

@@ -29,11 +29,10 @@ from dpsynth.ledger.verification import verify_ledger
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
 
+from ..support.forger import Forger
 from ..support.page_reader import said
 from ..support.public_quality_example import QUALITY
 from ..support.small_office import small_office
-
-Forger = Any  # tests/conftest.py
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,10 @@ from dpsynth.bundle.signing import sign
 from dpsynth.bundle.verifier import Examined, examine, verify
 from dpsynth.errors import InputError, VerificationError
 
+from ..support.forger import Forger
+
 pytestmark = pytest.mark.usefixtures("no_passphrase_at_hand")
 
-Forger = Any  # tests/conftest.py
 
 PHRASE = "a phrase of the office"
 

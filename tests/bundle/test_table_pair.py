@@ -7,7 +7,6 @@ import io
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -23,7 +22,8 @@ from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import write_table
 from dpsynth.tables.writer import table_digests
 
-Forger = Any  # tests/conftest.py
+from ..support.forger import Forger
+
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
 HIDING = "is not written as a release writes it: something may hide in it"
 

@@ -27,7 +27,7 @@ from dpsynth.certificate.statements import not_covered
 from dpsynth.errors import InputError, VerificationError
 from dpsynth.synthesis.run import Run
 
-Forger = Any  # tests/conftest.py
+from ..support.forger import Forger
 
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
 

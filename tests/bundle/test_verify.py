@@ -18,9 +18,9 @@ from dpsynth.bundle.verifier import verify
 from dpsynth.bundle.writer import release
 from dpsynth.errors import InputError, VerificationError
 
+from ..support.forger import Forger
 from ..support.public_audit_example import public_audit
 
-Forger = Any  # tests/conftest.py
 Document = dict[str, Any]
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
 

@@ -16,7 +16,8 @@ from dpsynth.encoding.strict_table import cell_values, typed_frames
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import write_table
 
-Forger = Any  # tests/conftest.py
+from ..support.forger import Forger
+
 Document = dict[str, Any]
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
 

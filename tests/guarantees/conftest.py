@@ -23,6 +23,7 @@ import pytest
 import yaml
 
 from dpsynth.cli.signals import ASKED as SIGNALS
+from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import Preset
 from dpsynth.models.registry import NAMES, generator_class
@@ -246,3 +247,20 @@ def shell(monkeypatch: pytest.MonkeyPatch, new_ledger: Path) -> Shell:
         return Said(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
 
     return run
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    """A ledger of the test's own, written by one person."""
+    monkeypatch.setenv("DPSYNTH_USER", "curie")
+    return Ledger.create(tmp_path / "ledger.sqlite")
+
+
+@pytest.fixture
+def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with a ledger, which is where real tables would be looked for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPSYNTH_DATA", str(tmp_path))
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
+    Ledger.create()
+    return tmp_path

@@ -11,15 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger.actions import enter_figures, forfeit, void
 from dpsynth.ledger.chain import Head, linked
 from dpsynth.ledger.entry import (
     CHARGED,
@@ -32,17 +29,13 @@ from dpsynth.ledger.entry import (
     VOIDED,
     replayed,
 )
-from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger.ledger import Entry
 from dpsynth.ledger.state import past_of
-from dpsynth.ledger.statements.balances import explained
-from dpsynth.ledger.statements.snapshot import Snapshot
 from dpsynth.policy.fits import Past, Request
 from dpsynth.policy.policy import Policy
 from dpsynth.policy.rules import judge, room
 from dpsynth.privacy.filter import Spend
 from dpsynth.privacy.unit import EACH_ROW
-
-from ..support.reservations import reserve
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR = timedelta(days=365)
@@ -58,7 +51,6 @@ POLICY = Policy.from_dict(
     "test",
 )
 FIT, QUALITY = 0.5, 0.5  # parts of a fit's epsilon: while it reads, when figures are measured
-WITH_QUALITY = {"events": [{"name": "quality"}]}
 NEXT = {
     RESERVED: (READING, VOIDED, FAILED),
     READING: (CHARGED, FAILED),
@@ -288,68 +280,3 @@ def test_room_and_remedy_say_the_same() -> None:
     assert f"ask again after {(now + YEAR).date()}" in verdict.remedy
     assert all(v.allowed for v in judge(POLICY, [shut], request, now + YEAR))
     assert not all(v.allowed for v in judge(POLICY, [open_], request, now + 9 * YEAR))
-
-
-# The verbs of the office.
-
-
-@pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-    monkeypatch.setenv("DPSYNTH_USER", "curie")
-    return Ledger.create(tmp_path / "ledger.sqlite")
-
-
-def test_a_share_that_is_given_up_is_gone(ledger: Ledger) -> None:
-    entry = reserve(ledger, plan=WITH_QUALITY)
-    ledger.begin(entry.id)
-    ledger.charge(entry.id)
-    [entry] = ledger.entries()
-    text = explained(entry)
-    assert entry.ended is None and "can still be spent, so it counts as of today" in text
-    with pytest.raises(InputError, match="a reason is needed"):
-        forfeit(ledger, entry.id, " ")
-    given_up = forfeit(ledger, entry.id, "no figures")
-    assert given_up.forfeited is not None and given_up.ended == given_up.forfeited.at
-    assert given_up.status == CHARGED and given_up.counts
-    with pytest.raises(BudgetError, match="nothing left to give up"):
-        forfeit(ledger, entry.id, "again")
-    with pytest.raises(BudgetError, match="waits for no quality figures"):
-        enter_figures(ledger, entry.id, "f" * 64)
-    with (
-        pytest.raises(BudgetError, match="changed by something other than"),
-        ledger.writing() as pen,
-    ):
-        pen.write(MEASURED, entry.id, {"table": "t"})
-
-
-def test_no_share_is_spent_that_was_not_set_aside(ledger: Ledger) -> None:
-    """Else a fit that is over could spend again, in a window that does not count it."""
-    entry = reserve(ledger)
-    ledger.begin(entry.id)
-    ledger.charge(entry.id)
-    assert ledger.entries()[0].ended is not None
-    with (
-        pytest.raises(BudgetError, match="changed by something other than"),
-        ledger.writing() as pen,
-    ):
-        pen.write(MEASURED, entry.id, {"table": "t"})
-
-
-def test_a_fit_that_died_is_ended_by_hand(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsynth.ledger.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
-    dead = reserve(ledger, plan=WITH_QUALITY)
-    monkeypatch.undo()
-    monkeypatch.setenv("DPSYNTH_USER", "curie")
-    ledger.begin(dead.id)
-    assert "until you forfeit it" in explained(ledger.entries()[0])
-    ended = forfeit(ledger, dead.id, "power failed")
-    assert ended.status == FAILED and ended.counts and ended.ended == ended.history[-1].at
-    with pytest.raises(InputError, match="failed already"):
-        ledger.charge(dead.id, run="f" * 64)
-    alive = reserve(ledger)
-    ledger.begin(alive.id)
-    with pytest.raises(BudgetError, match="still running"):
-        forfeit(ledger, alive.id, "impatience")
-    other = reserve(ledger)
-    void(ledger, other.id, "never read")
-    assert Snapshot.of(ledger, datetime.now(UTC)).accounts[0].spent.fits == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpsynth.ledger.actions import adopt, enter_release, sign, void
 from dpsynth.ledger.ledger import Entry, Ledger
 from dpsynth.policy.policy import Policy
 from dpsynth.schema.schema import Schema
@@ -22,8 +24,11 @@ from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
 
 from ..support import reservations
+from ..support.ledger_page import SOURCE, events
+from ..support.office_commands import POLICY, Cli, Outcome
 
 Reserve = Callable[..., Entry]
+Capped = Callable[..., Policy]
 
 
 def found(program: str) -> Path | None:
@@ -161,3 +166,65 @@ def fit(ledger: Ledger, small: dict[str, Any]) -> Callable[..., Run]:
         return fitting.fit(frame, Schema.from_dict(small), **(settings | changes))
 
     return fitted
+
+
+@pytest.fixture
+def cli(command_line: Cli, small: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run the command line as one user or another, beside a schema, a policy and two tables."""
+    Path("ward.schema.json").write_text(json.dumps(small))
+    Path("office.policy.yaml").write_text(POLICY)
+    Path("extract.csv").write_text("sex\n" + "F\nM\n" * 50)
+    Path("other.csv").write_text("sex\n" + "F\nM\nM\n" * 50)
+
+    def run(*words: object, user: str = "fitter") -> Outcome:
+        monkeypatch.setenv("DPSYNTH_USER", user)
+        return command_line(*words)
+
+    return run
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Be somebody, from here on."""
+    return lambda name: monkeypatch.setenv("DPSYNTH_USER", name)
+
+
+@pytest.fixture
+def full(sqlite: Ledger, reserve: Reserve, capped: Capped, person: Callable[[str], None]) -> Ledger:
+    """A ledger with every kind of record."""
+    person("chair")
+    adopt(sqlite, capped(9, name="interim rules"))
+    caps = {
+        "release": {"epsilon": 0.5, "basis": "the law on small steps"},
+        "year": {"epsilon": 1, "basis": "minutes of the ethics board"},
+        "total": {"epsilon": 4, "basis": "the directorate"},
+    }
+    tier = {"caps": {"total": {"epsilon": 0.7, "basis": "pilot study"}}, "releases_a_year": 2}
+    more = {
+        "name": "office 2026",
+        "tiers": {"rare": tier, "plain": {}},
+        "datasets": {"diabetes": ["d-2019", "d-2020"], "oncology": ["o-1"]},
+        "minimum_population": {"value": 5000, "basis": "data protection officer"},
+        "models": ["independent", "tvae"],
+        "allow_refuse": False,
+        "sign_off": {"people": 2},
+    }
+    adopt(sqlite, capped(1, delta=1e-5, caps=caps, **more))
+    person("curie")
+    released = reserve(sqlite, "d-2019", epsilon=0.3, tier="rare", purpose="rare forms")
+    sqlite.begin(released.id)
+    sqlite.saw(released.id, SOURCE)
+    sqlite.charge(released.id)
+    failed = reserve(sqlite, "d-2020", epsilon=0.45, tier="plain", plan=events())
+    sqlite.begin(failed.id)
+    sqlite.fail(failed.id, "MemoryError")
+    voided = reserve(sqlite, "d-2020", epsilon=0.2, tier="plain")
+    void(sqlite, voided.id, "wrong schema")
+    waiting = reserve(sqlite, "cardio", epsilon=0.1, tier="plain")
+    sqlite.charge(waiting.id)
+    for name in ("noether", "hopper"):
+        person(name)
+        sign(sqlite, released.id, "seen by the board")
+    sign(sqlite, waiting.id)
+    enter_release(sqlite, released.id, "a" * 64)
+    return sqlite

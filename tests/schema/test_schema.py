@@ -1,4 +1,4 @@
-"""Schema: documents become facts, facts become the same documents, and Table Schema tools agree."""
+"""Schema: documents become facts, and facts become the same documents."""
 
 from __future__ import annotations
 
@@ -7,70 +7,17 @@ from dataclasses import FrozenInstanceError
 from datetime import date, datetime
 from typing import Any
 
-import frictionless
 import pytest
 
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema.column import Codes, Column, Declared, Dialect, PrivacyUnit
-from dpsynth.schema.schema import Schema, shipped_schemas
+from dpsynth.schema.schema import Schema
 
-BASIS = {"bounds_basis": "form 7"}
-
-
-def document(*fields: dict[str, Any], **own: Any) -> dict[str, Any]:
-    """A small valid document around the given fields."""
-    table = {
-        "version": 1,
-        "population": {"value": 900, "basis": "annual report"},
-        "rows": {"value": 1200, "basis": "annual report"},
-    }
-    return {"fields": list(fields), "dpsynth": table | own}
-
-
-def coded(name: str = "sex", enum: Any = ("F", "M"), **more: Any) -> dict[str, Any]:
-    own = BASIS | more.pop("dpsynth", {})
-    constraints = {"enum": list(enum)} | more.pop("constraints", {})
-    return {"name": name, "type": "string", "constraints": constraints, "dpsynth": own} | more
-
-
-def measured(name: str, type_: str, low: Any, high: Any, **more: Any) -> dict[str, Any]:
-    own = BASIS | more.pop("dpsynth", {})
-    constraints = {"minimum": low, "maximum": high} | more.pop("constraints", {})
-    return {"name": name, "type": type_, "constraints": constraints, "dpsynth": own} | more
+from ..support.hospital_schema import coded, document, hospital, measured
 
 
 def only(field: dict[str, Any], **own: Any) -> Column:
     return Schema.from_dict(document(field, **own)).columns[0]
-
-
-def hospital() -> dict[str, Any]:
-    """One of everything."""
-    unit = {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}}
-    order = {"name": "visit", "type": "datetime", "dpsynth": {"role": "order"}}
-    los = measured("los", "integer", 1, 14, constraints={"required": True}, dpsynth={"ucum": "d"})
-    labels = [{"value": "F", "label": "Female"}, {"value": "M", "label": "Male"}]
-    diagnosis = {"system": "ICD-9-CM", "rollup": "chapter"}
-    document_ = document(
-        unit,
-        order,
-        los,
-        coded(categories=labels, dpsynth={"role": ["quasi_identifier", "group"]}),
-        measured("weight", "number", 20, 300.5, dpsynth={"step": 0.5}, missingValues=["-9"]),
-        measured("born", "date", "31/12/1900", "31/12/2020", format="%d/%m/%Y"),
-        measured("seen", "datetime", "2000-01-01T00:00:00", "2001-01-01T00:00:00"),
-        measured("year", "year", 1990, 2020),
-        {"name": "smoker", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]},
-        {"name": "diagnosis", "type": "string", "dpsynth": {"codes": diagnosis}},
-        {"name": "note", "type": "string", "dpsynth": {"role": "drop"}},
-        max_rows={"value": 5, "basis": "office policy"},
-        keep="window",
-        key={"trim": False, "case": True, "leading_zeros": False},
-        missing_key="own",
-        dialect={"delimiter": ";", "encoding": "latin-1", "decimal": ",", "quote": "'"},
-        rules=["born <= seen", "smoker == true implies los >= 2"],
-        source="https://example.org/table",
-    )
-    return {"name": "ward", "title": "Ward", "missingValues": ["", "?"]} | document_
 
 
 def test_every_declared_fact_arrives() -> None:
@@ -246,57 +193,3 @@ def test_reading_does_not_change_the_document() -> None:
     before = copy.deepcopy(given_)
     Schema.from_dict(given_)
     assert given_ == before
-
-
-def errors(descriptor: dict[str, Any], names: list[str], *rows: list[Any]) -> list[str]:
-    """What frictionless finds wrong in rows, one error type per finding."""
-    resource = frictionless.Resource(data=[names, *rows], schema=descriptor_schema(descriptor))
-    return [error.type for task in resource.validate().tasks for error in task.errors]
-
-
-def descriptor_schema(descriptor: dict[str, Any]) -> frictionless.Schema:
-    return frictionless.Schema.from_descriptor(copy.deepcopy(descriptor))
-
-
-def test_frictionless_reads_the_synthetic_tables_schema() -> None:
-    required = coded(name="race", constraints={"required": True})
-    yes = coded(name="yes", enum=[0, 1], type="integer", constraints={"required": True})
-    document_ = hospital()
-    document_["fields"] += [required, yes]
-    descriptor = Schema.from_dict(document_).to_table_schema()
-    own = [field["dpsynth"] for field in descriptor["fields"] if "dpsynth" in field]
-    assert all(set(one) == {"ucum"} for one in own) and "dpsynth" not in descriptor
-    names = [field["name"] for field in descriptor["fields"]]
-    good = [3, "F", 70.5, "2000-12-31", "2000-06-01T10:00:00", 1999, "true", "blood", "other", 1]
-    empty = [3] + [""] * 7 + ["M", 0]
-    assert errors(descriptor, names, good, empty) == []
-    for place, wrong in enumerate(
-        [15, "other", 301, "2021-01-01", "1999-12-31T00:00:00", 1989, "maybe", "250.83", "X", 2]
-    ):
-        row = [*good[:place], wrong, *good[place + 1 :]]
-        assert len(errors(descriptor, names, row)) == 1, names[place]
-    for place in (0, 8, 9):
-        assert errors(descriptor, names, [*good[:place], "", *good[place + 1 :]]) != []
-
-
-def test_frictionless_reads_the_whole_document() -> None:
-    written = Schema.from_dict(hospital()).to_dict()
-    assert descriptor_schema(written).to_descriptor() == written
-    names = [field["name"] for field in written["fields"]]
-    row = ["007", "2000-01-01T00:00:00", "14", "F", "70,5", "31/12/2000", "2000-06-01T10:00:00"]
-    row += ["1999", "yes", "250.83", "any text"]
-    assert errors(written, names, row) == []
-    assert errors(written, names, [*row[:5], "31/12/2021", *row[6:]]) == ["constraint-error"]
-    assert errors(written, names, [*row[:3], "?", *row[4:]]) == []
-
-
-def test_shipped_schemas_are_complete_and_round() -> None:
-    names = shipped_schemas()
-    assert {"brfss2015", "cardio", "demo", "diabetes130"} <= set(names)
-    for name in names:
-        schema = Schema.load(name)
-        schema.require_complete()
-        assert Schema.from_dict(schema.to_dict()) == schema
-        assert schema.name == name
-        descriptor_schema(schema.to_dict())
-        descriptor_schema(schema.to_table_schema())

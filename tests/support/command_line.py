@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import click
 
 from dpsynth.cli.group import commands
+
+from .command_outcome import Outcome
 
 BUDGET = ["--dataset", "cohort", "--epsilon", "3", "--delta", "1e-6"]
 
@@ -27,7 +28,4 @@ def every_command(
 COMMANDS = dict(every_command(commands))
 
 PATHS = [" ".join(path) for path in COMMANDS]
-
-Outcome = Any  # tests/conftest.py
-
 Cli = Callable[..., Outcome]

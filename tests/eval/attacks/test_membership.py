@@ -193,8 +193,10 @@ def test_one_group_in_which_members_stand_out_is_enough_and_shared() -> None:
     inside = np.arange(400) % 2 == 0
     some = np.arange(400) < 40
     whole = module.ExposureGroup("everyone", "everyone", np.ones(400, dtype=bool))
-    others = (some, ~some, ~some)
-    groups = [whole, *(module.ExposureGroup(f"g{i}", "some", o) for i, o in enumerate(others))]
+    groups = [
+        whole,
+        *(module.ExposureGroup(f"g{i}", "some", some if i == 0 else ~some) for i in range(3)),
+    ]
     values = rng.normal(size=400)
     values[some & inside] += 1.4
     scores = module._Scores("distance", np.ones(400, dtype=bool), values)

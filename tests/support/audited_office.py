@@ -1,0 +1,68 @@
+"""A folder with a run, a table drawn from it, and the rows on both sides of a split, to audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpsynth.assessment import attack_audit as verbs
+from dpsynth.assessment import training_audit
+from dpsynth.eval.attacks.controls import Control
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.synthesis.fitting import fit
+from dpsynth.tables.simulated import simulate
+
+from .evaluated_office import DEMO, call
+
+PASSED = Control("copied", "Copies", "positive", "memorization:copies", True, "seen")
+
+
+@dataclass(frozen=True)
+class Office:
+    """A folder with a fitted run, its table, and the rows on both sides of a split."""
+
+    folder: Path
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    @property
+    def tables(self) -> list[str]:
+        return [self.path("train.csv"), "--synthetic", self.path("out.parquet"), "--holdout",
+                self.path("holdout.csv")]  # fmt: skip
+
+
+def fitted_office(folder: Path) -> Office:
+    """Split a simulated table, fit one side and draw a table from the run."""
+    everyone = simulate(500, seed=1)
+    keys = everyone["patient_id"].unique()
+    inside = everyone["patient_id"].isin(keys[np.random.default_rng(1).random(len(keys)) < 0.6])
+    everyone[inside].to_csv(folder / "train.csv", index=False)
+    everyone[~inside].to_csv(folder / "holdout.csv", index=False)
+    fit(
+        folder / "train.csv",
+        DEMO,
+        epsilon=2.0,
+        delta=1e-6,
+        dataset="demo",
+        model="independent",
+        ledger=Ledger.create(folder / "ledger.sqlite"),
+        output=folder / "run",
+    )
+    assert call("sample", str(folder / "run"), "--rows", "900", "-o", str(folder / "out.parquet"),
+                "--quiet") == 0  # fmt: skip
+    return Office(folder)
+
+
+def make_quick(monkeypatch: pytest.MonkeyPatch, office: Office) -> None:
+    """Keep the controls that need a fit for their own test; use the office's ledger."""
+    monkeypatch.setattr(verbs, "fitted_controls", lambda *_: [PASSED])
+    monkeypatch.setattr(training_audit, "BACKGROUND", 300)
+    monkeypatch.setenv("DPSYNTH_LEDGER", office.path("ledger.sqlite"))
+
+
+def quiet_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verbs, "attacked", lambda *_, **__: ({}, [PASSED]))

@@ -1,0 +1,62 @@
+"""A small cohort, and runs of it without a ledger."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
+from dpsynth.synthesis.run import Run
+
+
+def small(max_rows: int = 1) -> Schema:
+    basis = "protocol"
+    unit = {"max_rows": {"value": max_rows, "basis": basis}} if max_rows > 1 else {}
+    key = [{"name": "key", "type": "string", "dpsynth": {"role": "unit"}}] if max_rows > 1 else []
+    return Schema.from_dict(
+        {
+            "name": "small",
+            "fields": [
+                *key,
+                {
+                    "name": "age",
+                    "type": "integer",
+                    "constraints": {"minimum": 18, "maximum": 60, "required": True},
+                    "dpsynth": {"bounds_basis": basis},
+                },
+                {"name": "event", "type": "boolean", "constraints": {"required": True}},
+                {"name": "treated", "type": "boolean", "constraints": {"required": True}},
+            ],
+            "dpsynth": {
+                "version": 1,
+                "population": {"value": 800, "basis": basis},
+                "rows": {"value": 800, "basis": basis},
+                **unit,
+            },
+        }
+    )
+
+
+def fitted(model: str, max_rows: int = 1) -> Run:
+    rng = np.random.default_rng(1)
+    age = rng.integers(18, 61, 800)
+    table = pd.DataFrame(
+        {
+            "key": rng.integers(0, 500, 800).astype(str),
+            "age": age,
+            "event": rng.random(800) < age / 80,
+            "treated": rng.random(800) < 0.25,
+        }
+    )
+    return fitting.fit(
+        table,
+        small(max_rows),
+        epsilon=3.0,
+        delta=1e-6,
+        dataset="small",
+        model=model,
+        without_ledger=True,
+        entropy=SeededEntropy(1),
+    )

@@ -1,0 +1,71 @@
+"""Patients with cells of every type, sources of them, and runs of small cohorts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import dpsynth
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.run import Run
+
+from ..support.patients_of_every_type import table_of_every_type
+from ..support.small_cohort import fitted
+
+
+@pytest.fixture(scope="module")
+def patients() -> pd.DataFrame:
+    return table_of_every_type()
+
+
+@pytest.fixture(scope="module")
+def sources(
+    patients: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, pd.DataFrame | Path]:
+    """The same table four times."""
+    folder = tmp_path_factory.mktemp("sources")
+    found: dict[str, pd.DataFrame | Path] = {"DataFrame": patients}
+    for suffix in ("csv", "csv.gz"):
+        found[suffix] = folder / f"table.{suffix}"
+        patients.to_csv(folder / f"table.{suffix}", index=False, date_format="%Y-%m-%dT%H:%M:%S")
+    found["parquet"] = folder / "table.parquet"
+    patients.to_parquet(folder / "table.parquet")
+    return found
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    (tmp_path / "state").mkdir()
+    return Ledger.create(tmp_path / "state" / "ledger.sqlite")
+
+
+@pytest.fixture
+def fit(every_type: Schema, ledger: Ledger) -> Callable[..., Run]:
+    """`dpsynth.fit` of `independent` with the test's ledger; keywords replace what is given."""
+
+    def call(data: Any, schema: Any = every_type, **changes: Any) -> Run:
+        settings: dict[str, Any] = {
+            "epsilon": 3.0,
+            "delta": 1e-6,
+            "dataset": "cohort",
+            "model": "independent",
+            "ledger": ledger,
+        }
+        return dpsynth.fit(data, schema, **settings | changes)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def independent() -> Run:
+    return fitted("independent")
+
+
+@pytest.fixture(scope="module")
+def mixture() -> Run:
+    return fitted("mixture")
