@@ -27,7 +27,7 @@ from dpsynth.models.marginals import measurement
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sampler import Sampler
 
@@ -59,7 +59,7 @@ def drawn(folder: Path) -> bytes:
 def drawn_around_the_mean(folder: Path) -> bytes:
     """Broken twin: the latent prior is the mean of the source's encoded rows."""
     run = Run.load(folder / "run")
-    codec = fitting.Codec(run.schema)
+    codec = preparation.Codec(run.schema)
     source = folder / "source.csv"
     mean = codec.encode(pd.read_csv(source, dtype=str)).mean() if source.exists() else 0.0
     rng = np.random.default_rng([9, int(mean)])
@@ -170,7 +170,7 @@ def bypasses_the_mechanisms(
     kind: type[Any], schema: Schema, visits: Visits, patch: pytest.MonkeyPatch
 ) -> bool:
     """Whether two tables give two runs although the paid mechanisms said the same."""
-    patch.setattr(fitting, "generator_class", lambda name: kind)
+    patch.setattr(preparation, "generator_class", lambda name: kind)
     runs = [
         fitting.fit(
             frame,

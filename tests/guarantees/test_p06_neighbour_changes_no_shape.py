@@ -26,7 +26,7 @@ import yaml
 from dpsynth.encoding import cohort
 from dpsynth.models.base import Domain
 from dpsynth.models.registry import NAMES
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.run import Run
 
 Visits = Callable[[int], pd.DataFrame]
@@ -104,7 +104,7 @@ def artifact(run: Run) -> dict[str, Any]:
 
     An axis as long as all bins together is named so; nothing else may depend on how many there are.
     """
-    domain = Domain.of(run.schema, fitting.Codec(run.schema))
+    domain = Domain.of(run.schema, preparation.Codec(run.schema))
     bins = None
     if "bin_of" in run.arrays:
         ends = np.cumsum(domain.with_visits().sizes)[:-1]
@@ -196,9 +196,9 @@ def test_widths_from_observed_categories_are_caught(
 ) -> None:
     """Broken twin: an array as long as the column has distinct cells in the table."""
     kept: list[int] = []
-    encode = fitting.Codec.encode
+    encode = preparation.Codec.encode
 
-    def watched(self: fitting.Codec, frame: pd.DataFrame) -> Any:
+    def watched(self: preparation.Codec, frame: pd.DataFrame) -> Any:
         kept.append(frame["sex"].nunique(dropna=False))
         return encode(self, frame)
 
@@ -207,7 +207,7 @@ def test_widths_from_observed_categories_are_caught(
         return saved(replace(self, arrays=arrays), folder)
 
     saved = Run.save
-    monkeypatch.setattr(fitting.Codec, "encode", watched)
+    monkeypatch.setattr(preparation.Codec, "encode", watched)
     monkeypatch.setattr(Run, "save", save)
     assert "arrays" in differs(cell("sex", "X"), "independent")
 
@@ -216,14 +216,14 @@ def test_a_line_about_an_odd_cell_is_caught(
     differs: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken twin: a helpful warning, without any value."""
-    encode = fitting.Codec.encode
+    encode = preparation.Codec.encode
 
-    def helpful(self: fitting.Codec, frame: pd.DataFrame) -> Any:
+    def helpful(self: preparation.Codec, frame: pd.DataFrame) -> Any:
         if not frame["sex"].isin(["F", "M"]).all():
             warnings.warn("column 'sex' has unknown categories", stacklevel=1)
         return encode(self, frame)
 
-    monkeypatch.setattr(fitting.Codec, "encode", helpful)
+    monkeypatch.setattr(preparation.Codec, "encode", helpful)
     assert differs(cell("sex", "X"), "independent") == ["screens"]
 
 

@@ -210,7 +210,7 @@ def test_a_library_that_is_loaded_late_is_caught(tmp_path: Path) -> None:
         tmp_path,
         "independent",
         "from dpsynth.ledger import charging\n"
-        "charging.load_fitting = fitting.load_fitting = lambda **_: None\n",
+        "charging.load_fitting = preparation.load_fitting = lambda **_: None\n",
     )
     assert code == 0 and "opendp" in late
 

@@ -20,7 +20,7 @@ from dpsynth.encoding.strict_table import typed_frames
 from dpsynth.errors import GateError
 from dpsynth.models.registry import NAMES
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.sample_log import Sample
 from dpsynth.tables.table import write_table
 
@@ -79,7 +79,7 @@ def test_the_source_itself_is_not_released_as_a_table(
     """A private table in the place of a drawn one is refused, for it was not drawn."""
     frame = visits(70)
     fitting.fit(frame, clinic, model="independent", output=office / "run", **SETTINGS)
-    frame[list(fitting.Codec(clinic).names)].to_csv(office / "raw.csv", index=False)
+    frame[list(preparation.Codec(clinic).names)].to_csv(office / "raw.csv", index=False)
     write_table(typed_frames(office / "raw.csv", clinic), office / "source.csv", clinic)
     with pytest.raises(GateError, match="is not recorded"):
         release(office / "run", office / "bundle", table=office / "source.csv")
