@@ -32,7 +32,7 @@ TRAINING: dict[type[Any], str] = {
 }
 FEW_STEPS: dict[type[Any], dict[str, int]] = {
     Autoregressive: {"masked": 4, "warm_steps": 3, "steps": 7},
-    Tvae: {"hidden": 8, "latent": 2, "warm_steps": 3, "steps": 7},
+    Tvae: {"hidden": 8, "latent": 2, "warm_steps": 3, "steps": 7, "settling_steps": 2},
     Ctgan: {"hidden": 8, "latent": 2, "warm_steps": 3, "steps": 7, "rounds": 2},
 }
 
