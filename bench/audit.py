@@ -31,6 +31,7 @@ TIGHT = 0.6
 RUNS = {audit_counts: 20_000, audit_sgd: 8_000, audit_selection: 8_000, audit_fit: 8_000}
 SLOW = {
     "a whole fit: autoregressive": 0.25,
+    "a whole fit: tvae": 0.25,
     "five times": 0.05,
 }  # of those runs: a quarter of a second each
 

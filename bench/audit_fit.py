@@ -128,7 +128,8 @@ def _unclipped(self: DpSgd, loss: Any, batch: Any, mask: Tensor) -> Tensor:
 def sound(source: Entropy) -> list[Game]:
     """List the games on fits as they are."""
     torch.set_num_threads(1)
-    return [game(f"a whole fit: {model}", model, source) for model in ("mixture", "autoregressive")]
+    models = ("mixture", "autoregressive", "tvae")
+    return [game(f"a whole fit: {model}", model, source) for model in models]
 
 
 def mutants(source: Entropy) -> list[Game]:
@@ -136,10 +137,13 @@ def mutants(source: Entropy) -> list[Game]:
     quiet = cast(Entropy, Blocks(source, halved=True))
     return [
         game("a whole fit, mixture: half the noise", "mixture", quiet),
-        game(
-            "a whole fit, autoregressive: five times the clipping norm",
-            "autoregressive",
-            source,
-            unclipped=True,
+        *(
+            game(
+                f"a whole fit, {model}: five times the clipping norm",
+                model,
+                source,
+                unclipped=True,
+            )
+            for model in ("autoregressive", "tvae")
         ),
     ]

@@ -23,7 +23,7 @@ from torch import Tensor
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain
 from dpsynth.models.dpsgd import trainer
-from dpsynth.models.dpsgd.optimizer import DpSgd, _mean_gradient
+from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.trainer import Units
 from dpsynth.models.marginals import measurement as measuring
 from dpsynth.models.marginals.adaptive_cells import levelled
@@ -109,11 +109,14 @@ class _Heard(DpSgd):
     """The real trainer, with an attacker behind it who knows which other units are in a batch.
 
     Whether those are drawn does not depend on the unit, so the claim holds against this attacker
-    too.
+    too. Where the network draws latent noise, the attacker knows that of each row. For this the
+    noise of a step is drawn anew from one seed whenever it is needed. The unit comes last in a
+    batch, so that the others have the same noise with and without it.
     """
 
     transcript: Transcript
     _others: slice
+    _seed = 0
 
     def sample_batch(self, units: int) -> npt.NDArray[np.int64]:
         """Draw the units of a step, and note whether the unit in question, the last, is drawn."""
@@ -124,12 +127,16 @@ class _Heard(DpSgd):
 
     def step(self, loss: Any, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
         """Take the step, and read the noisy sum off the update."""
+        self._seed = int(self.entropy.generator().integers(2**62))
         units = Units.of(self.transcript.within, self.transcript.binning)
-        shift = self.clipped_sum(loss, *units.batch(np.array([len(units) - 1])))
-        known = self.clipped_sum(loss, batch[self._others], mask[self._others])
+        own = units.batch(np.array([len(units) - 1]))
+        others = batch[self._others], mask[self._others]
+        known = self.clipped_sum(loss, *others)
+        both = (torch.cat(parts) for parts in zip(others, own, strict=True))
+        shift = self.clipped_sum(loss, *both) - known
         public = torch.zeros_like(shift)
         if anchor is not None:
-            public = _mean_gradient(self.flat, loss, anchor) * self.anchor_weight
+            public = self._mean_gradient(loss, anchor) * self.anchor_weight
         optimizer, seen = self.optimizer, _Seen()
         self.optimizer = seen  # type: ignore[assignment]
         super().step(loss, batch, mask, anchor=anchor)
@@ -141,6 +148,20 @@ class _Heard(DpSgd):
         along /= (self.event.noise_multiplier * self.clipping_norm) ** 2
         grown = math.expm1(min(along, 500.0))
         self.transcript.score += math.log1p(self.event.sampling_rate * grown)
+
+    def clipped_sum(self, loss: Any, batch: Any, mask: Tensor) -> Tensor:
+        """Sum as the trainer does, with the latent noise of the step."""
+        self._repeat_noise(loss, 0)
+        return super().clipped_sum(loss, batch, mask)
+
+    def _mean_gradient(self, loss: Any, batch: Any) -> Tensor:
+        self._repeat_noise(loss, 1)
+        return super()._mean_gradient(loss, batch)
+
+    def _repeat_noise(self, loss: Any, part: int) -> None:
+        """Start the latent noise of a part of the step afresh, if the network draws any."""
+        if hasattr(loss.__self__, "noise"):
+            loss.__self__.noise = np.random.default_rng((self._seed, part))
 
 
 class _Seen:

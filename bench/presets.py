@@ -98,6 +98,9 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "tvae": {
         "as shipped": preset(),
+        "no settling": preset(settling_steps=0),
+        "twice the settling steps": more(settling_steps=2.0),
+        "half the learning rate": more(learning_rate=0.5),
         "latent width 8": preset(latent=8),
         "latent width 32": preset(latent=32),
         "hidden layers twice as wide": more(hidden=2.0),

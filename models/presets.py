@@ -63,6 +63,7 @@ class Preset:
         learning_rate: of the first private step.
         anchor: weight of the gradient on rows of the mixture beside the private one.
         rounds: steps of a critic for each turn of its generator.
+        settling_steps: after the private steps, towards the mixture's pairs; free of charge.
     """
 
     bins: int
@@ -80,6 +81,7 @@ class Preset:
     learning_rate: float = 0.0
     anchor: float = 0.0
     rounds: int = 0
+    settling_steps: int = 0
 
     def __post_init__(self) -> None:
         """Refuse widths that no fit has: a run from a stranger must not ask for all the memory.

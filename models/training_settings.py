@@ -33,6 +33,7 @@ def variational_training(level: int, units: int) -> dict[str, Any]:
         "hidden": 128,
         "latent": 16,
         "warm_steps": 1000,
+        "settling_steps": 2000,
         "sampling_rate": steps["sampling_rate"],
         "steps": steps["steps"],
         "learning_rate": (0.01, 0.005, 0.003)[level],

@@ -15,6 +15,7 @@
 - `network_weights`: the weights of a network as plain arrays of a run, and back
 - `tvae`: a tabular variational autoencoder, trained by DP-SGD
 - `tvae_network`: a variational autoencoder of one-hot rows
+- `tvae_settling`: its decoder is moved until prior draws have the mixture's columns and pairs
 - `warm_started`: what `autoregressive` and `tvae` share: a network, warmed up on a mixture, trained
   by DP-SGD
 """

@@ -4,7 +4,7 @@ An encoder infers a Gaussian latent vector from a row, and a decoder gives the d
 columns from it. Both learn by the evidence lower bound (Kingma and Welling 2014, arXiv 1312.6114,
 section 2.2), as Xu et al. (2019, arXiv 1907.00503, section 4.4) do for tables. Unlike theirs,
 numeric columns are binned by noisy counts, and training starts from a mixture fitted to noisy
-pairs.
+pairs. It ends by settling: the decoder is moved until prior draws have that mixture's pairs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import numpy as np
 import torch
 
 from dpsynth.models.generators.tvae_network import Network, Shape
+from dpsynth.models.generators.tvae_settling import settle
 from dpsynth.models.generators.warm_started import WarmStarted
 
 if TYPE_CHECKING:
+    from dpsynth.models import Progress
+    from dpsynth.models.marginals import Products
     from dpsynth.privacy import Entropy
 
 DRAWS = 64  # of a latent vector, for the likelihood of each row
@@ -38,6 +41,10 @@ class Tvae(WarmStarted):
     def _equip(self, entropy: Entropy) -> None:
         """Draw the latent noise of training from the source of all noise: no one can replay it."""
         self.network_.noise = entropy.generator()
+
+    def _settle(self, products: Products, rng: np.random.Generator, progress: Progress) -> None:
+        """Move the decoder until draws from the prior have the mixture's columns and pairs."""
+        settle(self.network_, products, self.preset_.settling_steps, rng, progress)
 
     def _log_prob_of_bins(self, rows: torch.Tensor) -> torch.Tensor:
         """Return a bound from below by importance weighting (Burda et al. 2016, section 3).

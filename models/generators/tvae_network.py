@@ -88,6 +88,11 @@ class Network(BinnedNetwork):
         )
         return logits
 
+    def laws(self, latent: Tensor) -> Tensor:
+        """Return the distributions of all columns, ``[n, codes]``, from latent vectors."""
+        blocks = torch.split(self.decode(latent), self.bins, 1)
+        return torch.cat([torch.softmax(block, dim=1) for block in blocks], 1)
+
     def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
         """Return minus the evidence lower bound of each row, ``[units, k]``, in nats."""
         units, k, columns = rows.shape

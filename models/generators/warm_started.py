@@ -25,6 +25,7 @@ from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import (
     Binning,
     InitialModel,
+    Products,
     cohort_with_visits,
     log_within_bins,
     mean_by_unit,
@@ -76,6 +77,7 @@ class WarmStarted(ABC):
         rows = torch.from_numpy(start.rows(rng))
         self._warm_up(rows, progress)
         self._train(cohort, rows, plan, entropy, progress)
+        self._settle(start.products, rng, progress)
         return self
 
     @abstractmethod
@@ -129,6 +131,11 @@ class WarmStarted(ABC):
             anchor = in_turn(rows, step, WARM_BATCH) if self.preset_.anchor else None
             trainer.step(self.network_.loss, batch, weights, anchor=anchor)
             progress("training", (step + 1) / trainer.event.steps)
+
+    def _settle(  # noqa: B027 - most networks end as training leaves them
+        self, products: Products, rng: np.random.Generator, progress: Progress
+    ) -> None:
+        """Move the trained network by the mixture, if at all: post-processing."""
 
     def _clipping_norm(self, rows: Tensor) -> float:
         """Read the clipping norm off rows of the mixture: post-processing."""

@@ -170,6 +170,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         "learning_rate": 0.01,
         "anchor": 0.5,
         "rounds": 2,
+        "settling_steps": 2,
     }
 
     def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:

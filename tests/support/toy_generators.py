@@ -12,7 +12,7 @@ import torch
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators import ctgan, ctgan_trainer, warm_started
+from dpsynth.models.generators import ctgan, ctgan_trainer, tvae_settling, warm_started
 from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.generators.tvae import Tvae
@@ -32,7 +32,7 @@ TRAINING: dict[type[Any], str] = {
 }
 FEW_STEPS: dict[type[Any], dict[str, int]] = {
     Autoregressive: {"masked": 4, "warm_steps": 3, "steps": 7},
-    Tvae: {"hidden": 8, "latent": 2, "warm_steps": 3, "steps": 7},
+    Tvae: {"hidden": 8, "latent": 2, "warm_steps": 3, "steps": 7, "settling_steps": 2},
     Ctgan: {"hidden": 8, "latent": 2, "warm_steps": 3, "steps": 7, "rounds": 2},
 }
 
@@ -58,6 +58,7 @@ def make_batches_small(patch: pytest.MonkeyPatch, rows: int) -> None:
     patch.setattr(ctgan, "WARM_BATCH", rows)
     patch.setattr(ctgan, "FAKES", rows)
     patch.setattr(ctgan_trainer, "BATCH", rows)
+    patch.setattr(tvae_settling, "DRAWS", rows)
 
 
 def settle_for(patch: pytest.MonkeyPatch, model: type[Any], **settings: int) -> None:
