@@ -18,6 +18,7 @@ from private rows.
   their defaults
 - `lattice`: declared bounds and resolution
 - `reader`: from a parsed document to a `Schema`: every mistake is noted before any is reported
+- `relations/`: columns that lean on others of their row
 - `rule_parser`: from the text of a rule to its tree: a small recursive-descent parser, nothing is
   evaluated
 - `rules`: what must hold within one row, such as ``admitted <= discharged``

@@ -11,6 +11,12 @@ from .descriptions import unit_of as unit_of
 from .lattice import Lattice as Lattice
 from .lattice import in_units as in_units
 from .lattice import lattice_of as lattice_of
+from .relations import Formula as Formula
+from .relations import Interval as Interval
+from .relations import coded_schema as coded_schema
+from .relations import in_order as in_order
+from .relations import is_related as is_related
+from .relations import part_name as part_name
 from .rule_parser import Comparison as Comparison
 from .rule_parser import Joined as Joined
 from .rule_parser import Literal as Literal
