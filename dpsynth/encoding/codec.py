@@ -29,7 +29,7 @@ class Codec:
 
     Attributes:
         published: the schema of the table.
-        schema: the same, with columns as they are coded (see `dpsynth.schema.relations.coded`): a gap in
+        schema: the same, with columns as they are coded (see `dpsynth.schema.row.coded`): a gap in
             place of the date of an interval, and no derived columns.
         names: the coded columns, in the schema's order.
         sizes: how many codes each of them has.
@@ -103,8 +103,8 @@ class Codec:
     def read(self, frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
         """Return codes as `encode` does, and the same cells bounded, in their declared types.
 
-        Unlike ``decode`` of the codes, numbers keep the resolution of their lattice, and columns are
-        those of ``self.schema``: of an interval the gap, in whole units.
+        Unlike ``decode`` of the codes, numbers keep the resolution of their lattice, and columns
+        are those of ``self.schema``: of an interval the gap, in whole units.
 
         Raises:
             TableError, RefusedCellError: as `encode`.

@@ -24,8 +24,8 @@ import pandas as pd
 
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Schema, in_order, is_related, lattice_of, part_name
-from dpsynth.schema.relations.coded import PARTS
 from dpsynth.schema.relations.interval import DAY
+from dpsynth.schema.row.coded import PARTS
 from dpsynth.tables import read_cells, typed_series, typed_values
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def related(frame: pd.DataFrame, schema: Schema) -> Mapping[Any, pd.Series[Any]]
         schema: as published.
     """
     if not is_related(schema):
-        return frame
+        return {name: frame[name] for name in frame.columns}
     decimal = schema.dialect.decimal
     columns: dict[Any, pd.Series[Any]] = {}
     for column in schema.modelled:
@@ -177,8 +177,8 @@ def _nearest(days: Ints, wanted: Ints, part: str, ends: Ints) -> Ints:
         shift = (wanted - months % 12 + MAX_MONTHS - 1) % 12 - MAX_MONTHS + 1
         within = days - _first(months)
         options = [
-            np.minimum(_first(months + shift + turn) + within, _first(months + shift + turn + 1) - 1)
-            for turn in (0, 12, -12)
+            np.minimum(_first(month) + within, _first(month + 1) - 1)
+            for month in (months + shift, months + shift + 12, months + shift - 12)
         ]
         inside = [np.ones(len(days), dtype=bool)] * len(options)
     chosen = days.copy()

@@ -13,7 +13,7 @@ from dpsynth.schema.bounds import read_bound
 from dpsynth.schema.categories import read_categories
 from dpsynth.schema.column import ROLES, UNMODELLED, Column
 from dpsynth.schema.invalid_cells import read_policies
-from dpsynth.schema.relations.declarations import RELATION_KEYS, read_relation
+from dpsynth.schema.row.declarations import RELATION_KEYS, read_relation
 from dpsynth.schema.types import TYPES, type_of
 
 FIELD_KEYS = (

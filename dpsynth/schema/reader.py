@@ -12,7 +12,7 @@ from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
 from dpsynth.schema.columns import TableFacts, read_column
 from dpsynth.schema.facts import Facts
-from dpsynth.schema.relations.declarations import settled
+from dpsynth.schema.row.declarations import settled
 from dpsynth.schema.rules import Rule
 
 VERSION = 1

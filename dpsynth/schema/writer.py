@@ -8,9 +8,10 @@ from typing import Any
 from dpsynth._util.field_reader import TODO
 from dpsynth.schema.bounds import write_bound
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
+from dpsynth.schema.descriptions import relation_of
 from dpsynth.schema.facts import Facts
-from dpsynth.schema.relations.interval import NO_END
 from dpsynth.schema.invalid_cells import default_on_bad, default_on_unknown
+from dpsynth.schema.relations.interval import NO_END
 
 PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
 _SPECIMEN = Column("", "boolean")  # holds the defaults of trueValues and falseValues
@@ -60,8 +61,9 @@ def synthetic_table_schema(schema: Facts) -> dict[str, Any]:
         if constraints:
             field["constraints"] = constraints
         field |= _labelled(column, column.levels)
-        if column.ucum:
-            field["dpsynth"] = {"ucum": column.ucum}
+        own = _filled(ucum=column.ucum, relation=relation_of(column) or None)
+        if own:
+            field["dpsynth"] = own
         document["fields"].append(field)
     return document
 

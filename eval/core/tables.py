@@ -141,12 +141,13 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
     else it is left out, as a fit leaves it out.
     """
     frames, codes, units = [], [], []
-    published = [] if is_related(codec.published) and codec.published.rules else None
+    published: list[pd.DataFrame] = []
+    apart = is_related(codec.published) and bool(codec.published.rules)
     for chunk in table.chunks():
         chunk_codes, typed = codec.read(chunk)
         codes.append(chunk_codes)
         frames.append(typed)
-        if published is not None:
+        if apart:
             published.append(codec.bounded(chunk))
         if keys is not None:
             units.append(keys.units(chunk))
@@ -162,7 +163,7 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
         pd.concat(frames, ignore_index=True),
         np.concatenate(codes),
         numbers,
-        None if published is None else pd.concat(published, ignore_index=True),
+        pd.concat(published, ignore_index=True) if apart else None,
     )
     return view if len(keyed) == rows else view.take(keyed)
 

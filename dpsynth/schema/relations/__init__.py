@@ -1,7 +1,5 @@
-"""Columns that lean on others of their row.
+"""How a column follows from others of its row.
 
-- `coded`: what is modelled of each row, in place of what is published
-- `declarations`: intervals, derived columns, parts of the calendar
 - `formula`: arithmetic over the columns of a row, parsed and never executed
 - `interval`: a date that is known by how long it lies after, or before, another date of its row
 """

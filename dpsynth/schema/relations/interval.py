@@ -55,7 +55,8 @@ class Interval:
         first, last = (own, base) if self.before else (base, own)
         if self.unit == YEAR:
             return completed_years(first, last).astype(np.float64)
-        return np.floor_divide(last - first, self.length(in_days=in_days)).astype(np.float64)
+        whole: Ints = np.floor_divide(last - first, self.length(in_days=in_days))
+        return whole.astype(np.float64)
 
     def ends(self, base: Ints, gaps: Ints, *, in_days: bool) -> tuple[Ints, Ints]:
         """Return the first and the last value that has these gaps to the base.
@@ -105,7 +106,8 @@ def completed_years(first: Ints, last: Ints) -> Ints:
     """
     months, days = _calendar(first)
     later_months, later_days = _calendar(last)
-    return np.floor_divide(later_months - months - (later_days < days), 12)
+    years: Ints = np.floor_divide(later_months - months - (later_days < days), 12)
+    return years
 
 
 def anniversary(day: Ints, years: Ints | int) -> Ints:
@@ -118,7 +120,8 @@ def _latest_birth(day: Ints, years: Ints) -> Ints:
     """Return the last birthday of those who have completed these years on a day."""
     months, _ = _calendar(day)
     birth = anniversary(day, -years)
-    return birth - (_calendar(birth)[0] != months - 12 * years)  # 29 February became 1 March
+    late = _calendar(birth)[0] != months - 12 * years  # 29 February became 1 March
+    return np.where(late, birth - 1, birth)
 
 
 def _calendar(day: Ints) -> tuple[Ints, Ints]:

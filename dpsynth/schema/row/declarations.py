@@ -18,6 +18,7 @@ from dpsynth._util.field_reader import MAX_WHOLE, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.column import UNMODELLED, Column
+from dpsynth.schema.lattice import EPOCH, in_units
 from dpsynth.schema.relations.formula import Formula
 from dpsynth.schema.relations.interval import (
     DAY,
@@ -28,7 +29,6 @@ from dpsynth.schema.relations.interval import (
     YEAR,
     Interval,
 )
-from dpsynth.schema.lattice import EPOCH, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from dpsynth.schema.column import MISSING, Column
+from dpsynth.schema.facts import Facts
 from dpsynth.schema.relations.interval import WORDS
-from dpsynth.schema.schema import Schema
 
+AnyFacts = TypeVar("AnyFacts", bound=Facts)
 PARTS = {
     "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     "month": (
@@ -28,12 +30,12 @@ def part_name(date: str, part: str) -> str:
     return f"{date}: {part}"
 
 
-def is_related(schema: Schema) -> bool:
+def is_related(schema: Facts) -> bool:
     """Tell whether a column of a schema is an interval, derived, or keeps a calendar part."""
     return any(column.interval or column.derived or column.calendar for column in schema.modelled)
 
 
-def coded_schema(schema: Schema) -> Schema:
+def coded_schema(schema: AnyFacts) -> AnyFacts:
     """Return the schema of what is modelled: the same, but for its columns.
 
     The codes of its columns are those of the schema, in the same order.
