@@ -238,7 +238,8 @@ def strained(frame: pd.DataFrame, schema: Schema) -> list[Problem]:
             count = int(((gaps < interval.shortest) | (gaps > interval.longest)).sum())
             if count:
                 problems.append(Problem(place, f"not {interval.words(base.name)}: {_rows(count)}"))
-            alone = frame[base.name].isna() & frame[column.name].notna()
+            present = ~read_cells(frame[column.name], plain[column.name], ".")[1]
+            alone = present & read_cells(frame[base.name], base, ".")[1]
             if count := int(alone.sum()):
                 text = f"has a date where '{base.name}' is missing: {_rows(count)}"
                 problems.append(Problem(place, text))
