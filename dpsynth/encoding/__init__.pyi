@@ -1,5 +1,6 @@
 from .codec import Codec as Codec
 from .codec import Codes as Codes
+from .codec import published_lattice as published_lattice
 from .cohort import Cohort as Cohort
 from .cohort import read_cohort as read_cohort
 from .cohort import select as select

@@ -17,8 +17,9 @@ import pandas as pd
 
 from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, coder_of
 from dpsynth.encoding.conformity import departures
+from dpsynth.encoding.relations import derived, published, related, strained
 from dpsynth.errors import InputError, Problem, RefusedCellError, TableError
-from dpsynth.schema import Lattice, Schema
+from dpsynth.schema import Column, Lattice, Schema, coded_schema, lattice_of
 
 Codes = npt.NDArray[np.uint16]
 
@@ -27,7 +28,10 @@ class Codec:
     """Encodes and decodes the modelled columns of a schema.
 
     Attributes:
-        names: the modelled columns, in the schema's order.
+        published: the schema of the table.
+        schema: the same, with columns as they are coded (see `dpsynth.schema.row.coded`): a gap in
+            place of the date of an interval, and no derived columns.
+        names: the coded columns, in the schema's order.
         sizes: how many codes each of them has.
         cells: how many of those, the first ones, are ordered; 0 for a categorical column.
         points: how many lattice points each of the ordered codes stands for.
@@ -39,10 +43,11 @@ class Codec:
         Raises:
             SchemaError: a column's bounds and step do not make a lattice.
         """
-        self.schema = schema
-        self.names = tuple(column.name for column in schema.modelled)
+        self.published = schema
+        self.schema = coded_schema(schema)
+        self.names = tuple(column.name for column in self.schema.modelled)
         self._coders: tuple[Coder, ...] = tuple(
-            coder_of(column, schema.dialect.decimal) for column in schema.modelled
+            coder_of(column, schema.dialect.decimal) for column in self.schema.modelled
         )
         self.sizes = tuple(coder.size for coder in self._coders)
         self.points = tuple(
@@ -73,9 +78,10 @@ class Codec:
                 neither the cell nor how many there are.
         """
         self._check(frame)
+        cells = related(frame, self.published)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            codes[:, place] = _taken(coder.encode(frame[name]), frame[name])
+            codes[:, place] = _taken(coder.encode(cells[name]), cells[name])
         return codes
 
     def accepted(self, frame: pd.DataFrame) -> tuple[Codes, npt.NDArray[np.bool_]]:
@@ -85,10 +91,11 @@ class Codec:
             TableError: a modelled column is not in the frame.
         """
         self._check(frame)
+        cells = related(frame, self.published)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         accepted = np.ones(len(frame), dtype=bool)
         for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            encoded = coder.encode(frame[name])
+            encoded = coder.encode(cells[name])
             accepted &= encoded != REFUSED
             codes[:, place] = np.where(encoded == REFUSED, 0, encoded)
         return codes, accepted
@@ -96,17 +103,19 @@ class Codec:
     def read(self, frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
         """Return codes as `encode` does, and the same cells bounded, in their declared types.
 
-        Unlike ``decode`` of the codes, numbers keep the resolution of their lattice.
+        Unlike ``decode`` of the codes, numbers keep the resolution of their lattice, and columns
+        are those of ``self.schema``: of an interval the gap, in whole units.
 
         Raises:
             TableError, RefusedCellError: as `encode`.
         """
         self._check(frame)
+        cells = related(frame, self.published)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         columns = {}
         for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            encoded, columns[name] = coder.read(frame[name])
-            codes[:, place] = _taken(encoded, frame[name])
+            encoded, columns[name] = coder.read(cells[name])
+            codes[:, place] = _taken(encoded, cells[name])
         return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
@@ -127,14 +136,34 @@ class Codec:
             name: coder.decode(codes[:, place], rng)
             for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True))
         }
-        return pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
+        frame = pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
+        return published(frame, self.published, rng)
+
+    def bounded(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the cells of a table as published, in their declared types, bounded one by one.
+
+        Derived columns are computed. Unlike in `read`, the date of an interval is a date. Rules are
+        about these cells.
+        """
+        decimal = self.published.dialect.decimal
+        columns = {
+            c.name: coder_of(c, decimal).read(frame[c.name])[1]
+            for c in self.published.modelled
+            if c.is_read
+        }
+        by_name = {column.name: column for column in self.published.modelled}
+        for column in self.published.modelled:
+            if column.derived is not None:
+                columns[column.name] = derived(columns, column, by_name)
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def _check(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without the modelled columns, or with two of a name."""
-        absent = [name for name in self.names if name not in frame.columns]
+        names = [column.name for column in self.published.modelled if column.is_read]
+        absent = [name for name in names if name not in frame.columns]
         if absent:
             raise TableError(f"the table lacks columns of the schema: {', '.join(absent)}")
-        doubled = set(frame.columns[frame.columns.duplicated()]) & set(self.names)
+        doubled = set(frame.columns[frame.columns.duplicated()]) & set(names)
         if doubled:
             raise TableError(f"the table has two columns called {', '.join(sorted(doubled))}")
 
@@ -144,8 +173,14 @@ class Codec:
         Cells may be typed, or the text of a CSV file as dpsynth writes it. Each problem names a
         column, a rule and how many cells break it, never a cell.
         """
-        lattices = {name: self.lattice(name) for name in self.names}
-        return departures(frame, self.schema.modelled, lattices)
+        columns = self.published.modelled
+        problems = departures(frame, columns, {c.name: published_lattice(c) for c in columns})
+        return problems or strained(frame, self.published)
+
+
+def published_lattice(column: Column) -> Lattice | None:
+    """Return the lattice of a numeric column of the table, None for a categorical one."""
+    return None if column.is_categorical else lattice_of(column)
 
 
 def _taken(encoded: npt.NDArray[np.int32], cells: pd.Series[Any]) -> npt.NDArray[np.int32]:

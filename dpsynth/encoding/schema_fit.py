@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.encoding.column_codecs import Kind, coder_of
-from dpsynth.schema import Schema
+from dpsynth.encoding.relations import related
+from dpsynth.schema import Schema, coded_schema
 from dpsynth.tables import Keys, Progress, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -82,13 +83,14 @@ def review_table(
         TableError: the table cannot be read, or is not the one that the schema describes.
     """
     table = open_table(source, schema)
-    coders = {c.name: coder_of(c, schema.dialect.decimal) for c in schema.modelled}
+    coders = {c.name: coder_of(c, schema.dialect.decimal) for c in coded_schema(schema).modelled}
     keys = Keys(schema)
     counts = np.zeros((len(coders), len(Kind)), dtype=np.int64)
     units: list[Ints] = []
     for chunk in table.chunks(progress):
+        cells_of = related(chunk, schema)
         for place, (name, coder) in enumerate(coders.items()):
-            counts[place] += np.bincount(coder.kinds(chunk[name]), minlength=len(Kind))
+            counts[place] += np.bincount(coder.kinds(cells_of[name]), minlength=len(Kind))
         units.append(keys.units(chunk))
     cells = {name: _shares(row) for name, row in zip(coders, counts, strict=True)}
     if schema.unit.column is None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from dpsynth.errors import InputError
 from dpsynth.privacy.events import UNDECIDED, ChosenHistograms, Event
 from dpsynth.privacy.plan import Share
-from dpsynth.schema import Column, Schema
+from dpsynth.schema import Column, Schema, coded_schema
 
 QUALITY = "quality"
 MIN_SHARE, MAX_SHARE = 0.005, 0.5  # of a plan's mu squared
@@ -34,7 +34,8 @@ def quality_event(schema: Schema) -> ChosenHistograms:
     A figure is a histogram of rows, or a number that moves no more than one (see
     `dpsynth.privacy.noisy_queries`): a unit of r rows moves each by r at most.
     """
-    statistics = _TOTAL + _PAIRS + _TRIPLES + len(schema.modelled) + len(targets(schema))
+    columns = len(coded_schema(schema).modelled)
+    statistics = _TOTAL + _PAIRS + _TRIPLES + columns + len(targets(schema))
     return ChosenHistograms(QUALITY, statistics, schema.unit.max_rows, UNDECIDED)
 
 

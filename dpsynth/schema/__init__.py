@@ -18,6 +18,8 @@ from private rows.
   their defaults
 - `lattice`: declared bounds and resolution
 - `reader`: from a parsed document to a `Schema`: every mistake is noted before any is reported
+- `relations/`: how a column follows from others of its row: an interval, a formula
+- `row/`: the columns of a row taken together: what is modelled of them, pairs of dates
 - `rule_parser`: from the text of a rule to its tree: a small recursive-descent parser, nothing is
   evaluated
 - `rules`: what must hold within one row, such as ``admitted <= discharged``

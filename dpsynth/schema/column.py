@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
+from dpsynth.schema.relations.formula import Formula
+from dpsynth.schema.relations.interval import Interval
 from dpsynth.schema.types import ColumnType, type_of
 
 ROLES = (
@@ -81,6 +83,10 @@ class Column:
     undeclared category goes; both are resolved: "missing", "refuse", "minimum", "maximum",
     "other", or one of the categories. Bounds have the column's type; ``step`` is in its unit (days
     for dates, seconds for datetimes).
+
+    An ``interval`` is a date that is modelled as its gap to another; its bounds follow from those
+    of the other. A ``derived`` column is computed from drawn ones, and never read from the source.
+    ``calendar`` lists parts of a date that are modelled beside it: weekday, month.
     """
 
     name: str
@@ -103,6 +109,9 @@ class Column:
     title: str | None = None
     description: str | None = None
     format: str | None = None
+    interval: Interval | None = None
+    derived: Formula | None = None
+    calendar: tuple[str, ...] = ()
 
     @property
     def kind(self) -> ColumnType:
@@ -113,6 +122,11 @@ class Column:
     def modelled(self) -> bool:
         """Whether the column is part of the synthetic table."""
         return not self.roles & UNMODELLED
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the column is modelled and read from the source."""
+        return self.modelled and self.derived is None
 
     @property
     def nullable(self) -> bool:

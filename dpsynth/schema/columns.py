@@ -13,6 +13,7 @@ from dpsynth.schema.bounds import read_bound
 from dpsynth.schema.categories import read_categories
 from dpsynth.schema.column import ROLES, UNMODELLED, Column
 from dpsynth.schema.invalid_cells import read_policies
+from dpsynth.schema.row.declarations import RELATION_KEYS, read_relation
 from dpsynth.schema.types import TYPES, type_of
 
 FIELD_KEYS = (
@@ -20,7 +21,10 @@ FIELD_KEYS = (
     *("trueValues", "falseValues", "decimalChar", "groupChar", "bareNumber", "categories"),
     *("categoriesOrdered", "example", "examples", "rdfType", "dpsynth"),
 )
-OWN_KEYS = ("role", "bounds_basis", "ucum", "step", "on_bad", "on_unknown", "codes")
+OWN_KEYS = (
+    *("role", "bounds_basis", "ucum", "step", "on_bad", "on_unknown", "codes"),
+    *RELATION_KEYS,
+)
 CONSTRAINT_KEYS = ("required", "minimum", "maximum", "enum")
 OTHER_TYPES = ("any", "array", "duration", "geojson", "geopoint", "list", "object", "time")
 _UNSUPPORTED = (
@@ -79,6 +83,7 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
     column = read_categories(field, constraints, extra, column)
     if column.categories is None and (constraints.has("enum") or extra.has("codes")):
         return column  # the mistake in its categories is noted; what follows needs them
+    column = read_relation(constraints, extra, column)
     column = _read_bounds(constraints, extra, column)
     return read_policies(extra, column)
 
@@ -212,6 +217,10 @@ def _read_bounds(constraints: FieldReader, extra: FieldReader, column: Column) -
         for part, key in ((constraints, "minimum"), (constraints, "maximum"), (extra, "step")):
             if part.has(key):
                 part.mistake(key, f"the column {why}, and so no {key}; remove it")
+        return column
+    if column.interval is not None:  # its bounds follow from those of another column
+        if column.bounds_basis is None:
+            extra.gap("bounds_basis", f"is missing for the longest gap; {NO_BASIS}")
         return column
     bounds: dict[str, Any] = {"minimum": None, "maximum": None}
     for key in bounds:

@@ -33,6 +33,20 @@ def unit_of(column: Column) -> str:
     return "" if column.ucum is None else _UNITS.get(column.ucum, column.ucum)
 
 
+def relation_of(column: Column) -> str:
+    """Say how a column follows from others of its row; empty if it stands on its own.
+
+    >>> from dpsynth.schema.relations import Interval
+    >>> relation_of(Column("discharged", "date", interval=Interval("admitted", "d", 90)))
+    '0 to 90 days after admitted'
+    """
+    if column.interval is not None:
+        return column.interval.words(column.interval.base)
+    if column.derived is not None:
+        return f"computed as {column.derived.text}"
+    return ""
+
+
 def labels_of(column: Column) -> str:
     """Say what the codes of a column mean, as far as that is declared; empty if it is not."""
     colon = ":" if column.kind.is_text else ""

@@ -12,6 +12,7 @@ from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
 from dpsynth.schema.columns import TableFacts, read_column
 from dpsynth.schema.facts import Facts
+from dpsynth.schema.row.declarations import settled
 from dpsynth.schema.rules import Rule
 
 VERSION = 1
@@ -113,6 +114,7 @@ def _read_columns(top: FieldReader, facts: TableFacts) -> tuple[Column, ...]:
         return ()
     columns: list[Column] = []
     first: dict[str, int] = {}
+    places: dict[str, str] = {}
     for index, value in enumerate(fields):
         place = f"fields[{index}]"
         name = value.get("name") if isinstance(value, Mapping) else None
@@ -125,13 +127,16 @@ def _read_columns(top: FieldReader, facts: TableFacts) -> tuple[Column, ...]:
         column = read_column(field, facts) if isinstance(value, Mapping) else None
         if column is not None:
             columns.append(column)
+            places[column.name] = place
     for role in ("unit", "order"):
         named = [column.name for column in columns if role in column.roles]
         if len(named) > 1:
             top.mistake("fields", f"one column has role {role}, not {len(named)}: {listed(named)}")
     if len(columns) == len(fields) and not any(column.modelled for column in columns):
         top.mistake("fields", "no column is left to model: all have role unit, order or drop")
-    return tuple(columns)
+    if len(columns) < len(fields) or len(places) < len(fields):
+        return tuple(columns)  # the mistakes are noted
+    return settled(columns, places, top.findings)
 
 
 def _read_dialect(part: FieldReader) -> Dialect:

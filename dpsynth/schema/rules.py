@@ -1,4 +1,4 @@
-"""Rules: what must hold within one row, such as ``admitted <= discharged``.
+"""Rules: what must hold within one row, such as ``sbp > dbp``.
 
 A rule is a comparison between columns and values, or several joined by ``and``, ``or``, ``not`` and
 ``implies`` (grammar in `rule_parser`). Missing values follow Kleene's strong three-valued logic

@@ -8,8 +8,10 @@ from typing import Any
 from dpsynth._util.field_reader import TODO
 from dpsynth.schema.bounds import write_bound
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
+from dpsynth.schema.descriptions import relation_of
 from dpsynth.schema.facts import Facts
 from dpsynth.schema.invalid_cells import default_on_bad, default_on_unknown
+from dpsynth.schema.relations.interval import NO_END
 
 PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
 _SPECIMEN = Column("", "boolean")  # holds the defaults of trueValues and falseValues
@@ -59,8 +61,9 @@ def synthetic_table_schema(schema: Facts) -> dict[str, Any]:
         if constraints:
             field["constraints"] = constraints
         field |= _labelled(column, column.levels)
-        if column.ucum:
-            field["dpsynth"] = {"ucum": column.ucum}
+        own = _filled(ucum=column.ucum, relation=relation_of(column) or None)
+        if own:
+            field["dpsynth"] = own
         document["fields"].append(field)
     return document
 
@@ -78,7 +81,7 @@ def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str
         field["decimalChar"] = dialect.decimal
     constraints: dict[str, Any] = _filled(required=column.required or None)
     for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
-        if bound is not None:
+        if bound is not None and column.interval is None:
             constraints[key] = write_bound(bound, column.format)
     if column.codes is None and column.categories is not None and not column.kind.is_truth:
         constraints["enum"] = [category_value(column, text) for text in column.categories]
@@ -96,11 +99,12 @@ def _own(column: Column) -> dict[str, Any]:
     extra: dict[str, Any] = _filled(
         role=(roles[0] if len(roles) == 1 else roles) or None,
         ucum=column.ucum,
-        step=None if column.step is None else write_bound(column.step),
+        step=None if column.step is None or column.interval else write_bound(column.step),
         bounds_basis=column.bounds_basis,
     )
     if column.codes is not None:
         extra["codes"] = {"system": column.codes.system, "rollup": column.codes.rollup}
+    extra |= _relation(column)
     if column.modelled:
         categorical = column.is_categorical or column.kind.is_text
         if categorical and column.on_unknown != default_on_unknown(column):
@@ -108,6 +112,22 @@ def _own(column: Column) -> dict[str, Any]:
         if column.on_bad != default_on_bad(column, _unknown_before_bad(column)):
             extra["on_bad"] = column.on_bad
     return extra
+
+
+def _relation(column: Column) -> dict[str, Any]:
+    """Write what a column says about others of its row."""
+    written: dict[str, Any] = {}
+    if column.interval is not None:
+        interval = column.interval
+        written |= {"before" if interval.before else "after": interval.base}
+        written |= {"shortest": interval.shortest} if interval.shortest else {}
+        longest: Any = TODO if interval.longest == NO_END else interval.longest
+        written |= {"longest": longest, "unit": interval.unit}
+    if column.derived is not None:
+        written["derived"] = column.derived.text
+    if column.calendar:
+        written["calendar"] = list(column.calendar)
+    return written
 
 
 def _unknown_before_bad(column: Column) -> str:

@@ -72,7 +72,8 @@ def open_synthetic(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     """
     rows = PrivacyUnit(column=None, max_rows=1, max_rows_basis=None)
     plain = replace(schema, unit=rows, dialect=Dialect())
-    return open_columns(source, plain, needed_columns(plain), private=False)
+    names = tuple(column.name for column in schema.modelled)
+    return open_columns(source, plain, names, private=False)
 
 
 def open_columns(
@@ -100,7 +101,7 @@ def needed_columns(schema: Schema) -> tuple[str, ...]:
     extra = {schema.unit.column}
     if schema.unit.keep == "window":
         extra.add(schema.order_column)
-    return tuple(c.name for c in schema.columns if c.modelled or c.name in extra)
+    return tuple(c.name for c in schema.columns if c.is_read or c.name in extra)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError, TableError
-from dpsynth.schema import Schema
+from dpsynth.schema import Schema, is_related
 from dpsynth.tables import Keys, Table, open_synthetic, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -27,14 +27,18 @@ class TableView:
     """One table as the schema sees it.
 
     Attributes:
-        frame: the modelled columns in their declared types, bounded, with a fresh index.
+        frame: the coded columns in their declared types, bounded, with a fresh index; an interval
+            is its gap, a whole number (see `dpsynth.schema.relations.coded`).
         codes: the same cells as codes ``[rows, columns]``; see `dpsynth.encoding.codec.Codec`.
         units: the number of the privacy unit of each row ``[rows]``.
+        published: the same rows with the columns of the published table, which rules are about;
+            None where they are those of ``frame``.
     """
 
     frame: pd.DataFrame
     codes: Codes
     units: Ints
+    published: pd.DataFrame | None = None
 
     @property
     def rows(self) -> int:
@@ -44,7 +48,10 @@ class TableView:
     def take(self, rows: Ints) -> TableView:
         """Return some rows, in the given order; one may be taken several times."""
         frame = self.frame.iloc[rows].reset_index(drop=True)
-        return TableView(frame, self.codes[rows], self.units[rows])
+        published = self.published
+        if published is not None:
+            published = published.iloc[rows].reset_index(drop=True)
+        return TableView(frame, self.codes[rows], self.units[rows], published)
 
     def sample(self, rows: int, rng: np.random.Generator) -> TableView:
         """Return so many rows drawn without replacement, or all of them where there are fewer."""
@@ -78,7 +85,8 @@ class Tables:
     """What an evaluation compares.
 
     Attributes:
-        schema: the public facts.
+        schema: the public facts, with columns as they are coded; those of the published table are
+            in ``codec.published``.
         codec: the schema's codes.
         source: the real rows that the generator learned from.
         synthetic: the rows that are to be judged.
@@ -117,7 +125,7 @@ class Tables:
         cells = pd.concat(open_synthetic(synthetic, schema).chunks(), ignore_index=True)
         synthetic_view = _view(open_synthetic(cells, schema), codec, None)
         broken = tuple(str(problem) for problem in codec.conforms(cells))
-        return cls(schema, codec, real, synthetic_view, holdout_view, broken)
+        return cls(codec.schema, codec, real, synthetic_view, holdout_view, broken)
 
     @property
     def size(self) -> int:
@@ -133,10 +141,14 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
     else it is left out, as a fit leaves it out.
     """
     frames, codes, units = [], [], []
+    published: list[pd.DataFrame] = []
+    apart = is_related(codec.published) and bool(codec.published.rules)
     for chunk in table.chunks():
         chunk_codes, typed = codec.read(chunk)
         codes.append(chunk_codes)
         frames.append(typed)
+        if apart:
+            published.append(codec.bounded(chunk))
         if keys is not None:
             units.append(keys.units(chunk))
     rows = sum(map(len, codes))
@@ -147,7 +159,12 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
     keyed = np.flatnonzero(numbers != NO_KEY)
     if not len(keyed):
         raise TableError("no row has a key; correct the table or the schema's unit")
-    view = TableView(pd.concat(frames, ignore_index=True), np.concatenate(codes), numbers)
+    view = TableView(
+        pd.concat(frames, ignore_index=True),
+        np.concatenate(codes),
+        numbers,
+        pd.concat(published, ignore_index=True) if apart else None,
+    )
     return view if len(keyed) == rows else view.take(keyed)
 
 

@@ -52,7 +52,7 @@ def breaks(view: TableView, declared: tuple[Rule, ...]) -> Bools:
     """Tell which rows break at least one of the rules."""
     broken = np.zeros(view.rows, dtype=bool)
     for rule in declared:
-        broken |= ~rule.holds(view.frame)
+        broken |= ~rule.holds(view.frame if view.published is None else view.published)
     return broken
 
 
@@ -65,7 +65,7 @@ def _detail(rule: Rule, tables: Tables) -> dict[str, Any]:
     return {
         "rule": rule.text,
         "text": rule.text,
-        "plain": broken(rule, tables.schema),
+        "plain": broken(rule, tables.codec.published),
         "source": plain(_share(tables.source, (rule,))),
         "synthetic": plain(_share(tables.synthetic, (rule,))),
         "holdout": None if holdout is None else plain(_share(holdout, (rule,))),

@@ -30,7 +30,7 @@ from dpsynth.errors import ArtifactError
 from dpsynth.files import write_atomically
 from dpsynth.privacy import reserved
 from dpsynth.privacy.quality_budget import QUALITY
-from dpsynth.schema import Schema
+from dpsynth.schema import Schema, coded_schema
 
 FORMAT, VERSION = "dpsynth-quality", 1
 DOCUMENT = "quality.json"
@@ -207,7 +207,7 @@ class Quality:
             problems.append("it is about a table with another number of rows")
         if self.event != QUALITY or reserved(certificate.events) is None:
             problems.append("the plan of the certificate set no budget aside for it")
-        names = {column.name for column in schema.modelled}
+        names = {column.name for column in coded_schema(schema).modelled}
         if not {one.column for one in self.columns} <= names:
             problems.append("it names a column that the synthetic table does not have")
         if not {one.target for one in self.targets} <= names:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.bundle.gates.histogram_bins import Bin, bins_of, value_text
-from dpsynth.encoding import Codec, cell_values, level_values
+from dpsynth.encoding import cell_values, level_values, published_lattice
 from dpsynth.schema import Column, Lattice, Schema
 from dpsynth.schema.lattice import EPOCH
 
@@ -83,8 +83,7 @@ class Profile:
             schema: its declaration.
             frames: typed, as `bundle_tables.typed_frames` reads them.
         """
-        codec = Codec(schema)
-        tallies = [_Tally(column, codec.lattice(column.name)) for column in schema.modelled]
+        tallies = [_Tally(column, published_lattice(column)) for column in schema.modelled]
         broken, rows = [0] * len(schema.rules), 0
         for frame in frames:
             rows += len(frame)

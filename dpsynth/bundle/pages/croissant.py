@@ -16,7 +16,7 @@ from dpsynth.bundle.format import ManifestHeader, slug
 from dpsynth.bundle.format.layout import CSV, PARQUET
 from dpsynth.bundle.pages.limits import collected, limits_of, personal
 from dpsynth.certificate import Certificate
-from dpsynth.schema import Column, category_value, unit_of
+from dpsynth.schema import Column, category_value, relation_of, unit_of
 
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0")
 ROWS = "rows"  # name of the record set
@@ -138,6 +138,8 @@ def _field(column: Column, name: str) -> dict[str, Any]:
     words = [column.title or column.name, column.description]
     if column.ucum:
         words.append(f"Unit: {unit_of(column) or 'none'} (UCUM {column.ucum})")
+    if relation := relation_of(column):
+        words.append(f"Relation: {relation}")
     if not column.required:
         words.append("May be missing")
     field: dict[str, Any] = {

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from dpsynth._util.formatting import percent, quantity
 from dpsynth.bundle.gates import ColumnProfile
-from dpsynth.schema import Bound, Column, unit_of
+from dpsynth.schema import Bound, Column, relation_of, unit_of
 
 _ROLES = {
     "target": "prediction target",
@@ -37,6 +37,8 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
     if column.minimum is not None and column.maximum is not None:
         ends = _bound(column.minimum, column), _bound(column.maximum, column)
         facts.append(Fact("Bounds", " to ".join(ends)))
+    if relation := relation_of(column):
+        facts.append(Fact("Relation", relation))
     if column.is_categorical and not column.kind.is_truth:
         facts.append(Fact("Categories", f"{len(column.levels)} declared"))
     if column.codes is not None:

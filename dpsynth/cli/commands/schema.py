@@ -55,12 +55,13 @@ def show(name: str) -> None:
 def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
     """Check SCHEMA, and how well DATA fits it.
 
-    All mistakes in the schema are listed at once. With DATA, you also see the share of missing,
+    All mistakes in the schema are listed at once. You are warned of dates that should be declared
+    as intervals. With DATA, you also see the share of missing,
     clipped, unknown and unreadable cells in each column. These figures are exact and not private.
     They are internal: do not release them.
     """
     from dpsynth.encoding import review_table
-    from dpsynth.schema import Schema
+    from dpsynth.schema import Schema, date_pairs
 
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = Schema.load(schema)
@@ -68,6 +69,9 @@ def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
         unit = loaded.unit.column or "row"
         lines = [f"schema {loaded.name}: {len(loaded.modelled)} columns, unit {unit}: no mistakes"]
         values: dict[str, object] = {"schema": loaded.name, "columns": len(loaded.modelled)}
+        if warnings := [pair.warning for pair in date_pairs(loaded)]:
+            lines += ["", *(f"warning: {text}" for text in warnings)]
+            values["warnings"] = warnings
         if data is not None:
             review = review_table(data, loaded, lambda part: console.progress("reading", part))
             values |= {

@@ -1,0 +1,269 @@
+"""Rows as they are published, and as they are modelled: dates and gaps, derived columns, weekdays.
+
+**Sensitivity.** What is modelled of a row is a function of that row and of the schema: a gap is
+computed from the row's own two dates, a weekday from its own date, and a derived column is not read
+at all. No other row takes part, so a unit that comes or goes changes its own coded rows and no
+others, at most ``max_rows`` of them, and each mechanism's sensitivity is what it was. Were a gap
+measured against something of the table (its first date, a mean), one patient could move the codes
+of all, and no bound would hold.
+
+**Back.** Computing dates from drawn gaps, and derived columns from drawn columns, reads what
+mechanisms released and fresh randomness only: post-processing (Dwork and Roth, The Algorithmic
+Foundations of Differential Privacy, 2014, Proposition 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.errors import Problem
+from dpsynth.schema import Column, Schema, in_order, is_related, lattice_of, part_name
+from dpsynth.schema.relations.interval import DAY
+from dpsynth.schema.row.coded import PARTS
+from dpsynth.tables import read_cells, typed_series, typed_values
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+BAD = np.inf  # stands for a gap between cells that cannot be read; NaN for a missing one
+WEEK = 7
+MAX_MONTHS = 6  # how far the nearest month of a name can be
+
+
+def related(frame: pd.DataFrame, schema: Schema) -> Mapping[Any, pd.Series[Any]]:
+    """Return the columns that are modelled, from the cells of a table, each row by itself.
+
+    Args:
+        frame: cells of the schema's columns, text or typed.
+        schema: as published.
+    """
+    if not is_related(schema):
+        return {name: frame[name] for name in frame.columns}
+    decimal = schema.dialect.decimal
+    columns: dict[Any, pd.Series[Any]] = {}
+    for column in schema.modelled:
+        if column.derived is not None:
+            continue
+        if column.interval is None:
+            columns[column.name] = frame[column.name]
+            for part in column.calendar:
+                columns[part_name(column.name, part)] = _part(frame, column, part, decimal)
+            continue
+        gaps = row_gaps(frame, column, schema.column(column.interval.base), decimal)
+        columns[column.name] = pd.Series(gaps, name=column.name)
+    return columns
+
+
+def row_gaps(frame: pd.DataFrame, column: Column, base: Column, decimal: str) -> Floats:
+    """Return the gap between the two cells of each row, NaN where one is missing, `BAD` if bad."""
+    assert column.interval is not None
+    own, own_missing = read_cells(frame[column.name], column, decimal)
+    other, other_missing = read_cells(frame[base.name], base, decimal)
+    if base.kind.in_days != column.kind.in_days:
+        other = np.floor(other / DAY) if column.kind.in_days else other * DAY
+    missing = own_missing | other_missing
+    bad = ~(np.isfinite(own) & np.isfinite(other))
+    whole = [np.floor(np.where(bad, 0.0, cells)).astype(np.int64) for cells in (other, own)]
+    gaps = column.interval.gaps(*whole, in_days=column.kind.in_days)
+    gaps[bad] = BAD
+    gaps[missing] = np.nan
+    return gaps
+
+
+def _part(frame: pd.DataFrame, column: Column, part: str, decimal: str) -> pd.Series[Any]:
+    """Return a part of the calendar of each cell, None where it is missing or cannot be read."""
+    values, missing = read_cells(frame[column.name], column, decimal)
+    absent = missing | ~np.isfinite(values)
+    days = np.where(absent, 0.0, values / (1 if column.kind.in_days else DAY))
+    names = np.array([*PARTS[part], None], dtype=object)
+    places = _place_of(np.floor(days).astype(np.int64), part)
+    return pd.Series(names[np.where(absent, -1, places)], name=part_name(column.name, part))
+
+
+def _place_of(days: Ints, part: str) -> Ints:
+    """Return the weekday from Monday, or the month from January, from 0."""
+    if part == "weekday":
+        return (days + 3) % WEEK  # 1970 began on a Thursday
+    return _months(days) % 12
+
+
+def _months(days: Ints) -> Ints:
+    months: Ints = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return months
+
+
+def published(frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> pd.DataFrame:
+    """Return decoded rows as they are published: dates from gaps, then derived columns.
+
+    Args:
+        frame: decoded cells of the coded schema.
+        schema: as published.
+        rng: draws a date among those that have the gap.
+    """
+    if not is_related(schema):
+        return frame
+    cells = {name: frame[name] for name in frame.columns}
+    by_name = {column.name: column for column in schema.modelled}
+    for name in in_order(schema.modelled):
+        column = by_name[name]
+        if column.calendar:
+            cells[name] = _moved(cells, column)
+        if column.interval is not None:
+            cells[name] = _drawn(cells, column, by_name[column.interval.base], rng)
+    for column in schema.modelled:
+        if column.derived is not None:
+            cells[column.name] = derived(cells, column, by_name)
+    return pd.DataFrame({column.name: cells[column.name] for column in schema.modelled})
+
+
+def _drawn(
+    cells: Mapping[Any, pd.Series[Any]], column: Column, base: Column, rng: np.random.Generator
+) -> pd.Series[Any]:
+    """Compute the dates of an interval from its gaps and the dates that it leans on."""
+    assert column.interval is not None
+    gaps = cells[column.name].to_numpy(dtype=np.float64, na_value=np.nan)
+    other = typed_values(cells[base.name], base.kind)
+    if base.kind.in_days != column.kind.in_days:
+        other = np.floor(other / DAY) if column.kind.in_days else other * DAY
+    missing = np.isnan(gaps) | np.isnan(other)
+    origin, whole = (
+        np.where(missing, ends, values).astype(np.int64)
+        for values, ends in ((other, 0), (gaps, column.interval.shortest))
+    )
+    drawn = column.interval.draw(origin, whole, rng, in_days=column.kind.in_days)
+    return typed_series(drawn.astype(np.float64), missing, column)
+
+
+def _moved(cells: Mapping[Any, pd.Series[Any]], column: Column) -> pd.Series[Any]:
+    """Move each drawn date to the nearest one of the drawn month and weekday, within the bounds."""
+    values = typed_values(cells[column.name], column.kind)
+    missing = np.isnan(values)
+    lattice = lattice_of(column)
+    unit = 1 if column.kind.in_days else DAY
+    ends = (lattice.values(np.array([0, lattice.points - 1])) // unit).astype(np.int64)
+    whole = np.where(missing, ends[0] * unit, values).astype(np.int64)
+    days, clock = np.divmod(whole, unit)
+    moved = days
+    for part in reversed(column.calendar):  # the month before the weekday
+        wanted = _wanted(cells[part_name(column.name, part)], part)
+        moved = _nearest(moved, wanted, part, ends)
+    values = (moved * unit + clock).astype(np.float64)
+    values = lattice.values(lattice.positions(values))
+    return typed_series(values, missing, column)
+
+
+def _wanted(cells: pd.Series[Any], part: str) -> Ints:
+    """Return the place of each drawn part in the calendar, -1 where it is missing."""
+    places = {name: place for place, name in enumerate(PARTS[part])}
+    return np.array([places.get(name, -1) for name in cells], dtype=np.int64)
+
+
+def _nearest(days: Ints, wanted: Ints, part: str, ends: Ints) -> Ints:
+    """Return the nearest days with this part of the calendar; others stay where none is allowed."""
+    if part == "weekday":
+        shift = (wanted - _place_of(days, part) + 3) % WEEK - 3
+        options = [days + shift, days + shift + WEEK, days + shift - WEEK]
+        month = _months(days)
+        inside = [_months(option) == month for option in options]
+    else:
+        months = _months(days)
+        shift = (wanted - months % 12 + MAX_MONTHS - 1) % 12 - MAX_MONTHS + 1
+        within = days - _first(months)
+        options = [
+            np.minimum(_first(month) + within, _first(month + 1) - 1)
+            for month in (months + shift, months + shift + 12, months + shift - 12)
+        ]
+        inside = [np.ones(len(days), dtype=bool)] * len(options)
+    chosen = days.copy()
+    done = wanted < 0
+    for strict in (True, False):
+        for option, same in zip(options, inside, strict=True):
+            fits = ~done & (option >= ends[0]) & (option <= ends[1]) & (same | (not strict))
+            chosen[fits] = option[fits]
+            done |= fits
+    return chosen
+
+
+def _first(months: Ints) -> Ints:
+    first: Ints = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    return first
+
+
+def derived(
+    cells: Mapping[Any, pd.Series[Any]], column: Column, columns: Mapping[str, Column]
+) -> pd.Series[Any]:
+    """Compute a derived column from typed cells, clipped to its bounds and its resolution.
+
+    A row without a result (a missing cell, a division by zero) is missing, or at the minimum where
+    the column is required.
+    """
+    assert column.derived is not None
+    values = column.derived.values(
+        {name: typed_values(cells[name], columns[name].kind) for name in column.derived.numbers}
+        | {name: _days(cells[name], columns[name]) for name in column.derived.dates}
+    )
+    lattice = lattice_of(column)
+    absent = np.isnan(values)
+    positions = lattice.positions(np.where(absent, 0.0, values))
+    positions[absent] = 0
+    return typed_series(lattice.values(positions), absent & column.nullable, column)
+
+
+def _days(cells: pd.Series[Any], column: Column) -> Floats:
+    values = typed_values(cells, column.kind)
+    return values if column.kind.in_days else np.floor(values / DAY)
+
+
+def strained(frame: pd.DataFrame, schema: Schema) -> list[Problem]:
+    """List the relations that a synthetic table breaks; its cells are known to be valid ones.
+
+    Cells may be typed, or text as dpsynth writes it. A problem says how many rows, and never which.
+    """
+    if not is_related(schema):
+        return []
+    plain = {c.name: replace(c, format=None, missing_values=("",)) for c in schema.modelled}
+    problems = []
+    for column in schema.modelled:
+        place = f"column '{column.name}'"
+        if column.interval is not None:
+            interval, base = column.interval, plain[column.interval.base]
+            gaps = row_gaps(frame, plain[column.name], base, ".")
+            count = int(((gaps < interval.shortest) | (gaps > interval.longest)).sum())
+            if count:
+                problems.append(Problem(place, f"not {interval.words(base.name)}: {_rows(count)}"))
+            present = ~read_cells(frame[column.name], plain[column.name], ".")[1]
+            alone = present & read_cells(frame[base.name], base, ".")[1]
+            if count := int(alone.sum()):
+                text = f"has a date where '{base.name}' is missing: {_rows(count)}"
+                problems.append(Problem(place, text))
+        elif column.derived is not None:
+            count = _unequal(frame, column, plain)
+            if count:
+                problems.append(Problem(place, f"not {column.derived.text}: {_rows(count)}"))
+    return problems
+
+
+def _unequal(frame: pd.DataFrame, column: Column, columns: Mapping[str, Column]) -> int:
+    """Count the rows in which a derived column is not what its formula gives."""
+    assert column.derived is not None
+    cells = {}
+    for name in (*column.derived.numbers, *column.derived.dates, column.name):
+        values, missing = read_cells(frame[name], columns[name], ".")
+        missing = missing | ~np.isfinite(values)
+        nullable = replace(columns[name], required=False)
+        cells[name] = typed_series(np.where(missing, 0.0, values), missing, nullable)
+    found = typed_values(cells[column.name], column.kind)
+    wanted = typed_values(derived(cells, column, columns), column.kind)
+    same = np.isclose(found, wanted, rtol=1e-12, atol=0.0) | (np.isnan(found) & np.isnan(wanted))
+    return int((~same).sum())
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"

@@ -1,0 +1,2 @@
+from .formula import Formula as Formula
+from .interval import Interval as Interval

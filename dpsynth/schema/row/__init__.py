@@ -1,0 +1,10 @@
+"""The columns of a row taken together.
+
+- `coded`: what is modelled of each row, in place of what is published
+- `date_pairs`: two dates with a rule about their order, and no interval between them
+- `declarations`: intervals, derived columns, parts of the calendar: checked against other columns
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

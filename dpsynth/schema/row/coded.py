@@ -1,0 +1,91 @@
+"""The schema as generators see it: what is modelled of each row, in place of what is published.
+
+An interval becomes a whole number, its gap in its unit; a derived column is left out, because it
+follows from the others; a calendar part of a date becomes a category beside the date. A schema
+without any of these is its own coded schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from dpsynth.schema.column import MISSING, Column
+from dpsynth.schema.facts import Facts
+from dpsynth.schema.relations.interval import WORDS
+
+AnyFacts = TypeVar("AnyFacts", bound=Facts)
+PARTS = {
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "month": (
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    ),
+}
+
+
+def part_name(date: str, part: str) -> str:
+    """Name the coded column of a calendar part."""
+    return f"{date}: {part}"
+
+
+def is_related(schema: Facts) -> bool:
+    """Tell whether a column of a schema is an interval, derived, or keeps a calendar part."""
+    return any(column.interval or column.derived or column.calendar for column in schema.modelled)
+
+
+def coded_schema(schema: AnyFacts) -> AnyFacts:
+    """Return the schema of what is modelled: the same, but for its columns.
+
+    The codes of its columns are those of the schema, in the same order.
+    """
+    if not is_related(schema):
+        return schema
+    titles = {column.name: column.title or column.name for column in schema.columns}
+    columns: list[Column] = []
+    for column in schema.columns:
+        if column.derived is not None:
+            continue
+        if column.interval is not None:
+            columns.append(_gap(column, titles[column.interval.base]))
+            continue
+        columns.append(replace(column, calendar=()))
+        columns.extend(_calendar(column))
+    return replace(schema, columns=tuple(columns))
+
+
+def _gap(column: Column, base: str) -> Column:
+    """Return the whole number that an interval is modelled as."""
+    interval = column.interval
+    assert interval is not None
+    side = "before" if interval.before else "after"
+    return replace(
+        column,
+        type="integer",
+        minimum=interval.shortest,
+        maximum=interval.longest,
+        step=None,
+        format=None,
+        interval=None,
+        ucum=interval.unit,
+        missing_values=("",),
+        title=f"{column.title or column.name}: {WORDS[interval.unit]}s {side} {base}",
+    )
+
+
+def _calendar(column: Column) -> Iterator[Column]:
+    """Yield the categories that are modelled beside a date."""
+    for part in column.calendar:
+        names = PARTS[part]
+        policy = names[0] if column.required else MISSING
+        yield Column(
+            name=part_name(column.name, part),
+            type="string",
+            categories=names,
+            required=column.required,
+            on_bad=policy,
+            on_unknown=policy,
+            bounds_basis="calendar",
+            title=f"{column.title or column.name}: {part}",
+        )

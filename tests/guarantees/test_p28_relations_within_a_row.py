@@ -1,0 +1,97 @@
+"""P28: what is modelled of a row is a function of that row, for intervals and calendars as well.
+
+The check: each row of a table is coded alone, and in tables with one patient more or less, some of
+them odd. Its codes must be the same, so a patient moves its own coded rows and no others. The
+broken version measures the gap against the table's first date, or against the row before, as code
+for "days since the start of the study" easily does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsynth.encoding import relations
+from dpsynth.encoding.codec import Codec
+from dpsynth.schema.column import Column
+from dpsynth.schema.schema import Schema
+
+from ..support.related_columns import ADMITTED, AGE, BMI, BORN, DISCHARGED, SEEN, SIZES, document
+
+Gaps = Callable[[pd.DataFrame, Column, Column, str], np.ndarray]
+
+DATE = {**ADMITTED, "dpsynth": ADMITTED["dpsynth"] | {"calendar": ["weekday", "month"]}}
+SCHEMA = Schema.from_dict(document(DISCHARGED, DATE, BORN, SEEN, *SIZES, BMI, AGE))
+ROWS = 60
+ODD = {
+    "earliest of all": {"admitted": "0001-01-01", "discharged": "0001-01-01"},
+    "latest of all": {"admitted": "9999-12-31", "discharged": "9999-12-31"},
+    "longest of all": {"admitted": "2010-01-01", "discharged": "9999-01-01", "born": "0001-01-01"},
+    "nothing": {"admitted": "", "discharged": "", "born": "", "seen": "", "weight": ""},
+    "no dates": {"admitted": "x", "discharged": "?", "born": "31.12.", "seen": "soon"},
+}
+
+
+def table() -> pd.DataFrame:
+    """Rows as text, as a CSV file holds them."""
+    rng, codec = np.random.default_rng(3), Codec(SCHEMA)
+    codes = np.stack([rng.integers(0, size, ROWS) for size in codec.sizes], axis=1)
+    frame = codec.decode(codes, rng).drop(columns=["bmi", "age"])
+    return frame.astype(object).where(frame.notna(), "").astype(str)
+
+
+def moved_codes() -> set[str]:
+    """Name the neighbours in which a code of somebody else's row is another one."""
+    codec, frame = Codec(SCHEMA), table()
+    alone = np.concatenate([codec.encode(frame.iloc[[row]]) for row in range(ROWS)])
+    found = set() if (codec.encode(frame) == alone).all() else {"the table itself"}
+    for name, cells in ODD.items():
+        odd = frame.iloc[[0]].assign(**cells)
+        beside = pd.concat([odd, frame, odd], ignore_index=True)
+        if not (codec.encode(beside)[1:-1] == alone).all():
+            found.add(name)
+    if not (codec.encode(frame.iloc[1:]) == alone[1:]).all():
+        found.add("one patient less")
+    return found
+
+
+def test_each_row_has_the_codes_that_it_has_alone() -> None:
+    assert moved_codes() == set()
+
+
+def _dates(cells: pd.Series) -> pd.Series:
+    return pd.to_datetime(cells, format="ISO8601", errors="coerce")
+
+
+def since_the_first(frame: pd.DataFrame, column: Column, base: Column, decimal: str) -> np.ndarray:
+    """A broken version: the gap to the first date of the table."""
+    first = _dates(frame[base.name]).min()
+    return (_dates(frame[column.name]) - first).dt.days.to_numpy(dtype=float)
+
+
+def since_the_row_before(
+    frame: pd.DataFrame, column: Column, base: Column, decimal: str
+) -> np.ndarray:
+    """A broken version: the gap to the other date of the row before."""
+    return ORIGINAL(frame.assign(**{base.name: frame[base.name].shift()}), column, base, decimal)
+
+
+ORIGINAL: Gaps = relations.row_gaps
+
+
+@pytest.mark.parametrize("broken", [since_the_first, since_the_row_before])
+def test_the_check_finds_gaps_that_look_at_other_rows(
+    broken: Gaps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relations, "row_gaps", broken)
+    assert len(moved_codes()) >= 2
+
+
+def test_derived_columns_are_never_looked_at() -> None:
+    codec, frame = Codec(SCHEMA), table()
+    secret = frame.assign(bmi="a secret", age=list(range(ROWS)))
+    assert (codec.encode(secret) == codec.encode(frame)).all()
+    assert "bmi" not in codec.names and "age" not in codec.names
