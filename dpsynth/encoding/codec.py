@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, coder_of
+from dpsynth.encoding.cell_status import StatusCoder, agreed, status_coders
+from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, Units, coder_of
 from dpsynth.encoding.conformity import departures
 from dpsynth.errors import InputError, Problem, RefusedCellError, TableError
 from dpsynth.schema import Lattice, Schema
+from dpsynth.tables import units_beside
 
 Codes = npt.NDArray[np.uint16]
 
@@ -44,6 +46,7 @@ class Codec:
         self._coders: tuple[Coder, ...] = tuple(
             coder_of(column, schema.dialect.decimal) for column in schema.modelled
         )
+        self._statuses = status_coders(schema, dict(zip(self.names, self._coders, strict=True)))
         self.sizes = tuple(coder.size for coder in self._coders)
         self.points = tuple(
             tuple(coder.grid.points.tolist()) if isinstance(coder, NumericCoder) else ()
@@ -74,8 +77,9 @@ class Codec:
         """
         self._check(frame)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
-        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            codes[:, place] = _taken(coder.encode(frame[name]), frame[name])
+        for place, name in enumerate(self.names):
+            coder, cells, units = self._part(frame, place)
+            codes[:, place] = _taken(coder.encode(cells, units), name)
         return codes
 
     def accepted(self, frame: pd.DataFrame) -> tuple[Codes, npt.NDArray[np.bool_]]:
@@ -87,8 +91,9 @@ class Codec:
         self._check(frame)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         accepted = np.ones(len(frame), dtype=bool)
-        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            encoded = coder.encode(frame[name])
+        for place in range(len(self.names)):
+            coder, cells, units = self._part(frame, place)
+            encoded = coder.encode(cells, units)
             accepted &= encoded != REFUSED
             codes[:, place] = np.where(encoded == REFUSED, 0, encoded)
         return codes, accepted
@@ -104,15 +109,17 @@ class Codec:
         self._check(frame)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         columns = {}
-        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            encoded, columns[name] = coder.read(frame[name])
-            codes[:, place] = _taken(encoded, frame[name])
+        for place, name in enumerate(self.names):
+            coder, cells, units = self._part(frame, place)
+            encoded, columns[name] = coder.read(cells, units)
+            codes[:, place] = _taken(encoded, name)
         return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
         """Return a frame of typed cells for codes ``[rows, columns]``.
 
-        A numeric code becomes a lattice point drawn uniformly among its own. Types: integer and
+        A numeric code becomes a lattice point drawn uniformly among its own; a cell and its status
+        agree (see `agreed`). Types: integer and
         year are int64 (Int64 if nullable), number float64, boolean bool (boolean if nullable),
         string object (None where missing), date and datetime datetime64[s].
 
@@ -127,11 +134,26 @@ class Codec:
             name: coder.decode(codes[:, place], rng)
             for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True))
         }
+        if self._statuses:
+            columns = agreed(columns, self.schema)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
+
+    def _part(
+        self, frame: pd.DataFrame, place: int
+    ) -> tuple[Coder | StatusCoder, pd.Series[Any], Units]:
+        """Return what codes a column of a frame, the cells to code, and their units."""
+        name, coder = self.names[place], self._coders[place]
+        if name in self._statuses and name not in frame.columns:  # as in every private table
+            status = self._statuses[name]
+            column = status.column
+            return status, frame[column.name], units_beside(frame, column)
+        return coder, frame[name], units_beside(frame, self.schema.modelled[place])
 
     def _check(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without the modelled columns, or with two of a name."""
-        absent = [name for name in self.names if name not in frame.columns]
+        absent = [
+            name for name in self.names if name not in frame.columns and name not in self._statuses
+        ]
         if absent:
             raise TableError(f"the table lacks columns of the schema: {', '.join(absent)}")
         doubled = set(frame.columns[frame.columns.duplicated()]) & set(self.names)
@@ -148,11 +170,11 @@ class Codec:
         return departures(frame, self.schema.modelled, lattices)
 
 
-def _taken(encoded: npt.NDArray[np.int32], cells: pd.Series[Any]) -> npt.NDArray[np.int32]:
+def _taken(encoded: npt.NDArray[np.int32], name: str) -> npt.NDArray[np.int32]:
     """Refuse cells that their column refuses."""
     if len(encoded) and encoded.min() == REFUSED:
         raise RefusedCellError(
-            f"column '{cells.name}' declares `refuse`, and a cell is not what it declares; "
+            f"column '{name}' declares `refuse`, and a cell is not what it declares; "
             "correct the table, or send such cells to missing, a bound or a category by on_bad "
             "and on_unknown"
         )

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpsynth.encoding.column_codecs import Kind, coder_of
 from dpsynth.schema import Schema
-from dpsynth.tables import Keys, Progress, open_table
+from dpsynth.tables import Keys, Progress, open_table, units_beside
 from dpsynth.tables.unit_keys import NO_KEY
 
 Ints = npt.NDArray[np.int64]
@@ -82,13 +82,15 @@ def review_table(
         TableError: the table cannot be read, or is not the one that the schema describes.
     """
     table = open_table(source, schema)
-    coders = {c.name: coder_of(c, schema.dialect.decimal) for c in schema.modelled}
+    columns = [column for column in schema.modelled if column.status_of is None]
+    coders = {c.name: coder_of(c, schema.dialect.decimal) for c in columns}
     keys = Keys(schema)
     counts = np.zeros((len(coders), len(Kind)), dtype=np.int64)
     units: list[Ints] = []
     for chunk in table.chunks(progress):
         for place, (name, coder) in enumerate(coders.items()):
-            counts[place] += np.bincount(coder.kinds(chunk[name]), minlength=len(Kind))
+            kinds = coder.kinds(chunk[name], units_beside(chunk, columns[place]))
+            counts[place] += np.bincount(kinds, minlength=len(Kind))
         units.append(keys.units(chunk))
     cells = {name: _shares(row) for name, row in zip(coders, counts, strict=True)}
     if schema.unit.column is None:

@@ -3,6 +3,8 @@
 This room decides how a cell, a key and a row of a source are read, always by that unit's rows
 alone.
 
+- `cell_forms`: cells whose writing a schema declares: value maps, letter case, limits of detection,
+  units
 - `cell_kinds`: the kinds of cells that each column of a private table may arrive with
 - `cell_values`: numbers, dates and times, from text or typed cells
 - `checks`: what every table must be, whatever its format: a file with the needed columns, and

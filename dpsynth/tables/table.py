@@ -54,8 +54,8 @@ class Table(Protocol):
 def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     """Open a private table after checking that it exists and has the schema's columns.
 
-    The needed columns are the modelled ones, the privacy unit's, and the order column where whole
-    windows of a unit's rows are kept.
+    The needed columns are the modelled ones, the privacy unit's, those that name units of
+    measurement, and the order column where whole windows of a unit's rows are kept.
 
     Raises:
         TableError: no such file, another kind of file, columns that are missing or occur twice, or
@@ -72,7 +72,7 @@ def open_synthetic(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     """
     rows = PrivacyUnit(column=None, max_rows=1, max_rows_basis=None)
     plain = replace(schema, unit=rows, dialect=Dialect())
-    return open_columns(source, plain, needed_columns(plain), private=False)
+    return open_columns(source, plain, tuple(c.name for c in plain.modelled), private=False)
 
 
 def open_columns(
@@ -96,11 +96,16 @@ def open_columns(
 
 
 def needed_columns(schema: Schema) -> tuple[str, ...]:
-    """Return the names of the columns to read, in the schema's order."""
+    """Return the names of the columns of a private table to read, in the schema's order.
+
+    A status is read from the cells of its own column, whatever else the table holds.
+    """
     extra = {schema.unit.column}
+    extra |= {c.forms.unit.column for c in schema.modelled if c.forms.unit is not None}
     if schema.unit.keep == "window":
         extra.add(schema.order_column)
-    return tuple(c.name for c in schema.columns if c.modelled or c.name in extra)
+    columns = [column for column in schema.columns if column.status_of is None]
+    return tuple(c.name for c in columns if c.modelled or c.name in extra)
 
 
 @dataclass(frozen=True)
