@@ -208,8 +208,8 @@ class CategoryCoder:
             text = text.lower()  # readers make truth values of these words in any case
         if text in self._words:
             return self._words[text], Kind.VALID
-        if self.column.codes is not None:
-            category = code_list(self.column.codes.system, self.column.codes.rollup).roll_up(text)
+        if (codes := self.column.codes) is not None:
+            category = code_list(codes.system, codes.rollup, codes.groups).roll_up(text)
             return unknown if category is None else (self._words[category], Kind.VALID)
         if self.column.kind.is_text:
             return unknown

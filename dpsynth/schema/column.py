@@ -68,10 +68,14 @@ class PrivacyUnit:
 
 @dataclass(frozen=True)
 class Codes:
-    """A published code system and the declared roll-up of its codes into categories."""
+    """A published code system and the declared roll-up of its codes into categories.
+
+    ``groups`` are the categories, where the system has too many to list them all.
+    """
 
     system: str
     rollup: str
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

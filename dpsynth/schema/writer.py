@@ -105,6 +105,8 @@ def _own(column: Column) -> dict[str, Any]:
     )
     if column.codes is not None:
         extra["codes"] = {"system": column.codes.system, "rollup": column.codes.rollup}
+        if column.codes.groups:
+            extra["codes"]["groups"] = list(column.codes.groups)
     extra |= write_forms(column)
     if column.modelled:
         categorical = column.is_categorical or column.kind.is_text

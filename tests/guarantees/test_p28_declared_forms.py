@@ -31,7 +31,7 @@ from ..support.declared_cells import ALL, schema_of
 SCHEMA = schema_of(**ALL)
 CODEC = Codec(SCHEMA)
 CELLS = {
-    "smoker": ["ja", "JA", "J", "nein", "k.A.", "-8", "w.n.", "refused", "NA", "x", "", "1", "TRUE"],
+    "smoker": ["ja", "JA", "J", "nein", "k.A.", "-8", "w.n.", "NA", "x", "", "1", "TRUE"],
     "crp": ["<5", "< 2", "<0.1", "<7", ">1000", ">1", "n.n.", "neg", "7", "7.0", "-8", "-8.0", "-9",
             "unbekannt", "", "NA", "1e9", "0x10", "true", "2012-02-03"],
     "hba1c": ["6", "6.5", "42", "48", "<4", "<20", "", "x", "1e3", "true"],

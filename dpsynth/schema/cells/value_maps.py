@@ -90,7 +90,8 @@ def _is_code(text: str, column: Column) -> bool:
     """Tell whether a text is a code of the column's code list."""
     if column.codes is None:
         return False
-    return code_list(column.codes.system, column.codes.rollup).roll_up(text) is not None
+    codes = column.codes
+    return code_list(codes.system, codes.rollup, codes.groups).roll_up(text) is not None
 
 
 def check_texts(extra: FieldReader, column: Column) -> None:
