@@ -10,6 +10,7 @@ alone.
 - `checks`: what every table must be, whatever its format: a file with the needed columns, and
   with rows
 - `csv`: CSV files, plain or gzipped, in the dialect that a schema declares
+- `encodings`: what encoding a text file is likely in, where its bytes do not fit the declared one
 - `opt_out`: the keys of units that no part of a table may be made from
 - `parquet`: flat columns of any type that a schema can mean, as typed frames
 - `row_copy`: copies of a file's rows, dealt out to several files: no cell is read, and none is
