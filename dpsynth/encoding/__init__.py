@@ -2,6 +2,8 @@
 
 This room decides what one unit can contribute: bounded codes, and at most `max_rows` rows.
 
+- `cell_status`: the status of a column: coded from its cells, and made to agree with them when rows
+  are drawn
 - `codec`: bounded, declared columns to integer codes and back; missing is a code of its own
 - `cohort`: rows grouped by privacy unit, at most ``max_rows`` of each, as codes
 - `column_codecs`: numeric columns by points of a lattice, others by their categories

@@ -9,17 +9,20 @@ categories follow the column's ``on_bad`` and ``on_unknown``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, coder_of
+from dpsynth.encoding.cell_status import StatusCoder, agreed, status_coders
+from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, Units, coder_of
 from dpsynth.encoding.conformity import departures
 from dpsynth.encoding.relations import derived, published, related, strained
 from dpsynth.errors import InputError, Problem, RefusedCellError, TableError
 from dpsynth.schema import Column, Lattice, Schema, coded_schema, lattice_of
+from dpsynth.tables import units_beside
 
 Codes = npt.NDArray[np.uint16]
 
@@ -49,6 +52,7 @@ class Codec:
         self._coders: tuple[Coder, ...] = tuple(
             coder_of(column, schema.dialect.decimal) for column in self.schema.modelled
         )
+        self._statuses = status_coders(schema, dict(zip(self.names, self._coders, strict=True)))
         self.sizes = tuple(coder.size for coder in self._coders)
         self.points = tuple(
             tuple(coder.grid.points.tolist()) if isinstance(coder, NumericCoder) else ()
@@ -80,8 +84,9 @@ class Codec:
         self._check(frame)
         cells = related(frame, self.published)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
-        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            codes[:, place] = _taken(coder.encode(cells[name]), cells[name])
+        for place, name in enumerate(self.names):
+            coder, column, units = self._part(frame, cells, place)
+            codes[:, place] = _taken(coder.encode(column, units), name)
         return codes
 
     def accepted(self, frame: pd.DataFrame) -> tuple[Codes, npt.NDArray[np.bool_]]:
@@ -94,8 +99,9 @@ class Codec:
         cells = related(frame, self.published)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         accepted = np.ones(len(frame), dtype=bool)
-        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            encoded = coder.encode(cells[name])
+        for place in range(len(self.names)):
+            coder, column, units = self._part(frame, cells, place)
+            encoded = coder.encode(column, units)
             accepted &= encoded != REFUSED
             codes[:, place] = np.where(encoded == REFUSED, 0, encoded)
         return codes, accepted
@@ -113,15 +119,17 @@ class Codec:
         cells = related(frame, self.published)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         columns = {}
-        for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True)):
-            encoded, columns[name] = coder.read(cells[name])
-            codes[:, place] = _taken(encoded, cells[name])
+        for place, name in enumerate(self.names):
+            coder, column, units = self._part(frame, cells, place)
+            encoded, columns[name] = coder.read(column, units)
+            codes[:, place] = _taken(encoded, name)
         return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
         """Return a frame of typed cells for codes ``[rows, columns]``.
 
-        A numeric code becomes a lattice point drawn uniformly among its own. Types: integer and
+        A numeric code becomes a lattice point drawn uniformly among its own; a cell and its status
+        agree (see `agreed`). Types: integer and
         year are int64 (Int64 if nullable), number float64, boolean bool (boolean if nullable),
         string object (None where missing), date and datetime datetime64[s].
 
@@ -136,6 +144,8 @@ class Codec:
             name: coder.decode(codes[:, place], rng)
             for place, (name, coder) in enumerate(zip(self.names, self._coders, strict=True))
         }
+        if self._statuses:
+            columns = agreed(columns, self.schema)
         frame = pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
         return published(frame, self.published, rng)
 
@@ -146,21 +156,38 @@ class Codec:
         about these cells.
         """
         decimal = self.published.dialect.decimal
-        columns = {
-            c.name: coder_of(c, decimal).read(frame[c.name])[1]
-            for c in self.published.modelled
-            if c.is_read
-        }
+        columns = {}
+        for column in self.published.modelled:
+            status = self._statuses.get(column.name)
+            if status is not None and column.name not in frame.columns:  # of a private table
+                own = status.column
+                columns[column.name] = status.read(frame[own.name], units_beside(frame, own))[1]
+            elif column.is_read:
+                units = units_beside(frame, column)
+                columns[column.name] = coder_of(column, decimal).read(frame[column.name], units)[1]
         by_name = {column.name: column for column in self.published.modelled}
         for column in self.published.modelled:
             if column.derived is not None:
                 columns[column.name] = derived(columns, column, by_name)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
+    def _part(
+        self, frame: pd.DataFrame, cells: Mapping[Any, pd.Series[Any]], place: int
+    ) -> tuple[Coder | StatusCoder, pd.Series[Any], Units]:
+        """Return what codes a column of a frame, the cells to code, and their units."""
+        name, coder = self.names[place], self._coders[place]
+        if name in self._statuses and name not in frame.columns:  # as in every private table
+            status = self._statuses[name]
+            column = status.column
+            return status, frame[column.name], units_beside(frame, column)
+        return coder, cells[name], units_beside(frame, self.schema.modelled[place])
+
     def _check(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without the modelled columns, or with two of a name."""
         names = [column.name for column in self.published.modelled if column.is_read]
-        absent = [name for name in names if name not in frame.columns]
+        absent = [
+            name for name in names if name not in frame.columns and name not in self._statuses
+        ]
         if absent:
             raise TableError(f"the table lacks columns of the schema: {', '.join(absent)}")
         doubled = set(frame.columns[frame.columns.duplicated()]) & set(names)
@@ -183,11 +210,11 @@ def published_lattice(column: Column) -> Lattice | None:
     return None if column.is_categorical else lattice_of(column)
 
 
-def _taken(encoded: npt.NDArray[np.int32], cells: pd.Series[Any]) -> npt.NDArray[np.int32]:
+def _taken(encoded: npt.NDArray[np.int32], name: str) -> npt.NDArray[np.int32]:
     """Refuse cells that their column refuses."""
     if len(encoded) and encoded.min() == REFUSED:
         raise RefusedCellError(
-            f"column '{cells.name}' declares `refuse`, and a cell is not what it declares; "
+            f"column '{name}' declares `refuse`, and a cell is not what it declares; "
             "correct the table, or send such cells to missing, a bound or a category by on_bad "
             "and on_unknown"
         )

@@ -20,6 +20,7 @@ from dpsynth.schema import Bound, Column, Lattice, code_list, in_units, lattice_
 from dpsynth.schema.column import MISSING, REFUSE
 from dpsynth.tables import (
     array_of,
+    declared_texts,
     distinct,
     is_close,
     missing_words,
@@ -27,8 +28,6 @@ from dpsynth.tables import (
     numbers,
     read_cells,
     read_texts,
-    texts_of,
-    trimmed,
     typed_series,
 )
 
@@ -36,7 +35,7 @@ Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Kinds = npt.NDArray[np.uint8]
-
+Units = pd.Series | None  # the unit of each cell, where a column has several
 REFUSED = -1  # stands for a cell that its column refuses
 
 
@@ -57,13 +56,13 @@ class Coder(Protocol):
     def size(self) -> int:
         """Number of codes."""
 
-    def encode(self, cells: pd.Series[Any]) -> Codes:
+    def encode(self, cells: pd.Series[Any], units: Units = None) -> Codes:
         """Return the code of each cell, `REFUSED` for one that the column refuses."""
 
-    def kinds(self, cells: pd.Series[Any]) -> Kinds:
+    def kinds(self, cells: pd.Series[Any], units: Units = None) -> Kinds:
         """Return the `Kind` of each cell: why `encode` gives it the code that it gives."""
 
-    def read(self, cells: pd.Series[Any]) -> tuple[Codes, pd.Series[Any]]:
+    def read(self, cells: pd.Series[Any], units: Units = None) -> tuple[Codes, pd.Series[Any]]:
         """Return codes as `encode` does, and each cell so bounded, in the declared type.
 
         What the column refuses is missing there, or its first category or a bound.
@@ -98,13 +97,13 @@ class NumericCoder:
         """Number of codes."""
         return self.grid.codes + int(self.column.nullable)
 
-    def encode(self, cells: pd.Series[Any]) -> Codes:
+    def encode(self, cells: pd.Series[Any], units: Units = None) -> Codes:
         """Return the code of each cell, `REFUSED` for one that the column refuses."""
-        return self._encode(*read_cells(cells, self.column, self.decimal))[0]
+        return self._encode(*read_cells(cells, self.column, self.decimal, units))[0]
 
-    def read(self, cells: pd.Series[Any]) -> tuple[Codes, pd.Series[Any]]:
+    def read(self, cells: pd.Series[Any], units: Units = None) -> tuple[Codes, pd.Series[Any]]:
         """Return codes, and each cell at its own lattice point, however many share a code."""
-        values, missing = read_cells(cells, self.column, self.decimal)
+        values, missing = read_cells(cells, self.column, self.decimal, units)
         codes, positions = self._encode(values, missing)
         bad = ~np.isfinite(values) | (missing & self.column.required)
         positions[bad] = 0 if self.column.on_bad == "minimum" else self.lattice.points - 1
@@ -120,9 +119,9 @@ class NumericCoder:
         codes[missing] = self.grid.codes if self.column.nullable else self._bad_code
         return codes, positions
 
-    def kinds(self, cells: pd.Series[Any]) -> Kinds:
+    def kinds(self, cells: pd.Series[Any], units: Units = None) -> Kinds:
         """Return the `Kind` of each cell; clipped is what lies outside the declared bounds."""
-        values, missing = read_cells(cells, self.column, self.decimal)
+        values, missing = read_cells(cells, self.column, self.decimal, units)
         low, high = (float(in_units(bound)) for bound in self._bounds)
         slack = 1e-9 * self.lattice.stride / 10**self.lattice.decimals  # 0.1 + 0.2 is 0.3
         kinds = np.full(len(values), Kind.VALID, dtype=np.uint8)
@@ -164,21 +163,21 @@ class CategoryCoder:
         """Number of codes."""
         return len(self.column.levels) + int(self.column.nullable)
 
-    def encode(self, cells: pd.Series[Any]) -> Codes:
+    def encode(self, cells: pd.Series[Any], units: Units = None) -> Codes:
         """Return the code of each cell, `REFUSED` for one that the column refuses."""
         of_text, texts = self._distinct(cells)
         codes = [self._read(text)[0] for text in texts]
         return np.array([*codes, self._missing_code], dtype=np.int32)[of_text]
 
-    def kinds(self, cells: pd.Series[Any]) -> Kinds:
+    def kinds(self, cells: pd.Series[Any], units: Units = None) -> Kinds:
         """Return the `Kind` of each cell; unknown is a category that is not declared."""
         of_text, texts = self._distinct(cells)
         kinds = [self._read(text)[1] for text in texts]
         return np.array([*kinds, Kind.MISSING], dtype=np.uint8)[of_text]
 
-    def read(self, cells: pd.Series[Any]) -> tuple[Codes, pd.Series[Any]]:
+    def read(self, cells: pd.Series[Any], units: Units = None) -> tuple[Codes, pd.Series[Any]]:
         """Return codes, and the category that each cell is taken for."""
-        codes = self.encode(cells)
+        codes = self.encode(cells, units)
         rng = np.random.default_rng(0)  # a category has nothing to draw
         return codes, self.decode(np.maximum(codes, 0), rng)
 
@@ -196,8 +195,7 @@ class CategoryCoder:
 
     def _distinct(self, cells: pd.Series[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
         """Factorise a column into its distinct trimmed texts; -1 is a missing cell."""
-        boolean = self.column.kind.is_truth
-        return distinct(trimmed(texts_of(cells, decimal=self.decimal, boolean=boolean)))
+        return distinct(declared_texts(cells, self.column, self.decimal))
 
     def _read(self, text: str) -> tuple[int, Kind]:
         """Return the code of one trimmed text, and why."""
@@ -210,8 +208,8 @@ class CategoryCoder:
             text = text.lower()  # readers make truth values of these words in any case
         if text in self._words:
             return self._words[text], Kind.VALID
-        if self.column.codes is not None:
-            category = code_list(self.column.codes.system, self.column.codes.rollup).roll_up(text)
+        if (codes := self.column.codes) is not None:
+            category = code_list(codes.system, codes.rollup, codes.groups).roll_up(text)
             return unknown if category is None else (self._words[category], Kind.VALID)
         if self.column.kind.is_text:
             return unknown
@@ -272,6 +270,8 @@ class CategoryCoder:
         if self.column.kind.is_truth:
             words |= dict.fromkeys(self.column.false_values, words["false"])
             words |= dict.fromkeys(self.column.true_values, words["true"])
+        for reason, texts in self.column.forms.reasons if self.column.kind.is_text else ():
+            words |= dict.fromkeys(texts, words[reason])
         return words
 
     @cached_property

@@ -49,8 +49,8 @@ def related(frame: pd.DataFrame, schema: Schema) -> Mapping[Any, pd.Series[Any]]
     decimal = schema.dialect.decimal
     columns: dict[Any, pd.Series[Any]] = {}
     for column in schema.modelled:
-        if column.derived is not None:
-            continue
+        if column.derived is not None or (column.status_of and column.name not in frame.columns):
+            continue  # a status is coded from the cells of its column
         if column.interval is None:
             columns[column.name] = frame[column.name]
             for part in column.calendar:

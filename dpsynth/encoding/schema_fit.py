@@ -16,7 +16,7 @@ import pandas as pd
 from dpsynth.encoding.column_codecs import Kind, coder_of
 from dpsynth.encoding.relations import related
 from dpsynth.schema import Schema, coded_schema
-from dpsynth.tables import Keys, Progress, open_table
+from dpsynth.tables import Keys, Progress, open_table, units_beside
 from dpsynth.tables.unit_keys import NO_KEY
 
 Ints = npt.NDArray[np.int64]
@@ -83,14 +83,16 @@ def review_table(
         TableError: the table cannot be read, or is not the one that the schema describes.
     """
     table = open_table(source, schema)
-    coders = {c.name: coder_of(c, schema.dialect.decimal) for c in coded_schema(schema).modelled}
+    columns = [column for column in coded_schema(schema).modelled if column.status_of is None]
+    coders = {c.name: coder_of(c, schema.dialect.decimal) for c in columns}
     keys = Keys(schema)
     counts = np.zeros((len(coders), len(Kind)), dtype=np.int64)
     units: list[Ints] = []
     for chunk in table.chunks(progress):
         cells_of = related(chunk, schema)
         for place, (name, coder) in enumerate(coders.items()):
-            counts[place] += np.bincount(coder.kinds(cells_of[name]), minlength=len(Kind))
+            kinds = coder.kinds(cells_of[name], units_beside(chunk, columns[place]))
+            counts[place] += np.bincount(kinds, minlength=len(Kind))
         units.append(keys.units(chunk))
     cells = {name: _shares(row) for name, row in zip(coders, counts, strict=True)}
     if schema.unit.column is None:

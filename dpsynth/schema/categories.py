@@ -121,19 +121,20 @@ def _read_codes(constraints: FieldReader, codes: FieldReader, column: Column) ->
             "finding codes in the data is not available yet; declare system and rollup, or enum",
         )
         return column
-    codes.refuse_unknown(("system", "rollup"))
+    codes.refuse_unknown(("system", "rollup", "groups"))
     system, rollup = codes.text("system"), codes.text("rollup")
+    groups = codes.texts("groups") or ()
     if system is None or rollup is None:
         codes.mistake(None, "name a system and a rollup, like {system: ICD-9-CM, rollup: chapter}")
         return column
     try:
-        known = code_list(system, rollup)
+        known = code_list(system, rollup, groups)
     except InputError as error:
         codes.mistake(None, str(error))
         return column
     return replace(
         column,
-        codes=Codes(system, rollup),
+        codes=Codes(system, rollup, groups),
         categories=tuple(known.categories),
         labels=dict(known.labels),
     )

@@ -1,6 +1,7 @@
 """Published code lists and their roll-ups: thousands of codes become a few public categories.
 
-ICD-9-CM, the diagnosis codes of United States hospitals until September 2015, with two roll-ups:
+ICD-10-CM, ICD-10-GM and ATC are in `dpsynth.schema.code_systems`. Here is ICD-9-CM, the diagnosis
+codes of United States hospitals until September 2015, with two roll-ups:
 
 - ``chapter``: the 17 chapters of the tabular list and its two supplementary classifications
   (V01-V91 and E000-E999), 19 categories;
@@ -23,9 +24,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
+from typing import Protocol
 
 from dpsynth._util.messages import plain
 from dpsynth.errors import InputError
+from dpsynth.schema.code_systems import AtcGroups, icd10
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,21 @@ _CODE = re.compile(
 )
 
 
+class RollUp(Protocol):
+    """A code system, rolled up to a few categories."""
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories, in the order of the system."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Category to what it stands for."""
+
+    def roll_up(self, text: str) -> str | None:
+        """Give the category of one code, None for text that is no code of a category."""
+
+
 @dataclass(frozen=True)
 class CodeList:
     """A published coding system, rolled up to ``categories``.
@@ -145,18 +163,38 @@ _LISTS = {
 }
 
 
+_SYSTEMS = {
+    "ICD-9-CM": ("chapter", "chapter-diabetes"),
+    "ICD-10-CM": ("chapter", "block"),
+    "ICD-10-GM": ("chapter", "block"),
+    "ATC": ("level-1", "level-2", "level-3", "level-4"),
+}
+
+
 @cache
-def code_list(system: str, rollup: str) -> CodeList:
+def code_list(system: str, rollup: str, groups: tuple[str, ...] = ()) -> RollUp:
     """Find a code list by the name of its system and of its roll-up.
 
+    Args:
+        system: the code system.
+        rollup: one of its roll-ups.
+        groups: the groups to tell apart, where the roll-up does not list them (ATC).
+
     Raises:
-        InputError: no such list; the message names those that exist.
+        InputError: no such list, and the message names those that exist; or other groups.
     """
-    if (system, rollup) not in _LISTS:
-        known = ", ".join(f"{{system: {s}, rollup: {r}}}" for s, r in _LISTS)
+    if rollup not in _SYSTEMS.get(system, ()):
+        known = ", ".join(f"{{system: {s}, rollup: {r}}}" for s in _SYSTEMS for r in _SYSTEMS[s])
         raise InputError(
             f"code list {{system: {plain(system)}, rollup: {plain(rollup)}}} is not known; use one "
             f"of {known}, "
             "or declare the categories in constraints.enum"
         )
-    return _LISTS[system, rollup]
+    if system == "ATC":
+        try:
+            return AtcGroups.of(rollup, groups)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+    if groups:
+        raise InputError(f"{rollup} of {system} has its groups already; remove groups")
+    return _LISTS[system, rollup] if system == "ICD-9-CM" else icd10(system, rollup)

@@ -18,6 +18,7 @@ UNMODELLED = frozenset({"unit", "order", "drop"})
 OTHER = "other"
 MISSING = "missing"
 REFUSE = "refuse"
+VALUE, LOW, HIGH = "value", "low", "high"  # categories of a status, beside MISSING
 Bound = int | float | date | datetime
 
 
@@ -69,10 +70,68 @@ class PrivacyUnit:
 
 @dataclass(frozen=True)
 class Codes:
-    """A published code system and the declared roll-up of its codes into categories."""
+    """A published code system and the declared roll-up of its codes into categories.
+
+    ``groups`` are the categories, where the system has too many to list them all.
+    """
 
     system: str
     rollup: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UnitFrom:
+    """The unit of each cell, as another column of its row names it.
+
+    Attributes:
+        column: the column that names the unit.
+        factors: its text, ``times`` and ``plus``: a cell x means x * times + plus in the column's
+            own unit.
+    """
+
+    column: str
+    factors: tuple[tuple[str, float, float], ...]
+
+
+@dataclass(frozen=True)
+class CellForms:
+    """How the cells of a column may be written, beyond its type and categories.
+
+    Each declaration is about one cell: what it becomes depends on its own text and, for a unit, on
+    the text of one other cell of its row. So no row changes how another is coded, each row still
+    enters each histogram once, and the sensitivity of every event of a plan is what it was.
+
+    Attributes:
+        values: text of the source, and what it stands for: a category, a number, a limit such as
+            ``<5``, a reason, or ``missing``.
+        case: whether upper and lower case differ.
+        reasons: reasons of missing cells, each with its texts.
+        low: limits of detection from below, ascending: ``<5`` is such a cell.
+        high: limits from above, ascending.
+        status: the name of the column that holds reasons and limits; None for ``<name>_status``.
+        unit: where the unit of each cell stands; None if all cells have one unit.
+        formats: several date formats, ``default`` for ISO 8601; empty for the column's own.
+    """
+
+    values: tuple[tuple[str, str], ...] = ()
+    case: bool = True
+    reasons: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    status: str | None = None
+    unit: UnitFrom | None = None
+    formats: tuple[str, ...] = ()
+
+    @property
+    def is_censored(self) -> bool:
+        """Whether the column has limits of detection."""
+        return bool(self.low or self.high)
+
+    @property
+    def reason_texts(self) -> tuple[str, ...]:
+        """The texts of all reasons of missing cells."""
+        return tuple(text for _, texts in self.reasons for text in texts)
 
 
 @dataclass(frozen=True)
@@ -87,6 +146,8 @@ class Column:
     An ``interval`` is a date that is modelled as its gap to another; its bounds follow from those
     of the other. A ``derived`` column is computed from drawn ones, and never read from the source.
     ``calendar`` lists parts of a date that are modelled beside it: weekday, month.
+    ``forms`` says how cells are written; ``status_of`` names the
+    column whose status this one is (see `dpsynth.schema.cells.status`).
     """
 
     name: str
@@ -112,6 +173,8 @@ class Column:
     interval: Interval | None = None
     derived: Formula | None = None
     calendar: tuple[str, ...] = ()
+    forms: CellForms = CellForms()
+    status_of: str | None = None
 
     @property
     def kind(self) -> ColumnType:
@@ -147,5 +210,6 @@ class Column:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The categories that a synthetic cell can hold: the declared ones, then ``other``."""
-        return (self.categories or ()) + ((OTHER,) if self.has_other else ())
+        """The categories that a synthetic cell can hold: declared ones, reasons, ``other``."""
+        reasons = [reason for reason, _ in self.forms.reasons] if self.kind.is_text else ()
+        return (*(self.categories or ()), *reasons, *((OTHER,) if self.has_other else ()))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from dpsynth._util.field_reader import MAX_WHOLE, NO_BASIS, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.schema.bounds import read_bound
 from dpsynth.schema.categories import read_categories
+from dpsynth.schema.cells.form_reader import (
+    FORM_KEYS,
+    is_date_format,
+    read_formats,
+    read_forms,
+)
 from dpsynth.schema.column import ROLES, UNMODELLED, Column
 from dpsynth.schema.invalid_cells import read_policies
 from dpsynth.schema.row.declarations import RELATION_KEYS, read_relation
@@ -24,6 +28,7 @@ FIELD_KEYS = (
 OWN_KEYS = (
     *("role", "bounds_basis", "ucum", "step", "on_bad", "on_unknown", "codes"),
     *RELATION_KEYS,
+    *FORM_KEYS,
 )
 CONSTRAINT_KEYS = ("required", "minimum", "maximum", "enum")
 OTHER_TYPES = ("any", "array", "duration", "geojson", "geopoint", "list", "object", "time")
@@ -71,8 +76,9 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
         format=_read_format(field, type_),
     )
     column = _read_booleans(field, column)
+    column = read_formats(extra, column, declared=field.has("format"))
     if not column.modelled:
-        for key in ("on_bad", "on_unknown"):
+        for key in ("on_bad", "on_unknown", *(key for key in FORM_KEYS if key != "formats")):
             if extra.has(key):
                 extra.mistake(
                     key, f"a column with role {listed(sorted(roles))} has none; remove it"
@@ -85,7 +91,7 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
         return column  # the mistake in its categories is noted; what follows needs them
     column = read_relation(constraints, extra, column)
     column = _read_bounds(constraints, extra, column)
-    return read_policies(extra, column)
+    return read_forms(extra, read_policies(extra, column))
 
 
 def _check_keys(field: FieldReader, extra: FieldReader) -> None:
@@ -144,12 +150,7 @@ def _read_format(field: FieldReader, type_: str) -> str | None:
     if pattern in (None, "default") or not type_of(type_).is_time:
         return None if pattern == "default" else pattern
     assert pattern is not None
-    moment = datetime(2001, 2, 3)
-    try:
-        round_trips = datetime.strptime(moment.strftime(pattern), pattern).year == 2001
-    except (ValueError, LookupError, re.error):  # the last: a directive that occurs twice
-        round_trips = False
-    if not round_trips:
+    if not is_date_format(pattern):
         field.mistake(
             "format",
             f"{shown(pattern)} is not a date format; write it with %d, %m and %Y, each directive "

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError, SchemaError
+from dpsynth.schema.cells.status import read_status
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
 from dpsynth.schema.columns import TableFacts, read_column
 from dpsynth.schema.facts import Facts
@@ -62,6 +63,8 @@ def read_schema(
     missing = top.texts("missingValues")
     facts = TableFacts(("",) if missing is None else missing, dialect.decimal)
     columns = _read_columns(top, facts)
+    complete = len(columns) == _length(top.values.get("fields"))
+    columns = read_status(columns, top)
     schema = kind(
         name=_read_name(top, default_name),
         columns=columns,
@@ -69,7 +72,7 @@ def read_schema(
         population=_read_declared(extra, "population", "the number of privacy units", True),
         rows=_read_declared(extra, "rows", "the number of rows", True),
         dialect=dialect,
-        rules=_read_rules(extra, columns, len(columns) == _length(top.values.get("fields"))),
+        rules=_read_rules(extra, columns, complete),
         title=top.text("title"),
         description=top.text("description"),
         source=extra.text("source"),

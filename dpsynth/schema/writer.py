@@ -7,6 +7,7 @@ from typing import Any
 
 from dpsynth._util.field_reader import TODO
 from dpsynth.schema.bounds import write_bound
+from dpsynth.schema.cells.form_writer import write_forms
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
 from dpsynth.schema.descriptions import relation_of
 from dpsynth.schema.facts import Facts
@@ -19,13 +20,14 @@ _SPECIMEN = Column("", "boolean")  # holds the defaults of trueValues and falseV
 
 def schema_document(schema: Facts) -> dict[str, Any]:
     """Write the whole document; what equals a default is left out."""
-    lists = Counter(column.missing_values for column in schema.columns)
+    columns = [column for column in schema.columns if column.status_of is None]
+    lists = Counter(column.missing_values for column in columns)
     usual = lists.most_common(1)[0][0] if lists else ("",)
     document: dict[str, Any] = {"$schema": PROFILE, "name": schema.name}
     document |= _filled(title=schema.title, description=schema.description)
     if usual != ("",):
         document["missingValues"] = list(usual)
-    document["fields"] = [_field(column, usual, schema.dialect) for column in schema.columns]
+    document["fields"] = [_field(column, usual, schema.dialect) for column in columns]
     extra: dict[str, Any] = {"version": 1}
     extra |= _unit(schema.unit)
     extra |= {"population": _declared(schema.population), "rows": _declared(schema.rows)}
@@ -70,7 +72,9 @@ def synthetic_table_schema(schema: Facts) -> dict[str, Any]:
 
 def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str, Any]:
     field: dict[str, Any] = {"name": column.name, "type": column.type}
-    field |= _filled(title=column.title, description=column.description, format=column.format)
+    field |= _filled(title=column.title, description=column.description)
+    if column.format is not None and not column.forms.formats:
+        field["format"] = column.format
     if column.missing_values != usual:
         field["missingValues"] = list(column.missing_values)
     if column.true_values != _SPECIMEN.true_values:
@@ -104,7 +108,10 @@ def _own(column: Column) -> dict[str, Any]:
     )
     if column.codes is not None:
         extra["codes"] = {"system": column.codes.system, "rollup": column.codes.rollup}
+        if column.codes.groups:
+            extra["codes"]["groups"] = list(column.codes.groups)
     extra |= _relation(column)
+    extra |= write_forms(column)
     if column.modelled:
         categorical = column.is_categorical or column.kind.is_text
         if categorical and column.on_unknown != default_on_unknown(column):
@@ -169,7 +176,7 @@ def category_value(column: Column, text: str) -> str | int | float:
 
 def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:
     """Write the labels of these categories, if there are any."""
-    if not column.labels:
+    if not any(text in column.labels for text in texts):
         return {}
     entries = []
     for text in texts:

@@ -3,11 +3,14 @@
 This room decides how a cell, a key and a row of a source are read, always by that unit's rows
 alone.
 
+- `cell_forms`: cells whose writing a schema declares: value maps, letter case, limits of detection,
+  units
 - `cell_kinds`: the kinds of cells that each column of a private table may arrive with
 - `cell_values`: numbers, dates and times, from text or typed cells
 - `checks`: what every table must be, whatever its format: a file with the needed columns, and
   with rows
 - `csv`: CSV files, plain or gzipped, in the dialect that a schema declares
+- `encodings`: what encoding a text file is likely in, where its bytes do not fit the declared one
 - `opt_out`: the keys of units that no part of a table may be made from
 - `parquet`: flat columns of any type that a schema can mean, as typed frames
 - `row_copy`: copies of a file's rows, dealt out to several files: no cell is read, and none is

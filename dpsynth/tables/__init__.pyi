@@ -1,8 +1,12 @@
+from .cell_forms import declared_texts as declared_texts
+from .cell_forms import nearest_limits as nearest_limits
+from .cell_forms import units_beside as units_beside
 from .cell_values import is_close as is_close
 from .cell_values import missing_words as missing_words
 from .cell_values import nearest as nearest
 from .cell_values import numbers as numbers
 from .cell_values import read_cells as read_cells
+from .cell_values import read_signed as read_signed
 from .cell_values import read_texts as read_texts
 from .cell_values import typed_series as typed_series
 from .cell_values import typed_values as typed_values

@@ -192,6 +192,7 @@ def refusal(column: Column, kind: Held, schema: Schema) -> str | None:
 def _refusal_of_words(column: Column) -> str | None:
     """Judge cells that are not text: a reader may have taken a declared NA for a missing one."""
     words = {*(column.categories or ()), *column.true_values, *column.false_values}
+    words |= {*column.forms.reason_texts, *(text for text, _ in column.forms.values)}
     if words & READER_WORDS:
         return "and a declared value is a word that many readers take for a missing cell"
     return None
@@ -201,7 +202,9 @@ def _refusal_of_form(column: Column, kind: Held, decimal: str) -> str | None:
     """Judge typed cells of the declared kind: has their text the form that the schema declares?"""
     if decimal != "." and (column.kind.has_decimals or kind in (Held.FLOAT, Held.DECIMAL)):
         return f"but the schema declares {decimal!r} as decimal sign, so its numbers must be text"
-    if column.format is not None and kind is Held.TIME:
+    if column.forms.values and not column.kind.is_number:
+        return "but the schema declares a value map, so the cells must be text"
+    if (column.format is not None or column.forms.formats) and kind is Held.TIME:
         return "but the schema declares a format, so its dates must be text"
     if column.kind.is_truth and not _plain_words(column, kind):
         return "but the schema declares words for true and false, so it must be text"

@@ -7,6 +7,7 @@ Values are float64 in the unit of the column's lattice (the number itself, days 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsynth.schema import Column, ColumnType
-from dpsynth.tables.text_columns import Texts, array_of, distinct, is_typed, texts_of, trimmed
+from dpsynth.schema.cells.date_formats import pattern_of
+from dpsynth.tables.cell_forms import (
+    Signs,
+    at_limits,
+    declared_texts,
+    in_own_unit,
+    split_signs,
+)
+from dpsynth.tables.text_columns import Texts, array_of, distinct, is_typed
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -34,35 +43,50 @@ READER_WORDS = frozenset(
 )
 
 
-def read_cells(cells: pd.Series[Any], column: Column, decimal: str) -> tuple[Floats, Bools]:
+def read_cells(
+    cells: pd.Series[Any], column: Column, decimal: str, units: pd.Series[Any] | None = None
+) -> tuple[Floats, Bools]:
     """Read a numeric column of any kind of cells.
 
     Args:
         cells: text or typed values.
         column: its declaration, of a type of numbers or times.
         decimal: the decimal sign of text.
+        units: the unit of each cell, if the column has several.
 
     Returns:
         The values, NaN where a cell is bad or missing, and where it is missing. A missing-value
-        token counts by its value too: 999.0 is missing where "999" is declared to be.
+        token counts by its value too: 999.0 is missing where "999" is declared to be. A
+        censored cell has the value of its limit.
 
     A cell's value is the same whether a reader made a number of it or left it text; a number that
     is within a few units in the last place of a whole one, or of a token, counts as that.
     """
+    values, missing, signs = read_signed(cells, column, decimal, units)
+    return at_limits(values, signs, column), missing
+
+
+def read_signed(
+    cells: pd.Series[Any], column: Column, decimal: str, units: pd.Series[Any] | None = None
+) -> tuple[Floats, Bools, Signs]:
+    """Read as `read_cells`, but censored cells as they are written, with their signs."""
     tokens = array_of(sorted(missing_words(column)))
+    signs = np.zeros(len(cells), dtype=np.int8)
     if is_typed(cells) and (cells.dtype.kind == "M" or not column.kind.is_time):
         values = typed_values(cells, column.kind)
         missing = cells.isna().to_numpy(dtype=bool)
     else:
-        texts = trimmed(texts_of(cells, decimal=decimal))
-        values = read_texts(texts, column, decimal)
+        texts = declared_texts(cells, column, decimal)
+        bare, signs = split_signs(texts, column)
+        values = read_texts(bare, column, decimal)
         missing = _flags(pc.or_(texts.is_null(), pc.is_in(texts, value_set=tokens)))
-    if column.kind.whole:
+    if column.kind.whole and units is None:  # what is converted is rounded by the lattice
         values = np.where(is_close(values, np.rint(values)), np.rint(values), np.nan)
     meant = read_texts(tokens, column, decimal)
     for value in np.unique(meant[np.isfinite(meant)]):
-        missing = missing | is_close(values, value)
-    return values, missing
+        missing = missing | (is_close(values, value) & (signs == 0))
+    values = in_own_unit(values, units, column)
+    return values, missing, signs
 
 
 def is_close(values: Floats, others: Floats | np.float64) -> Bools:
@@ -79,7 +103,8 @@ def nearest(value: float, options: Floats) -> float | None:
 
 def missing_tokens(column: Column) -> frozenset[str]:
     """Return the trimmed texts that mean a missing cell; the empty one always does."""
-    return frozenset({""} | {token.strip() for token in column.missing_values})
+    reasons = () if column.kind.is_text else column.forms.reason_texts
+    return frozenset({""} | {token.strip() for token in (*column.missing_values, *reasons)})
 
 
 def missing_words(column: Column) -> frozenset[str]:
@@ -88,6 +113,7 @@ def missing_words(column: Column) -> frozenset[str]:
     Keys of units are compared by `missing_tokens` alone: they are text, whoever read them.
     """
     values = {*(column.categories or ()), *column.true_values, *column.false_values}
+    values |= {*column.forms.reason_texts, *column.levels} if column.kind.is_text else set()
     return missing_tokens(column) | (READER_WORDS - values)
 
 
@@ -120,8 +146,14 @@ def read_texts(texts: Texts, column: Column, decimal: str) -> Floats:
     if parse is None:
         return numbers(texts, decimal=decimal)
     of_text, each = distinct(texts)
-    values = [parse(text, column.format) for text in each]
+    patterns = [*map(pattern_of, column.forms.formats)] or [column.format]
+    values = [_first(parse(text, pattern) for pattern in patterns) for text in each]
     return np.array([*values, np.nan], dtype=np.float64)[of_text]
+
+
+def _first(values: Iterable[float]) -> float:
+    """Return the first value that is a number, NaN if none is."""
+    return next((value for value in values if value == value), np.nan)
 
 
 def numbers(texts: Texts, *, decimal: str = ".") -> Floats:

@@ -26,6 +26,7 @@ from dpsynth.errors import TableError
 from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
+from dpsynth.tables.encodings import misfit
 
 BLOCK = 512  # rows
 MAX_LINE_LENGTH = 2**24  # characters; keeps a file without line ends from filling the memory
@@ -132,7 +133,8 @@ def _rows(
         TableError: the bytes, the text or the fields are not those of such a file. The errors of
             the reader are replaced, not chained: they may quote what they stumbled on.
     """
-    lines = _lines(path, _decoded(path, raw, dialect), dialect)
+    text = _decoded(path, raw, dialect)
+    lines = _lines(path, text, dialect)
     reader = csv.reader(
         lines if noted is None else _noted(lines, noted),
         delimiter=dialect.delimiter,
@@ -159,9 +161,10 @@ def _rows(
                     "put fields that hold the separator between quotes"
                 )
     except UnicodeError:
+        line, likely = misfit(text.buffer, dialect.encoding)
         raise TableError(
-            f"{path}, after line {reader.line_num}: not valid {dialect.encoding}, the declared "
-            "dialect.encoding; declare the file's own"
+            f"{path} line {line}: not valid {dialect.encoding}, the declared dialect.encoding; the "
+            f"file is likely in {likely}: write dialect: {{encoding: {likely}}}"
         ) from None
     except csv.Error as error:
         reason = printable(str(error))  # it may name the declared separator, such as a tab

@@ -54,8 +54,8 @@ class Table(Protocol):
 def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     """Open a private table after checking that it exists and has the schema's columns.
 
-    The needed columns are the modelled ones, the privacy unit's, and the order column where whole
-    windows of a unit's rows are kept.
+    The needed columns are the modelled ones, the privacy unit's, those that name units of
+    measurement, and the order column where whole windows of a unit's rows are kept.
 
     Raises:
         TableError: no such file, another kind of file, columns that are missing or occur twice, or
@@ -72,8 +72,7 @@ def open_synthetic(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     """
     rows = PrivacyUnit(column=None, max_rows=1, max_rows_basis=None)
     plain = replace(schema, unit=rows, dialect=Dialect())
-    names = tuple(column.name for column in schema.modelled)
-    return open_columns(source, plain, names, private=False)
+    return open_columns(source, plain, tuple(c.name for c in plain.modelled), private=False)
 
 
 def open_columns(
@@ -97,11 +96,16 @@ def open_columns(
 
 
 def needed_columns(schema: Schema) -> tuple[str, ...]:
-    """Return the names of the columns to read, in the schema's order."""
+    """Return the names of the columns of a private table to read, in the schema's order.
+
+    A status is read from the cells of its own column, whatever else the table holds.
+    """
     extra = {schema.unit.column}
+    extra |= {c.forms.unit.column for c in schema.modelled if c.forms.unit is not None}
     if schema.unit.keep == "window":
         extra.add(schema.order_column)
-    return tuple(c.name for c in schema.columns if c.is_read or c.name in extra)
+    read = {c.name for c in schema.columns if c.is_read and c.status_of is None} | extra
+    return tuple(column.name for column in schema.columns if column.name in read)
 
 
 @dataclass(frozen=True)

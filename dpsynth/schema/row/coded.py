@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from dpsynth.schema.column import MISSING, Column
+from dpsynth.schema.column import MISSING, CellForms, Column
 from dpsynth.schema.facts import Facts
 from dpsynth.schema.relations.interval import WORDS
 
@@ -70,6 +70,7 @@ def _gap(column: Column, base: str) -> Column:
         interval=None,
         ucum=interval.unit,
         missing_values=("",),
+        forms=CellForms(),
         title=f"{column.title or column.name}: {WORDS[interval.unit]}s {side} {base}",
     )
 

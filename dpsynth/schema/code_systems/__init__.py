@@ -1,0 +1,9 @@
+"""Code systems whose codes begin with their place in a hierarchy, rolled up to a level of it.
+
+- `atc`: the Anatomical Therapeutic Chemical classification of drugs, by its prefixes
+- `icd10`: chapters and blocks of ICD-10-CM and ICD-10-GM, from `icd10cm.csv` and `icd10gm.csv`
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
