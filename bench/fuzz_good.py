@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -44,8 +45,24 @@ CLINIC: dict[str, Any] = {
             "dpsynth": BASIS,
         },
         {"name": "smoker", "type": "boolean", "dpsynth": {}},
-        {"name": "admitted", "type": "date", "constraints": _SPAN, "dpsynth": BASIS},
-        {"name": "discharged", "type": "date", "constraints": _SPAN, "dpsynth": BASIS},
+        {
+            "name": "admitted",
+            "type": "date",
+            "constraints": _SPAN,
+            "dpsynth": BASIS | {"calendar": ["weekday", "month"]},
+        },
+        {
+            "name": "discharged",
+            "type": "date",
+            "dpsynth": BASIS | {"after": "admitted", "longest": 90},
+        },
+        {"name": "followed", "type": "date", "constraints": _SPAN, "dpsynth": BASIS},
+        {
+            "name": "stay",
+            "type": "integer",
+            "constraints": {"minimum": 0, "maximum": 90},
+            "dpsynth": BASIS | {"derived": "days(admitted, discharged)"},
+        },
         {
             "name": "measured",
             "type": "datetime",
@@ -65,7 +82,7 @@ CLINIC: dict[str, Any] = {
         "keep": "window",
         "population": {"value": 300, "basis": "annual report"},
         "rows": {"value": 250, "basis": "annual report"},
-        "rules": ["admitted <= discharged"],
+        "rules": ["admitted <= followed"],
     },
 }
 POLICY: dict[str, Any] = {
@@ -126,10 +143,22 @@ def fewer_columns(rng: Random, document: dict[str, Any]) -> dict[str, Any]:
     fields, own = document["fields"], document["dpsynth"]
     if len(fields) <= _LARGE:
         return document
-    kept = [fields[place] for place in sorted(rng.sample(range(len(fields)), _LARGE))]
+    kept = standing([fields[place] for place in sorted(rng.sample(range(len(fields)), _LARGE))])
     gone = {field["name"] for field in fields} - {field["name"] for field in kept}
     rules = [rule for rule in own.get("rules", ()) if not any(name in rule for name in gone)]
     return document | {"fields": kept, "dpsynth": own | {"rules": rules}}
+
+
+def standing(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the fields without those that lean on a date which is not there."""
+    names = {field["name"] for field in fields}
+    kept = [field for field in fields if _leans_on(field) <= names]
+    return fields if len(kept) == len(fields) else standing(kept)
+
+
+def _leans_on(field: dict[str, Any]) -> set[str]:
+    own = field.get("dpsynth", {})
+    return {own.get("after", field["name"])} | set(re.findall("[a-z]+ed", own.get("derived", "")))
 
 
 def files_of(folder: Path) -> Files:
@@ -187,7 +216,8 @@ def good_rows(count: int) -> Any:
             "grade": str(1 + i % 3),
             "smoker": ("true", "false")[i % 2],
             "admitted": day.format(15 + i % 5, 1 + i % 9, i % 5),
-            "discharged": day.format(16 + i % 5, 1 + i % 9, i % 5),
+            "discharged": day.format(15 + i % 5, 1 + i % 9, i % 9),
+            "followed": day.format(16 + i % 5, 1 + i % 9, i % 5),
             "measured": f"2015-01-{1 + i % 31:02}T00:00:00",
             "born": str(1950 + i % 40),
         }

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz_bytes import damaged
 from fuzz_canaries import CANARIES, NUMBERS, WORDS
-from fuzz_good import CLINIC, good_rows
+from fuzz_good import CLINIC, good_rows, standing
 
 ROWS = good_rows(24).to_dict("list")
 COLUMNS = list(ROWS)
@@ -36,7 +36,8 @@ def schema_document(rng: Random) -> dict[str, Any]:
     modelled = [place for place, field in enumerate(fields) if "role" not in field["dpsynth"]]
     for place in sorted(rng.sample(modelled, len(modelled) - MODELLED), reverse=True):
         del fields[place]
-    if {"admitted", "discharged"} - {field["name"] for field in fields}:
+    fields[:] = standing(fields)
+    if {"admitted", "followed"} - {field["name"] for field in fields}:
         del own["rules"]
     if dialect := rng.choice(DIALECTS):
         own["dialect"] = dialect
@@ -44,7 +45,8 @@ def schema_document(rng: Random) -> dict[str, Any]:
     own["missing_key"] = rng.choice(("drop", "own"))
     own["key"] = {"case": rng.random() < 0.5, "leading_zeros": rng.random() < 0.5}
     if rng.random() < 0.3:
-        refusing = rng.choice([one for one in fields if "role" not in one["dpsynth"]])
+        free = [one for one in fields if not {"role", "derived"} & set(one["dpsynth"])]
+        refusing = rng.choice(free)
         refusing["dpsynth"] = refusing["dpsynth"] | {"on_bad": "refuse"}
         if "enum" in refusing.get("constraints", {}):
             refusing["dpsynth"] |= {"on_unknown": "refuse"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ from hypothesis import strategies as st
 
 from dpsynth.schema.schema import Schema
 
-words = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")), min_size=1)
+LEAST, GREATEST = date(100, 1, 1), date(9900, 1, 1)  # intervals end a little outside
+words = st.text(
+    st.characters(codec="utf-8", categories=("L", "N", "P", "S"), exclude_characters="`"),
+    min_size=1,
+)
 texts = words.filter(lambda text: text not in ("TODO", "?"))
 
 
@@ -42,8 +47,8 @@ def fields(draw: st.DrawFn, name: str) -> dict[str, Any]:
         source: dict[str, st.SearchStrategy[Any]] = {
             "integer": st.integers(-(2**53), 2**53),
             "number": st.floats(-1e300, 1e300),
-            "date": st.dates().map(str),
-            "datetime": st.datetimes().map(lambda t: t.replace(microsecond=0).isoformat()),
+            "date": st.dates(LEAST, GREATEST).map(str),
+            "datetime": st.dates(LEAST, GREATEST).map(lambda day: f"{day}T12:34:56"),
             "year": st.integers(1, 9999),
         }
         low, high = sorted([draw(source[kind]), draw(source[kind])])
@@ -57,6 +62,30 @@ def fields(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 
 @st.composite
+def related(draw: st.DrawFn, fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Columns that lean on others: intervals to a date, a calendar, a derived number."""
+    added: list[dict[str, Any]] = []
+    dates = [f for f in fields if f["type"] in ("date", "datetime")]
+    for place, base in enumerate(dates):
+        if draw(st.booleans()):
+            base["dpsynth"]["calendar"] = draw(st.sampled_from(["month", ["weekday", "month"]]))
+        kind = draw(st.sampled_from(["date", "datetime"]))
+        units = ["d", "wk", "a"] if kind == "date" else ["s", "min", "h", "d"]
+        side = draw(st.sampled_from(["after", "before"]))
+        own: dict[str, Any] = {side: base["name"], "bounds_basis": draw(texts)}
+        own |= {"longest": draw(st.integers(5, 40)), "unit": draw(st.sampled_from(units))}
+        own |= draw(st.fixed_dictionaries({}, optional={"shortest": st.integers(0, 5)}))
+        added.append({"name": f"{side} {place}", "type": kind, "dpsynth": own})
+        formula = f"days(`{base['name']}`, `{side} {place}`) / 7 + 1"
+        derived = {"derived": formula, "bounds_basis": draw(texts)}
+        bounds = {"minimum": -100, "maximum": 100}
+        added.append(
+            {"name": f"weeks {place}", "type": "number", "constraints": bounds, "dpsynth": derived}
+        )
+    return added
+
+
+@st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
     names = draw(st.lists(texts, min_size=1, max_size=4, unique=True))
     declared = st.fixed_dictionaries({"value": st.integers(1, 99), "basis": texts})
@@ -65,6 +94,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         own |= {"draft": True, "source": draw(texts)}
     table = {"version": 1} | own
     columns = [draw(fields(name)) for name in names]
+    columns += draw(related(columns))
     return {"fields": columns, "missingValues": ["", "?"], "dpsynth": table}
 
 
