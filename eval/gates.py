@@ -24,7 +24,17 @@ Measures = Mapping[str, Mapping[str, Any]]
 
 KEYS = (
     *("tvd1", "tvd2", "tvd3", "correlation", "information", "missing", "patterns", "heaping"),
-    *("tails", "queries", "queries_worst", "c2st", "rules", "copies", "sdmetrics_quality"),
+    *(
+        "tails",
+        "outside",
+        "outside_worst",
+        "queries",
+        "queries_worst",
+        "c2st",
+        "rules",
+        "copies",
+        "sdmetrics_quality",
+    ),
     *("sdmetrics_shapes", "sdmetrics_pairs", "sdmetrics_diagnostic", "group_means", "survival"),
     *("cox", "subgroup_worst_tvd2"),
 )

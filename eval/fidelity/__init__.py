@@ -10,6 +10,7 @@
 - `joints`: joint distributions of two and three columns: total variation distance, mutual
   information
 - `missingness`: the share of each column, and which columns are missing together
+- `outside`: synthetic rows where no real row is
 - `rule_formatting`: plain words for a row that breaks a rule: "diastolic pressure is at least
   systolic pressure"
 - `rule_violations`: impossible records: rows that break a rule that the schema declares

@@ -32,6 +32,7 @@ from dpsynth.eval.fidelity.embedding import embedding
 from dpsynth.eval.fidelity.heaping import heaping
 from dpsynth.eval.fidelity.joints import joints
 from dpsynth.eval.fidelity.missingness import gaps, missingness
+from dpsynth.eval.fidelity.outside import outside
 from dpsynth.eval.fidelity.tails import tails
 from dpsynth.eval.fidelity.total_variation import mean_tvd, tvd
 
@@ -87,6 +88,7 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
         missingness(sides),
         heaping(sides),
         tails(sides),
+        outside(sides),
         queries(sides),
     ]
     del sides

@@ -30,6 +30,8 @@ _REST = {
         "patterns",
         "heaping",
         "tails",
+        "outside",
+        "outside_worst",
         "queries_worst",
         "sdmetrics_quality",
         "sdmetrics_shapes",

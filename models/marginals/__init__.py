@@ -17,6 +17,8 @@
 - `pair_selection`: which are measured, with what noise each, and which turn out to be related
 - `product_mixture`: fitted to noisy marginals, and sampled evenly
 - `projection`: noisy counts made a histogram: nothing below zero, and a given total
+- `tails`: empty ends of an ordered column: cells that hold noise and, as far as one can tell, no
+  rows
 """
 
 import lazy_loader

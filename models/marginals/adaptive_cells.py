@@ -6,6 +6,8 @@ all columns are joint histograms of one event. Afterwards, free of charge, the t
 consistent (Hay, Rastogi, Miklau and Suciu 2010, arXiv 0904.0942, section 4), and the tree is cut
 where a cell no longer stands out of the noise: below that, the points of a leaf share alike.
 So an income that is always 0 or 50 000 keeps its heaps, and the tail between stays smooth.
+Cells at the ends that do not stand out of the noise are emptied first, see `tails`: their codes
+have no share, in their leaf or in the column.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy.typing as npt
 from dpsynth.encoding import Cohort
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.marginals.projection import project
+from dpsynth.models.marginals.tails import empty_codes, empty_ends
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -35,13 +38,16 @@ class AdaptiveCells:
         leaf_of: the leaf of each code, ``[size]``; ordered leaves come first.
         ordered: how many leaves are ordered.
         counts: estimated rows in each leaf, ``[leaves]``; may be negative.
-        within: share of each code in its leaf, ``[size]``.
+        within: share of each code in its leaf, ``[size]``; 0 for codes in an empty end of the
+            column, unless all codes of their leaf are.
+        empty: whether a leaf lies in an empty end of the column, ``[leaves]``.
     """
 
     leaf_of: npt.NDArray[np.uint16]
     ordered: int
     counts: Floats
     within: Floats
+    empty: npt.NDArray[np.bool_]
 
     @classmethod
     def of(
@@ -58,26 +64,45 @@ class AdaptiveCells:
         if len(levels) == 1:
             codes = np.arange(feature.size, dtype=np.uint16)
             counts = np.asarray(levels[0], dtype=np.float64)
-            return cls(codes, feature.cells, counts, np.ones(feature.size))
+            empty = np.zeros(feature.size, dtype=bool)
+            empty[: feature.cells] = empty_ends(counts[: feature.cells], sigma=sigma)
+            return cls(codes, feature.cells, counts, np.ones(feature.size), empty)
         cuts = [cells_at(feature, width) for width in feature.levels]
         ordered = [level[:cut].astype(np.float64) for level, cut in zip(levels, cuts, strict=True)]
+        beyond = empty_codes(ordered, feature.levels, sigma=sigma)
         consistent(ordered, feature.levels)
+        for level, width in zip(ordered[1:], feature.levels[1:], strict=True):
+            level[_whole_cells(beyond, width)] = -np.inf  # no share of what its parent holds
         minimum = max(SIGMAS * sigma, PART * total)
         leaf_of, counts = _cut(ordered, feature.levels, feature.cells, minimum=minimum)
         loose = np.stack([level[cut:] for level, cut in zip(levels, cuts, strict=True)]).mean(0)
         places = np.arange(len(counts), len(counts) + len(loose))
         points = np.asarray(feature.points, dtype=np.float64)
+        populated = np.bincount(leaf_of, weights=~beyond) > 0
+        points = np.where(beyond & populated[leaf_of], 0.0, points)
         within = points / np.bincount(leaf_of, weights=points)[leaf_of]
         return cls(
             np.concatenate([leaf_of, places]).astype(np.uint16),
             len(counts),
             np.concatenate([counts, loose]),
             np.concatenate([within, np.ones(len(loose))]),
+            np.concatenate([~populated, np.zeros(len(loose), dtype=bool)]),
         )
+
+    def shares(self, total: float) -> Floats:
+        """Return the share of each leaf: non-negative, sums to 1, and 0 in an empty end."""
+        shares = np.zeros(len(self.counts))
+        shares[~self.empty] = project(self.counts[~self.empty], total)
+        return shares
 
     def code_shares(self, total: float) -> Floats:
         """Return the share of each code in the column: non-negative, sums to 1."""
-        return project(self.counts, total)[self.leaf_of] * self.within
+        return self.shares(total)[self.leaf_of] * self.within
+
+
+def _whole_cells(empty: npt.NDArray[np.bool_], width: int) -> npt.NDArray[np.bool_]:
+    """Say which cells of so many codes hold no code that is populated."""
+    return np.logical_and.reduceat(empty, np.arange(0, len(empty), width))
 
 
 def sizes_of(domain: Domain) -> tuple[int, ...]:
@@ -157,12 +182,14 @@ def _cut(
     counts: list[float] = []
 
     def visit(level: int, cell: int, count: float) -> None:
-        if level == len(levels) - 1 or count <= minimum:
+        finer = np.empty(0)
+        if level < len(levels) - 1:
+            first = cell * widths[level] // widths[level + 1]
+            finer = levels[level + 1][first : first + widths[level] // widths[level + 1]]
+        if count <= minimum or not np.isfinite(finer).any():  # also a cell in an empty end
             leaf_of[cell * widths[level] : (cell + 1) * widths[level]] = len(counts)
             counts.append(count)
             return
-        first = cell * widths[level] // widths[level + 1]
-        finer = levels[level + 1][first : first + widths[level] // widths[level + 1]]
         for child, share in enumerate(project(finer, count)):
             visit(level + 1, first + child, float(share) * count)
 

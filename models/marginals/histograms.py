@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from dpsynth.models import Codes
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
-from dpsynth.models.marginals.projection import project
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -114,18 +113,21 @@ class MergedBins:
     def refine(
         self, bins: npt.NDArray[np.integer], rng: np.random.Generator, *, even: bool = False
     ) -> Codes:
-        """Draw a code within each bin, in proportion to ``shares``.
+        """Draw a code within each bin, in proportion to ``shares``; in a bin without, uniformly.
 
         One cumulative table serves all bins: the codes are laid out bin after bin, and a uniform
         draw inside a bin's stretch of the table finds its code by bisection. With ``even``, the
         draws within a bin are spread more evenly than chance.
         """
         order = np.argsort(self.bin_of, kind="stable")
-        mass = self.shares[order] + 1e-12  # a bin without mass is refined uniformly
+        mass = self.shares[order]
+        mass = mass + np.where(self.bin_shares[self.bin_of[order]] > 0, 0.0, 1e-12)  # uniform
         ends = np.cumsum(mass)
         last = np.searchsorted(self.bin_of[order], np.arange(self.count), side="right") - 1
         high = ends[last]
         low = np.concatenate([[0.0], high[:-1]])
+        held = np.flatnonzero(mass > 0)  # rounding must not reach a code without a share
+        top = held[np.searchsorted(self.bin_of[order][held], np.arange(self.count), "right") - 1]
         first = np.concatenate([[0], last[:-1] + 1])
         place = first[bins]
         several = np.flatnonzero((last > first)[bins])  # a bin of one code leaves no choice
@@ -134,7 +136,7 @@ class MergedBins:
             points = even_points([chosen], rng) if even else rng.random(len(chosen))
             masses = low[chosen] + points * (high - low)[chosen]
             places = np.searchsorted(ends, masses, side="right")
-            place[several] = np.clip(places, first[chosen], last[chosen])
+            place[several] = np.clip(places, first[chosen], top[chosen])
         codes: Codes = order[place].astype(np.uint16)
         return codes
 
@@ -156,7 +158,7 @@ def merge(
         maximum: number of bins that a smooth numeric column is cut into, about.
         pool: share of the rows below which an unordered code is pooled.
     """
-    shares = project(leaves.counts, total)
+    shares = leaves.shares(total)
     counts, ordered = shares * total, leaves.ordered
     bin_of = np.zeros(len(counts), dtype=np.uint16)
     bins = _merge_cells(counts[:ordered], max(total / maximum, 4 * sigma), bin_of)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,29 @@ def an_exact_total(patch: Patch) -> None:
     patch.setattr(measurement, "noisy_total", lambda noisy: totals[-1])
 
 
+def exact_ends(patch: Patch) -> None:
+    """A column ends at the outermost cell that a private row is in."""
+    cohorts: list[Any] = []
+    levelled, leaves_of = measurement.levelled, measurement.leaves_of
+
+    def keeping(cohort: Any, domain: Any) -> Any:
+        cohorts.append(levelled(cohort, domain))
+        return cohorts[-1]
+
+    def exactly(domain: Any, counts: Any, *, total: float, sigma: float) -> Any:
+        rows = cohorts[-1].codes[cohorts[-1].mask]
+        exact = [np.bincount(rows[:, j], minlength=len(one)) for j, one in enumerate(counts)]
+        ends = leaves_of(domain, exact, total=total, sigma=0.0)
+        leaves = leaves_of(domain, counts, total=total, sigma=sigma)
+        return tuple(
+            replace(leaf, empty=end.empty) if len(feature.levels) == 1 else leaf
+            for feature, leaf, end in zip(domain.features, leaves, ends, strict=True)
+        )
+
+    patch.setattr(measurement, "levelled", keeping)
+    patch.setattr(measurement, "leaves_of", exactly)
+
+
 @pytest.mark.parametrize(
     ("model", "twin", "part"),
     [
@@ -227,6 +251,7 @@ def an_exact_total(patch: Patch) -> None:
         ("ctgan", noise_where_somebody_is, "arrays"),
         ("tvae", progress_in_units, "said"),
         ("mixture", an_exact_total, "arrays"),
+        ("mixture", exact_ends, "arrays"),
     ],
 )
 def test_an_exact_thing_in_the_place_of_a_released_one_is_caught(

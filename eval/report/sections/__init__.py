@@ -7,6 +7,7 @@
 - `inference`: guesses about people in the internal report: attributes, links, and singling out
 - `membership`: attacks on a synthetic table in the internal report: copies, and who was in the
   data
+- `outside`: which columns have values beyond the source's range, and what it means
 - `queries`: the section of the internal report on counting queries
 - `rows`: sections of the internal report that judge rows as a whole: told apart, scored, mapped,
   ruled

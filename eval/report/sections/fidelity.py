@@ -25,6 +25,7 @@ from dpsynth.eval.report import (
     present,
     sparklines,
 )
+from dpsynth.eval.report.sections.outside import beyond
 from dpsynth.eval.report.sections.queries import queries
 
 FIRST = 12  # columns that are shown at once; the others are to be opened
@@ -260,6 +261,10 @@ def ends(details: Details) -> Section | None:
             ),
             compared("Rows in the tails, share of rows", "Column and end", ones),
         ]
+    if entries := details.get("outside") or []:
+        finding, more = beyond(entries)
+        findings.append(finding)
+        blocks += more
     if not blocks:
         return None
     return Section("ends", "Round numbers and tails", "; ".join(findings), tuple(blocks))

@@ -200,11 +200,11 @@ def test_all_measures_and_details_are_there(demo: PartResult) -> None:
     columns = {f"tvd1:{column.name}" for column in Schema.load("demo").modelled}
     assert set(values(demo)) == columns | {
         *("tvd1", "tvd2", "tvd3", "correlation", "information", "missing", "patterns"),
-        *("heaping", "tails", "queries", "queries_worst", "c2st"),
+        *("heaping", "tails", "outside", "outside_worst", "queries", "queries_worst", "c2st"),
         *("sdmetrics_quality", "sdmetrics_shapes", "sdmetrics_pairs", "sdmetrics_diagnostic"),
     }
     assert set(demo.details) == {
-        *("columns", "pairs", "missing_patterns", "heaping", "tails", "queries", "c2st"),
+        *("columns", "pairs", "missing_patterns", "heaping", "tails", "outside", "queries", "c2st"),
         *("sdmetrics", "embedding"),
     }
     assert set(demo.details["pairs"]) == {"names", "tvd", "correlation", "information"}
