@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from dpsynth.eval.report import comparison, key_figures
 from dpsynth.eval.report.blocks import Section, present
+from dpsynth.eval.report.board.answer import CAVEAT, answer
 from dpsynth.eval.report.formatting import counted, listed, shown
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import audit_settings, rows, utility
@@ -26,6 +27,12 @@ from dpsynth.eval.report.sections.subgroups import subgroups
 
 Document = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-evaluation", 1
+USE_WORDS = {
+    "fit": ("✓", "Fit for"),
+    "with care": ("!", "With care, for"),
+    "not fit": ("✗", "Not fit for"),
+    "not measured": ("?", "Not measured"),
+}
 
 
 def internal_page(document: Document | None, audit: Document | None = None) -> str:
@@ -48,17 +55,24 @@ def internal_page(document: Document | None, audit: Document | None = None) -> s
     judged = _evaluation(document)
     attacked = _audit(document, audit)
     notes = [*judged["notes"], *attacked["notes"]]
+    more = [*judged["details"], *attacked["details"], *[("notes", "Notes")] * bool(notes)]
+    places = (
+        ("", [("answer", "The answer")]),
+        ("Quality", judged["quality"]),
+        ("Attacks", attacked["attacks"]),
+        ("Details for a statistician", [*more, ("facts", "What was judged")]),
+    )
     facts = _facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
-    last = [("notes", "Notes")] * bool(notes)
     return _render(
         "internal.html",
         **{**judged, **attacked, "notes": notes, "facts": facts},
         title=_title(either),
         kind=_kind(document, audit),
         version=either.get("dpsynth") or "",
-        list=[("Attacks", attacked["attacks"]), ("Quality", judged["quality"] + last)]
-        if document is not None and audit is not None
-        else [("", attacked["attacks"] + judged["quality"] + last)],
+        board=answer(document, audit),
+        caveat=CAVEAT,
+        kinds=USE_WORDS,
+        list=[(name, group) for name, group in places if group],
     )
 
 
@@ -72,12 +86,13 @@ def _kind(document: Document | None, audit: Document | None) -> str:
 def _evaluation(document: Document | None) -> dict[str, Any]:
     """Return what the template shows of an evaluation."""
     if document is None:
-        return {"evaluated": False, "sections": [], "every": [], "notes": [], "quality": []}
+        nothing: dict[str, Any] = dict.fromkeys(("sections", "every", "notes", "quality"), [])
+        return {"evaluated": False, "details": [], **nothing}
     measures = document.get("measures") or {}
     gates = list(document.get("gates") or [])
     parts = sections(document)
     groups = key_figures.every(measures)
-    places = [("overview", "Overview"), *((one.id, one.title) for one in parts)]
+    places = [(one.id, one.title) for one in parts]
     return {
         "evaluated": True,
         "summary": key_figures.summary(gates),
@@ -88,17 +103,18 @@ def _evaluation(document: Document | None) -> dict[str, Any]:
         "every": groups,
         "counts": counted(len(measures), "measure"),
         "notes": [str(note) for note in document.get("notes") or []] + _absent(document, parts),
-        "quality": places + [("measures", "All measures")] * bool(groups),
+        "quality": [("overview", "Overview")],
+        "details": places + [("measures", "All measures")] * bool(groups),
     }
 
 
 def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
     """Return what the template shows of an audit."""
     if audit is None:
-        return {"audit": None, "notes": [], "attacks": [], "facts": []}
+        return {"audit": None, "notes": [], "attacks": [], "details": [], "facts": []}
     parts = sections_audit.sections(audit)
     every = audit_settings.measures(audit)
-    places = [("audit", "Attacks at a glance"), *((one.id, one.title) for one in parts)]
+    places = [(one.id, one.title) for one in parts]
     return {
         "audit": sections_audit.top(audit),
         "audit_warning": "" if document is None else sections_audit.other_table(audit, document),
@@ -107,7 +123,8 @@ def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
         "audit_every": every,
         "audit_counts": counted(len(audit.get("measures") or {}), "measure"),
         "notes": audit_settings.notes(audit),
-        "attacks": places + [("audit-measures", "All measures of the audit")] * bool(every),
+        "attacks": [("audit", "Attacks at a glance")],
+        "details": places + [("audit-measures", "All measures of the audit")] * bool(every),
     }
 
 
