@@ -19,7 +19,8 @@ from markupsafe import Markup
 from dpsynth.eval.report import comparison, key_figures
 from dpsynth.eval.report.blocks import Section, present
 from dpsynth.eval.report.board.answer import CAVEAT, answer
-from dpsynth.eval.report.formatting import counted, listed, shown
+from dpsynth.eval.report.facts import facts, number
+from dpsynth.eval.report.formatting import counted, shown
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import audit_settings, rows, utility
 from dpsynth.eval.report.sections import fidelity as sections_fidelity
@@ -57,15 +58,13 @@ def internal_page(document: Document | None, audit: Document | None = None) -> s
     notes = [*judged["notes"], *attacked["notes"]]
     more = [*judged["details"], *attacked["details"], *[("notes", "Notes")] * bool(notes)]
     places = (
-        ("", [("answer", "The answer")]),
-        ("Quality", judged["quality"]),
-        ("Attacks", attacked["attacks"]),
+        ("", [("answer", "The answer"), *judged["quality"], *attacked["attacks"]]),
         ("Details for a statistician", [*more, ("facts", "What was judged")]),
     )
-    facts = _facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
+    told = facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
     return _render(
         "internal.html",
-        **{**judged, **attacked, "notes": notes, "facts": facts},
+        **{**judged, **attacked, "notes": notes, "facts": told},
         title=_title(either),
         kind=_kind(document, audit),
         version=either.get("dpsynth") or "",
@@ -103,7 +102,7 @@ def _evaluation(document: Document | None) -> dict[str, Any]:
         "every": groups,
         "counts": counted(len(measures), "measure"),
         "notes": [str(note) for note in document.get("notes") or []] + _absent(document, parts),
-        "quality": [("overview", "Overview")],
+        "quality": [("overview", "Quality: overview")],
         "details": places + [("measures", "All measures")] * bool(groups),
     }
 
@@ -118,7 +117,7 @@ def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
     return {
         "audit": sections_audit.top(audit),
         "audit_warning": "" if document is None else sections_audit.other_table(audit, document),
-        "facts": [] if document is None else [("Seed of the audit", _number(audit["seed"]), False)],
+        "facts": [] if document is None else [("Seed of the audit", number(audit["seed"]), False)],
         "audit_sections": parts,
         "audit_every": every,
         "audit_counts": counted(len(audit.get("measures") or {}), "measure"),
@@ -184,46 +183,6 @@ def _check(document: Document) -> None:
 def _title(document: Document) -> str:
     schema = document.get("schema") or {}
     return str(schema.get("title") or schema.get("name") or "A synthetic table")
-
-
-def _facts(document: Document, kind: str) -> list[tuple[str, str, bool]]:
-    """Say which tables and which run were judged: (name, value, whether it is a code)."""
-    tables, run = document.get("tables") or {}, document.get("run")
-    names = {"source": "Source (real)", "synthetic": "Synthetic table", "holdout": "Holdout (real)"}
-    facts = [(title, _table(tables.get(name)), False) for name, title in names.items()]
-    if kind == "evaluation" and document.get("not_done"):
-        facts = [("Tables", "not compared; the notes say why", False)]
-    if kind == "audit" and not tables:
-        facts = [("Tables", "none: the training alone was attacked", False)]
-    if run is not None:
-        privacy = f"epsilon {_number(run.get('epsilon'))}, delta {_number(run.get('delta'))}"
-        facts.append(("Run", f"{run.get('model')}, {privacy}", False))
-        if stamps := run.get("stamps"):
-            facts.append(("Stamps of the run", listed(stamps, 9), False))
-    else:
-        facts.append(("Run", "none: a table of another tool, or of no known run", False))
-    facts.append((f"Seed of this {kind}", _number(document.get("seed")), False))
-    if sha := (tables.get("synthetic") or {}).get("sha256"):
-        facts.append(("SHA-256 of the synthetic table", str(sha), True))
-    if sha := (document.get("schema") or {}).get("sha256"):
-        facts.append(("SHA-256 of the schema", str(sha), True))
-    return facts
-
-
-def _table(table: Mapping[str, Any] | None) -> str:
-    if table is None:
-        return "none: figures stand without one"
-    units = table.get("units")
-    text = f"{table.get('name') or 'no name'}: {counted(table['rows'], 'row')}"
-    if units is None or units == table["rows"]:
-        return text
-    return f"{text} of {counted(units, 'unit')}"
-
-
-def _number(value: Any) -> str:
-    return (
-        f"{value:g}" if isinstance(value, float) else "not known" if value is None else str(value)
-    )
 
 
 _PARTS = {

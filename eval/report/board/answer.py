@@ -24,6 +24,7 @@ from dpsynth.eval.report.board.differences import Difference, differences
 from dpsynth.eval.report.board.remedies import remedies
 from dpsynth.eval.report.board.uses import CARE, FIT, OPEN, UNFIT, Use, uses
 from dpsynth.eval.report.formatting import counted, listed, shown
+from dpsynth.eval.report.sections.audit import other_table
 
 Details = Mapping[str, Any]
 
@@ -112,6 +113,8 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         )
         if document is None
     ]
+    if evaluation is not None and audit is not None and other_table(audit, evaluation):
+        missing.append("Evaluation and audit are of different tables or schemas")
     if against:
         decision = STOP
     elif missing:
@@ -141,8 +144,8 @@ def _judge_evaluation(
     if copied := [one for one in failed if one["key"] == STOPPING]:
         against.append(f"An internal gate failed that no release should fail: {_named(copied)}.")
     if others := [one for one in failed if one["key"] != STOPPING]:
-        many = counted(len(others), "internal gate")
-        warnings.append(f"{many} of {len(gates)} failed: {_named(others)}.")
+        many = f"{len(others)} of {counted(len(gates), 'internal gate')}"
+        warnings.append(f"{many} failed: {_named(others)}.")
     if unjudged := [one for one in gates if one["passed"] is None]:
         good.append(f"Not judged, as nothing was measured: {_named(unjudged)}.")
     if gates and not failed and len(unjudged) < len(gates):
@@ -157,7 +160,7 @@ def _judge_evaluation(
 
 
 def _named(gates: list[Details]) -> str:
-    return listed([one.get("title") or one["key"] for one in gates], 6)
+    return _titles([str(one.get("title") or one["key"]) for one in gates], 7)
 
 
 def _judge_audit(audit: Details, against: list[str], warnings: list[str], good: list[str]) -> None:
@@ -177,21 +180,23 @@ def _judge_audit(audit: Details, against: list[str], warnings: list[str], good: 
     blind = [one.title for one in sights(audit) if one.blind]
     if blind:
         warnings.append(
-            f"{counted(len(blind), 'attack')} of {len(findings)} could have seen no leak here: "
+            f"{len(blind)} of {counted(len(findings), 'attack')} could have seen no leak here: "
             f"{_titles(blind)}."
         )
     if findings and not hits:
-        able = len(findings) - len(blind)
-        seen = "none of them" if not able else f"{able} of them"
+        able, many = len(findings) - len(blind), counted(len(findings), "attack")
+        text = f"None of {many} succeeded"
         good.append(
-            f"No attack succeeded, of {counted(len(findings), 'attack')}; {seen} could have seen a "
-            "leak of the size that the page states."
+            f"{text}; {able} could have seen a leak of the size that the page states."
+            if able
+            else f"{text}, which says nothing: none could have seen a leak here."
         )
     if not findings:
         warnings.append("No attack was made.")
 
 
-def _titles(names: list[str]) -> str:
+def _titles(names: list[str], maximum: int = 4) -> str:
+    """Join names that may hold commas."""
     texts = [shown(one) for one in names]
-    more = [f"and {len(texts) - 4} more"] * (len(texts) > 4)
-    return "; ".join([*texts[:4], *more])
+    more = [f"and {len(texts) - maximum} more"] * (len(texts) > maximum)
+    return "; ".join([*texts[:maximum], *more])

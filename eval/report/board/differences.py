@@ -144,7 +144,13 @@ def _ends(document: Details) -> Iterator[Difference]:
             f"{percent(synthetic)} of the synthetic values are {side} real percentile; "
             f"{percent(source)} of the real ones."
         )
-        picture = sparklines.shares(source, synthetic, held, maximum=1.2 * max(source, synthetic))
+        whole = titles.get(column) or {}
+        real, made = whole.get("source"), whole.get("synthetic")
+        if real and made and len(real) == len(made):
+            picture = sparklines.outline(real, made, joined=True)
+        else:
+            top = 1.2 * max(source, synthetic, 0.01)
+            picture = sparklines.shares(source, synthetic, held, maximum=top)
         title = f"{_title(titles.get(column) or {'name': column})}: its end"
         yield Difference("end", title, (column,), away / TAIL, sentence, picture)
 
