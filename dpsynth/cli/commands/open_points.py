@@ -16,6 +16,7 @@ from dpsynth.errors import DpsynthError
 
 if TYPE_CHECKING:
     from dpsynth.bundle.format import Audits
+    from dpsynth.bundle.format.audit import PublicAudit
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,16 @@ def _public(folder: Path) -> list[str]:
 
 
 def _audits(audits: Audits | None) -> list[str]:
-    from dpsynth.bundle.pages.audit_cards import attackers
-
     if audits is None:
         return ["the training was not audited"]
-    points = []
-    for audit in audits.audits:
-        points += audit.failures
-        points += [f"{one.sees}: {one.blind}" for one in attackers(audit) if one.blind]
-    return points
+    return [point for audit in audits.audits for point in _audits_of(audit)]
+
+
+def _audits_of(audit: PublicAudit) -> list[str]:
+    from dpsynth.bundle.pages.audit_cards import attackers
+
+    blind = [f"{one.sees}: {one.blind}" for one in attackers(audit) if one.blind]
+    return [*audit.failures, *blind]
 
 
 def _internal(folder: Path, place: Path) -> list[str]:

@@ -191,10 +191,10 @@ def test_an_evaluation_and_its_audit_share_a_page() -> None:
     both = Page(internal_page(evaluation_example.document(), found()))
     words = both.words()
     assert "Evaluation and audit of a synthetic table" in words
-    order = ("Do not release", "6 attacks succeeded", "Quality: overview 1 of 2 internal gates")
-    order += ("Attacks at a glance 6 of 16 attacks succeeded", "Details for a statistician Columns")
-    places = [words.rindex(one) for one in order]
-    assert places == sorted(places)
+    at, glance = 0, "Attacks at a glance 6 of 16 attacks succeeded"
+    order = ["Do not release", "6 attacks succeeded", "Quality: overview 1 of 2 internal gates"]
+    for one in [*order, glance, "Details for a statistician Colu"]:
+        at = words.index(one, at)
     alone = ids(Page(internal_page(evaluation_example.document())))
     assert set(alone) | set(ids(Page(internal_page(None, found())))) == set(ids(both))
     names = [one["id"] for _, one in both.elements if "id" in one]
