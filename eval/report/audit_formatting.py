@@ -193,12 +193,18 @@ def seen(audit: Details) -> list[str]:
 
 
 def blind(audit: Details) -> list[str]:
-    """Say of each attack that could have seen no leak why not, and what to change."""
+    """Say of the attacks that could have seen no leak why not, and what to change.
+
+    Those with the same reason share a line.
+    """
+    titles: dict[tuple[str, str], list[object]] = {}
+    for one in sights(audit):
+        if one.blind:
+            titles.setdefault((one.reason, one.remedy), []).append(one.title)
     return [
-        f"{formatting.shown(one.title)}: {formatting.shown(one.reason)}. What to change: "
-        f"{formatting.shown(one.remedy)}."
-        for one in sights(audit)
-        if one.blind
+        f"{joined(names, 12)}: {formatting.shown(reason)}. What to change: "
+        f"{formatting.shown(remedy)}."
+        for (reason, remedy), names in titles.items()
     ]
 
 

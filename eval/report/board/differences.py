@@ -34,7 +34,7 @@ class Difference:
         columns: names of the columns.
         score: times its limit; from 1 it makes the table unfit for analyses of these columns.
         sentence: what differs, with both figures.
-        picture: the same, small; empty for a rule.
+        picture: the same, small.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Difference:
     columns: tuple[str, ...]
     score: float
     sentence: str
-    picture: Markup = Markup("")  # noqa: RUF009 - markup is a text, and never changes
+    picture: Markup
 
     def to_dict(self) -> dict[str, Any]:
         """Give it in JSON types, without its picture."""
@@ -178,7 +178,11 @@ def _rules(document: Details) -> Iterator[Difference]:
         text = shown(rule.get("plain") or rule.get("text") or rule.get("rule") or "")
         sentence = f"{percent(synthetic)} of the synthetic rows break the rule; "
         sentence += f"{percent(source)} of the real ones."
-        yield Difference("rule", f"Rule: {text}", (), (synthetic - source) / RULE, sentence)
+        picture = sparklines.shares(
+            source, synthetic, rule.get("holdout"), maximum=1.2 * max(source, synthetic, 0.01)
+        )
+        away = (synthetic - source) / RULE
+        yield Difference("rule", f"Rule: {text}", (), away, sentence, picture)
 
 
 def _relations(document: Details) -> Iterator[Difference]:

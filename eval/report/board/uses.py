@@ -135,7 +135,7 @@ def _pairs(document: Details) -> tuple[str, str]:
         near = sum(abs(made - real) <= NEAR for real, made in strong)
         verdicts.append(grade(near / len(strong), KEPT, more=True))
         words.append(
-            f"{near:,} of {counted(len(strong), 'strong correlation')} (from {STRONG:g}) "
+            f"{near:,} of {len(strong):,} strong correlations (from {STRONG:g}) "
             f"{'is' if near == 1 else 'are'} kept to within {NEAR:g}."
         )
     if not words:
@@ -200,7 +200,7 @@ def _effects(document: Details) -> tuple[str, str]:
         same = sum(clear)
         verdicts.append(grade(same / len(clear), KEPT, more=True))
         words += (
-            f" {same:,} of {counted(len(clear), 'effect')} that real rows show clearly "
+            f" {same:,} of {len(clear):,} effects that real rows show clearly "
             f"{'is' if same == 1 else 'are'} as clear in the table, in the same direction."
         )
     return _worst(verdicts), words
