@@ -165,19 +165,19 @@ def audit_run(
         beside(output, EVALUATION, sha256)
     schema.require_complete()
     attacks, played, tables = dict[str, Attack](), list[Control](), None
-    seconds, not_done = dict[str, float](), None
+    seconds, not_done, broken = dict[str, float](), None, list[dict[str, str]]()
     rng = np.random.default_rng(seed)
     if real is not None:
         try:
             tables, attacks, played = _attacked(
-                schema, real, deep, plugins, seed, seconds, progress
+                schema, real, deep, plugins, seed, seconds, broken, progress
             )
         except Exception as error:
             if not tolerant:
                 raise
             not_done = reason(error)
     progress("controls", 0.0)
-    fitted = fitted_controls(rng, progress)
+    fitted = fitted_controls(rng, progress, None if real is None else broken)
     if trained is not None:
         started = time.monotonic()
         attacks["training"] = _training(trained, fitted, seed, progress)
@@ -187,9 +187,9 @@ def audit_run(
         attacks["training"] = paid(progress)
         seconds["training"] = time.monotonic() - started
     canaries = attacks["training"].part.details["canaries"] if "training" in attacks else None
-    settings = {"canaries": canaries}
+    settings, controls = {"canaries": canaries}, [*played, *fitted]
     document = audit(
-        schema, attacks, [*played, *fitted], tables=tables, seed=seed, settings=settings
+        schema, attacks, controls, tables=tables, seed=seed, settings=settings, broken=broken
     )
     document |= {"run": _facts(real, trained), "dpsynth": __version__}
     document["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
@@ -219,9 +219,10 @@ def _attacked(
     plugins: Sequence[Plugin],
     seed: int,
     seconds: dict[str, float],
+    broken: list[dict[str, str]],
     progress: Progress,
 ) -> tuple[Tables, dict[str, Attack], list[Control]]:
-    """Attack a table that real people are behind; note how long it took."""
+    """Attack a table that real people are behind; note how long it took, and what broke."""
     progress("reading", 0.0)
     tables = Tables.read(schema, real.source, real.candidate.table, real.holdout)
     shadows = dict[str, Attack]()
@@ -237,6 +238,7 @@ def _attacked(
         seed=seed,
         progress=progress,
         plugins=[plugin.attack for plugin in plugins],
+        broken=broken,
     )
     seconds["table"] = time.monotonic() - started
     return tables, attacks | shadows, list(played)

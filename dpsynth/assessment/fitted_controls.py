@@ -79,16 +79,26 @@ TITLES = {
 }
 
 
-def fitted_controls(rng: np.random.Generator, progress: Progress) -> list[Control]:
+def fitted_controls(
+    rng: np.random.Generator, progress: Progress, broken: list[dict[str, str]] | None = None
+) -> list[Control]:
     """Return what became of the controls, played now or kept from an earlier audit.
 
-    Only controls that did what they must are kept: one that failed by chance is played again by the
-    next audit, and one that fails for a reason fails again.
+    An unexpected error is noted in ``broken``, if that is given, and there are no controls then:
+    what was found in a table is not lost by it. Only controls that did what they must are kept: one
+    that failed by chance is played again by the next audit, and one that fails for a reason fails
+    again.
     """
     cached = _kept()
     if cached is not None:
         return [replace(one, cached=True) for one in cached]
-    controls = play(rng, progress)
+    try:
+        controls = play(rng, progress)
+    except Exception as error:
+        if broken is None or isinstance(error, MemoryError):
+            raise
+        broken.append({"attack": "controls", "where": "fits", "error": type(error).__name__})
+        return []
     if all(one.passed for one in controls):
         place = _place()
         try:

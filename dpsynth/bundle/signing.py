@@ -7,6 +7,7 @@ the manifest that was verified, byte by byte, and is still there after that.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from dpsynth._util.strict_json import read_plain_bytes
@@ -24,6 +25,7 @@ def sign(
     passphrase: Passphrase = None,
     *,
     overwrite: bool = False,
+    before: Callable[[], None] | None = None,
 ) -> Path:
     """Write ``datapackage.json.sig`` into a bundle that verifies.
 
@@ -32,6 +34,7 @@ def sign(
         key: the office's private key, outside the bundle.
         passphrase: of the key, or what asks for it; used only if the key is encrypted.
         overwrite: replace a signature that is there.
+        before: called when the bundle verified, before it is signed.
 
     Returns:
         The path of the signature.
@@ -53,6 +56,8 @@ def sign(
     content = examine(folder, signed=False).manifest
     if read_plain_bytes(folder / MANIFEST) != content:
         raise InputError(f"{folder} changed while it was verified; nothing was signed, try again")
+    if before is not None:
+        before()
     write = write_atomically if overwrite else write_new
     write(target, signed(content, private))
     return target

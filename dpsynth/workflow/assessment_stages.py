@@ -25,6 +25,7 @@ from dpsynth.assessment.results_folder import AUDIT, EVALUATION
 from dpsynth.bundle import ledger_of
 from dpsynth.bundle.format import read_audits, read_quality
 from dpsynth.certificate import Certificate
+from dpsynth.eval.report import Answer, answer
 from dpsynth.synthesis import Run
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
@@ -122,6 +123,13 @@ class AuditStage:
         return []
 
 
+def answer_of(order: ResolvedSettings) -> Answer:
+    """Return the answer with which the internal page begins."""
+    names = (EVALUATION, AUDIT)
+    evaluation, audit = (dict(read_document(order.internal / name)) for name in names)
+    return answer(evaluation, audit)
+
+
 def not_done(order: ResolvedSettings) -> tuple[str, ...]:
     """List what could not be done with the real rows, and why."""
     kinds = (("evaluation", EVALUATION), ("attack on the table", AUDIT))
@@ -144,7 +152,7 @@ def successful_attacks(order: ResolvedSettings) -> tuple[str, ...]:
 
 
 def failed_controls(order: ResolvedSettings) -> tuple[str, ...]:
-    """List the controls that did not do what they must, so that the audit says nothing."""
+    """List the controls that did not do what they must: what rests on them says nothing."""
     document = read_document(order.internal / AUDIT)
     return tuple(control["key"] for control in document["controls"] if not control["passed"])
 

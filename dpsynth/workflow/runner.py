@@ -27,6 +27,7 @@ from dpsynth.tables import check_file
 from dpsynth.workflow.assessment_stages import (
     AuditStage,
     EvaluateStage,
+    answer_of,
     failed_controls,
     failed_gates,
     not_done,
@@ -42,6 +43,7 @@ from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
 
 if TYPE_CHECKING:
     from dpsynth.certificate import Override
+    from dpsynth.eval.report import Answer
     from dpsynth.ledger import Ledger
 
 STAGES: tuple[Stage, ...] = (
@@ -73,7 +75,7 @@ class Outcome:
         states: of the stages, in their order.
         gates: internal gates that the table failed.
         attacks: that found more than chance explains.
-        controls: of the audit that failed, so that it says nothing.
+        controls: of the audit that failed; what rests on them says nothing.
         not_done: what could not be done with the real rows, and why.
         notes: what a person should know; internal.
     """
@@ -85,6 +87,10 @@ class Outcome:
     controls: tuple[str, ...]
     not_done: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def answer(self) -> Answer:
+        """Return the answer for a board: what the table is fit for, and whether to release it."""
+        return answer_of(self.order)
 
     def require_quiet(self) -> None:
         """Make sure that a person looks before a bundle goes out that should worry them.

@@ -15,6 +15,7 @@
 - `registry`: the attacks on synthetic tables, in the order in which audits make them
 - `shadow_models`: what tables of generators trained with and without somebody say about him
 - `shadow_targets`: a few of those people whom a release endangers first
+- `sight`: what each attack of an audit could have seen, and what to change where it could not
 - `singling_out`: can the synthetic table tell how to isolate one person in the data?
 - `unique_records`: does the synthetic table repeat what is known of people who are easy to find?
 """

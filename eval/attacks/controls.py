@@ -1,7 +1,7 @@
 """Controls on the tables at hand: leaks that an audit must find, and tables that leak nothing.
 
-An attack is believed only if, on the same people and at the same size, it finds what is there and
-nothing that is not:
+An attack's silence counts only if, on the same people and at the same size, it finds what is there
+(`dpsynth.eval.attacks.sight`), and an audit only if nothing is found that is not:
 
 - ``copied``: one synthetic row in ten is a source row; memorisation must find it.
 - ``repeated``: every row is a source row, of a member first; linking and singling out must find
@@ -105,14 +105,17 @@ class ControlTable:
         self, attack: TableAttack, must: PositiveControl, people: People, rng: np.random.Generator
     ) -> Control | None:
         outcome = attack.play(self.tables, people, rng)
+        if not outcome.findings:
+            return None  # it cannot be made on such columns: nothing rests on this control
         key = must.finding
         if key is None:  # the finding that is seen most plainly
-            best = max(outcome.findings, key=lambda one: one.found, default=None)
-            if best is None:
-                return None
+            best = max(outcome.findings, key=lambda one: one.found)
             if not best.found and all(one.least is None for one in outcome.powers):
                 return None  # it would have been found in anybody's table
             key = best.key
+        if outcome.finding(key) is None:
+            sentence = "the attack could make no such test here, so it could not find the leak"
+            return Control(self.key, self.title, "positive", key, False, sentence)
         control = caught(self.key, self.title, key, outcome)
         if self.passes is None:
             return control

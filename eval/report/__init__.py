@@ -5,8 +5,11 @@
 - `audit_formatting`: rates, findings, and what an attack could have seen
 - `blocks`: what a section of a report is made of: sentences, tables and pictures, in reading
   order
+- `board/`: the answer with which the internal report begins, for people who decide and do not
+  compute
 - `comparison`: several evaluations side by side: what is best in each row, and where that cannot
   be told
+- `facts`: which tables and which run a report is about, and its seed
 - `fidelity_charts`: pictures of fidelity as specs of plotly: plain data, drawn by the page when
   it comes into view
 - `formatting`: figures of an evaluation in words: how many digits, which references, which signs

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dpsynth._util.formatting import at_most
+from dpsynth.eval.attacks import sights
 from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.report import formatting
 from dpsynth.eval.report.blocks import ReportTable
@@ -177,20 +178,34 @@ def named(audit: Details, key: str) -> str:
 
 
 def seen(audit: Details) -> list[str]:
-    """Say what an audit could have seen: the least leak in each unit, and who would have."""
-    lines = []
+    """Say what an audit could have seen: the least leak in each unit, and who would have.
+
+    An attack whose control failed is not believed to see anything, whatever its power.
+    """
+    lines, able = [], {one.key for one in sights(audit) if one.sees}
     for unit, words in _LEAKS.items():
         powers = [power for power in audit.get("powers") or [] if power["unit"] == unit]
-        if known := [power for power in powers if power.get("least") is not None]:
+        known = [one for one in powers if one.get("least") is not None and one["key"] in able]
+        if known:
             best = min(known, key=lambda power: float(power["least"]))
             lines.append(f"{words.format(_least(unit, best))} (by: {named(audit, best['key'])}).")
     return lines
 
 
 def blind(audit: Details) -> list[str]:
-    """Name the attacks of which it is not known that they would have seen any leak."""
-    able = {one["key"] for one in audit.get("powers") or [] if one.get("least") is not None}
-    return [str(one["title"]) for one in audit.get("findings") or [] if one["key"] not in able]
+    """Say of the attacks that could have seen no leak why not, and what to change.
+
+    Those with the same reason share a line.
+    """
+    titles: dict[tuple[str, str], list[object]] = {}
+    for one in sights(audit):
+        if one.blind:
+            titles.setdefault((one.reason, one.remedy), []).append(one.title)
+    return [
+        f"{joined(names, 12)}: {formatting.shown(reason)}. What to change: "
+        f"{formatting.shown(remedy)}."
+        for (reason, remedy), names in titles.items()
+    ]
 
 
 _LEAKS = {

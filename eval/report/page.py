@@ -18,7 +18,9 @@ from markupsafe import Markup
 
 from dpsynth.eval.report import comparison, key_figures
 from dpsynth.eval.report.blocks import Section, present
-from dpsynth.eval.report.formatting import counted, listed, shown
+from dpsynth.eval.report.board.answer import CAVEAT, answer
+from dpsynth.eval.report.facts import facts, number
+from dpsynth.eval.report.formatting import counted, shown
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import audit_settings, rows, utility
 from dpsynth.eval.report.sections import fidelity as sections_fidelity
@@ -26,6 +28,12 @@ from dpsynth.eval.report.sections.subgroups import subgroups
 
 Document = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-evaluation", 1
+USE_WORDS = {
+    "fit": ("✓", "Fit for"),
+    "with care": ("!", "With care, for"),
+    "not fit": ("✗", "Not fit for"),
+    "not measured": ("?", "Not measured"),
+}
 
 
 def internal_page(document: Document | None, audit: Document | None = None) -> str:
@@ -48,17 +56,22 @@ def internal_page(document: Document | None, audit: Document | None = None) -> s
     judged = _evaluation(document)
     attacked = _audit(document, audit)
     notes = [*judged["notes"], *attacked["notes"]]
-    facts = _facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
-    last = [("notes", "Notes")] * bool(notes)
+    more = [*judged["details"], *attacked["details"], *[("notes", "Notes")] * bool(notes)]
+    places = (
+        ("", [("answer", "The answer"), *judged["quality"], *attacked["attacks"]]),
+        ("Details for a statistician", [*more, ("facts", "What was judged")]),
+    )
+    told = facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
     return _render(
         "internal.html",
-        **{**judged, **attacked, "notes": notes, "facts": facts},
+        **{**judged, **attacked, "notes": notes, "facts": told},
         title=_title(either),
         kind=_kind(document, audit),
         version=either.get("dpsynth") or "",
-        list=[("Attacks", attacked["attacks"]), ("Quality", judged["quality"] + last)]
-        if document is not None and audit is not None
-        else [("", attacked["attacks"] + judged["quality"] + last)],
+        board=answer(document, audit),
+        caveat=CAVEAT,
+        kinds=USE_WORDS,
+        list=[(name, group) for name, group in places if group],
     )
 
 
@@ -72,12 +85,13 @@ def _kind(document: Document | None, audit: Document | None) -> str:
 def _evaluation(document: Document | None) -> dict[str, Any]:
     """Return what the template shows of an evaluation."""
     if document is None:
-        return {"evaluated": False, "sections": [], "every": [], "notes": [], "quality": []}
+        nothing: dict[str, Any] = dict.fromkeys(("sections", "every", "notes", "quality"), [])
+        return {"evaluated": False, "details": [], **nothing}
     measures = document.get("measures") or {}
     gates = list(document.get("gates") or [])
     parts = sections(document)
     groups = key_figures.every(measures)
-    places = [("overview", "Overview"), *((one.id, one.title) for one in parts)]
+    places = [(one.id, one.title) for one in parts]
     return {
         "evaluated": True,
         "summary": key_figures.summary(gates),
@@ -88,26 +102,28 @@ def _evaluation(document: Document | None) -> dict[str, Any]:
         "every": groups,
         "counts": counted(len(measures), "measure"),
         "notes": [str(note) for note in document.get("notes") or []] + _absent(document, parts),
-        "quality": places + [("measures", "All measures")] * bool(groups),
+        "quality": [("overview", "Quality: overview")],
+        "details": places + [("measures", "All measures")] * bool(groups),
     }
 
 
 def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
     """Return what the template shows of an audit."""
     if audit is None:
-        return {"audit": None, "notes": [], "attacks": [], "facts": []}
+        return {"audit": None, "notes": [], "attacks": [], "details": [], "facts": []}
     parts = sections_audit.sections(audit)
     every = audit_settings.measures(audit)
-    places = [("audit", "Attacks at a glance"), *((one.id, one.title) for one in parts)]
+    places = [(one.id, one.title) for one in parts]
     return {
         "audit": sections_audit.top(audit),
         "audit_warning": "" if document is None else sections_audit.other_table(audit, document),
-        "facts": [] if document is None else [("Seed of the audit", _number(audit["seed"]), False)],
+        "facts": [] if document is None else [("Seed of the audit", number(audit["seed"]), False)],
         "audit_sections": parts,
         "audit_every": every,
         "audit_counts": counted(len(audit.get("measures") or {}), "measure"),
         "notes": audit_settings.notes(audit),
-        "attacks": places + [("audit-measures", "All measures of the audit")] * bool(every),
+        "attacks": [("audit", "Attacks at a glance")],
+        "details": places + [("audit-measures", "All measures of the audit")] * bool(every),
     }
 
 
@@ -167,46 +183,6 @@ def _check(document: Document) -> None:
 def _title(document: Document) -> str:
     schema = document.get("schema") or {}
     return str(schema.get("title") or schema.get("name") or "A synthetic table")
-
-
-def _facts(document: Document, kind: str) -> list[tuple[str, str, bool]]:
-    """Say which tables and which run were judged: (name, value, whether it is a code)."""
-    tables, run = document.get("tables") or {}, document.get("run")
-    names = {"source": "Source (real)", "synthetic": "Synthetic table", "holdout": "Holdout (real)"}
-    facts = [(title, _table(tables.get(name)), False) for name, title in names.items()]
-    if kind == "evaluation" and document.get("not_done"):
-        facts = [("Tables", "not compared; the notes say why", False)]
-    if kind == "audit" and not tables:
-        facts = [("Tables", "none: the training alone was attacked", False)]
-    if run is not None:
-        privacy = f"epsilon {_number(run.get('epsilon'))}, delta {_number(run.get('delta'))}"
-        facts.append(("Run", f"{run.get('model')}, {privacy}", False))
-        if stamps := run.get("stamps"):
-            facts.append(("Stamps of the run", listed(stamps, 9), False))
-    else:
-        facts.append(("Run", "none: a table of another tool, or of no known run", False))
-    facts.append((f"Seed of this {kind}", _number(document.get("seed")), False))
-    if sha := (tables.get("synthetic") or {}).get("sha256"):
-        facts.append(("SHA-256 of the synthetic table", str(sha), True))
-    if sha := (document.get("schema") or {}).get("sha256"):
-        facts.append(("SHA-256 of the schema", str(sha), True))
-    return facts
-
-
-def _table(table: Mapping[str, Any] | None) -> str:
-    if table is None:
-        return "none: figures stand without one"
-    units = table.get("units")
-    text = f"{table.get('name') or 'no name'}: {counted(table['rows'], 'row')}"
-    if units is None or units == table["rows"]:
-        return text
-    return f"{text} of {counted(units, 'unit')}"
-
-
-def _number(value: Any) -> str:
-    return (
-        f"{value:g}" if isinstance(value, float) else "not known" if value is None else str(value)
-    )
 
 
 _PARTS = {

@@ -7,12 +7,13 @@ words, so that the pictures are hidden from screen readers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 WIDTH, HEIGHT, EDGE = 220.0, 22.0, 8.0
+TALL = 56.0  # height of a small histogram
 _MIDDLE = HEIGHT / 2
 
 
@@ -115,3 +116,32 @@ def _square(x: float, y: float = _MIDDLE) -> str:
 
 def _diamond(x: float) -> str:
     return f'<path class="holdout" d="M{x - 6:.1f},{_MIDDLE:.1f}l6,-6l6,6l-6,6z"/>'
+
+
+def outline(source: Sequence[float], synthetic: Sequence[float], *, joined: bool) -> Markup:
+    """Draw shares of two tables: bars of the source, and a line (or circles) of the synthetic one.
+
+    ``joined`` draws the synthetic shares as one line, as the bins of a number lie side by side.
+    """
+    count, top = max(1, len(source)), max([*source, *synthetic, 1e-9])
+    step, room = (WIDTH - 2 * EDGE) / count, TALL - 2 * 4.0
+
+    def height(share: float) -> float:
+        return TALL - 4.0 - room * share / top
+
+    bars = [
+        f'<rect class="source-fill" x="{EDGE + step * place + 0.5:.1f}" y="{height(share):.1f}" '
+        f'width="{max(1.0, step - 1):.1f}" height="{TALL - 4.0 - height(share):.1f}"/>'
+        for place, share in enumerate(source)
+    ]
+    middles = [(EDGE + step * (place + 0.5), height(s)) for place, s in enumerate(synthetic)]
+    if joined:
+        points = "L".join(f"{x:.1f},{y:.1f}" for x, y in middles)
+        marks = [f'<path class="line-synthetic" d="M{points}"/>']
+    else:
+        marks = [_circle(x, y) for x, y in middles]
+    return Markup(
+        f'<svg class="strip tall" viewBox="0 0 {WIDTH:.0f} {TALL:.0f}" aria-hidden="true" '
+        f'focusable="false">{_line("base", EDGE, WIDTH - EDGE, TALL - 4.0)}'
+        f"{''.join([*bars, *marks])}</svg>"
+    )

@@ -14,6 +14,7 @@ from dpsynth.bundle.format import Audits, View
 from dpsynth.bundle.format.audit import PublicAudit
 
 _ROW, _EDGE = 34.0, 6.0  # of the picture: height of a row, room at both ends of the axis
+MANY = 10_000  # canaries, as many as an audit takes
 _SEES = {
     "black": "What the fit keeps: the model that synthetic tables are drawn from",
     "white": "Every noisy result of the fit, including results that are never published",
@@ -34,6 +35,7 @@ class Attacker:
         proved: epsilon at least, rounded down.
         least: the least leak that would have been seen, rounded up; None where none is known.
         sentence: the same in words.
+        blind: that it could have seen no leak here, and what to change; empty where it could.
     """
 
     name: str
@@ -44,9 +46,10 @@ class Attacker:
     proved: str
     least: str | None
     sentence: str
+    blind: str = ""
 
     @classmethod
-    def of(cls, view: View) -> Attacker:
+    def of(cls, view: View, audit: PublicAudit) -> Attacker:
         """Word what one attacker did."""
         proved, guesses, correct = view.proved
         minimum = view.power.least
@@ -59,7 +62,29 @@ class Attacker:
             proved=at_least(proved),
             least=None if minimum is None else at_most(minimum),
             sentence=view.power.sentence,
+            blind=_blind(view, audit),
         )
+
+
+def attackers(audit: PublicAudit) -> tuple[Attacker, ...]:
+    """Return the attackers of an audit, in order."""
+    return tuple(Attacker.of(view, audit) for view in audit.views)
+
+
+def _blind(view: View, audit: PublicAudit) -> str:
+    """Say that an attacker could have seen no leak, by the same rule as the internal page.
+
+    It missed a leak that was made on purpose for it, or no leak is known that it would have seen.
+    """
+    own = [one for one in audit.controls if one.attack == f"training:{view.view}"]
+    missed = any(not one.passed for one in own if one.kind == "positive")
+    if view.refuted or (not missed and view.power.least is not None):
+        return ""
+    count = f"{audit.canaries:,}"
+    change = f"plant more canaries than {count} (--canaries)"
+    if audit.canaries >= MANY:
+        change = "no more canaries can be planted; a leak of this size stays unseen"
+    return f"could have seen no leak here. What to change: {change}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +99,7 @@ class AuditCard:
 def audit_cards(audits: Audits) -> list[AuditCard]:
     """Prepare every audit, in order."""
     return [
-        AuditCard(one, tuple(map(Attacker.of, one.views)), _picture(f"audit-{place}-picture", one))
+        AuditCard(one, attackers(one), _picture(f"audit-{place}-picture", one))
         for place, one in enumerate(audits.audits, start=1)
     ]
 

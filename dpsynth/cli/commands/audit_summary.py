@@ -7,12 +7,14 @@ from typing import Any
 
 from dpsynth._util.formatting import counted
 from dpsynth.errors import GateError
+from dpsynth.eval.attacks import failed_controls, false_alarms, sights, verdict_of
 
 
 def lines_of(document: dict[str, Any]) -> list[str]:
     """Lay out each finding above its power, and the controls that did not do what they must."""
     powers = {one["key"]: one["sentence"] for one in document["powers"]}
-    lines = [f"verdict     {VERDICTS[document['verdict']]}"]
+    seen = {one.key: one for one in sights(document)}
+    lines = [f"verdict     {VERDICTS[verdict_of(document)]}"]
     for one in document.get("plugins") or []:
         lines.append(f"plug-in     {one['key']}: {one['title']}, {one['package']} {one['version']}")
     lines.append("")
@@ -21,9 +23,14 @@ def lines_of(document: dict[str, Any]) -> list[str]:
         lines += [f"{word:<12}{one['key']}", *_wrapped(f"result: {one['sentence']}")]
         if one["key"] in powers:
             lines += _wrapped(f"power: {powers[one['key']]}")
-    failed = [one for one in document["controls"] if not one["passed"]]
+        if seen[one["key"]].blind:
+            lines += _wrapped(f"could not have seen a leak here: {seen[one['key']].reason}")
+            lines += _wrapped(f"what to change: {seen[one['key']].remedy}")
+    failed = failed_controls(document)
     passed = len(document["controls"]) - len(failed)
     lines += ["", f"controls    {passed} of {len(document['controls'])} worked as required"]
+    for one in document.get("broken") or []:
+        lines.append(f"BROKEN      {one['attack']} ({one['where']}): ended with {one['error']}")
     for one in failed:
         lines += [f"FAILED      {one['title']} ({one['attack']})", *_wrapped(one["sentence"])]
     return lines
@@ -31,23 +38,32 @@ def lines_of(document: dict[str, Any]) -> list[str]:
 
 def values_of(document: dict[str, Any]) -> dict[str, Any]:
     """Return what ``--json`` prints of an audit."""
-    names = "verdict tables plugins run seed measures findings powers controls".split()
-    return {name: document[name] for name in names if name in document}
+    names = "verdict tables plugins run seed measures findings powers sights controls broken"
+    return {name: document[name] for name in names.split() if name in document}
 
 
 def end(document: dict[str, Any]) -> None:
     """End with exit code 3 unless all is quiet.
 
     Raises:
-        GateError: an attack succeeded, or a control failed.
+        GateError: an attack succeeded, a control failed, or the audit is broken.
     """
-    if document["verdict"] == "failed":
-        failed = [item["key"] for item in document["controls"] if not item["passed"]]
-        many = counted(len(failed), "control")
-        raise GateError(f"the audit failed: {many} failed ({', '.join(failed)})")
-    if document["verdict"] == "found":
+    failed = [item["key"] for item in failed_controls(document)]
+    many = counted(len(failed), "control")
+    if verdict_of(document) == "failed":
+        rash = [item["key"] for item in false_alarms(document)]
+        why = [f"{one['attack']} ended with an error" for one in document.get("broken") or []]
+        why += [f"{one} claimed a leak where there is none" for one in rash]
+        raise GateError(f"the audit is broken: {', '.join(why) or 'no control was played'}")
+    if verdict_of(document) == "found":
         successes = [item["key"] for item in document["findings"] if item["found"]]
         raise GateError(f"{counted(len(successes), 'attack')} succeeded: {', '.join(successes)}")
+    if failed:
+        blind = [one.key for one in sights(document) if one.blind]
+        raise GateError(
+            f"{many} failed ({', '.join(failed)}), so these attacks could not have seen a leak "
+            f"here: {', '.join(blind) or 'none that was made'}"
+        )
 
 
 def _wrapped(text: str) -> list[str]:
@@ -58,5 +74,5 @@ def _wrapped(text: str) -> list[str]:
 VERDICTS = {
     "quiet": "no attack succeeded; see below what the attacks could have detected",
     "found": "an attack SUCCEEDED",
-    "failed": "this audit FAILED: a control did not work as required, so the audit proves nothing",
+    "failed": "this audit FAILED and proves nothing: it is broken, see its controls",
 }

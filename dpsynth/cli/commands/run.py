@@ -82,8 +82,10 @@ def run(
     override the file.
 
     Evaluation and audit are INTERNAL. They never influence whether the bundle is written or what it
-    contains, even if they cannot be completed. The exit code is 3 if a public gate stopped the
-    release (then there is no bundle), if an internal gate failed, if an attack succeeded, or if the
+    contains, even if they cannot be completed. The command ends with their answer: what the table
+    is fit for, where it differs most, and whether to release it. The exit code is 3 if a public
+    gate stopped the release (then there is no bundle), if an internal gate failed, if an attack
+    succeeded, if a control of the audit failed, or if the
     evaluation or audit could not be completed. Read internal.html before you sign the bundle with
     dpsynth sign.
     """
@@ -213,8 +215,9 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
 
 
 def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
-    """Say where everything is, as values and as lines."""
+    """Say where everything is, and the answer of the internal page, as values and as lines."""
     from dpsynth.assessment.results_folder import PAGE
+    from dpsynth.eval.report import lines_of
 
     order, settings = outcome.order, outcome.order.settings
     page = order.internal / PAGE
@@ -229,11 +232,14 @@ def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
         "controls_failed": list(outcome.controls),
         "not_done": list(outcome.not_done),
         "notes": list(outcome.notes),
+        "answer": outcome.answer().to_dict(),
     }
     lines = [
         f"bundle      {order.bundle}: epsilon {settings.epsilon:g}, delta {settings.delta:g}, "
         "verified",
         f"internal    {page}",
         f"work        {settings.work_folder}",
+        "",
+        *lines_of(outcome.answer()),
     ]
     return values, lines

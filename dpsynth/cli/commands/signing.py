@@ -7,6 +7,7 @@ import sys
 import click
 
 from dpsynth._util.environment import variable
+from dpsynth.cli.commands.open_points import OpenPoints
 from dpsynth.cli.console import Console, output_options
 from dpsynth.errors import InputError
 
@@ -59,9 +60,16 @@ def keygen(output: str, no_passphrase: bool, as_json: bool, quiet: bool) -> None
 @click.argument("bundle", type=click.Path())
 @click.option("--key", required=True, type=click.Path(), help="The office's private key.")
 @click.option("--force", is_flag=True, help="Replace an existing signature.")
+@click.option("--internal", type=click.Path(), help="Internal results; default: BUNDLE.internal.")
 @output_options
-def sign(bundle: str, key: str, force: bool, as_json: bool, quiet: bool) -> None:
-    """Verify BUNDLE, then sign it.
+def sign(
+    bundle: str, key: str, force: bool, internal: str | None, as_json: bool, quiet: bool
+) -> None:
+    """Name what is open, verify BUNDLE, then sign it.
+
+    Before it signs, the command names what is open: gates that were overridden, attacks that could
+    have seen no leak, and the reasons that the INTERNAL results give against a release. It decides
+    nothing.
 
     The signature covers the manifest, and through it all files. The signature is
     datapackage.json.sig. Anyone with the public key can check it with dpsynth verify or with
@@ -70,8 +78,17 @@ def sign(bundle: str, key: str, force: bool, as_json: bool, quiet: bool) -> None
     from dpsynth.bundle import sign as sign_bundle
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        signature = sign_bundle(bundle, key, lambda: ask_passphrase(new=False), overwrite=force)
-        console.result("sign", {"bundle": bundle, "signature": str(signature)}, [f"{signature}"])
+        points = OpenPoints.of(bundle, internal)
+
+        def tell() -> None:
+            for line in points.lines():
+                console.advice(line)
+
+        signature = sign_bundle(
+            bundle, key, lambda: ask_passphrase(new=False), overwrite=force, before=tell
+        )
+        values = {"bundle": bundle, "signature": str(signature), "open": points.to_dict()}
+        console.result("sign", values, [f"{signature}"])
         console.advice(f"Check it anywhere: dpsynth verify {bundle} --key {key}.pub")
 
 

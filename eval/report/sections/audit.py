@@ -7,13 +7,14 @@ seen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from dpsynth.eval.attack_stats.table_attack import AFTER, BEFORE
+from dpsynth.eval.attacks import Sight, failed_controls, false_alarms, sights, verdict_of
 from dpsynth.eval.report import (
     Block,
     Lines,
@@ -49,7 +50,8 @@ class Top:
         verdict: one plain sentence.
         warning: what follows from it; a warning unless the tone is "quiet".
         seen: what the audit could have seen, a sentence each; only if it is quiet.
-        blind: which attacks may have seen nothing; only if it is quiet.
+        blind: attacks that could have seen no leak here, why, and what to change; unless the audit
+            is broken.
         proof: that an audit is an attack, and no proof.
         blocks: attacks at a glance, and epsilon on one axis.
     """
@@ -58,7 +60,7 @@ class Top:
     verdict: str
     warning: str
     seen: tuple[str, ...]
-    blind: str
+    blind: tuple[str, ...]
     proof: str
     blocks: tuple[Block, ...]
 
@@ -99,39 +101,43 @@ def _at(document: Mapping[str, Any], path: list[str]) -> Any:
 
 def top(audit: Audit) -> Top:
     """Return the verdict, attacks at a glance, and the picture of epsilon."""
-    maker = {"failed": _failed, "found": _succeeded, "quiet": _quiet}[audit["verdict"]]
-    verdict, warning = maker(audit)
-    quiet = audit["verdict"] == "quiet"
-    blind = audit_formatting.blind(audit) if quiet else []
+    tone = verdict_of(audit)
+    verdict, warning = {"failed": _failed, "found": _succeeded, "quiet": _quiet}[tone](audit)
     return Top(
-        audit["verdict"],
+        tone,
         verdict,
         warning,
-        tuple(audit_formatting.seen(audit)) if quiet else (),
-        f"Not known to see any leak: {audit_formatting.joined(blind, 12)}." if blind else "",
+        tuple(audit_formatting.seen(audit)) if tone == "quiet" else (),
+        () if tone == "failed" else tuple(audit_formatting.blind(audit)),
         ATTACK_NOT_PROOF,
         (*glance(audit), *epsilon.leak(audit)),
     )
 
 
 def _failed(audit: Audit) -> tuple[str, str]:
-    controls = [one for one in audit.get("controls") or [] if not one["passed"]]
-    names = f": {joined([one['title'] for one in controls], 3)}" if controls else ""
-    blind = any(one["kind"] == "positive" for one in controls)
-    rash = any(one["kind"] == "negative" for one in controls)
-    why = [
-        *(["an attack did not find a leak that had been made on purpose"] if blind else []),
-        *(["an attack accused a table that leaks nothing"] if rash else []),
-    ]
-    count = "one"
-    if controls:
-        count = f"{len(controls)} of its {counted(len(audit['controls']), 'control')}"
-    return (
-        f"This audit failed and proves nothing: {count} did not pass{names}.",
-        f"{sentence(', and '.join(why) or 'a control did not pass')} So nothing on this page may "
-        "be relied on, neither an attack that succeeded nor one that did not. Repair or "
-        "repeat the audit first; the section on controls says what went wrong.",
+    controls = audit.get("controls") or []
+    alarms, broken = false_alarms(audit), audit.get("broken") or []
+    what = [f"a leak was claimed where there is none ({one['title']})" for one in alarms]
+    what += [f"{one['attack']} ended with an error ({one['error']})" for one in broken]
+    what += [] if controls else ["no control was played"]
+    rest = (
+        "So nothing on this page may be relied on, neither an attack that succeeded nor one that "
+        "did not. Repair or repeat the audit first; the section on controls says what went wrong."
     )
+    if "training" in (audit.get("parts") or {}) and _trusted(controls, broken):
+        rest = (
+            "So no attack on the table may be relied on, neither one that succeeded nor one that "
+            "did not. Repair or repeat the audit first. The canaries have controls of their own, "
+            "all of which passed: what is said of them stands, here and on the public page."
+        )
+    return f"This audit failed and proves nothing: {joined(what, 3)}.", rest
+
+
+def _trusted(controls: Sequence[Audit], broken: Sequence[Audit]) -> bool:
+    """Whether the controls of the canaries were played, and passed."""
+    own = [one for one in controls if str(one["attack"]).startswith("training:")]
+    errors = [one for one in broken if one.get("where") == "fits"]
+    return bool(own) and all(one["passed"] for one in own) and not errors
 
 
 def _succeeded(audit: Audit) -> tuple[str, str]:
@@ -163,6 +169,8 @@ def _quiet(audit: Audit) -> tuple[str, str]:
     verdict = f"No attack succeeded: {counted(many, 'attack')} found no leak."
     if many == 1:
         verdict = "The one attack that was made did not succeed."
+    if unseen := sum(one.blind for one in sights(audit)):
+        verdict += f" {unseen} of {many} could not have seen one here."
     return verdict, _excluded(audit)
 
 
@@ -175,22 +183,36 @@ def _excluded(audit: Audit) -> str:
 def glance(audit: Audit) -> list[Block]:
     """Return a table of all attacks: whether each succeeded, and what it could have seen."""
     powers = {finding["key"]: finding for finding in audit.get("powers") or []}
+    seen = {one.key: one for one in sights(audit)}
     findings = sorted(audit.get("findings") or [], key=lambda finding: not finding["found"])
     if not findings:
         return []
     rows = []
     for finding in findings:
         power = powers.get(finding["key"])
-        could = sentence(power["sentence"]) if power else "Not known."
+        could = _could(seen[finding["key"]], power)
         word = _word("▲ succeeded", "bad") if finding["found"] else "no success"
         named = str(finding["key"]).startswith("attribute:")  # begins with the column's name
         saw = sentence(finding["sentence"], capital=not named)
         rows.append(Row((finding["title"], word, saw, could), bool(finding["found"])))
     caption = "Each attack, with what it saw and what it could have seen"
-    if audit["verdict"] == "failed":
-        caption += "; not to be relied on, as a control failed"
-    head = ("Attack", "Result", "What was seen", "Power of the attack")
+    if verdict_of(audit) == "failed":
+        caption += "; not to be relied on, as the audit is broken"
+    head = ("Attack", "Result", "What was seen", "Could it have seen a leak here?")
     return [Lines(caption, head, tuple(rows))]
+
+
+def _could(sight: Sight, power: Audit | None) -> str:
+    """Say whether an attack could have seen a leak, and what to change if not."""
+    told = sentence(power["sentence"]) if power else ""
+    if sight.sees:
+        return f"Yes. {told}"
+    change = f" What to change: {sight.remedy}."
+    if sight.sees is None:
+        return f"Not known: {sight.reason}.{change}"
+    if power is not None and sight.reason == power["sentence"]:
+        return f"No. {told}{change}"
+    return f"No: {sentence(sight.reason, capital=False)}{change}"
 
 
 def _word(text: str, kind: str) -> Markup:
@@ -222,10 +244,11 @@ def controls(audit: Audit) -> Section | None:
         rows.append(Row(cells, not control["passed"]))
     text = (
         "The audit is given tables and trainings whose answer is known: some leak on purpose, and "
-        "the attack that is named must find it; some leak nothing, and nothing may be found. An "
-        "audit with a control that failed proves nothing."
+        "the attack that is named must find it; some leak nothing, and nothing may be found. Where "
+        "an attack missed a leak, its silence says nothing here, and what it found stands. An "
+        "audit that claimed a leak where there is none proves nothing."
     )
-    failed = sum(not control["passed"] for control in entries)
+    failed = len(failed_controls(audit))
     finding = f"{failed} of {counted(len(entries), 'control')} FAILED" if failed else (
         f"{counted(len(entries), 'control')}, all of which passed"
     )  # fmt: skip

@@ -1,0 +1,113 @@
+"""What is open before a bundle is signed: in the bundle itself, and in the internal results.
+
+Nothing here decides. The internal points were computed from real rows, and stay on the terminal of
+the person who signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpsynth._util.formatting import shown
+from dpsynth.errors import DpsynthError
+
+if TYPE_CHECKING:
+    from dpsynth.bundle.format import Audits
+    from dpsynth.bundle.format.audit import PublicAudit
+
+
+@dataclass(frozen=True)
+class OpenPoints:
+    """What a person should have read before signing.
+
+    Attributes:
+        public: what the bundle itself shows, a sentence each.
+        internal: what the internal results say, a sentence each.
+    """
+
+    public: tuple[str, ...]
+    internal: tuple[str, ...]
+
+    @classmethod
+    def of(cls, bundle: str | Path, internal: str | Path | None) -> OpenPoints:
+        """Read a bundle and its internal results; what cannot be read is left to verification.
+
+        Args:
+            bundle: its folder.
+            internal: the folder of its internal results; default: beside it, ``BUNDLE.internal``.
+        """
+        folder = Path(bundle)
+        if not folder.is_dir():
+            return cls((), ())
+        beside = folder.with_name(f"{folder.resolve().name}.internal")
+        place = beside if internal is None else Path(internal)
+        try:
+            return cls(tuple(_public(folder)), tuple(_internal(folder, place)))
+        except (DpsynthError, OSError, KeyError, TypeError, AttributeError, ValueError):
+            return cls((), (f"{place} or the bundle could not be read",))
+
+    def lines(self) -> list[str]:
+        """Lay them out for a terminal."""
+        if not self.public and not self.internal:
+            return []
+        points = [f"in the bundle: {one}" for one in self.public]
+        points += [f"internal: {one}" for one in self.internal]
+        return ["Open before signing:", *(f"  - {shown(one)}" for one in points)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give them in JSON types."""
+        return {"public": list(self.public), "internal": list(self.internal)}
+
+
+def _public(folder: Path) -> list[str]:
+    from dpsynth._util.strict_json import read_document
+    from dpsynth.bundle.format import read_audits
+    from dpsynth.bundle.format.layout import PRIVACY
+
+    certificate = read_document(folder / PRIVACY)
+    points = [
+        f"the gate '{one['gate']}' was overridden by {one['by']}: {one['reason']}"
+        for one in certificate.get("overrides") or []
+    ]
+    return points + _audits(read_audits(folder))
+
+
+def _audits(audits: Audits | None) -> list[str]:
+    if audits is None:
+        return ["the training was not audited"]
+    return [point for audit in audits.audits for point in _audits_of(audit)]
+
+
+def _audits_of(audit: PublicAudit) -> list[str]:
+    from dpsynth.bundle.pages.audit_cards import attackers
+
+    blind = [f"{one.sees}: {one.blind}" for one in attackers(audit) if one.blind]
+    return [*audit.failures, *blind]
+
+
+def _internal(folder: Path, place: Path) -> list[str]:
+    from dpsynth._util.strict_json import file_digest, read_document
+    from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE
+    from dpsynth.bundle.format.layout import PARQUET
+    from dpsynth.eval.report import answer
+
+    paths = [place / name for name in (EVALUATION, AUDIT)]
+    evaluation, audit = (dict(read_document(p)) if p.is_file() else None for p in paths)
+    if evaluation is None and audit is None:
+        return [f"no results at {place}; name their folder (--internal), or evaluate and audit"]
+    known = [sha for one in (evaluation, audit) if one and (sha := _table(one)) is not None]
+    if any(sha != file_digest(folder / PARQUET) for sha in known):
+        return [f"{place} is about another table than the bundle's"]
+    found = answer(evaluation, audit)
+    if found.decision == "release":
+        return []
+    return [f"{found.headline} ({place / PAGE})", *found.reasons]
+
+
+def _table(document: Mapping[str, Any]) -> str | None:
+    """Return the SHA-256 of the table that a document is about, if it names one."""
+    about = (document.get("tables") or {}).get("synthetic") or document.get("not_done") or {}
+    return about.get("sha256")

@@ -1,0 +1,10 @@
+"""The answer with which the internal report begins, for people who decide and do not compute.
+
+- `answer`: release, release with a warning, or do not release, and why
+- `differences`: the worst columns and relations, in plain words with a small picture
+- `figures`: reading an evaluation for a board: its measures, its parts, and its distances in words
+- `rare`: what is rare in the source: its share there, and in the table
+- `remedies`: what may help, from what was measured and what the run was asked for
+- `terminal`: the answer as lines for a terminal
+- `uses`: what the table is fit for, by thresholds that the guide gives
+"""

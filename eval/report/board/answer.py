@@ -1,0 +1,202 @@
+"""The answer for a board: release, release with a warning, or do not release, and why.
+
+It follows from the documents of an evaluation and an audit by rules that the guide gives
+(docs/evaluation.md), and is computed from real rows: it is internal, binds nobody, and never
+reaches a public file.
+
+- **Do not release**: an attack succeeded; the audit is broken; the run is stamped; the table could
+  not be evaluated; it is fit for no use that was measured; more rows than chance explains are rows
+  of the source (gate ``copies``).
+- **Release with a warning**: another internal gate failed; the table was not attacked; an attack
+  could have seen no leak here; nothing says what the table is fit for.
+- **Release**: none of these.
+- **No answer yet**: only one of evaluation and audit was made, and it speaks against no release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpsynth.eval.attacks import sights, verdict_of
+from dpsynth.eval.report.board.differences import Difference, differences
+from dpsynth.eval.report.board.remedies import remedies
+from dpsynth.eval.report.board.uses import CARE, FIT, OPEN, UNFIT, Use, uses
+from dpsynth.eval.report.formatting import counted, listed, shown
+from dpsynth.eval.report.sections.audit import other_table
+
+Details = Mapping[str, Any]
+
+RELEASE, WARNING, STOP, UNDECIDED = "release", "warning", "stop", "undecided"
+HEADLINES = {
+    RELEASE: "Release",
+    WARNING: "Release with a warning",
+    STOP: "Do not release",
+    UNDECIDED: "No answer yet",
+}
+STOPPING = "copies"  # the internal gate whose failure speaks against any release
+CAVEAT = (
+    "A recommendation for the person who decides. It was computed from real rows, which epsilon "
+    "does not cover: keep it in the office. It says no more than was measured here."
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a board reads first.
+
+    Attributes:
+        decision: ``release``, ``warning``, ``stop`` or ``undecided``.
+        reasons: for it, a sentence each; those against a release first.
+        uses: what the table is fit for; none without an evaluation.
+        worst: the worst differences.
+        helps: what may help.
+    """
+
+    decision: str
+    reasons: tuple[str, ...]
+    uses: tuple[Use, ...]
+    worst: tuple[Difference, ...]
+    helps: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        """The decision in words."""
+        return HEADLINES[self.decision]
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a use that could be judged."""
+        return any(one.verdict != OPEN for one in self.uses)
+
+    @property
+    def by_verdict(self) -> dict[str, list[Use]]:
+        """The uses by verdict, the best first; only verdicts that occur."""
+        groups = {name: [u for u in self.uses if u.verdict == name] for name in _VERDICTS}
+        return {name: group for name, group in groups.items() if group}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it in JSON types; internal."""
+        return {
+            "decision": self.decision,
+            "reasons": list(self.reasons),
+            "uses": [one.to_dict() for one in self.uses],
+            "worst": [one.to_dict() for one in self.worst],
+            "helps": list(self.helps),
+        }
+
+
+_VERDICTS = (FIT, CARE, UNFIT, OPEN)
+
+
+def answer(evaluation: Details | None, audit: Details | None) -> Answer:
+    """Answer from the documents of an evaluation and an audit, old or new.
+
+    Args:
+        evaluation: as ``evaluation.json`` holds it; None if there was none.
+        audit: as ``audit.json`` holds it; None if there was none.
+    """
+    judged = tuple(uses(evaluation)) if evaluation is not None else ()
+    worst = tuple(differences(evaluation)) if evaluation is not None else ()
+    helps = tuple(remedies(evaluation, judged, worst)) if evaluation is not None else ()
+    against, warnings, good = list[str](), list[str](), list[str]()
+    if evaluation is not None:
+        _judge_evaluation(evaluation, judged, against, warnings, good)
+    if audit is not None:
+        _judge_audit(audit, against, warnings, good)
+    missing = [
+        f"{what} was not made (dpsynth {verb})"
+        for what, verb, document in (
+            ("An evaluation", "evaluate", evaluation),
+            ("An audit", "audit", audit),
+        )
+        if document is None
+    ]
+    if evaluation is not None and audit is not None and other_table(audit, evaluation):
+        missing.append("Evaluation and audit are of different tables or schemas")
+    if against:
+        decision = STOP
+    elif missing:
+        decision = UNDECIDED
+    else:
+        decision = WARNING if warnings else RELEASE
+    reasons = (*against, *(f"{one}." for one in missing), *warnings, *good)
+    return Answer(decision, reasons, judged, worst, helps)
+
+
+def _judge_evaluation(
+    evaluation: Details,
+    judged: tuple[Use, ...],
+    against: list[str],
+    warnings: list[str],
+    good: list[str],
+) -> None:
+    """Add the reasons that an evaluation gives."""
+    if stamps := (evaluation.get("run") or {}).get("stamps"):
+        against.append(f"The run may not be released: {listed(stamps, 5)}.")
+    if failure := evaluation.get("not_done"):
+        reason = shown(failure["reason"]).rstrip(".")
+        against.append(f"The table could not be evaluated: {reason}.")
+        return
+    gates = list(evaluation.get("gates") or [])
+    failed = [one for one in gates if one["passed"] is False]
+    if copied := [one for one in failed if one["key"] == STOPPING]:
+        against.append(f"An internal gate failed that no release should fail: {_named(copied)}.")
+    if others := [one for one in failed if one["key"] != STOPPING]:
+        many = f"{len(others)} of {counted(len(gates), 'internal gate')}"
+        warnings.append(f"{many} failed: {_named(others)}.")
+    if unjudged := [one for one in gates if one["passed"] is None]:
+        good.append(f"Not judged, as nothing was measured: {_named(unjudged)}.")
+    if gates and not failed and len(unjudged) < len(gates):
+        good.insert(0, "Every internal gate that could be judged passed.")
+    known = [one for one in judged if one.verdict != OPEN]
+    if known and all(one.verdict == UNFIT for one in known):
+        against.append("The table is fit for no use that was measured.")
+    elif not known:
+        warnings.append("Nothing that was measured says what the table is fit for.")
+    elif unfit := [one.title.lower() for one in known if one.verdict == UNFIT]:
+        warnings.append(f"Not fit for: {'; '.join(unfit)}.")
+
+
+def _named(gates: list[Details]) -> str:
+    return _titles([str(one.get("title") or one["key"]) for one in gates], 7)
+
+
+def _judge_audit(audit: Details, against: list[str], warnings: list[str], good: list[str]) -> None:
+    """Add the reasons that an audit gives."""
+    if verdict_of(audit) == "failed":
+        against.append("The audit is broken and proves nothing: repair or repeat it first.")
+        return
+    findings = audit.get("findings") or []
+    hits = [str(one.get("title") or one["key"]) for one in findings if one["found"]]
+    if hits:
+        against.insert(0, f"{counted(len(hits), 'attack')} succeeded: {_titles(hits)}.")
+    if failure := audit.get("not_done"):
+        reason = shown(failure["reason"]).rstrip(".")
+        warnings.append(f"The table could not be attacked: {reason}.")
+    elif audit.get("tables") is None:
+        warnings.append("The table was not attacked, only the training was.")
+    blind = [one.title for one in sights(audit) if one.blind]
+    if blind:
+        warnings.append(
+            f"{len(blind)} of {counted(len(findings), 'attack')} could have seen no leak here: "
+            f"{_titles(blind)}."
+        )
+    if findings and not hits:
+        able, many = len(findings) - len(blind), counted(len(findings), "attack")
+        text = f"None of {many} succeeded"
+        good.append(
+            f"{text}; {able} could have seen a leak of the size that the page states."
+            if able
+            else f"{text}, which says nothing: none could have seen a leak here."
+        )
+    if not findings:
+        warnings.append("No attack was made.")
+
+
+def _titles(names: list[str], maximum: int = 4) -> str:
+    """Join names that may hold commas."""
+    texts = [shown(one) for one in names]
+    more = [f"and {len(texts) - maximum} more"] * (len(texts) > maximum)
+    return "; ".join([*texts[:maximum], *more])

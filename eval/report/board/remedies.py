@@ -1,0 +1,69 @@
+"""What may help: from what was measured, and from what the run was asked for.
+
+None of it was tried on these rows, and the page says so. A new fit is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpsynth.eval.report.board.differences import Difference
+from dpsynth.eval.report.board.figures import part
+from dpsynth.eval.report.board.uses import CARE, UNFIT, Use
+from dpsynth.eval.report.formatting import listed, shown
+
+Details = Mapping[str, Any]
+
+MUCH = 10.0  # epsilon from which more promises almost nothing
+MANY = 20  # columns among which a budget is thin
+FEW_PEOPLE = 5_000  # in the source
+WITHOUT_RELATIONS = "independent"  # the model that keeps none
+
+
+def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]) -> list[str]:
+    """List what may help where the table is not fit, the likeliest first; a sentence each."""
+    weak = {one.key for one in uses if one.verdict in (CARE, UNFIT)}
+    if not weak:
+        return []
+    columns = part(document, "fidelity").get("columns") or []
+    kinds = {str(one["name"]): one for one in columns}
+    ways = []
+    run = document.get("run") or {}
+    if run.get("model") == WITHOUT_RELATIONS and weak & {"pairs", "prediction", "effects"}:
+        ways.append("Another model: independent draws each column alone and keeps no relation.")
+    dates = [str(one["name"]) for one in columns if one.get("type") in ("date", "datetime")]
+    if len(dates) > 1:
+        ways.append(
+            f"An interval for two dates: of {listed(dates, 3)}, declare the later one by its "
+            "distance after the earlier one (docs/schema.md)."
+        )
+    if len(columns) > MANY:
+        ways.append(
+            f"Fewer columns: {len(columns)} share one budget; leave out those that no analysis "
+            "needs (role drop)."
+        )
+    wide = [
+        shown(name)
+        for one in worst
+        if one.kind in ("column", "end")
+        for name in one.columns
+        if (kinds.get(name) or {}).get("kind") == "numeric"
+    ]
+    if wide:
+        ways.append(
+            f"Wider bins or narrower public bounds for {listed(wide, 3)} (step, minimum and "
+            "maximum in the schema)."
+        )
+    if "rare" in weak:
+        ways.append("Rare categories together: a roll-up of codes, or fewer categories.")
+    epsilon, people = run.get("epsilon"), (document.get("tables") or {}).get("source") or {}
+    if epsilon is not None and epsilon < MUCH:
+        ways.append(
+            f"More epsilon than {float(epsilon):g}: less noise, and a weaker guarantee for every "
+            "patient."
+        )
+    units = people.get("units") or people.get("rows")
+    if units is not None and units < FEW_PEOPLE:
+        ways.append(f"More patients than {units:,}: the same noise weighs less among more of them.")
+    return ways

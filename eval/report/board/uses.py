@@ -1,0 +1,253 @@
+"""What a table is fit for, by thresholds that the guide gives (docs/evaluation.md).
+
+Each use rests on measures of the document and says so with their figures. "Fit" means that the
+measure keeps within its threshold beside real people who took no part; no more than that was
+measured. A use of which nothing was measured, or on too few rows, has no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpsynth.eval.report.board.figures import (
+    beyond,
+    distance,
+    every,
+    few,
+    held,
+    listing,
+    measure,
+    part,
+    reference_of,
+)
+from dpsynth.eval.report.board.rare import kept, rare_shares
+from dpsynth.eval.report.formatting import counted, figure, listed, percent, shown
+
+Details = Mapping[str, Any]
+
+FIT, CARE, UNFIT, OPEN = "fit", "with care", "not fit", "not measured"
+_ORDER = (OPEN, FIT, CARE, UNFIT)
+
+COLUMNS = (0.03, 0.10)  # beyond the reference: fit up to the first, not fit beyond the last
+PAIRS, CORRELATIONS = (0.06, 0.12), (0.05, 0.10)  # the same
+STRONG, NEAR = 0.3, 0.15  # a correlation is strong from so much on, and kept if it is so near
+PREDICTION = (0.05, 0.10)  # of its score that a model loses
+GUESSING = 0.55  # area under the curve below which a model guesses
+OVERLAP = (0.10, 0.25)  # less overlap of the intervals of odds ratios than the reference's
+SUBGROUPS = (0.12, 0.25)  # distance beyond the reference, of the worst group
+KEPT = (0.9, 2 / 3)  # share that is kept of what is rare, strong or clear: the same
+
+
+@dataclass(frozen=True)
+class Use:
+    """A use, and whether the table is fit for it.
+
+    Attributes:
+        key: by which scripts know it.
+        title: a few words.
+        verdict: ``fit``, ``with care``, ``not fit`` or ``not measured``.
+        sentence: the figures behind it, in plain words.
+    """
+
+    key: str
+    title: str
+    verdict: str
+    sentence: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it in JSON types."""
+        return {name: getattr(self, name) for name in ("key", "title", "verdict", "sentence")}
+
+
+def uses(document: Details) -> list[Use]:
+    """Judge all uses, in the order of the page."""
+    makers: tuple[tuple[str, str, Callable[[Details], tuple[str, str]]], ...] = (
+        ("columns", "Counts and shares of single columns", _columns),
+        ("pairs", "Relations between two columns", _pairs),
+        ("prediction", "Training of prediction models", _prediction),
+        ("effects", "Estimates of effects (odds ratios)", _effects),
+        ("subgroups", "Comparisons of declared subgroups", _subgroups),
+        ("rare", "Rare categories and extreme values", _rare),
+    )
+    return [Use(key, title, *maker(document)) for key, title, maker in makers]
+
+
+def far_columns(document: Details) -> list[str]:
+    """Return the columns that are not fit on their own, the worst first."""
+    known = []
+    for column in part(document, "fidelity").get("columns") or []:
+        away = beyond(column["tvd"]) if column.get("tvd") else None
+        if away is not None and away > COLUMNS[1]:
+            known.append((away, str(column["name"])))
+    return [name for _, name in sorted(known, reverse=True)]
+
+
+def grade(value: float, limits: tuple[float, float], *, more: bool = False) -> str:
+    """Judge a figure by its two limits; ``more`` where more is better.
+
+    >>> grade(0.02, COLUMNS), grade(0.05, COLUMNS), grade(0.2, COLUMNS)
+    ('fit', 'with care', 'not fit')
+    """
+    turn = -1 if more else 1
+    first, last = (turn * limit for limit in limits)
+    return FIT if turn * value <= first else CARE if turn * value <= last else UNFIT
+
+
+def _worst(verdicts: Iterable[str]) -> str:
+    return max(verdicts, key=_ORDER.index, default=OPEN)
+
+
+def _columns(document: Details) -> tuple[str, str]:
+    entry = measure(document, "tvd1")
+    away = None if entry is None else beyond(entry)
+    if entry is None or away is None:
+        return OPEN, "No distance of single columns could be held against a reference."
+    if few(entry):
+        return OPEN, few(entry)
+    far = far_columns(document)
+    verdict = grade(away, COLUMNS)
+    words = f"On average, {distance(entry)}."
+    if far:
+        verdict = _worst((verdict, CARE))
+        words += f" Not fit on their own: {listed(far, 5)}."
+    return verdict, words
+
+
+def _pairs(document: Details) -> tuple[str, str]:
+    verdicts, words = [], []
+    entry = measure(document, "tvd2")
+    if entry is not None and (away := beyond(entry)) is not None:
+        if few(entry):
+            return OPEN, few(entry)
+        verdicts.append(grade(away, PAIRS))
+        words.append(f"On average over pairs, {distance(entry)}.")
+    entry = measure(document, "correlation")
+    if entry is not None and (away := beyond(entry)) is not None and not few(entry):
+        verdicts.append(grade(away, CORRELATIONS))
+        words.append(
+            f"Correlations are off by {figure(float(entry['value']))} on average "
+            f"({reference_of(entry)}: {figure(held(entry))})."
+        )
+    strong = list(_strong(document))
+    if strong:
+        near = sum(abs(made - real) <= NEAR for real, made in strong)
+        verdicts.append(grade(near / len(strong), KEPT, more=True))
+        words.append(
+            f"{near:,} of {len(strong):,} strong correlations (from {STRONG:g}) "
+            f"{'is' if near == 1 else 'are'} kept to within {NEAR:g}."
+        )
+    if not words:
+        return OPEN, "No pairs of columns could be compared."
+    return _worst(verdicts), " ".join(words)
+
+
+def _strong(document: Details) -> Iterator[tuple[float, float]]:
+    """Yield the correlations that are strong in the source: there, and in the table."""
+    matrix = (part(document, "fidelity").get("pairs") or {}).get("correlation") or {}
+    for i, row in enumerate(matrix.get("source") or []):
+        for j, real in enumerate(row[:i]):
+            made = matrix["synthetic"][i][j]
+            if real is not None and made is not None and abs(real) >= STRONG:
+                yield float(real), float(made)
+
+
+def _prediction(document: Details) -> tuple[str, str]:
+    targets = {str(one["name"]): one for one in part(document, "usefulness").get("targets") or []}
+    verdicts, words = [], []
+    for key, entry in every(document, "tstr_gap"):
+        score = measure(document, f"tstr:{key}") or {}
+        target = targets.get(key) or {}
+        title, real = shown(target.get("title") or key), score.get("reference")
+        if few(entry):
+            words.append(f"{title}: {few(entry)}")
+            continue
+        if target.get("kind") == "classification" and real is not None and real < GUESSING:
+            text = f"even a model of real rows hardly predicts it (AUC {figure(float(real))})"
+            words.append(f"{title}: {text}, so nothing can be lost or kept.")
+            continue
+        lost, made = grade(float(entry["value"]), PREDICTION), score.get("value")
+        guesses = target.get("kind") == "classification" and made is not None and made < GUESSING
+        verdicts.append(UNFIT if guesses else lost)
+        name = "AUC" if target.get("kind") == "classification" else "score"
+        told = f"{title}: a model trained on the table loses {figure(float(entry['value']))}"
+        if real is not None and made is not None:
+            told = (
+                f"{title}: {name} {figure(float(made))} for a model that is trained on "
+                f"the table, {figure(float(real))} for one that is trained on real rows"
+            )
+        words.append(f"{told}.")
+    if not words:
+        return OPEN, "The schema declares no target, or no model could be tried."
+    return _worst(verdicts), " ".join(words)
+
+
+def _effects(document: Details) -> tuple[str, str]:
+    entries = list(every(document, "odds"))
+    judged = [(-away, key, one) for key, one in entries if (away := beyond(one)) is not None]
+    judged = [one for one in judged if not few(one[2])]
+    if not judged:
+        return OPEN, "No odds ratios could be compared."
+    less, name, entry = max(judged, key=lambda one: one[0])
+    verdicts = [grade(less, OVERLAP)]
+    words = (
+        f"The intervals of odds ratios for {shown(name)} overlap by "
+        f"{percent(float(entry['value']))} with those from real rows ({reference_of(entry)}: "
+        f"{percent(held(entry))})."
+    )
+    if clear := list(_clear(document)):
+        same = sum(clear)
+        verdicts.append(grade(same / len(clear), KEPT, more=True))
+        words += (
+            f" {same:,} of {len(clear):,} effects that real rows show clearly "
+            f"{'is' if same == 1 else 'are'} as clear in the table, in the same direction."
+        )
+    return _worst(verdicts), words
+
+
+def _clear(document: Details) -> Iterator[bool]:
+    """Yield for each odds ratio whose real interval excludes 1 whether the table's does so too."""
+    for target in part(document, "usefulness").get("odds_ratios") or []:
+        for term in target.get("terms") or []:
+            real, made = (_side(term.get(name) or {}) for name in ("source", "synthetic"))
+            if real:
+                yield made == real
+
+
+def _side(entry: Details) -> int:
+    """Return on which side of no effect an interval lies; 0 if on neither."""
+    low, high = entry.get("low"), entry.get("high")
+    if low is None or high is None:
+        return 0
+    return 1 if low > 1 else -1 if high < 1 else 0
+
+
+def _subgroups(document: Details) -> tuple[str, str]:
+    entry, groups = measure(document, "subgroup_worst_tvd2"), listing(document, "subgroups")
+    away = None if entry is None else beyond(entry)
+    small = [one for one in groups if one.get("tvd2") is None]
+    left = f" {counted(len(small), 'group')} had too few rows to be measured." if small else ""
+    if entry is None or away is None:
+        return OPEN, f"No declared subgroup was large enough to be measured.{left}"
+    if few(entry):
+        return OPEN, few(entry)
+    worst = [shown(one.get("title") or "") for one in groups if one.get("worst")]
+    named = f" ({listed(worst, 1)})" if worst else ""
+    words = f"In the worst group{named}, {distance(entry)}, on average over pairs.{left}"
+    return grade(away, SUBGROUPS), words
+
+
+def _rare(document: Details) -> tuple[str, str]:
+    rare = list(rare_shares(document))
+    if not rare:
+        return OPEN, "Nothing rare was frequent enough to be judged."
+    lost = [name for name, source, table in rare if not kept(source, table)]
+    share = 1 - len(lost) / len(rare)
+    words = (
+        f"{len(rare) - len(lost):,} of {len(rare):,} rare categories and ends of columns are "
+        "within a factor of two of their real share."
+    )
+    if lost:
+        words += f" Not so: {listed(lost, 4)}."
+    return grade(share, KEPT, more=True), words

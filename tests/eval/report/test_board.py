@@ -1,0 +1,183 @@
+"""The answer for a board: it follows from the documents, claims no more, and is escaped."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+from typing import Any
+
+import pytest
+
+from dpsynth.eval.report.board import differences, figures, rare, uses
+from dpsynth.eval.report.board.answer import HEADLINES, answer
+from dpsynth.eval.report.board.terminal import lines_of
+from dpsynth.eval.report.page import internal_page
+
+from ...support import audit_example, evaluation_example
+from .test_report import Page
+
+Json = dict[str, Any]
+
+
+def good() -> Json:
+    """An evaluation whose gates passed."""
+    document = evaluation_example.document()
+    for gate in document["gates"]:
+        gate["passed"] = True
+    return document
+
+
+def seeing() -> Json:
+    """An audit that finds nothing, and all of whose attacks could have seen a leak."""
+    document = audit_example.audit()
+    for power in document["powers"]:
+        power["least"] = power["least"] or 1.0
+    return document
+
+
+def with_measure(key: str, **changed: Any) -> Json:
+    document = good()
+    document["measures"][key] |= changed
+    return document
+
+
+def verdicts(document: Json) -> dict[str, str]:
+    return {one.key: one.verdict for one in uses.uses(document)}
+
+
+@pytest.mark.parametrize("module", [differences, figures, rare, uses])
+def test_the_examples_of_the_docstrings_hold(module: Any) -> None:
+    tried = doctest.testmod(module)
+    assert tried.failed == 0 and tried.attempted > 0
+
+
+def test_a_release_needs_both_documents_and_no_reason_against_it() -> None:
+    document = good()
+    fit = {**document, "parts": {**document["parts"]}}
+    found = answer(fit, seeing())
+    against = [one for one in found.reasons if "Not fit for" in one]
+    assert found.decision == ("warning" if against else "release")
+    assert answer(document, None).decision == "undecided"
+    assert answer(None, seeing()).decision == "undecided"
+    assert "An audit was not made" in " ".join(answer(document, None).reasons)
+
+
+def test_an_attack_that_succeeded_stops_and_comes_first() -> None:
+    found = answer(good(), audit_example.found())
+    assert found.decision == "stop" and found.reasons[0].startswith("6 attacks succeeded")
+
+
+@pytest.mark.parametrize(
+    "evaluation, audit, words",
+    [
+        (good(), audit_example.failed(), "The audit is broken"),
+        (good() | {"not_done": {"reason": "too few"}}, seeing(), "could not be evaluated: too few"),
+        (good() | {"run": {"stamps": ["not-private"]}}, seeing(), "may not be released"),
+        (
+            good() | {"gates": [{"key": "copies", "title": "Copies", "passed": False}]},
+            seeing(),
+            "no release should fail: Copies",
+        ),
+    ],
+)
+def test_what_stops_a_release(evaluation: Json, audit: Json, words: str) -> None:
+    found = answer(evaluation, audit)
+    assert found.decision == "stop" and words in " ".join(found.reasons)
+
+
+def test_a_blind_attack_a_failed_gate_and_no_attack_on_the_table_warn() -> None:
+    blind = audit_example.audit()
+    text = " ".join(answer(good(), blind).reasons)
+    assert "1 of 16 attacks could have seen no leak here: Canaries, black box." in text
+    assert "The table was not attacked" in " ".join(
+        answer(good(), seeing() | {"tables": None}).reasons
+    )
+    failed = good()
+    failed["gates"][0]["passed"] = False
+    found = answer(failed, seeing())
+    assert found.decision == "warning" and "1 of 3 internal gates failed" in found.reasons[0]
+
+
+def test_documents_of_different_tables_have_no_answer() -> None:
+    other = seeing()
+    other["tables"]["synthetic"]["sha256"] = "ef" * 32
+    assert answer(good(), other).decision == "undecided"
+
+
+@pytest.mark.parametrize(
+    "key, values, use",
+    [
+        ("tvd1", (0.02, 0.08, 0.3), "columns"),
+        ("tvd2", (0.02, 0.1, 0.3), "pairs"),
+        ("tstr_gap:readmitted", (0.04, 0.08, 0.3), "prediction"),
+        ("subgroup_worst_tvd2", (0.1, 0.2, 0.4), "subgroups"),
+    ],
+)
+def test_a_use_follows_its_thresholds(key: str, values: tuple[float, ...], use: str) -> None:
+    order = ("not measured", "fit", "with care", "not fit")
+    judged = [order.index(verdicts(with_measure(key, value=value))[use]) for value in values]
+    assert judged == sorted(judged) and judged[-1] == 3
+
+
+def test_few_rows_have_no_verdict() -> None:
+    assert verdicts(with_measure("tvd1", n=99))["columns"] == "not measured"
+
+
+def test_nothing_measured_is_fit_for_nothing() -> None:
+    bare = good() | {"measures": {}, "parts": {}}
+    assert set(verdicts(bare).values()) == {"not measured"}
+    found = answer(bare, seeing())
+    assert found.decision == "warning" and not found.worst and not found.helps
+
+
+def test_a_model_that_only_guesses_is_not_fit_although_it_loses_little() -> None:
+    document = with_measure("tstr_gap:readmitted", value=0.04)
+    document["measures"]["tstr:readmitted"] |= {"value": 0.53, "reference": 0.57}
+    document["parts"]["usefulness"]["targets"][0] |= {"name": "readmitted"}
+    document["parts"]["usefulness"]["targets"][0]["kind"] = "classification"
+    assert verdicts(document)["prediction"] == "not fit"
+    document["measures"]["tstr:readmitted"] |= {"value": 0.53, "reference": 0.54}
+    assert verdicts(document)["prediction"] == "not measured"
+
+
+def test_the_worst_end_is_named_with_both_shares() -> None:
+    document = good()
+    document["parts"]["fidelity"]["tails"][1]["synthetic"] = 0.13
+    worst = differences.differences(document)
+    assert worst[0].kind == "end" and "13.0 %" in worst[0].sentence
+    assert len(worst) <= 3 and "svg" in worst[0].picture
+    names = [name for one in worst for name in one.columns]
+    assert len(names) == len(set(names))
+
+
+def test_two_dates_and_many_columns_are_named_as_ways_out() -> None:
+    document = evaluation_example.wide(30)
+    for place in (0, 1):
+        document["parts"]["fidelity"]["columns"][place]["type"] = "date"
+    document["measures"]["tvd1"]["value"] = 0.5
+    helps = " ".join(answer(document, None).helps)
+    assert "interval for two dates" in helps and "30 share one budget" in helps
+    assert "More epsilon than 3:" in helps
+
+
+def test_the_page_begins_with_the_answer() -> None:
+    words = Page(internal_page(good(), seeing())).words()
+    found = answer(good(), seeing())
+    first = words.index(f"Answer: {found.headline}")
+    assert first < words.index("What the table is fit for") < words.index("Quality: overview")
+    for one in (*found.reasons, *(use.sentence for use in found.uses)):
+        assert one in words
+
+
+def test_the_terminal_says_the_same_and_obeys_nothing() -> None:
+    found = answer(evaluation_example.hostile(), audit_example.hostile())
+    lines = lines_of(found)
+    assert lines[0].startswith("INTERNAL") and found.headline.upper() in lines[1]
+    assert all(line.isprintable() and len(line) <= 110 for line in lines)
+    text = internal_page(evaluation_example.hostile(), audit_example.hostile())
+    assert "<script>alert(1)" not in text
+
+
+def test_every_decision_has_words() -> None:
+    assert set(HEADLINES) == {"release", "warning", "stop", "undecided"}
+    assert copy.copy(answer(good(), seeing())).to_dict()["decision"] in HEADLINES
