@@ -3,6 +3,9 @@
 `clinical_ranges.csv` has a row for each variable and unit. Its ranges are dpsynth's own and wide
 on purpose: a bound should hold for almost every patient, because values beyond it are moved to it.
 They are proposals. A person compares them with the protocol or the device before they are used.
+
+The codes are those of LOINC (https://loinc.org, copyright Regenstrief Institute, Inc. and the LOINC
+Committee, available under the license at https://loinc.org/license). Names and ranges are not.
 """
 
 from __future__ import annotations
@@ -152,10 +155,18 @@ def _index() -> dict[str, Variable]:
         names = [row["variable"]] if _is_noun(row) else []
         for language in LANGUAGES:
             names += [name for name in row[language].split("|") if name]
+        names += [_without_umlauts(name) for name in row["de"].split("|") if name]
         for name in names:
             for spelling in spellings(name):
                 index.setdefault(spelling, known[row["variable"]])
     return index
+
+
+def _without_umlauts(name: str) -> str:
+    """Write a German name as in a header that lost its dots: grosse for groesse."""
+    for long, short in (("ae", "a"), ("oe", "o"), ("ue", "u")):
+        name = name.replace(long, short)
+    return name
 
 
 def _is_noun(row: dict[str, str]) -> bool:

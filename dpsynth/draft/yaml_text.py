@@ -33,7 +33,12 @@ def scalar(value: object) -> str:
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
     quoted = json.dumps(text, ensure_ascii=False)
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in quoted)
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in quoted)
+
+
+def _escaped(sign: str) -> str:
+    """Write a character that is not printable; JSON's surrogate pairs are not YAML."""
+    return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
 
 
 def _number(value: float) -> str:
