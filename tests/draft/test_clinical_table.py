@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,14 @@ def test_it_is_of_the_promised_size() -> None:
     assert len(named) == len(variables())  # English names stand in the first row of each
     for language in ("de", "fr", "es"):
         assert sum(bool(row[language]) for row in named) >= 0.9 * len(named), language
+
+
+def test_the_guide_counts_it_as_it_is() -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs/schema.md").read_text().split())
+    ranges = sum(one.minimum is not None for known in variables() for one in known.ranges)
+    codes = {row["loinc"] for row in _rows()} - {""}
+    sentence = f"has {len(variables())} variables with {ranges} ranges in UCUM units, and "
+    assert f"{sentence}{len(codes)} LOINC codes" in page
 
 
 @pytest.mark.parametrize("variable", variables(), ids=lambda one: one.name)

@@ -141,9 +141,7 @@ def test_what_a_schema_cannot_hold_becomes_a_todo_with_its_reason(tmp_path: Path
 def test_a_header_and_a_dictionary(tmp_path: Path) -> None:
     write_csv(tmp_path / "ward.csv")
     (tmp_path / "t.csv").write_text("CRP;alter;neu\n")
-    draft = draft_schema(
-        header=tmp_path / "t.csv", dictionary=tmp_path / "ward.csv", delimiter=";"
-    )
+    draft = draft_schema(header=tmp_path / "t.csv", dictionary=tmp_path / "ward.csv", delimiter=";")
     assert list(fields(draft.text)) == ["CRP", "alter", "neu"]
     assert draft.only_in_header == ("neu",) and len(draft.only_in_dictionary) == 38
     assert fields(draft.text)["alter"]["constraints"] == {"minimum": 18, "maximum": 105}

@@ -21,7 +21,12 @@ from dpsynth.errors import SchemaError
 from dpsynth.schema.schema import Schema
 
 HEADER = "patient_id;age;sex;hba1c_%\n"
-ROWS = ("1;41;F;5,9\n", "1;41;F;5,9\n2;119;secret;19,9\n3;7;M;\n", '"open quote;\n', "\udce4;1;2;3\n")
+ROWS = (
+    "1;41;F;5,9\n",
+    "1;41;F;5,9\n2;119;secret;19,9\n3;7;M;\n",
+    '"open quote;\n',
+    "\udce4;1;2;3\n",
+)
 
 
 def draft_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""A made-up data dictionary of 40 columns, in the style of a German hospital; no real table has it."""
+"""A made-up data dictionary of 40 columns, in the style of a German hospital."""
 
 from __future__ import annotations
 
