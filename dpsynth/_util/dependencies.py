@@ -1,8 +1,8 @@
 """The libraries of a full installation, which a light one does without.
 
 ``pip install dpsynth`` is light: it reads schemas, plans, verifies and signs bundles, and keeps the
-ledger. ``pip install 'dpsynth[full]'`` adds what fits, samples, evaluations and audits need; most
-of it is torch.
+ledger. ``pip install 'dpsynth[full]'`` adds what fits, samples, evaluations and audits need, and
+what drafts read from workbooks and statistics programs; most of it is torch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ FULL = {
     "lifelines": "lifelines",
     "opacus": "opacus",
     "opendp": "opendp",
+    "openpyxl": "openpyxl",
     "plotly": "plotly",
+    "pyreadstat": "pyreadstat",
     "safetensors": "safetensors",
     "sdmetrics": "sdmetrics",
     "sklearn": "scikit-learn",

@@ -14,6 +14,7 @@ from dpsynth._util.messages import did_you_mean, listed, plain, shown
 from dpsynth.errors import Problem
 
 TODO = "TODO"
+PROPOSAL = "proposal:"  # begins a basis that no person has confirmed
 NO_BASIS = "say where it comes from (a form, a device range, a coding manual); never from the data"
 MAX_WHOLE = 2**53  # beyond it, JSON readers and float64 lose digits
 
@@ -21,6 +22,15 @@ MAX_WHOLE = 2**53  # beyond it, JSON readers and float64 lose digits
 def is_todo(value: object) -> bool:
     """Tell whether a value is the blank of a draft."""
     return isinstance(value, str) and value == TODO
+
+
+def is_proposal(basis: str | None) -> bool:
+    """Tell whether a basis is still a proposal of `dpsynth schema draft`.
+
+    >>> is_proposal("Proposal: 0 to 10"), is_proposal("ward protocol, page 3"), is_proposal(None)
+    (True, False, False)
+    """
+    return basis is not None and basis.strip().lower().startswith(PROPOSAL)
 
 
 def is_finite(value: float | int) -> bool:

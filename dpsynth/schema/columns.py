@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpsynth._util.field_reader import MAX_WHOLE, NO_BASIS, FieldReader
+from dpsynth._util.field_reader import MAX_WHOLE, NO_BASIS, PROPOSAL, TODO, FieldReader, is_proposal
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.schema.bounds import read_bound
 from dpsynth.schema.categories import read_categories
@@ -86,6 +86,12 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
         return column
     _check_writing(field, constraints, column, table)
     column = replace(column, bounds_basis=extra.text("bounds_basis"))
+    if is_proposal(column.bounds_basis):
+        extra.gap(
+            "bounds_basis",
+            f"is a proposal: check the field, then write your own source instead of {PROPOSAL!r}, "
+            "or 'confirmed by' and a name",
+        )
     column = read_categories(field, constraints, extra, column)
     if column.categories is None and (constraints.has("enum") or extra.has("codes")):
         return column  # the mistake in its categories is noted; what follows needs them
@@ -131,7 +137,8 @@ def _check_type(field: FieldReader, type_: str | None, roles: frozenset[str]) ->
     """Tell whether the type is known, and note one that is not, or does not suit the role."""
     if type_ is None:
         if not field.has("type"):
-            field.mistake("type", f"the type is missing; types: {listed(TYPES)}")
+            note = field.gap if field.values.get("type") == TODO else field.mistake
+            note("type", f"the type is missing; types: {listed(TYPES)}")
         return False
     if "unit" in roles and type_ in TYPES and not TYPES[type_].is_key:
         field.mistake("type", f"the key of a unit is of type string or integer, not {type_}")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from dpsynth.errors import InputError
+from dpsynth.errors import InputError, Problem
 from dpsynth.schema.column import REFUSE, Column, Declared, Dialect, PrivacyUnit
 from dpsynth.schema.rules import Rule
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The public facts of one table."""
+    """The public facts of one table.
+
+    ``gaps`` lists what a draft leaves open, as it was read; it is not part of the facts.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -24,6 +27,7 @@ class Facts:
     description: str | None = None
     source: str | None = None
     draft: bool = False
+    gaps: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
 
     def column(self, name: str) -> Column:
         """Return the column of that name; an `InputError` says that there is none."""

@@ -77,6 +77,7 @@ def read_schema(
         description=top.text("description"),
         source=extra.text("source"),
         draft=draft,
+        gaps=tuple(findings.everything) if draft else (),
     )
     problems = findings.mistakes if draft else findings.everything
     if problems:

@@ -123,7 +123,7 @@ def test_the_bash_script_is_bash(cli: Cli) -> None:
     ("words", "offered"),
     [
         ("dpsynth sch", {"schema"}),
-        ("dpsynth schema ", {"list", "show", "check"}),
+        ("dpsynth schema ", {"list", "show", "draft", "check"}),
         ("dpsynth plan cardio --model ", {*NAMES, "auto"}),
         ("dpsynth plan cardio --eps", {"--epsilon"}),
     ],

@@ -141,11 +141,10 @@ def test_a_draft_loads_but_is_not_complete() -> None:
     places = [problem.place for problem in caught.value.problems]
     assert places == [
         "dpsynth.draft",
-        "fields[0] 'n'.constraints.minimum",
         "fields[0] 'n'.dpsynth.bounds_basis",
+        "fields[0] 'n'.constraints.minimum",
         "fields[1] 's'.constraints.enum",
-        "dpsynth.max_rows.value",
-        "dpsynth.max_rows.basis",
+        "dpsynth.max_rows",
         "dpsynth.population.value",
         "dpsynth.population.basis",
     ]

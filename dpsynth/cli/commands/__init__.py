@@ -14,7 +14,8 @@
 - `release`: the bundle, and a text for an assessment
 - `run`: from a private table to a bundle, in one go that can be resumed
 - `sample`: synthetic rows from a run
-- `schema`: list, show and check schemas
+- `schema`: list, show, draft and check schemas
+- `schema_draft`: a schema proposed from names and documents
 - `signing`: ``dpsynth keygen`` and ``dpsynth sign``: the office's key, and its signature of a
   bundle
 - `split`: a private table into train and holdout, by unit

@@ -1,17 +1,21 @@
-"""``dpsynth schema``: list, show and check schemas."""
+"""``dpsynth schema``: list, show, draft and check schemas."""
 
 from __future__ import annotations
 
 import click
 
 from dpsynth._util.formatting import counted
+from dpsynth.cli.commands.schema_draft import draft
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_schema
 
 
 @click.group(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
 def schema() -> None:
-    """List, show and check schemas. A schema holds the public facts about a table."""
+    """List, show, draft and check schemas. A schema holds the public facts about a table."""
+
+
+schema.add_command(draft)
 
 
 @schema.command("list", epilog="Example:  dpsynth schema list")

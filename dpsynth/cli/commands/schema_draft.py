@@ -1,0 +1,92 @@
+"""``dpsynth schema draft``: a schema proposed from names and documents, never from rows."""
+
+from __future__ import annotations
+
+import click
+
+from dpsynth._util.formatting import counted
+from dpsynth._util.messages import listed
+from dpsynth.cli.console import Console, output_options
+
+
+@click.command(epilog="Example:  dpsynth schema draft --from dictionary.xlsx -o mine.schema.yaml")
+@click.option(
+    "--from-header",
+    "header",
+    type=click.Path(),
+    help="CSV file of the table. Only its first line is read, for the names of the columns.",
+)
+@click.option(
+    "--from",
+    "dictionary",
+    type=click.Path(),
+    help="Data dictionary (.csv, .xlsx), also as REDCap exports it, or a file of SPSS, SAS or "
+    "Stata, of which only the header is read.",
+)
+@click.option(
+    "--output", "-o", type=click.Path(), help="New file for the draft; default: standard output."
+)
+@click.option("--delimiter", help="Character between the cells of a text file, such as ';'.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a text file.")
+@click.option("--sheet", help="Sheet of a workbook; default: the first that is a dictionary.")
+@output_options
+def draft(
+    header: str | None,
+    dictionary: str | None,
+    output: str | None,
+    delimiter: str | None,
+    encoding: str,
+    sheet: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Draft a schema from column names or a data dictionary.
+
+    No row is read. Bounds and units are proposals, from your document or from a shipped table of
+    clinical ranges, each with its source. Everything else is TODO. A person confirms each
+    proposal: until then, no fit accepts the schema.
+
+    Give --from-header, --from, or both: then the columns are those of the header.
+    """
+    from dpsynth.draft import draft_schema
+    from dpsynth.files import check_vacant, write_new
+
+    if header is None and dictionary is None:
+        raise click.UsageError(
+            "name the table with --from-header, a data dictionary with --from, or both"
+        )
+    if delimiter == "\\t":
+        delimiter = "\t"
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+        raise click.BadParameter("one character is expected, like ';'", param_hint="--delimiter")
+    with Console(as_json=as_json, quiet=quiet) as console:
+        if output is not None:
+            check_vacant(output)
+        made = draft_schema(
+            header=header,
+            dictionary=dictionary,
+            delimiter=delimiter,
+            encoding=encoding,
+            sheet=sheet,
+        )
+        if output is not None:
+            write_new(output, made.text.encode())
+        values: dict[str, object] = {
+            "proposed": list(made.proposed),
+            "open": list(made.open),
+            "dropped": list(made.dropped),
+            "only_in_header": list(made.only_in_header),
+            "only_in_dictionary": list(made.only_in_dictionary),
+        }
+        values |= {"schema": made.text} if output is None else {"output": str(output)}
+        lines = made.text.splitlines() if output is None else [f"wrote {output}"]
+        console.result("schema.draft", values, lines)
+        total = len(made.proposed) + len(made.open) + len(made.dropped)
+        console.advice(
+            f"{counted(total, 'column')}: {len(made.proposed)} proposed, {len(made.open)} with a "
+            f"TODO, {len(made.dropped)} dropped; confirm each, then remove draft: true"
+        )
+        if made.only_in_header:
+            console.advice(f"not in the dictionary: {listed(made.only_in_header)}")
+        if made.only_in_dictionary:
+            console.advice(f"not in the header, left out: {listed(made.only_in_dictionary)}")

@@ -1,0 +1,28 @@
+"""Drafts of schemas: proposals from names, dictionaries and a table of clinical ranges.
+
+This room decides what is proposed for a column that a person has yet to describe. It reads headers
+and dictionaries, never a row, and no fit accepts what it writes before a person has confirmed it.
+
+- `clinical`: the shipped table of clinical variables: units, plausible ranges, names in four
+  languages
+- `dictionary`: data dictionaries: a row for each column, under headings in four languages
+- `drafts`: a draft of a schema, from a header, a dictionary or both
+- `entry`: what a document says about one column
+- `header`: the names of a table's columns, from the first line of its CSV file
+- `intervals`: dates that belong together: the later one as an interval
+- `limits`: the bounds of a number: the document's, then those of the shipped table
+- `names`: names of columns in one spelling
+- `proposal`: the draft of one field, with comments
+- `redcap`: the data dictionary that REDCap exports
+- `sheets`: the cells of a dictionary as text, within limits
+- `statistics_file`: labels and formats from files of SPSS, SAS and Stata
+- `type_words`: words for types and date formats, in four languages
+- `units`: units of measurement as people write them, matched with UCUM
+- `value_lists`: lists of values, ranges and numbers within a cell
+- `workbook`: workbooks (.xlsx), read as data from a stranger
+- `yaml_text`: a draft as YAML with comments
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,4 @@
+from .clinical import find as find
+from .clinical import variables as variables
+from .drafts import Draft as Draft
+from .drafts import draft_schema as draft_schema

@@ -1,0 +1,157 @@
+"""Data dictionaries: a row for each column of the table, under headings in four languages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dpsynth._util.messages import listed
+from dpsynth.draft.entry import CATEGORY, KEY, Entries, Entry
+from dpsynth.draft.header import check_names
+from dpsynth.draft.names import compact
+from dpsynth.draft.sheets import Row, Sheet
+from dpsynth.draft.type_words import date_format, kind_of
+from dpsynth.draft.value_lists import YES, is_missing, read_range, read_values
+from dpsynth.errors import InputError
+
+# What a heading means, by its compact form. The first column with a meaning counts, in the order
+# of the words: "variable" is a surer sign of a name than "name".
+_HEADINGS = {
+    "name": "variable variablename variablenname nomdevariable nomdelavariable nomvariable "
+    "nombredevariable nombredelavariable nombrevariable fieldname feldname nomduchamp "
+    "nombredelcampo columnname spaltenname nomdecolonne column spalte colonne columna field feld "
+    "champ campo merkmal attribut attribute variablefieldname name nom nombre itemname item",
+    "type": "type typ tipo datatype datentyp variablentyp variabletype feldtyp fieldtype "
+    "typededonnees typedevariable tipodedato tipodedatos tipodevariable dtype",
+    "label": "label variablelabel variablenlabel fieldlabel bezeichnung titel title libelle "
+    "intitule "
+    "etiqueta titulo beschreibung description descripcion bedeutung signification significado "
+    "erlaeuterung definition",
+    "values": "values valuelabels codes coding categories allowedvalues permissiblevalues levels "
+    "choices options werte wertelabels auspraegungen auspraegung kodierung codierung kodes "
+    "erlaubtewerte zulaessigewerte kategorien valeurs modalites codage valeurspossibles codes "
+    "valores codigos categorias codificacion valorespermitidos",
+    "range": "range wertebereich bereich plage intervalle rango intervalo validrange limits "
+    "grenzen limites",
+    "minimum": "min minimum lower lowerlimit minvalue untergrenze minimalwert untererwert "
+    "kleinsterwert minimo valeurmin valeurminimale valorminimo borneinferieure limiteinferior "
+    "lowerbound limiteinf",
+    "maximum": "max maximum upper upperlimit maxvalue obergrenze maximalwert obererwert "
+    "groessterwert maximo valeurmax valeurmaximale valormaximo bornesuperieure limitesuperior "
+    "upperbound limitesup",
+    "unit": "unit units einheit einheiten masseinheit unite unites unidad unidades ucum uom "
+    "unitofmeasure unidaddemedida unitedemesure",
+    "format": "format datumsformat dateformat formatdate formato formatodefecha formatdedate",
+    "missing": "missing missingvalues missingcodes fehlend fehlwerte fehlendewerte fehlwert "
+    "valeursmanquantes manquant manquantes valoresperdidos perdidos valoresfaltantes missings",
+    "identifying": "identifier identifying identifizierend identifiziert phi pii identifiant "
+    "identificador identificante personenbezogen",
+}
+_MEANINGS = {word: meaning for meaning, text in _HEADINGS.items() for word in text.split()}
+_RANKS = {word: rank for text in _HEADINGS.values() for rank, word in enumerate(text.split())}
+SEARCHED = 20  # rows above which headings are looked for: titles stand above them
+_UNIT = re.compile(r"[\[(]([^\])]{1,20})[\])]\s*$")
+
+
+def read_dictionary(sheets: list[Sheet], path: Path) -> Entries:
+    """Read the first sheet that has a heading for the names of columns.
+
+    Raises:
+        InputError: no sheet has one, no row follows it, or two rows describe one column.
+    """
+    for sheet in sheets:
+        for start, (_, row) in enumerate(sheet.rows[:SEARCHED]):
+            places = headings(row)
+            if "name" in places and len(places) > 1:
+                return _entries(sheet, start, places, path)
+    for sheet in sheets:  # a list of names and nothing else
+        if sheet.rows and "name" in (places := headings(sheet.rows[0][1])):
+            return _entries(sheet, 0, places, path)
+    seen = [cell for sheet in sheets[:1] for cell in (sheet.rows[0][1] if sheet.rows else ())]
+    raise InputError(
+        f"{path}: no heading for the names of the columns, such as Variable, Name, Feldname or "
+        f"Nom; the first row has: {listed(seen) or 'nothing'}"
+    )
+
+
+def headings(row: Row) -> dict[str, int]:
+    """Return which cell of a row stands above which part of a dictionary.
+
+    >>> headings(("Nr", "Feldname", "Bezeichnung", "Einheit"))
+    {'name': 1, 'label': 2, 'unit': 3}
+    """
+    places: dict[str, int] = {}
+    for index, cell in enumerate(row):
+        word = compact(cell)
+        meaning = _MEANINGS.get(word)
+        if meaning is None:
+            continue
+        before = places.get(meaning)
+        if before is None or _RANKS[word] < _RANKS[compact(row[before])]:
+            places[meaning] = index
+    return places
+
+
+def _entries(sheet: Sheet, start: int, places: dict[str, int], path: Path) -> Entries:
+    rows = sheet.rows[start + 1 :]
+    named = [(number, row) for number, row in rows if _cell(row, places, "name")]
+    if not named:
+        raise InputError(f"{path}: no row follows the headings in row {sheet.rows[start][0]}")
+    names = [_cell(row, places, "name") for _, row in named]
+    check_names(names, str(path), [f"row {number}" for number, _ in named])
+    columns = tuple(_entry(row, places, f"row {number}") for number, row in named)
+    return Entries(f"data dictionary {path.name}", columns)
+
+
+def _cell(row: Row, places: dict[str, int], meaning: str) -> str:
+    place = places.get(meaning)
+    return row[place] if place is not None and place < len(row) else ""
+
+
+def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
+    cells = {meaning: _cell(row, places, meaning) for meaning in _HEADINGS}
+    kind = kind_of(cells["type"])
+    low, high = cells["minimum"], cells["maximum"]
+    values: tuple[tuple[str, str], ...] = ()
+    for text in (cells["range"], cells["values"]):
+        limits = read_range(text)
+        if limits is not None and not (low or high):
+            low, high = limits
+        elif limits is None:
+            values = values or read_values(text)
+    missing = [code for code, label in values if is_missing(label or code) and kind != CATEGORY]
+    if kind not in (None, "boolean", CATEGORY, "string", "text") and len(missing) == len(values):
+        values = ()  # -9 = unknown, beside numbers
+    else:
+        missing = []
+    missing += [code for code, _ in read_values(cells["missing"])] or _single(cells["missing"])
+    unit = cells["unit"]
+    if (
+        not unit
+        and (match := _UNIT.search(cells["label"]))
+        and kind in ("integer", "number", "numeric")
+    ):
+        unit = match[1]
+    remark = ""
+    if cells["type"] and kind is None:
+        remark = f"the dictionary's type is {' '.join(cells['type'].split())[:40]}"
+    return Entry(
+        name=cells["name"],
+        place=place,
+        label=" ".join(cells["label"].split()),
+        kind=kind,
+        values=() if kind == KEY else values,
+        minimum=low,
+        maximum=high,
+        unit="" if unit in ("-", "–", "/", "n/a") else unit,
+        format=date_format(cells["format"])
+        or date_format(cells["type"])
+        or date_format(cells["values"]),
+        missing=tuple(dict.fromkeys(missing)),
+        identifying=compact(cells["identifying"]) in YES,
+        remark=remark,
+    )
+
+
+def _single(text: str) -> list[str]:
+    return [text] if text and text not in ("-", "–") else []

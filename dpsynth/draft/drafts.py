@@ -1,0 +1,237 @@
+"""A draft of a schema: from a header, a dictionary, or the header of another program's file.
+
+Nothing here reads a row of the table. The draft is complete as a document, and no fit accepts it: a
+person confirms each proposal and fills each ``TODO`` first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.messages import plain
+from dpsynth._util.strict_yaml import parse_yaml
+from dpsynth.draft.dictionary import read_dictionary
+from dpsynth.draft.entry import Entries, Entry
+from dpsynth.draft.header import read_header
+from dpsynth.draft.intervals import add_intervals, without_intervals
+from dpsynth.draft.proposal import Proposal, propose
+from dpsynth.draft.redcap import is_redcap, read_redcap
+from dpsynth.draft.sheets import read_text_sheets
+from dpsynth.draft.statistics_file import READERS, read_statistics_file
+from dpsynth.draft.workbook import read_workbook
+from dpsynth.draft.yaml_text import comment, field_lines, flow
+from dpsynth.errors import InputError, SchemaError
+from dpsynth.schema import Schema
+
+MAX_COLUMNS = 4096
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+SUFFIXES = (*TEXT_SUFFIXES, ".xlsx", *READERS)
+_HEAD = """\
+# A draft of `dpsynth schema draft`, made from: {source}
+# No row of the table was read. Before you use this schema:
+#   1. Replace each TODO. A number or list comes from a document, never from the data.
+#   2. Check each proposal. Then write your own source in bounds_basis, or write
+#      "confirmed by NAME" in the place of the word "proposal".
+#   3. Remove `draft: true` at the end, and run `dpsynth schema check`.
+"""
+_FOOT = """\
+dpsynth:
+  version: 1
+  draft: true  # remove it when no TODO and no proposal is left
+  population: {value: TODO, basis: TODO}  # how many patients, two digits, from a report
+  rows: {value: TODO, basis: TODO}  # how many rows, two digits, from a report
+  max_rows: {value: TODO, basis: TODO}  # rows of a patient that count; without role unit: remove
+"""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A draft of a schema.
+
+    Attributes:
+        text: YAML with comments.
+        proposed: columns whose every part is proposed.
+        open: columns with a TODO.
+        dropped: columns with role drop.
+        only_in_header: columns of the header that the dictionary does not describe.
+        only_in_dictionary: described columns that the header does not have.
+    """
+
+    text: str
+    proposed: tuple[str, ...]
+    open: tuple[str, ...]
+    dropped: tuple[str, ...]
+    only_in_header: tuple[str, ...] = ()
+    only_in_dictionary: tuple[str, ...] = ()
+
+
+def draft_schema(
+    *,
+    header: str | Path | None = None,
+    dictionary: str | Path | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    sheet: str | None = None,
+) -> Draft:
+    """Draft a schema without reading a row.
+
+    Args:
+        header: a CSV file, of which the first line is read.
+        dictionary: a data dictionary (CSV or .xlsx), also of REDCap, or a file of SPSS, SAS or
+            Stata. With a header too, the columns are those of the header, in its order.
+        delimiter: between the cells of a text file; of the header if both are given.
+        encoding: of a text file.
+        sheet: of a workbook; None for the first that is a dictionary.
+
+    Raises:
+        InputError: nothing is given, or a document cannot be read; it says what to do.
+    """
+    names = None if header is None else read_header(header, delimiter, encoding)
+    described = None
+    if dictionary is not None:
+        sign = delimiter if header is None else None
+        described = read_entries(Path(dictionary), sign, encoding, sheet)
+    if names is None and described is None:
+        raise InputError("give a table with --from-header, a data dictionary with --from, or both")
+    entries, only_header, only_dictionary = _merged(names, described)
+    if len(entries.columns) > MAX_COLUMNS:
+        raise InputError(f"{entries.source}: more than {MAX_COLUMNS} columns are not read")
+    source = entries.source if described is None else described.source
+    proposals = [_checked(entry, source) for entry in entries.columns]
+    stem = Path(header if header is not None else str(dictionary)).name.split(".")[0]
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", stem) or "table"
+
+    def write() -> str:
+        return _text(name, entries, proposals)
+
+    _settle(proposals, write)
+    return Draft(
+        write(),
+        tuple(_names(proposals, lambda one: not one.is_open and not one.is_dropped)),
+        tuple(_names(proposals, lambda one: one.is_open)),
+        tuple(_names(proposals, lambda one: one.is_dropped)),
+        only_header,
+        only_dictionary,
+    )
+
+
+def read_entries(
+    path: Path, delimiter: str | None, encoding: str, sheet: str | None = None
+) -> Entries:
+    """Read a dictionary by its suffix and, for text and workbooks, by its headings.
+
+    Raises:
+        InputError: as the reader of its kind.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        old = "; save it as .xlsx" if suffix in (".xls", ".xlsm", ".xlsb", ".ods") else ""
+        raise InputError(f"{path} is not a dictionary that can be read: {', '.join(SUFFIXES)}{old}")
+    if sheet is not None and suffix != ".xlsx":
+        raise InputError(f"{path} has no sheets; leave out --sheet")
+    if suffix in READERS:
+        return read_statistics_file(path)
+    if suffix == ".xlsx":
+        sheets = read_workbook(path, sheet)
+    else:
+        sign = delimiter or ("\t" if suffix == ".tsv" else None)
+        sheets = read_text_sheets(path, sign, encoding)
+    for one in sheets:
+        if is_redcap(one):
+            return read_redcap(one, path)
+    return read_dictionary(sheets, path)
+
+
+def _merged(
+    names: Entries | None, described: Entries | None
+) -> tuple[Entries, tuple[str, ...], tuple[str, ...]]:
+    """Take the columns of the header, each with what the dictionary says about it."""
+    if names is None or described is None:
+        only = names or described
+        assert only is not None
+        return only, (), ()
+    known = {entry.name: entry for entry in described.columns}
+    folded: dict[str, list[Entry]] = {}
+    for entry in described.columns:
+        folded.setdefault(entry.name.casefold(), []).append(entry)
+    columns: list[Entry] = []
+    missing: list[str] = []
+    used: set[str] = set()
+    for column in names.columns:
+        near = folded.get(column.name.casefold(), [])
+        found = known.get(column.name) or (near[0] if len(near) == 1 else None)
+        if found is None:
+            missing.append(column.name)
+            columns.append(replace(column, remark="the dictionary does not describe this column"))
+        else:
+            used.add(found.name)
+            columns.append(replace(found, name=column.name))
+    source = f"{described.source}, and the {names.source}"
+    unused = tuple(name for name in known if name not in used)
+    return Entries(source, tuple(columns), names.dialect), tuple(missing), unused
+
+
+def _checked(entry: Entry, source: str) -> Proposal:
+    """Propose a field that the schema reader takes; what it refuses becomes a TODO."""
+    proposal = propose(entry, source)
+    problem = _problem(proposal.document)
+    if problem is None:
+        return proposal
+    bare = replace(
+        entry, values=(), minimum="", maximum="", missing=(), format=None, label="", unit=""
+    )
+    proposal = propose(bare, source)
+    proposal.notes.append(f"what the document says about it cannot be used: {problem}")
+    problem = _problem(proposal.document)
+    if problem is not None:
+        raise InputError(f"{source}, {entry.place}: column {plain(entry.name)}: {problem}")
+    return proposal
+
+
+def _problem(document: dict[str, Any]) -> str | None:
+    """Return what the schema reader says about a field of a draft."""
+    other = {"name": f"{document['name']}_", "type": "boolean"}
+    whole = {"fields": [document, other], "dpsynth": {"version": 1, "draft": True}}
+    try:
+        Schema.from_dict(whole)
+    except SchemaError as error:
+        return error.problems[0].message
+    return None
+
+
+def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
+    """Add intervals, as keys if the schema reader takes the whole draft with them."""
+    add_intervals(proposals)
+    try:
+        Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
+    except SchemaError:
+        without_intervals(proposals)
+
+
+def _names(proposals: list[Proposal], wanted: Callable[[Proposal], bool]) -> list[str]:
+    return [str(one.document["name"]) for one in proposals if wanted(one)]
+
+
+def _text(name: str, entries: Entries, proposals: list[Proposal]) -> str:
+    lines = [_HEAD.format(source=comment(entries.source)[2:]).rstrip()]
+    lines += [
+        "$schema: https://datapackage.org/profiles/2.0/tableschema.json",
+        f"name: {flow(name)}",
+    ]
+    lines.append("fields:")
+    for proposal in proposals:
+        lines += field_lines(proposal)
+    lines.append(_FOOT.rstrip())
+    if entries.dialect:
+        dialect = flow(dict(entries.dialect))
+        hint = comment('add decimal: "," if numbers are written 3,5')
+        lines.append(f"  dialect: {dialect}  {hint}")
+    else:
+        example = 'if needed: dialect: {delimiter: ";", decimal: ",", encoding: cp1252}'
+        lines.append(f"  {comment(example)}")
+    lines.append(f"  {comment('if each value of the unit is a patient: person: {name: patient}')}")
+    return "\n".join(lines) + "\n"

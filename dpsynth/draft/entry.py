@@ -1,0 +1,58 @@
+"""What a document says about one column, in dpsynth's words and before anything is proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Kinds of a column. The document may state none, and these say less or more than a column's type.
+NUMERIC, CATEGORY, TEXT, FREE_TEXT, KEY, TIME = (
+    *("numeric", "category", "text", "free text", "key", "time"),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One column of a dictionary.
+
+    Attributes:
+        name: of the column, as in the header of the table.
+        place: where the document describes it, such as ``row 12``; empty for a header.
+        label: a title for readers.
+        kind: a column type (``integer``, ``number``, ``boolean``, ``string``, ``date``,
+            ``datetime``, ``year``), one of the kinds above, or None if nothing is said.
+        values: codes and their labels; a label may be empty.
+        minimum, maximum: as written; a decimal comma is read.
+        unit: as written.
+        format: of dates, a strptime pattern or ``default``.
+        missing: texts that stand for a missing value.
+        identifying: whether the document marks the column as identifying.
+        remark: what else a reader of the draft should know.
+    """
+
+    name: str
+    place: str = ""
+    label: str = ""
+    kind: str | None = None
+    values: tuple[tuple[str, str], ...] = ()
+    minimum: str = ""
+    maximum: str = ""
+    unit: str = ""
+    format: str | None = None
+    missing: tuple[str, ...] = ()
+    identifying: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """All columns that a document describes, and what to call it in the draft.
+
+    Attributes:
+        source: for `bounds_basis`, such as ``data dictionary ward.xlsx``.
+        columns: in the order of the document.
+        dialect: how the table is written, where the caller declares it.
+    """
+
+    source: str
+    columns: tuple[Entry, ...]
+    dialect: tuple[tuple[str, str], ...] = ()

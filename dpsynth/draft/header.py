@@ -1,0 +1,128 @@
+"""The names of a table's columns, from the header of its CSV file; no row is read.
+
+The file is read byte by byte and only up to the end of its first line, so that nothing of a private
+row is ever in the memory of a draft. (A compressed file is decompressed in blocks by its library.)
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+from pathlib import Path
+from typing import IO
+
+from dpsynth._util.messages import plain, shown
+from dpsynth.draft.entry import Entries, Entry
+from dpsynth.errors import InputError
+from dpsynth.files import cannot_read
+
+MAX_HEADER = 2**20  # characters
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt")
+
+
+def read_header(path: str | Path, delimiter: str | None = None, encoding: str = "utf-8") -> Entries:
+    """Read the column names of a CSV file.
+
+    Args:
+        path: a file that ends in one of `SUFFIXES`.
+        delimiter: between the names; None for a comma, or a tab in a ``.tsv`` file.
+        encoding: of the file.
+
+    Raises:
+        InputError: the file cannot be read, its first line is empty, or a name occurs twice.
+    """
+    path = Path(path)
+    if not path.name.lower().endswith(SUFFIXES):
+        raise InputError(
+            f"{path}: only the header of a text file can be read ({', '.join(SUFFIXES)}); give a "
+            "data dictionary with --from instead"
+        )
+    sign = delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
+    line = _first_line(path, encoding)
+    if not line.strip():
+        raise InputError(f"{path} has no header: its first line is empty")
+    try:
+        names = [name.strip() for name in next(csv.reader([line], delimiter=sign, strict=True))]
+    except csv.Error:
+        raise InputError(f"{path}: the quotes in the header do not match; correct it") from None
+    other = next((one for one in ";\t,|" if one in line and one != sign), None)
+    if len(names) == 1 and other is not None:
+        raise InputError(
+            f"{path}: the header has no {shown(sign)}, but it has {shown(other)}; add "
+            f"--delimiter {shown(other)}"
+        )
+    check_names(names, str(path))
+    written = {"delimiter": sign, "encoding": encoding}
+    dialect = tuple(
+        (key, text)
+        for key, text in written.items()
+        if (key, text.lower()) not in (("delimiter", ","), ("encoding", "utf-8"))
+    )
+    return Entries(f"header of {path.name}", tuple(Entry(name) for name in names), dialect)
+
+
+def check_names(names: list[str], source: str, places: list[str] | None = None) -> None:
+    """Refuse names that no schema can have, and a name that occurs twice.
+
+    Args:
+        names: of columns, trimmed.
+        source: the document, for messages.
+        places: of the names in the document; None for their number in a header.
+
+    Raises:
+        InputError: it names the first such column and its place.
+    """
+    first: dict[str, str] = {}
+    for index, name in enumerate(names):
+        place = places[index] if places else f"column {index + 1}"
+        if not name:
+            raise InputError(f"{source}: {place} has no name; give it one")
+        if not name.isprintable():
+            raise InputError(f"{source}: the name in {place} has a control character; remove it")
+        if name in first:
+            raise InputError(
+                f"{source}: {first[name]} and {place} have the same name, {plain(name)}; keep one "
+                "or rename it"
+            )
+        first[name] = place
+
+
+def _first_line(path: Path, encoding: str) -> str:
+    """Return the text up to the first line end outside quotes, and read no byte beyond it."""
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except LookupError:
+        raise InputError(f"{shown(encoding)} is not an encoding; try utf-8 or cp1252") from None
+    letters: list[str] = []
+    quoted = False
+    try:
+        with _opened(path) as file:
+            while byte := file.read(1):
+                for letter in decoder.decode(byte):
+                    quoted ^= letter == '"'
+                    if letter in "\r\n" and not quoted:
+                        return "".join(letters).lstrip("\ufeff")
+                    letters.append(letter)
+                if len(letters) > MAX_HEADER:
+                    raise InputError(f"{path}: the first line is longer than a header can be")
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path}: the header is not {encoding}; add --encoding, such as --encoding cp1252"
+        ) from None
+    except (OSError, EOFError) as error:
+        raise _unreadable(path, error) from None
+    return "".join(letters).lstrip("\ufeff")
+
+
+def _opened(path: Path) -> IO[bytes]:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return path.open("rb", buffering=0)
+
+
+def _unreadable(path: Path, error: OSError | EOFError) -> InputError:
+    if isinstance(error, gzip.BadGzipFile | EOFError):
+        return InputError(f"{path} is not a complete gzip file; copy it again")
+    return InputError(f"{path} cannot be read: {cannot_read(error)}; correct the path")

@@ -1,0 +1,278 @@
+"""The draft of one field: a document for the schema reader, and comments for the person who checks.
+
+Everything that a fit would use is a proposal or a ``TODO``. A proposal has a ``bounds_basis`` that
+begins with ``proposal:``; the schema reader counts it as a gap until a person rewrites it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpsynth._util.field_reader import PROPOSAL, TODO
+from dpsynth.draft.clinical import CODES, DROP, Match, Range, Variable, find
+from dpsynth.draft.clinical import KEY as KEY_TYPE
+from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, Entry
+from dpsynth.draft.limits import TOP, Limits, bounds_of, number_text
+from dpsynth.draft.value_lists import read_number, truth_words
+
+_TYPES = ("integer", "number", "boolean", "string", "date", "datetime", "year")
+_NUMBERS = ("integer", "number", "year")
+_FORMAT = 'how it is written, such as "%d.%m.%Y", or default for 2015-12-31'
+_PERIOD = "period of the extract"
+
+
+@dataclass
+class Proposal:
+    """One field of a draft.
+
+    Attributes:
+        document: the field as the schema reader takes it.
+        comments: for a key of the document (``dpsynth.role``), what stands behind it in the file.
+        notes: lines above the field.
+        variable: the clinical variable that the column was taken for.
+    """
+
+    document: dict[str, Any]
+    comments: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    inner: list[str] = field(default_factory=list)
+    variable: Variable | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a part is still TODO, so that a person has to look it up."""
+        return _has_todo(self.document)
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the column is left out of the synthetic table."""
+        return bool(self.document.get("dpsynth", {}).get("role") == "drop")
+
+
+def propose(entry: Entry, source: str) -> Proposal:
+    """Propose a field for one column.
+
+    Args:
+        entry: what a document says about the column.
+        source: what to call the document in `bounds_basis`.
+
+    >>> propose(Entry("hba1c", unit="%"), "header").document["constraints"]
+    {'minimum': 3, 'maximum': 20}
+    """
+    match = find(entry.name) or (find(entry.label) if entry.label else None)
+    if match is not None and not _fits(entry, match.variable):
+        match = None
+    draft = Proposal({"name": entry.name, "type": TODO})
+    if entry.label:
+        draft.document["title"] = entry.label
+    if match is not None:
+        draft.variable = match.variable
+    if entry.remark:
+        draft.notes.append(entry.remark)
+    _decide(draft, entry, match, source)
+    return draft
+
+
+def _fits(entry: Entry, variable: Variable) -> bool:
+    """Tell whether what a document says about a column can be true of a variable."""
+    kind = entry.kind
+    if variable.type == KEY_TYPE:
+        return not (entry.values or entry.minimum or entry.maximum)
+    if variable.type == DROP:
+        return not entry.values and kind not in ("boolean", CATEGORY, "integer", "number", NUMERIC)
+    if variable.is_numeric:
+        return kind in (None, NUMERIC, *_NUMBERS) or (kind == CATEGORY and bool(entry.values))
+    if variable.type == "date":
+        return kind in (None, "date", "datetime", TEXT, "string")
+    return kind not in ("date", "datetime", TIME, KEY)
+
+
+def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> None:
+    """Choose what the column is, the surest sign first."""
+    variable = draft.variable
+    kind = entry.kind if entry.kind in _TYPES else None
+    table = variable.type if variable is not None else None
+    if table == KEY_TYPE or entry.kind == KEY:
+        _key(draft, variable)
+    elif entry.identifying or table == DROP:
+        why = "the document marks it as identifying" if entry.identifying else _named(variable)
+        _drop(draft, entry, why)
+    elif entry.kind == FREE_TEXT:
+        _drop(draft, entry, "free text cannot be made private")
+    elif entry.kind == TIME:
+        _drop(draft, entry, "a time of day is not modelled")
+        draft.document["type"] = "time"
+    elif kind in ("date", "datetime") or table == "date":
+        _date(draft, entry, kind or "date", source)
+    elif kind == "boolean" or (truth_words(entry.values) and kind is None):
+        _boolean(draft, entry, source)
+    elif entry.values:
+        _categories(draft, entry, source)
+    elif kind in _NUMBERS or entry.kind == NUMERIC or (variable and variable.is_numeric):
+        _number(draft, entry, match, source)
+    elif table == "boolean":
+        _boolean(draft, entry, source)
+    elif table == CODES:
+        draft.document["type"] = "string"
+        extra = {"role": variable.role} if variable and variable.role else {}
+        draft.document["dpsynth"] = {**extra, "codes": TODO}
+        draft.comments["dpsynth.codes"] = "such as {system: ICD-9-CM, rollup: chapter}, or an enum"
+    elif entry.kind in (TEXT, CATEGORY, "string") or table == "string":
+        _texts(draft, variable)
+    else:
+        draft.document["dpsynth"] = {"bounds_basis": TODO}
+        draft.comments["type"] = "one of " + ", ".join(_TYPES) + "; or give it role drop"
+
+
+def _named(variable: Variable | None) -> str:
+    return f"{variable.name}: identifies a person" if variable else "identifies a person"
+
+
+def _key(draft: Proposal, variable: Variable | None) -> None:
+    draft.document |= {"type": "string", "dpsynth": {"role": TODO}}
+    one = "stay" if variable is not None and variable.name.startswith("encounter") else "patient"
+    draft.comments["dpsynth.role"] = f"unit, if each value is one {one} to protect; else drop"
+
+
+def _drop(draft: Proposal, entry: Entry, why: str) -> None:
+    known = entry.kind if entry.kind in _TYPES else "string"
+    draft.document |= {"type": known, "dpsynth": {"role": "drop"}}
+    draft.comments["dpsynth.role"] = why
+
+
+def _date(draft: Proposal, entry: Entry, kind: str, source: str) -> None:
+    document = draft.document
+    document["type"] = kind
+    if entry.format != "default":
+        document["format"] = entry.format or TODO
+        if entry.format is None:
+            draft.comments["format"] = _FORMAT
+    limits = {"minimum": entry.minimum or TODO, "maximum": entry.maximum or TODO}
+    _missing(draft, entry)
+    document["constraints"] = limits
+    known = TODO not in limits.values()
+    basis = f"{source}, {entry.place}" if known else ""
+    document["dpsynth"] = _role(draft) | {"bounds_basis": _proposed(basis) if known else TODO}
+    if not known:
+        draft.comments["constraints"] = _PERIOD
+
+
+def _boolean(draft: Proposal, entry: Entry, source: str) -> None:
+    truths = truth_words(entry.values) or (_checked(entry) if entry.kind == "boolean" else None)
+    document = draft.document
+    if truths is None and entry.values:
+        _categories(draft, entry, source)
+        return
+    document["type"] = "boolean"
+    if truths is None:
+        document |= {"trueValues": TODO, "falseValues": TODO}
+        draft.comments["trueValues"] = 'how yes is written, such as ["1", "ja"]'
+        basis = TODO
+    else:
+        document |= {"trueValues": [truths[0]], "falseValues": [truths[1]]}
+        basis = _proposed(f"{source}, {entry.place}")
+    _missing(draft, entry)
+    document["dpsynth"] = _role(draft) | {"bounds_basis": basis}
+
+
+def _checked(entry: Entry) -> tuple[str, str] | None:
+    """Return 1 and 0 for the boxes of a REDCap checkbox."""
+    codes = [code for code, _ in entry.values]
+    return ("1", "0") if codes == ["1", "0"] else None
+
+
+def _categories(draft: Proposal, entry: Entry, source: str) -> None:
+    codes = [code for code, _ in entry.values]
+    whole = entry.kind not in (TEXT, "string") and all(_is_whole(code) for code in codes)
+    values: list[str | int] = [int(code) if whole else code for code in codes]
+    document = draft.document
+    document["type"] = "integer" if whole else "string"
+    _missing(draft, entry)
+    document["constraints"] = {"enum": values}
+    if any(label for _, label in entry.values):
+        document["categories"] = [
+            {"value": value, "label": label} if label else {"value": value}
+            for value, (_, label) in zip(values, entry.values, strict=True)
+        ]
+    basis = _proposed(f"{source}, {entry.place}, {len(codes)} values")
+    document["dpsynth"] = _role(draft) | {"bounds_basis": basis}
+
+
+def _is_whole(code: str) -> bool:
+    number = read_number(code)
+    return number is not None and code == str(int(number)) and abs(number) < TOP
+
+
+def _texts(draft: Proposal, variable: Variable | None) -> None:
+    draft.document |= {"type": "string", "constraints": {"enum": TODO}}
+    draft.document["dpsynth"] = _role(draft) | {"bounds_basis": TODO}
+    if variable is not None and variable.name == "place of residence":
+        hint = "list regions; a town or a full postcode can identify a person: then drop"
+    else:
+        hint = 'list every category, such as ["F", "M"]; or give it role drop'
+    draft.comments["constraints"] = hint
+
+
+def _number(draft: Proposal, entry: Entry, match: Match | None, source: str) -> None:
+    variable = draft.variable
+    unit = entry.unit or (match.unit if match is not None else None)
+    range_ = variable.range_in(unit) if variable is not None else None
+    limits = bounds_of(entry, variable, range_, source)
+    document = draft.document
+    kind = entry.kind if entry.kind in _NUMBERS else None
+    document["type"] = kind or (range_.type if range_ else _only_type(variable)) or "number"
+    _missing(draft, entry)
+    document["constraints"] = {"minimum": limits.minimum, "maximum": limits.maximum}
+    if limits.hint:
+        draft.comments["constraints"] = limits.hint
+    document["dpsynth"] = _role(draft) | _measured(draft, entry, range_, limits)
+
+
+def _measured(
+    draft: Proposal, entry: Entry, range_: Range | None, limits: Limits
+) -> dict[str, Any]:
+    """Return unit, step and basis of a number."""
+    extra: dict[str, Any] = {}
+    several = draft.variable is not None and len(draft.variable.ranges) > 1
+    if range_ is not None and range_.ucum:
+        extra["ucum"] = range_.ucum
+        if range_.step is not None and draft.document["type"] == "number":
+            extra["step"] = number_text(range_.step)
+    elif several:
+        extra["ucum"] = TODO
+        if entry.unit:
+            draft.notes.append(f"the unit {entry.unit[:30]} is not in dpsynth's table")
+    elif entry.unit:
+        extra["ucum"] = TODO
+        draft.comments["dpsynth.ucum"] = f"the document says {entry.unit[:30]}; write it in UCUM"
+    known = TODO not in (limits.minimum, limits.maximum)
+    return extra | {"bounds_basis": _proposed(limits.basis) if known else TODO}
+
+
+def _only_type(variable: Variable | None) -> str | None:
+    """Return the type of a variable, number if it differs between units."""
+    if variable is None:
+        return None
+    types = {one.type for one in variable.ranges}
+    return types.pop() if len(types) == 1 else "number"
+
+
+def _role(draft: Proposal) -> dict[str, Any]:
+    role = draft.variable.role if draft.variable is not None else ""
+    return {"role": role} if role else {}
+
+
+def _missing(draft: Proposal, entry: Entry) -> None:
+    if entry.missing:
+        draft.document["missingValues"] = ["", *entry.missing]
+
+
+def _proposed(basis: str) -> str:
+    return f"{PROPOSAL} {basis}: confirm"
+
+
+def _has_todo(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_todo, value.values()))
+    return any(map(_has_todo, value)) if isinstance(value, list) else value == TODO

@@ -1,0 +1,103 @@
+"""Words for the type of a column and for the format of a date, in four languages."""
+
+from __future__ import annotations
+
+import re
+
+from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME
+from dpsynth.draft.names import compact
+
+_WORDS = {
+    "integer": "integer int long short smallint bigint tinyint whole wholenumber ganzzahl "
+    "ganzzahlig "
+    "ganzezahl entier nombreentier entero numeroentero count anzahl zaehlwert discrete diskret",
+    "number": "decimal float double real decimalnumber dezimal dezimalzahl kommazahl gleitkomma "
+    "gleitkommazahl reel nombredecimal nombrereel numerodecimal flottant coma flotante",
+    NUMERIC: "number numeric num zahl numerisch nombre numerique numero numerico continuous "
+    "metrisch "
+    "stetig continu continuo continua quantitative quantitativ quantitatif cuantitativo scale "
+    "interval ratio messwert",
+    "boolean": "boolean bool logical logisch yesno yn janein jn ouinon sino truefalse flag binary "
+    "binaer binaire binario dichotomous dichotom dichotome dicotomico wahrheitswert booleen "
+    "booleano",
+    CATEGORY: "category categorical kategorie kategorial kategoriell nominal ordinal factor "
+    "enum code "
+    "coded codiert kodiert auswahl auswahlfeld auswahlliste dropdown radio list liste choice "
+    "categoriel categorie qualitatif liste categorico categoria cualitativo lista select",
+    TEXT: "string text char character varchar nvarchar varchar2 zeichenkette zeichen alphanumeric "
+    "alphanumerisch alphanumerique texte chaine chainedecaracteres caractere caracteres texto "
+    "cadena "
+    "alfanumerico str",
+    FREE_TEXT: "freetext freitext memo clob textlibre textelibre textolibre notes longtext",
+    "date": "date datum fecha",
+    "datetime": "datetime timestamp datumuhrzeit datumzeit datumundzeit datumunduhrzeit "
+    "zeitstempel "
+    "zeitpunkt dateheure dateetheure horodatage fechahora fechayhora datetime2 datetimetz",
+    TIME: "time uhrzeit zeit heure hora timeofday",
+    "year": "year jahr jahreszahl annee ano",
+    KEY: "id identifier identifikator key schluessel kennung identifiant cle identificador clave "
+    "patientid primarykey",
+}
+_KINDS = {word: kind for kind, text in _WORDS.items() for word in text.split()}
+_DATE = re.compile(r"[tdjmya]+([./ -])[tdjmya]+\1[tdjmya]+", re.IGNORECASE)
+_CLOCK = re.compile(r"(?<![a-z])h{1,2}:m{1,2}(:s{1,2})?", re.IGNORECASE)
+
+
+def kind_of(text: str) -> str | None:
+    """Return the kind that a type in a dictionary means; None for a word that is not known.
+
+    What stands in brackets is a length or a format.
+
+    >>> kind_of("Ganzzahl"), kind_of("varchar(20)"), kind_of("Datum (TT.MM.JJJJ)"), kind_of("?")
+    ('integer', 'text', 'date', None)
+    """
+    kind = _KINDS.get(compact(re.split(r"[(\[{]", text)[0])) or _KINDS.get(compact(text))
+    if kind == "date" and _CLOCK.search(text):
+        return "datetime"
+    if kind is None and _DATE.search(text):
+        return "datetime" if _CLOCK.search(text) else "date"
+    return kind
+
+
+def date_format(text: str) -> str | None:
+    """Return the strptime pattern of a date format in letters, or ``default`` for ISO 8601.
+
+    >>> date_format("Datum (TT.MM.JJJJ)"), date_format("JJ/MM/AAAA"), date_format("YYYY-MM-DD")
+    ('%d.%m.%Y', '%d/%m/%Y', 'default')
+    """
+    if re.search(r"%[A-Za-z]", text):
+        return text.strip()
+    match = _DATE.search(text)
+    if match is None:
+        return None
+    letters = match[0].upper()
+    french = "A" in letters  # jour, mois, année; in German JJ is the year
+    parts = [_directive(part, french) for part in letters.split(match[1])]
+    if sorted(part[-1].lower() for part in parts) != ["d", "m", "y"]:
+        return None
+    pattern = match[1].join(parts)
+    clock = _CLOCK.search(text[match.end() :])
+    if clock is not None:
+        pattern += (" %H:%M:%S" if clock[1] else " %H:%M").replace(
+            " ", _between(text, match, clock)
+        )
+    iso = pattern in ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")
+    return "default" if iso else pattern
+
+
+def _between(text: str, day: re.Match[str], clock: re.Match[str]) -> str:
+    """Return what stands between a date and its time of day, a blank if it is anything unusual."""
+    between = text[day.end() :][: clock.start()]
+    return between if between in (" ", "T", "_", "-", "  ") else " "
+
+
+def _directive(letters: str, french: bool) -> str:
+    """Return the directive of some equal letters, such as %Y for JJJJ; %? if they mean nothing."""
+    if len(set(letters)) != 1:
+        return "%?"
+    letter = letters[0]
+    if letter in "TD" or (letter == "J" and french):
+        return "%d"
+    if letter == "M":
+        return "%m"
+    return "%Y" if len(letters) == 4 else "%y"

@@ -1,0 +1,110 @@
+"""Headers of private tables: the names of the first line, and nothing behind it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsynth._util.strict_yaml import parse_yaml
+from dpsynth.draft import header
+from dpsynth.draft.drafts import draft_schema
+from dpsynth.draft.entry import Entry
+from dpsynth.draft.header import read_header
+from dpsynth.draft.proposal import propose
+from dpsynth.draft.yaml_text import field_lines
+from dpsynth.errors import InputError
+
+
+def names(path: Path, **how: str) -> list[str]:
+    return [one.name for one in read_header(path, **how).columns]
+
+
+@pytest.mark.parametrize(
+    ("content", "how", "expected"),
+    [
+        (b"age,sex\n1,F\n", {}, ["age", "sex"]),
+        (b"\xef\xbb\xbfage,sex\r\n", {}, ["age", "sex"]),
+        (b'"a, b";c', {"delimiter": ";"}, ["a, b", "c"]),
+        (b'"two\nlines",x\n', None, []),
+        ("größe;x\n".encode("cp1252"), {"delimiter": ";", "encoding": "cp1252"}, ["größe", "x"]),
+        ("age,sex\n\u00e4".encode("utf-16"), {"encoding": "utf-16"}, ["age", "sex"]),
+    ],
+)
+def test_headers(
+    tmp_path: Path, content: bytes, how: dict[str, str] | None, expected: list[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    if how is None:
+        with pytest.raises(InputError, match="column 1 has a control character"):
+            read_header(path)
+    else:
+        assert names(path, **how) == expected
+
+
+def test_a_compressed_file_and_a_tab(tmp_path: Path) -> None:
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"age,sex\n1,F\n"))
+    (tmp_path / "t.tsv").write_text("age\tsex\n")
+    assert names(tmp_path / "t.csv.gz") == names(tmp_path / "t.tsv") == ["age", "sex"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no header"),
+        (b"\n1,2\n", "has no header"),
+        (b"age;sex\n", "add --delimiter ';'"),
+        (b"a,b,a\n", "column 1 and column 3 have the same name, a"),
+        (b"a,,b\n", "column 2 has no name"),
+        (b'a,"b\n', "the quotes in the header do not match"),
+        ("größe\n".encode("cp1252"), "add --encoding, such as --encoding cp1252"),
+        (b"x" * (2**20 + 2), "longer than a header"),
+    ],
+)
+def test_bad_headers(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_header(path)
+
+
+def test_other_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="only the header of a text file"):
+        read_header(tmp_path / "t.xlsx")
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        read_header(tmp_path / "t.csv")
+    (tmp_path / "t.csv.gz").write_bytes(b"no gzip")
+    with pytest.raises(InputError, match="not a complete gzip file"):
+        read_header(tmp_path / "t.csv.gz")
+
+
+def test_what_is_declared_goes_into_the_dialect(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age;sex\n")
+    text = draft_schema(header=tmp_path / "t.csv", delimiter=";").text
+    assert parse_yaml(text.encode(), "draft")["dpsynth"]["dialect"] == {"delimiter": ";"}
+
+
+@given(st.text(min_size=1, max_size=20), st.text(max_size=20), st.text(max_size=20))
+def test_whatever_a_name_is_the_yaml_says_the_same(name: str, label: str, value: str) -> None:
+    """Names, labels and remarks of others are texts, and never structure."""
+    entry = Entry(name, label=label, values=((value, label), ("b", "")), remark=label)
+    proposal = propose(entry, label)
+    text = "fields:\n" + "\n".join(field_lines(proposal)) + "\n"
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        return
+    assert parse_yaml(text.encode(), "draft")["fields"] == [proposal.document]
+
+
+def test_the_file_is_read_no_further_than_its_first_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = io.BytesIO(b"age,sex\nsecret,row\n")
+    content.close = lambda: None  # type: ignore[method-assign]
+    monkeypatch.setattr(header, "_opened", lambda path: content)
+    read_header(tmp_path / "t.csv")
+    assert content.tell() == len(b"age,sex\n")
