@@ -30,6 +30,8 @@ from dpsynth.privacy.unit import Unit
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
 
+from .support.postgres_server import server  # noqa: F401  a fixture for all folders
+
 ASKED = tuple(getattr(signal, name) for name in NAMES)
 BASIS = "protocol of the study"
 

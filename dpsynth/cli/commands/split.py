@@ -6,7 +6,7 @@ import click
 
 from dpsynth._util.formatting import counted
 from dpsynth.cli.console import Console, output_options
-from dpsynth.cli.options import takes_schema
+from dpsynth.cli.options import takes_query, takes_schema
 
 
 @click.command(
@@ -34,6 +34,7 @@ from dpsynth.cli.options import takes_schema
 )
 @click.option("--output", "-o", required=True, type=click.Path(), help="New folder for both files.")
 @output_options
+@takes_query
 @takes_schema
 def split(
     schema: str,
