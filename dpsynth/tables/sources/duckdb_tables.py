@@ -50,6 +50,7 @@ class DuckdbTable:
         with _reading(path) as connection:
             rows = connection.sql(f"SELECT * FROM {_quoted(*table)} LIMIT 0")
             layout = rows.to_arrow_reader(1).schema
+            del rows  # a result that is open keeps the connection open
         place = f"{path}#{'.'.join(table)}"
         check_names(layout.names, needed, place)
         check_layout(layout, needed, schema, place)
@@ -61,7 +62,7 @@ class DuckdbTable:
         step, done = chunk_rows(len(self.columns)), 0
         with _reading(self.path) as connection:
             source = _quoted(*self.table)
-            total = connection.execute(f"SELECT count(*) FROM {source}").fetchone()[0]
+            total = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
             reader = connection.sql(f"SELECT {names} FROM {source}").to_arrow_reader(step)
             for batch in reader:
                 if batch.num_rows:
