@@ -1,4 +1,4 @@
-"""A writer of SAS files for tests: that of ReadStat, which pyreadstat carries and does not offer."""
+"""A writer of SAS files for tests: that of ReadStat, which pyreadstat carries along."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ Row = Sequence[str | float | None]
 def write_sas(path: Path, variables: Sequence[Variable], rows: Sequence[Row]) -> Path:
     """Write a ``.sas7bdat`` file; numbers are doubles."""
     library = _library()
-    callback = ctypes.CFUNCTYPE(
-        ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
-    )
+    callback = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
     with path.open("wb") as file:
 
         @callback

@@ -1,4 +1,4 @@
-"""A table of every type for the kinds of sources: its schema, its rows, and the text of each cell."""
+"""A table of every type for the kinds of sources: schema, rows, and the text of each cell."""
 
 from __future__ import annotations
 

@@ -5,11 +5,11 @@
   nothing
 - `database_tables`: a table or a query of a database, streamed in chunks
 - `duckdb_tables`: tables and views of a DuckDB file
-- `formulas`: formulas of a sheet that have no stored value
 - `opening`: from a reference to a table whose header has been checked
 - `queries`: a query in a file: one SELECT, and nothing else
 - `reference`: what a user names as a private table: a file, a part of a file, or a table or query
   of a database
+- `sheet_cells`: what the cells of a sheet hold, column by column
 - `sql_kinds`: what the columns of a database hold, by their declared types
 - `statistical`: files of SPSS, SAS and Stata
 - `statistical_dates`: dates of SPSS, SAS and Stata: numbers since a day of each program's own

@@ -26,7 +26,7 @@ from dpsynth.tables.sources.addresses import Address
 from dpsynth.tables.sources.connections import READ_ONLY, driver_errors, engine_of
 from dpsynth.tables.sources.queries import read_query
 from dpsynth.tables.sources.reference import Reference
-from dpsynth.tables.sources.sql_kinds import declared_kinds, described_kinds
+from dpsynth.tables.sources.sql_kinds import declared_kinds, described_kinds, kind_of_value
 from dpsynth.tables.text_columns import cell_text
 
 _REMEDY = "select the column as text, straight from the source: CAST(... AS TEXT) in a query"
@@ -40,8 +40,8 @@ class DatabaseTable:
     rows_of: str
     columns: tuple[str, ...]
     header: tuple[str, ...]
-    decimal: str
-    truths: tuple[str, ...]
+    schema: Schema
+    unknown: tuple[str, ...]
 
     @classmethod
     def open(cls, reference: Reference, needed: tuple[str, ...], schema: Schema) -> DatabaseTable:
@@ -59,10 +59,10 @@ class DatabaseTable:
             check_names(header, needed, reference.place)
             if kinds is None:
                 kinds = described_kinds(connection, described)
-        kinds = {name: kinds[name] for name in needed if kinds.get(name) is not None}
-        check_kinds(kinds, schema, reference.place, _REMEDY)
-        truths = tuple(name for name in needed if schema.column(name).kind.is_truth)
-        return cls(reference, rows_of, needed, header, schema.dialect.decimal, truths)
+        known = {name: kind for name in needed if (kind := kinds.get(name)) is not None}
+        check_kinds(known, schema, reference.place, _REMEDY)
+        unknown = tuple(name for name in needed if name not in known)
+        return cls(reference, rows_of, needed, header, schema, unknown)
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a cell is NULL; each call reads a fresh state."""
@@ -85,16 +85,26 @@ class DatabaseTable:
 
     def _frame(self, rows: Sequence[Any]) -> pd.DataFrame:
         columns = zip(*rows, strict=True)
-        cells = {
-            name: pd.Series([self._text(cell, name) for cell in column], dtype=object)
-            for name, column in zip(self.columns, columns, strict=True)
-        }
-        return pd.DataFrame(cells)
+        return pd.DataFrame(
+            {
+                name: pd.Series(self._texts(name, cells), dtype=object)
+                for name, cells in zip(self.columns, columns, strict=True)
+            }
+        )
 
-    def _text(self, cell: Any, name: str) -> str | None:
-        if isinstance(cell, str) or cell is None:
-            return cell
-        return cell_text(cell, decimal=self.decimal, boolean=name in self.truths)
+    def _texts(self, name: str, cells: Sequence[Any]) -> list[str | None]:
+        """Return the text of each cell; check the kinds of cells whose type nobody declares."""
+        if name in self.unknown:
+            kinds = {type(cell): kind_of_value(cell) for cell in cells if cell is not None}
+            for kind in kinds.values():
+                check_kinds({name: kind}, self.schema, self.reference.place, _REMEDY)
+        decimal, truth = self.schema.dialect.decimal, self.schema.column(name).kind.is_truth
+        return [
+            cell
+            if isinstance(cell, str) or cell is None
+            else cell_text(cell, decimal=decimal, boolean=truth)
+            for cell in cells
+        ]
 
 
 @contextmanager

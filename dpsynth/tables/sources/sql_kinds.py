@@ -1,11 +1,13 @@
 """What the columns of a table or query of a database hold, by their declared types.
 
-A kind of None means that the database does not say: each cell is then taken as its own text.
+A kind of None means that the database does not say. The kinds of the cells themselves then count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
@@ -34,9 +36,10 @@ def declared_kinds(
 ) -> dict[str, Held | None]:
     """Return the kinds of a table's columns, by the names that a result has."""
     name = connection.dialect.name
-    denormalised = getattr(connection.dialect, "denormalize_name", str)
+    normalises = connection.dialect.requires_name_normalize  # Oracle spells names in capitals
+    spelled = connection.dialect.denormalize_name if normalises else str
     return {
-        str(denormalised(column["name"])): kind_of_sql(column["type"], name)
+        str(spelled(column["name"])): kind_of_sql(column["type"], name)
         for column in sa.inspect(connection).get_columns(table, schema)
     }
 
@@ -87,3 +90,24 @@ def kind_of_sql(kind: Any, backend: str) -> Held | None:
 
 def _is_float(kind: Any) -> bool:
     return str(kind.__visit_name__).upper() == "FLOAT"
+
+
+def kind_of_value(value: Any) -> Held:
+    """Return what one cell holds whose type nobody declares.
+
+    >>> kind_of_value("7"), kind_of_value(7)
+    (<Held.TEXT: 'text'>, <Held.WHOLE: 'whole numbers'>)
+    """
+    if isinstance(value, datetime):
+        return Held.TIME if value.tzinfo is None else Held.ZONED
+    for family, held in (
+        (str, Held.TEXT),
+        (bool, Held.TRUTH),
+        (int, Held.WHOLE),
+        (float, Held.FLOAT),
+        (Decimal, Held.DECIMAL),
+        (date, Held.TIME),
+    ):
+        if isinstance(value, family):
+            return held
+    return Held.OTHER

@@ -1,23 +1,17 @@
 """Sheets of Excel workbooks (``.xlsx``): each cell becomes text, by itself alone.
 
-Excel gives every cell a type of its own, so a column may hold numbers beside texts and dates. A
-cell's text is what the schema's own CSV would have there:
-
-- a number has the declared decimal sign; in a key or a string column, one that is shown with
-  leading zeros (number format ``000``) has them, and one of more than 15 digits is refused, because
-  Excel has cut it
-- a date is in ISO 8601, or in the column's declared ``format``
-- a truth value is TRUE or FALSE, and an error such as #N/A is its own text
-- a formula is its stored value; a formula without one is refused
+Excel gives every cell a type of its own. Which types a column may have is checked when the sheet is
+opened (`sheet_cells`). Then a number or a date is the text that it would be in a CSV with decimal
+points and ISO dates, a truth value is TRUE or FALSE, an error such as #N/A is its own text, and a
+formula is its stored value.
 """
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,17 +19,13 @@ from typing import Any
 import pandas as pd
 
 from dpsynth.errors import TableError
-from dpsynth.schema import Column, Schema
+from dpsynth.schema import Schema
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
-from dpsynth.tables.sources.formulas import check_formulas
+from dpsynth.tables.sources.sheet_cells import check_cells
 from dpsynth.tables.sources.workbook_file import WorkbookFile
 from dpsynth.tables.text_columns import cell_text
 
 BLOCK = 512  # rows
-_ZEROS = re.compile(r"0+")
-_MAX_DIGITS = 15  # that Excel keeps of a number
-
-Text = Callable[[Any], str | None]
 
 
 @dataclass(frozen=True)
@@ -46,30 +36,30 @@ class WorkbookTable:
     sheet: str
     columns: tuple[str, ...]
     header: tuple[str, ...]
-    schema: Schema
 
     @classmethod
     def open(
         cls, path: Path, part: str | None, needed: tuple[str, ...], schema: Schema
     ) -> WorkbookTable:
-        """Find the sheet, read its first row, and look for formulas without a value.
+        """Find the sheet, read its first row, and check the kinds of its cells.
 
         Raises:
             TableError: the workbook is encrypted, damaged, too large, or has several sheets and
-                none is named; columns are missing; or a formula has no stored value.
+                none is named; columns are missing, or hold cells that have to be text and are
+                not; or a formula has no stored value.
         """
         file = WorkbookFile(path)
         name = file.sheet(part)
         with file.opened() as book:
             header = _header(_rows(book[name], path), path)
             places = {header.index(one): one for one in needed if one in header}
-            check_names(header, needed, f"{path}#{name}" if part else str(path))
-            check_formulas(path, book[name], places)
-        return cls(path, name, needed, tuple(header), schema)
+            place = f"{path}#{name}" if part else str(path)
+            check_names(header, needed, place)
+            check_cells(path, book[name], places, schema, place)
+        return cls(path, name, needed, tuple(header))
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a cell is empty; empty rows are skipped."""
-        texts = [self._text(self.schema.column(name)) for name in self.columns]
         with WorkbookFile(self.path).opened() as book:
             rows = _rows(book[self.sheet], self.path)
             header = _header(rows, self.path)
@@ -80,8 +70,8 @@ class WorkbookTable:
                 seen = True
                 yield pd.DataFrame(
                     {
-                        name: pd.Series([text(row[place]) for row in block], dtype=object)
-                        for name, place, text in zip(self.columns, places, texts, strict=True)
+                        name: pd.Series([_text(row[place]) for row in block], dtype=object)
+                        for name, place in zip(self.columns, places, strict=True)
                     }
                 )
         if not seen:
@@ -89,47 +79,18 @@ class WorkbookTable:
         if progress is not None:
             progress(1.0)  # a sheet does not say how many rows it has
 
-    def _text(self, column: Column) -> Text:
-        """Return what makes a text of a cell of a column."""
-        as_text = column.kind.text_only or column.name == self.schema.unit.column
-        decimal, form = self.schema.dialect.decimal, column.format
 
-        def text(cell: Any) -> str | None:
-            value = None if cell is None else cell.value
-            if value is None or isinstance(value, str):
-                return value
-            if isinstance(value, bool):
-                return "TRUE" if value else "FALSE"
-            if isinstance(value, datetime | date):
-                return _date_text(value, form if column.kind.is_time else None)
-            if isinstance(value, time | timedelta):
-                return str(value)
-            if as_text and _digits(value) > _MAX_DIGITS:
-                raise TableError(
-                    f"{self.path}: column '{column.name}' has numbers of more than 15 digits, "
-                    "which Excel has cut; give the column the format Text in Excel, and enter or "
-                    "import it again"
-                )
-            written = cell_text(value, decimal=decimal)
-            shown = cell.number_format if as_text else None
-            if written is not None and isinstance(shown, str) and _ZEROS.fullmatch(shown):
-                return written.zfill(len(shown)) if written.isdigit() else written
-            return written
-
-        return text
-
-
-def _digits(value: Any) -> int:
-    """Return how many digits the whole part of a number has."""
-    return len(str(abs(int(value)))) if value == value and abs(value) != float("inf") else 0
-
-
-def _date_text(value: date, form: str | None) -> str:
-    if form is not None:
-        return value.strftime(form)
-    if isinstance(value, datetime) and (value.hour or value.minute or value.second):
-        return value.isoformat(sep=" ")
-    return (value.date() if isinstance(value, datetime) else value).isoformat()
+def _text(cell: Any) -> str | None:
+    """Return the text of a cell, None where it is empty."""
+    value = None if cell is None else cell.value
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime):
+        midnight = not (value.hour or value.minute or value.second or value.microsecond)
+        return value.date().isoformat() if midnight else value.isoformat(sep=" ")
+    return cell_text(value)
 
 
 def _rows(sheet: Any, path: Path) -> Iterator[Sequence[Any]]:
