@@ -14,6 +14,10 @@ from dpsynth._util.outside_names import outside_name
 from dpsynth.models import check_model
 from dpsynth.models.registry import AUTO, DEFAULT, NAMES, model_names
 
+_DATA = (
+    "DATA is a file (.csv, .tsv, .parquet, .xlsx, .sav, .sas7bdat, .dta, .duckdb), a part of one "
+    "('file.xlsx#SHEET'), or a table of a database ('postgresql://host/db#schema.table')."
+)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -130,6 +134,8 @@ def takes_query(function: Command) -> Command:
             values["data"] = _query_of(values.get("data"), query)
         return function(*args, **values)
 
+    text = inspect.cleandoc(function.__doc__ or "")
+    joined.__doc__ = f"{text}\n\n{_DATA}"
     return cast(Command, joined)
 
 

@@ -150,7 +150,7 @@ def _data(part: FieldReader) -> Path | str | None:
     if not isinstance(value, str) or not is_url(value):
         return _path(part, "data")
     try:
-        Reference.of(value).check()
+        _ = Reference.of(value).place  # the file of a query is relative to a folder
     except InputError as error:
         part.mistake("data", str(error))
         return None

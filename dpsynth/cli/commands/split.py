@@ -48,8 +48,9 @@ def split(
 ) -> None:
     """Split DATA by unit into train and holdout.
 
-    Both files have the format and dialect of the source. Units are held out at random. Rows are
-    copied unchanged. Both files are as private as the source.
+    CSV, TSV and Parquet give files of the same format and dialect, with rows copied unchanged.
+    Other sources give Parquet files of text. Units are held out at random. Both files are as
+    private as the source.
     """
     from dpsynth.schema import Schema
     from dpsynth.tables import OptOut, split_file
