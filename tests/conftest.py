@@ -26,6 +26,7 @@ from dpsynth.synthesis.run import Run
 
 from .support.command_outcome import Outcome
 from .support.forger import Forger
+from .support.postgres_server import server  # noqa: F401  a fixture for all folders
 
 ASKED = tuple(getattr(signal, name) for name in NAMES)
 BASIS = "protocol of the study"

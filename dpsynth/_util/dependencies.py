@@ -28,6 +28,13 @@ FULL = {
 }
 """What is imported, and what it is called where it is installed from."""
 
+FORMATS = {
+    "duckdb": "duckdb",
+    "openpyxl": "openpyxl",
+    "pyreadstat": "pyreadstat",
+}
+"""What reads tables of other programs; ``dpsynth[formats]`` installs it."""
+
 # opendp 0.14.0 and 0.14.1 divide rationals wrongly: their noise is biased
 MIN_VERSIONS = {"opendp": (0, 14, 2)}
 
@@ -46,10 +53,22 @@ _LATER_BY_NETWORKS = ("torch._dynamo", "torch.profiler._cupti_monitor")
 
 def remedy(module: str | None) -> str | None:
     """Say what to do about a module that could not be imported; None if a light dpsynth has it."""
-    library = FULL.get((module or "").partition(".")[0])
+    name = (module or "").partition(".")[0]
+    library = FULL.get(name) or FORMATS.get(name)
     if library is None:
         return None
-    return f"{library} is not installed, and this needs it: pip install 'dpsynth[full]'"
+    extra = "full" if name in FULL else "formats"
+    return f"{library} is not installed, and this needs it: pip install 'dpsynth[{extra}]'"
+
+
+def need(module: str) -> None:
+    """Make sure that a library is installed, before anything is done with it.
+
+    Raises:
+        InputError: it is not; the message says how to install it.
+    """
+    if find_spec(module) is None:
+        raise InputError(str(remedy(module)))
 
 
 def load_fitting(*, networks: bool) -> None:

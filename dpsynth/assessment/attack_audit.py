@@ -44,7 +44,7 @@ from dpsynth.eval.core import Source, Tables
 from dpsynth.eval.report import internal_page
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, run_digest
-from dpsynth.tables import check_file
+from dpsynth.tables import Reference, check_file
 
 Deep = Callable[[Tables, Progress], Attack]
 Paid = Callable[[Progress], Attack]
@@ -156,9 +156,11 @@ def audit_run(
     if trained is not None:
         trained.check()
     if real is not None:
-        for table in (real.source, real.candidate.table, real.holdout):
+        for table in (real.source, real.holdout):
             if not isinstance(table, pd.DataFrame):
-                check_file(Path(table))
+                Reference.of(table).check()
+        if not isinstance(real.candidate.table, pd.DataFrame):
+            check_file(Path(real.candidate.table))
     sha256 = None if real is None else sha256_of(real.candidate.table)
     check_place(output, overwrite, AUDIT)
     if output is not None:

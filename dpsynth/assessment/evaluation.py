@@ -36,7 +36,7 @@ from dpsynth.eval.gates import gates
 from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, drawn_from
-from dpsynth.tables import Keys, open_synthetic, open_table
+from dpsynth.tables import Keys, Reference, open_synthetic, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
 
@@ -237,7 +237,7 @@ def _not_done(schema: Schema, candidate: Candidate, seed: int, why: str) -> dict
 
 def name_of(source: Source) -> str:
     """Return what pages call a table."""
-    return "a DataFrame" if isinstance(source, pd.DataFrame) else Path(source).name
+    return "a DataFrame" if isinstance(source, pd.DataFrame) else Reference.of(source).title
 
 
 def sha256_of(source: Source) -> str | None:

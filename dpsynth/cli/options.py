@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -13,6 +14,10 @@ from dpsynth._util.outside_names import outside_name
 from dpsynth.models import check_model
 from dpsynth.models.registry import AUTO, DEFAULT, NAMES, model_names
 
+_DATA = (
+    "DATA is a file (.csv, .tsv, .parquet, .xlsx, .sav, .sas7bdat, .dta, .duckdb), a part of one "
+    "('file.xlsx#SHEET'), or a table of a database ('postgresql://host/db#schema.table')."
+)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -112,6 +117,36 @@ def publish_option(command: Command) -> Command:
         help="Set aside this share of the budget (such as 0.05) for quality figures that you can "
         "publish. `dpsynth evaluate --publish` spends it once.",
     )(command)
+
+
+def takes_query(function: Command) -> Command:
+    """Add ``--query`` to a command whose DATA may be the URL of a database; goes last, above it."""
+
+    @click.option(
+        "--query",
+        type=click.Path(),
+        metavar="FILE",
+        help="File with one SELECT, to run in the database whose URL is DATA.",
+    )
+    @functools.wraps(function)
+    def joined(*args: Any, query: str | None, **values: Any) -> Any:
+        if query is not None:
+            values["data"] = _query_of(values.get("data"), query)
+        return function(*args, **values)
+
+    text = inspect.cleandoc(function.__doc__ or "")
+    joined.__doc__ = f"{text}\n\n{_DATA}"
+    return cast(Command, joined)
+
+
+def _query_of(data: str | None, query: str) -> str:
+    from dpsynth.errors import InputError
+    from dpsynth.tables import with_query
+
+    try:
+        return with_query(data or "", query)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def takes_schema(function: Command) -> Command:

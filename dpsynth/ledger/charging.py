@@ -13,7 +13,6 @@ from pathlib import Path
 import pandas as pd
 
 from dpsynth._util.dependencies import load_fitting
-from dpsynth._util.strict_json import BLOCK
 from dpsynth.certificate import Charge
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
 from dpsynth.ledger.book import LedgerFile
@@ -21,6 +20,7 @@ from dpsynth.ledger.ledger import Entry, Ledger
 from dpsynth.policy import Policy
 from dpsynth.privacy import PrivacyPlan, Unit
 from dpsynth.schema import Schema
+from dpsynth.tables import Reference
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,10 @@ def charged(
 
 
 def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> None:
-    """Warn where the same file was read under another name: who is in it has one budget.
+    """Warn where the same source was read under another name: who is in it has one budget.
 
-    The file's bytes (or a frame's cells) enter an HMAC under the ledger's own key, which nobody
+    The file's bytes (or a frame's cells; of a database, its URL without credentials and the table's
+    name or the query's text) enter an HMAC under the ledger's own key, which nobody
     without that key can compare with a file. It is private reading, so it comes after the charge,
     and it stays in the ledger, beside the chain: no seal depends on it.
 
@@ -153,9 +154,8 @@ def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
         total.update(repr([str(name) for name in source.columns]).encode(errors="replace"))
         total.update(cells.to_numpy().tobytes())
         return total.hexdigest()
-    with Path(source).open("rb") as file:
-        while block := file.read(BLOCK):
-            total.update(block)
+    for block in Reference.of(source).content():
+        total.update(block)
     return total.hexdigest()
 
 

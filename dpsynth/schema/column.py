@@ -32,12 +32,17 @@ class Declared:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the source CSV is written: declared, never sniffed."""
+    """How the source is written: declared, never sniffed.
+
+    ``labels``: whether value labels of SPSS, SAS and Stata stand for their codes, in columns of
+    type string and boolean.
+    """
 
     delimiter: str = ","
     encoding: str = "utf-8"
     decimal: str = "."
     quote: str = '"'
+    labels: bool = False
 
 
 @dataclass(frozen=True)

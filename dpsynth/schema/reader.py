@@ -144,8 +144,8 @@ def _read_columns(top: FieldReader, facts: TableFacts) -> tuple[Column, ...]:
 
 
 def _read_dialect(part: FieldReader) -> Dialect:
-    """Read how the source CSV is written."""
-    part.refuse_unknown(("delimiter", "encoding", "decimal", "quote"))
+    """Read how the source is written."""
+    part.refuse_unknown(("delimiter", "encoding", "decimal", "quote", "labels"))
     plain = Dialect()
     signs = {key: getattr(plain, key) for key in ("delimiter", "quote")}
     for key in signs:
@@ -166,7 +166,8 @@ def _read_dialect(part: FieldReader) -> Dialect:
     decimal = part.choice("decimal", (".", ","), plain.decimal)
     if len({*signs.values(), decimal}) < 3:
         part.mistake(None, "delimiter, quote and decimal are three different characters")
-    return Dialect(signs["delimiter"], encoding, decimal, signs["quote"])
+    labels = part.flag("labels", False)
+    return Dialect(signs["delimiter"], encoding, decimal, signs["quote"], labels)
 
 
 def _read_unit(extra: FieldReader, columns: tuple[Column, ...]) -> PrivacyUnit:

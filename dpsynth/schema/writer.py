@@ -187,8 +187,8 @@ def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:
     return {"categories": entries}
 
 
-def _differences(settings: Dialect, plain: Dialect) -> dict[str, str]:
-    names = ("delimiter", "encoding", "decimal", "quote")
+def _differences(settings: Dialect, plain: Dialect) -> dict[str, str | bool]:
+    names = ("delimiter", "encoding", "decimal", "quote", "labels")
     return {n: getattr(settings, n) for n in names if getattr(settings, n) != getattr(plain, n)}
 
 

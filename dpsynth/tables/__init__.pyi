@@ -15,6 +15,10 @@ from .checks import check_file as check_file
 from .checks import table_kind as table_kind
 from .opt_out import OptOut as OptOut
 from .simulated import simulate as simulate
+from .sources import Reference as Reference
+from .sources import is_url as is_url
+from .sources import names_table as names_table
+from .sources import with_query as with_query
 from .splitting import leave_out as leave_out
 from .splitting import split_file as split_file
 from .table import Table as Table

@@ -63,6 +63,7 @@ _INFERRED = {
     "mixed-integer": Held.MIXED,
     "mixed": Held.MIXED,
 }
+_STRAIGHT = "write the column as text, directly from the source and not from a table in memory"
 _STANDARD = Column("", "boolean")
 
 
@@ -85,6 +86,21 @@ def check_layout(layout: Any, needed: tuple[str, ...], schema: Schema, place: st
     """
     kinds = {name: kind_of_arrow(layout.field(name).type) for name in needed}
     _check(kinds, schema, place, None)
+
+
+def check_kinds(kinds: Mapping[str, Held], schema: Schema, place: str, remedy: str) -> None:
+    """Refuse a table of another kind, by what it declares its columns to hold.
+
+    Args:
+        kinds: of the columns whose types are known.
+        schema: of the table.
+        place: what messages call the table.
+        remedy: what to do about a column that has to be text.
+
+    Raises:
+        TableError: as `check_frame`.
+    """
+    _check(kinds, schema, place, None, remedy)
 
 
 def kind_of(cells: pd.Series[Any]) -> Held:
@@ -143,7 +159,13 @@ def kind_of_arrow(kind: Any) -> Held:
     return Held.OTHER
 
 
-def _check(kinds: Mapping[str, Held], schema: Schema, place: str, option: str | None) -> None:
+def _check(
+    kinds: Mapping[str, Held],
+    schema: Schema,
+    place: str,
+    option: str | None,
+    remedy: str = _STRAIGHT,
+) -> None:
     """Word the first column that is refused, and name the others."""
     reasons = {
         name: reason
@@ -153,11 +175,8 @@ def _check(kinds: Mapping[str, Held], schema: Schema, place: str, option: str | 
     if not reasons:
         return
     first, *others = reasons
-    remedy = (
-        f"read the file with dpsynth.read_table(path, schema), or with {option}"
-        if option is not None
-        else "write the column as text, directly from the source and not from a table in memory"
-    )
+    if option is not None:
+        remedy = f"read the file with dpsynth.read_table(path, schema), or with {option}"
     also = "" if not others else f". Also refused: {', '.join(others)}"
     raise TableError(
         f"{place}: column '{first}' holds {kinds[first]}, {reasons[first]}; {remedy}{also}"

@@ -18,7 +18,8 @@ import pandas as pd
 
 from dpsynth.errors import InputError
 from dpsynth.schema import Schema
-from dpsynth.tables.checks import SUFFIXES, check_file
+from dpsynth.tables.checks import check_file
+from dpsynth.tables.sources import Reference, names_table
 from dpsynth.tables.table import open_table
 from dpsynth.tables.unit_keys import Keys
 
@@ -39,7 +40,7 @@ class OptOut:
 
     @classmethod
     def load(cls, path: str | Path, schema: Schema) -> Self:
-        """Read a list: ``.csv``, ``.csv.gz`` and ``.parquet`` as tables, anything else as text.
+        """Read a list: a file of any kind of table as a table, anything else as text.
 
         Text is UTF-8, one key a line as it stands; lines that are blank, or mean a missing value in
         the unit's column, are passed over. A table is in the dialect of the source.
@@ -47,11 +48,13 @@ class OptOut:
         Raises:
             InputError: the schema has no unit's column, or the file cannot be read or has no key.
         """
-        column, path = _unit_column(schema), Path(path)
-        check_file(path)
-        if path.name.lower().endswith(SUFFIXES):
+        column = _unit_column(schema)
+        if names_table(str(path)):
+            Reference.of(path).check()
             only = replace(schema, columns=(schema.column(column),), rules=())
             return cls._of(open_table(path, only).chunks(), schema, f"opt-out list {path}")
+        path = Path(path)
+        check_file(path)
         if path.stat().st_size > MAX_TEXT:
             raise InputError(f"opt-out list {path} is larger than 1 GiB; a list of keys is not")
         try:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpsynth.errors import TableError
 from dpsynth.schema import Dialect
-from dpsynth.tables.checks import CHUNK, Progress, chunk_rows, table_kind
+from dpsynth.tables.checks import CHUNK, Progress, chunk_rows
 from dpsynth.tables.text_columns import cell_text, texts_of
 
 Sides = npt.NDArray[np.int8]  # one a row
@@ -79,7 +79,7 @@ def deal(path: Path, dialect: Dialect, dealt: Dealt, outputs: Outputs, progress:
         TableError: the file is damaged, or its rows are not those that were dealt out.
     """
     rows_read = SeenRows()
-    if table_kind(path) == ".parquet":
+    if path.name.lower().endswith(".parquet"):
         _write_parquet(path, dealt, rows_read, outputs, progress)
     else:
         _write_csv(path, dialect, dealt, rows_read, outputs, progress)

@@ -4,7 +4,8 @@ A generator is judged by people that it never saw. So a split deals out units, n
 of a unit go to one side, keys compared as the schema declares, by a coin of the unit's own: one
 more patient in the table moves nobody else to the other side. Rows and cells are not touched: a
 CSV row is copied as it stands in the file, a Parquet column keeps its type. Columns that the schema
-does not name stay in their rows, unread. Units on an opt-out list go to neither side.
+does not name stay in their rows, unread. Tables of other kinds become Parquet files of text, with
+the schema's columns. Units on an opt-out list go to neither side.
 
 Both sides hold real rows and are as private as the source.
 """
@@ -26,14 +27,16 @@ from dpsynth.errors import DpsynthWarning, InputError, TableError
 from dpsynth.files import atomic_folder, check_apart, check_vacant, write_private
 from dpsynth.privacy import OsEntropy
 from dpsynth.schema import Schema
-from dpsynth.tables.checks import Progress, table_kind
+from dpsynth.tables.checks import Progress
 from dpsynth.tables.opt_out import OptOut
 from dpsynth.tables.row_copy import Dealt, SeenRows, Sides, deal
-from dpsynth.tables.table import Table, open_table
+from dpsynth.tables.sources import Reference, dialect_of
+from dpsynth.tables.table import open_table
 from dpsynth.tables.text_columns import texts_of
+from dpsynth.tables.text_copy import copy_as_text
 from dpsynth.tables.unit_keys import NO_KEY, Keys
 
-TRAIN, HOLDOUT = "train", "holdout"
+TRAIN, HOLDOUT, COPY = "train", "holdout", "copy.parquet"
 SHARE = 0.2  # of the units, in the holdout
 _LEFT_OUT, _IN_TRAIN, _IN_HOLDOUT = range(3)
 
@@ -79,7 +82,7 @@ def split(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     _check(holdout, seed)
-    sides = _dealt(open_table(data, schema), schema, holdout, seed, None, opt_out).sides
+    sides = _dealt(data, schema, holdout, seed, None, opt_out).sides
     return data[sides == _IN_TRAIN], data[sides == _IN_HOLDOUT]
 
 
@@ -93,16 +96,18 @@ def split_file(
     opt_out: OptOut | None = None,
     progress: Progress | None = None,
 ) -> tuple[Path, Path]:
-    """Split a CSV or Parquet file by unit into two files of the same kind and dialect.
+    """Split a private table by unit into two files.
 
-    The file is read twice, in chunks; of each row, one byte is kept, and of each unit its key. If
-    its keys, or their order, are others the second time, the split is refused.
+    CSV, TSV and Parquet give files of the same kind and dialect. Every other kind gives Parquet
+    files that hold the schema's columns as text. The file (or, of other kinds, that copy) is read
+    twice, in chunks; of each row, one byte is kept, and of each unit its key. If its keys, or their
+    order, are others the second time, the split is refused.
 
     Args:
-        data: the file.
+        data: the table: a file, a part of one, or the URL of a database.
         schema: as in `split`, and so are ``holdout`` and ``seed``.
         output: the folder to make, for its owner alone (mode 0700): ``train`` and ``holdout``, with
-            the suffix of the source.
+            the suffix of the source, or ``.parquet``.
         holdout: as in `split`.
         seed: see `split`.
         opt_out: see `split`.
@@ -170,15 +175,22 @@ def _written(
     """Write a folder with one file a side; return their names."""
     check_apart(output)
     check_vacant(output)
-    table, path = open_table(data, schema), Path(data)
-    dealt = _dealt(table, schema, holdout, seed, lambda part: progress(part / 2), opt_out)
-    suffix = table_kind(path)
+    reference = Reference.of(data)
+    suffix = reference.copied_as
     names = {_IN_TRAIN: TRAIN + suffix} | ({_IN_HOLDOUT: HOLDOUT + suffix} if holdout else {})
+    if reference.kind == suffix:  # the keys are dealt before a folder is made
+        path, dialect = Path(data), dialect_of(reference, schema.dialect)
+        dealt = _dealt(path, schema, holdout, seed, lambda part: progress(part / 2), opt_out)
     with atomic_folder(output, private=True) as folder:
+        if reference.kind != suffix:
+            path, dialect = folder / COPY, schema.dialect
+            copy_as_text(data, schema, path, lambda part: progress(part / 2))
+            dealt = _dealt(path, schema, holdout, seed, None, opt_out)
         outputs = {side: folder / name for side, name in names.items()}
         for target in outputs.values():
             write_private(target, b"")  # real rows are for their owner alone, from the first
-        deal(path, schema.dialect, dealt, outputs, lambda part: progress((1 + part) / 2))
+        deal(path, dialect, dealt, outputs, lambda part: progress((1 + part) / 2))
+        (folder / COPY).unlink(missing_ok=True)
     return names
 
 
@@ -190,7 +202,7 @@ def _check(holdout: float, seed: int | None) -> None:
 
 
 def _dealt(
-    table: Table,
+    source: Path | pd.DataFrame,
     schema: Schema,
     holdout: float,
     seed: int | None,
@@ -198,6 +210,7 @@ def _dealt(
     opt_out: OptOut | None,
 ) -> Dealt:
     """Read the keys, deal out the units, and return the side of each row."""
+    table = open_table(source, schema)
     keys, opened, rows_read = Keys(schema), cast(Any, table), SeenRows()
     column = schema.unit.column or table.columns[0]
     chunks: list[npt.NDArray[np.int64]] = []

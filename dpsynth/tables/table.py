@@ -1,8 +1,8 @@
-"""Tables: CSV, Parquet or a DataFrame, read in chunks of the columns that a schema needs.
+"""Tables of any kind, or a DataFrame, read in chunks of the columns that a schema needs.
 
 Opening checks the file, the names in its header and the types of its columns, before any row is
-read. Nothing is sniffed: separator, quote, encoding and decimal sign are the schema's. Columns that
-the schema does not need are not given out.
+read; of a workbook, also whether each formula has a value. Nothing is sniffed: separator, quote,
+encoding and decimal sign are the schema's. Columns that the schema does not need are not given out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import pandas as pd
 
@@ -24,6 +24,7 @@ from dpsynth.tables.checks import (
     no_rows,
     table_kind,
 )
+from dpsynth.tables.sources import Reference, open_reference
 from dpsynth.tables.writer import check_output, write_table
 
 __all__ = ["Table", "check_output", "open_synthetic", "open_table", "write_table"]
@@ -54,12 +55,16 @@ class Table(Protocol):
 def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     """Open a private table after checking that it exists and has the schema's columns.
 
+    A table is a file, a part of a file, or a table or query of a database; docs/sources.md shows
+    how each is named.
+
     The needed columns are the modelled ones, the privacy unit's, those that name units of
     measurement, and the order column where whole windows of a unit's rows are kept.
 
     Raises:
         TableError: no such file, another kind of file, columns that are missing or occur twice, or
-            columns whose cells have to be text and are not (see `dpsynth.tables.cell_kinds`).
+            columns whose cells have to be text and are not (see `dpsynth.tables.cell_kinds`); or a
+            database that cannot be reached.
     """
     return open_columns(source, schema, needed_columns(schema), private=True)
 
@@ -84,12 +89,14 @@ def open_columns(
         if private:
             check_frame(source, needed, schema)
         return FrameTable(source, needed)
+    if private:
+        return cast(Table, open_reference(Reference.of(source), needed, schema))
     path = Path(source)
     check_file(path)
     if table_kind(path) == ".parquet":
         from dpsynth.tables.parquet import ParquetTable
 
-        return ParquetTable.open(path, needed, schema if private else None)
+        return ParquetTable.open(path, needed, None)
     from dpsynth.tables.csv import CsvTable
 
     return CsvTable.open(path, needed, schema.dialect)

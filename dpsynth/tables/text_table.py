@@ -6,6 +6,7 @@ the others are coded, and `open_table` refuses such frames. What is read here it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from dpsynth.schema import Column, Schema
+from dpsynth.tables.checks import Progress
 from dpsynth.tables.table import needed_columns, open_columns
 from dpsynth.tables.text_columns import is_typed, texts_of
 
@@ -22,13 +24,13 @@ ISO_DATE = 10  # characters
 
 
 def read_table(path: str | Path, schema: Schema | str | Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file into a DataFrame of text, for `fit`, `split` or an evaluation.
+    """Read a private table into a DataFrame of text, for `fit`, `split` or an evaluation.
 
     No type is inferred, so what a cell becomes depends on no other cell. CSV is read in the
-    schema's dialect. Parquet columns may have the types that `fit` takes, and become text.
+    schema's dialect. Columns of other kinds may have the types that `fit` takes, and become text.
 
     Args:
-        path: the file.
+        path: the file, a part of one, or the URL of a database: see docs/sources.md.
         schema: a `Schema`, the path of one, or the name of a shipped one.
 
     Returns:
@@ -46,6 +48,17 @@ def read_table(path: str | Path, schema: Schema | str | Path) -> pd.DataFrame:
     array([<class 'str'>], dtype=object)
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    return pd.concat(text_chunks(path, schema), ignore_index=True)
+
+
+def text_chunks(
+    path: str | Path, schema: Schema, progress: Progress | None = None
+) -> Iterator[pd.DataFrame]:
+    """Yield what `read_table` returns, chunk by chunk.
+
+    Raises:
+        TableError: as `read_table`.
+    """
     needed = needed_columns(schema)
     header = open_columns(path, schema, needed, private=True).header
     columns = [
@@ -54,11 +67,8 @@ def read_table(path: str | Path, schema: Schema | str | Path) -> pd.DataFrame:
         if column.name in needed or ("drop" not in column.roles and column.name in header)
     ]
     names = tuple(column.name for column in columns)
-    chunks = [
-        pd.DataFrame({column.name: _texts(chunk[column.name], column) for column in columns})
-        for chunk in open_columns(path, schema, names, private=True).chunks()
-    ]
-    return pd.concat(chunks, ignore_index=True)
+    for chunk in open_columns(path, schema, names, private=True).chunks(progress):
+        yield pd.DataFrame({column.name: _texts(chunk[column.name], column) for column in columns})
 
 
 def _texts(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.object_]:

@@ -5,6 +5,7 @@ Making one reads the schema, the policy and the gates, and no private row.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Self
 
 from dpsynth._util.seeds import fresh_seed
-from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate
 from dpsynth.eval.gates import gates
@@ -20,7 +20,7 @@ from dpsynth.ledger import check_request
 from dpsynth.policy import Policy
 from dpsynth.schema import Schema, without_share
 from dpsynth.synthesis import Prepared, prepare, require_small_delta
-from dpsynth.tables import check_file, table_kind
+from dpsynth.tables import Reference
 from dpsynth.tables.splitting import HOLDOUT, TRAIN
 from dpsynth.workflow.settings import Settings
 from dpsynth.workflow.work_folder import Log
@@ -100,16 +100,17 @@ class ResolvedSettings:
         return self.settings.work_folder / "split"
 
     @property
-    def train(self) -> Path:
+    def train(self) -> Path | str:
         """The private table that is fitted."""
         data = self.settings.data
-        return self.split / (TRAIN + table_kind(data)) if self.splits else data
+        return self.split / (TRAIN + Reference.of(data).copied_as) if self.splits else data
 
     @property
     def holdout(self) -> Path | None:
         """The private table of people whom the fit does not see."""
-        data = self.settings.data
-        return self.split / (HOLDOUT + table_kind(data)) if self.settings.holdout else None
+        if not self.settings.holdout:
+            return None
+        return self.split / (HOLDOUT + Reference.of(self.settings.data).copied_as)
 
     @property
     def attacks(self) -> bool:
@@ -138,9 +139,12 @@ class ResolvedSettings:
 
     @cached_property
     def data_sha256(self) -> str:
-        """SHA-256 of the private file; it stays in the work folder."""
-        check_file(self.settings.data)
-        return file_digest(self.settings.data)
+        """SHA-256 of what identifies the private table; it stays in the work folder."""
+        reference, total = Reference.of(self.settings.data), hashlib.sha256()
+        reference.check()
+        for block in reference.content():
+            total.update(block)
+        return total.hexdigest()
 
 
 def _require_apart(settings: Settings) -> None:

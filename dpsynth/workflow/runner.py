@@ -23,7 +23,7 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment import check_canaries
 from dpsynth.errors import GateError, InputError, Note
 from dpsynth.files import check_apart, check_vacant, check_writable, remove_leftovers
-from dpsynth.tables import check_file
+from dpsynth.tables import Reference, check_file
 from dpsynth.workflow.assessment_stages import (
     AuditStage,
     EvaluateStage,
@@ -253,7 +253,7 @@ def _remedy(stage: Stage, order: ResolvedSettings) -> str:
 def _check(order: ResolvedSettings) -> None:
     """Refuse what would stop a later stage, before anything is read or charged."""
     settings = order.settings
-    check_file(settings.data)
+    Reference.of(settings.data).check()
     if settings.opt_out is not None:
         check_file(settings.opt_out)
     check_canaries(settings.canaries)

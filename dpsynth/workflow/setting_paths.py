@@ -26,12 +26,21 @@ def joined(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings whose relative paths are relative to a folder."""
     paths = dict(values)
     for name in PATHS:
-        if paths.get(name) is not None:
+        if isinstance(paths.get(name), Path):
             paths[name] = folder / paths[name]
+    if isinstance(paths.get("data"), str):  # the URL of a database, maybe with a query's file
+        url, sign, query = paths["data"].partition("#@")
+        paths["data"] = url + sign + (str(folder / query) if sign else "")
     schema = paths.get("schema")
     if schema is not None and not is_shipped(schema):
         paths["schema"] = str(folder / schema)
     return paths
+
+
+def source_from(folder: Path, source: str) -> str:
+    """Write the URL of a database; the file of a query as seen from a folder."""
+    url, sign, query = source.partition("#@")
+    return url + sign + (path_from(folder, Path(query)) if sign else "")
 
 
 def beside(output: Path, ending: str) -> Path:

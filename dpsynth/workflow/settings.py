@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dpsynth.models.registry import DEFAULT as MODEL
-from dpsynth.workflow.setting_paths import ENDINGS, VERSION, beside, is_shipped, path_from
+from dpsynth.workflow.setting_paths import (
+    ENDINGS,
+    VERSION,
+    beside,
+    is_shipped,
+    path_from,
+    source_from,
+)
 from dpsynth.workflow.settings_reader import read_document, read_settings
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ class Settings:
 
     Attributes:
         schema: its path, or the name of a shipped one; it describes the whole table.
-        data: the private table, CSV or Parquet.
+        data: the private table: the path of a file or of a part of it, or the URL of a database.
         dataset: the name under which the ledger counts what these patients have spent.
         epsilon: privacy budget of the fit.
         delta: the probability that the guarantee of epsilon may miss.
@@ -55,7 +62,7 @@ class Settings:
     """
 
     schema: str
-    data: Path
+    data: Path | str
     dataset: str
     epsilon: float
     delta: float
@@ -143,6 +150,8 @@ class Settings:
                 continue
             if isinstance(value, Path):
                 value = path_from(Path(folder), value)
+            elif field.name == "data":
+                value = source_from(Path(folder), value)
             elif field.name == "schema" and not is_shipped(value):
                 value = path_from(Path(folder), Path(value))
             elif field.name == "about":

@@ -14,6 +14,7 @@ from dpsynth._util.written_files import read_plain, refusal
 from dpsynth.errors import InputError
 from dpsynth.models.registry import AUTO, model_names
 from dpsynth.policy.limits import NAME
+from dpsynth.tables import Reference, is_url
 from dpsynth.workflow.setting_paths import ENDINGS, PATHS, REQUIRED, VERSION, beside, joined
 
 MAX_SEED = 2**63
@@ -22,7 +23,7 @@ _EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 tak
 _SECRET = re.compile(r"pass(word|phrase)?|secret|^key$", re.IGNORECASE)
 _WANTED = {
     "schema": "the path of a schema, or the name of a shipped one",
-    "data": "the path of the private table",
+    "data": "the path of the private table, or the URL of a database",
     "dataset": "the name under which the ledger counts what these patients have spent",
     "epsilon": "the privacy budget; it has no default",
     "delta": "the probability with which epsilon may not hold; it has no default",
@@ -94,7 +95,8 @@ def read_settings(
 
 def _read(part: FieldReader, folder: Path) -> dict[str, Any]:
     """Read what is there, each of its type and within its range."""
-    values: dict[str, Any] = {name: _path(part, name) for name in PATHS}
+    values: dict[str, Any] = {name: _path(part, name) for name in PATHS if name != "data"}
+    values["data"] = _data(part)
     values["schema"] = _line(part, "schema")
     values |= {name: _line(part, name) for name in ("purpose", "dataset", "tier")}
     for name in ("dataset", "tier"):
@@ -140,6 +142,19 @@ def _path(part: FieldReader, key: str) -> Path | None:
         part.values[key] = str(part.values[key])
     text = _line(part, key)
     return None if text is None else Path(text)
+
+
+def _data(part: FieldReader) -> Path | str | None:
+    """Read the path of a private table, or the URL of a database; a URL holds no password."""
+    value = part.values.get("data")
+    if not isinstance(value, str) or not is_url(value):
+        return _path(part, "data")
+    try:
+        _ = Reference.of(value).place  # the file of a query is relative to a folder
+    except InputError as error:
+        part.mistake("data", str(error))
+        return None
+    return _line(part, "data")
 
 
 def _number(

@@ -11,6 +11,7 @@ import click
 from dpsynth.cli.commands.audit_plugins import plugins_for
 from dpsynth.cli.commands.audit_summary import end, lines_of, values_of
 from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.options import takes_query
 from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ MINUTES = 30.0
 @click.option("--no-plugins", is_flag=True, help="Run no attack of another package.")
 @click.option("--budget-minutes", type=float, help=f"Time for shadow models; default: {MINUTES:g}.")
 @output_options
+@takes_query
 def audit(
     subject: str,
     data: str | None,
@@ -170,13 +172,14 @@ def _subject(subject: str) -> tuple[Schema, Run | None]:
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Run
     from dpsynth.synthesis.run import DOCUMENT
+    from dpsynth.tables import names_table
 
     if (Path(subject) / DOCUMENT).exists():
         run = Run.load(subject)
         return run.schema, run
     if Path(subject).is_dir():
         raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
-    if Path(subject).name.lower().endswith((".csv", ".csv.gz", ".parquet")):
+    if names_table(subject):
         raise InputError(f"{subject} is a table; the order is: audit RUN|SCHEMA DATA")
     return Schema.load(subject), None
 

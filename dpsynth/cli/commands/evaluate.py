@@ -10,6 +10,7 @@ import click
 
 from dpsynth._util.formatting import counted
 from dpsynth.cli.console import Console, output_options, table
+from dpsynth.cli.options import takes_query
 from dpsynth.errors import GateError, InputError
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _show_gates(context: click.Context, option: click.Parameter, value: bool) ->
     "This works once.",
 )
 @output_options
+@takes_query
 def evaluate(
     subject: str,
     data: str,
@@ -158,6 +160,7 @@ def evaluate(
 @click.option("--force", is_flag=True, help="Replace an earlier comparison in that folder.")
 @click.option("--seed", default=0, show_default=True, help="Seed for subsamples, splits and draws.")
 @output_options
+@takes_query
 def compare(
     schema: str,
     data: str,
@@ -222,12 +225,13 @@ def _subject(subject: str, synthetic: str) -> tuple[Schema, Candidate]:
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Run
     from dpsynth.synthesis.run import DOCUMENT
+    from dpsynth.tables import names_table
 
     if (Path(subject) / DOCUMENT).exists():
         return Run.load(subject).schema, Candidate.of_run(subject, synthetic)
     if Path(subject).is_dir():
         raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
-    if Path(subject).name.lower().endswith((".csv", ".csv.gz", ".parquet")):
+    if names_table(subject):
         raise InputError(f"{subject} is a table; the order is: evaluate RUN|SCHEMA DATA")
     return Schema.load(subject), Candidate(Path(synthetic).name, synthetic)
 

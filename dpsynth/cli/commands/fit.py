@@ -14,6 +14,7 @@ from dpsynth.cli.options import (
     check_budget,
     policy_options,
     publish_option,
+    takes_query,
     takes_schema,
 )
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     "--no-ledger", is_flag=True, help="Charge no ledger. The run is stamped and never released."
 )
 @output_options
+@takes_query
 @takes_schema
 def fit(
     schema: str,

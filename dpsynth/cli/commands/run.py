@@ -11,7 +11,7 @@ import click
 
 from dpsynth._util.environment import variable
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import ModelChoice, takes_schema
+from dpsynth.cli.options import ModelChoice, takes_query, takes_schema
 from dpsynth.models.registry import AUTO, DEFAULT, NAMES
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option("--override", metavar="REASON", help="Release although a public gate stops it.")
 @click.option("--by", metavar="NAME", help="Person responsible for --override; both are public.")
 @output_options
+@takes_query
 @takes_schema
 def run(
     config: str | None,

@@ -7,7 +7,7 @@ import click
 from dpsynth._util.formatting import counted
 from dpsynth.cli.commands.schema_draft import draft
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import takes_schema
+from dpsynth.cli.options import takes_query, takes_schema
 
 
 @click.group(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
@@ -55,6 +55,7 @@ def show(name: str) -> None:
 @click.argument("schema")
 @click.argument("data", required=False, type=click.Path())
 @output_options
+@takes_query
 @takes_schema
 def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
     """Check SCHEMA, and how well DATA fits it.

@@ -6,7 +6,7 @@ import click
 
 from dpsynth._util.formatting import counted
 from dpsynth.cli.console import Console, output_options
-from dpsynth.cli.options import takes_schema
+from dpsynth.cli.options import takes_query, takes_schema
 
 
 @click.command(
@@ -34,6 +34,7 @@ from dpsynth.cli.options import takes_schema
 )
 @click.option("--output", "-o", required=True, type=click.Path(), help="New folder for both files.")
 @output_options
+@takes_query
 @takes_schema
 def split(
     schema: str,
@@ -47,8 +48,9 @@ def split(
 ) -> None:
     """Split DATA by unit into train and holdout.
 
-    Both files have the format and dialect of the source. Units are held out at random. Rows are
-    copied unchanged. Both files are as private as the source.
+    CSV, TSV and Parquet give files of the same format and dialect, with rows copied unchanged.
+    Other sources give Parquet files of text. Units are held out at random. Both files are as
+    private as the source.
     """
     from dpsynth.schema import Schema
     from dpsynth.tables import OptOut, split_file

@@ -1,0 +1,50 @@
+"""Tables that are not CSV, by the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from dpsynth.tables.simulated import simulate
+
+from ..support.command_line import Cli
+
+
+@pytest.fixture
+def address(server: Any) -> str:
+    url: str = server.new()
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    simulate(120, seed=2).astype(str).to_sql("stays", engine, index=False)
+    engine.dispose()
+    return url
+
+
+def test_a_table_and_a_query_of_a_database(cli: Cli, address: str, tmp_path: Path) -> None:
+    table = cli("schema", "check", "demo", f"{address}#stays")
+    query = tmp_path / "stays.sql"
+    query.write_text("SELECT * FROM stays")
+    queried = cli("schema", "check", "demo", address, "--query", str(query))
+    assert table.code == queried.code == 0 and table.out == queried.out
+    split = cli("split", "demo", address, "--query", str(query), "-o", str(tmp_path / "parts"))
+    assert split.code == 0 and (tmp_path / "parts" / "train.parquet").exists()
+
+
+def test_the_same_source_under_another_name_is_noticed(
+    cli: Cli, address: str, tmp_path: Path
+) -> None:
+    budget = ("--epsilon", "1", "--delta", "1e-6", "--model", "independent")
+    fit = ("fit", "demo", f"{address}#stays", *budget)
+    one = cli(*fit, "--dataset", "a", "-o", str(tmp_path / "a"))
+    assert one.code == 0, one.err
+    two = cli(*fit, "--dataset", "b", "-o", str(tmp_path / "b"))
+    assert two.code == 0 and "the same data were fitted as dataset 'a' before" in two.err
+
+
+def test_a_query_needs_a_url(cli: Cli, tmp_path: Path) -> None:
+    done = cli("schema", "check", "demo", "extract.csv", "--query", "q.sql")
+    assert done.code == 2 and "--query needs the URL of a database" in done.err
+    secret = cli("schema", "check", "demo", "postgresql://u:hunter2@host/db#t")
+    assert secret.code == 2 and "holds a password" in secret.err and "hunter2" not in secret.err

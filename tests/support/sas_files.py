@@ -1,0 +1,68 @@
+"""A writer of SAS files for tests: that of ReadStat, which pyreadstat carries along."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+STRING, DOUBLE = 0, 5  # readstat_type_t
+WIDTH = 64
+
+Variable = tuple[str, int, str | None]  # name, type, format
+Row = Sequence[str | float | None]
+
+
+def write_sas(path: Path, variables: Sequence[Variable], rows: Sequence[Row]) -> Path:
+    """Write a ``.sas7bdat`` file; numbers are doubles."""
+    library = _library()
+    callback = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    with path.open("wb") as file:
+
+        @callback
+        def sink(data: int, size: int, context: int) -> int:
+            return file.write(ctypes.string_at(data, size))
+
+        writer = ctypes.c_void_p(library.readstat_writer_init())
+        library.readstat_set_data_writer(writer, sink)
+        made = []
+        for name, kind, form in variables:
+            width = ctypes.c_size_t(WIDTH if kind == STRING else 8)
+            one = ctypes.c_void_p(
+                library.readstat_add_variable(writer, name.encode(), ctypes.c_int(kind), width)
+            )
+            if form is not None:
+                library.readstat_variable_set_format(one, form.encode())
+            made.append(one)
+        library.readstat_begin_writing_sas7bdat(writer, None, ctypes.c_long(len(rows)))
+        for row in rows:
+            library.readstat_begin_row(writer)
+            for one, cell in zip(made, row, strict=True):
+                _insert(library, writer, one, cell)
+            library.readstat_end_row(writer)
+        library.readstat_end_writing(writer)
+        library.readstat_writer_free(writer)
+    return path
+
+
+def _insert(
+    library: ctypes.CDLL, writer: ctypes.c_void_p, one: ctypes.c_void_p, cell: str | float | None
+) -> None:
+    if cell is None:
+        code = library.readstat_insert_missing_value(writer, one)
+    elif isinstance(cell, str):
+        code = library.readstat_insert_string_value(writer, one, cell.encode())
+    else:
+        code = library.readstat_insert_double_value(writer, one, ctypes.c_double(cell))
+    assert code == 0, code
+
+
+def _library() -> ctypes.CDLL:
+    spec = find_spec("pyreadstat")
+    assert spec is not None and spec.origin is not None
+    [file] = Path(spec.origin).parent.glob("_readstat_writer*.so")
+    library = ctypes.CDLL(str(file))
+    for name in ("readstat_writer_init", "readstat_add_variable"):
+        getattr(library, name).restype = ctypes.c_void_p
+    return library
