@@ -77,9 +77,9 @@ class Codec:
         """
         self._check(frame)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
-        for place, name in enumerate(self.names):
+        for place in range(len(self.names)):
             coder, cells, units = self._part(frame, place)
-            codes[:, place] = _taken(coder.encode(cells, units), name)
+            codes[:, place] = _taken(coder.encode(cells, units), cells)
         return codes
 
     def accepted(self, frame: pd.DataFrame) -> tuple[Codes, npt.NDArray[np.bool_]]:
@@ -112,7 +112,7 @@ class Codec:
         for place, name in enumerate(self.names):
             coder, cells, units = self._part(frame, place)
             encoded, columns[name] = coder.read(cells, units)
-            codes[:, place] = _taken(encoded, name)
+            codes[:, place] = _taken(encoded, cells)
         return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
@@ -170,11 +170,11 @@ class Codec:
         return departures(frame, self.schema.modelled, lattices)
 
 
-def _taken(encoded: npt.NDArray[np.int32], name: str) -> npt.NDArray[np.int32]:
+def _taken(encoded: npt.NDArray[np.int32], cells: pd.Series[Any]) -> npt.NDArray[np.int32]:
     """Refuse cells that their column refuses."""
     if len(encoded) and encoded.min() == REFUSED:
         raise RefusedCellError(
-            f"column '{name}' declares `refuse`, and a cell is not what it declares; "
+            f"column '{cells.name}' declares `refuse`, and a cell is not what it declares; "
             "correct the table, or send such cells to missing, a bound or a category by on_bad "
             "and on_unknown"
         )
