@@ -84,9 +84,9 @@ class Codec:
         self._check(frame)
         cells = related(frame, self.published)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
-        for place, name in enumerate(self.names):
+        for place in range(len(self.names)):
             coder, column, units = self._part(frame, cells, place)
-            codes[:, place] = _taken(coder.encode(column, units), name)
+            codes[:, place] = _taken(coder.encode(column, units), column)
         return codes
 
     def accepted(self, frame: pd.DataFrame) -> tuple[Codes, npt.NDArray[np.bool_]]:
@@ -122,7 +122,7 @@ class Codec:
         for place, name in enumerate(self.names):
             coder, column, units = self._part(frame, cells, place)
             encoded, columns[name] = coder.read(column, units)
-            codes[:, place] = _taken(encoded, name)
+            codes[:, place] = _taken(encoded, column)
         return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
@@ -210,11 +210,11 @@ def published_lattice(column: Column) -> Lattice | None:
     return None if column.is_categorical else lattice_of(column)
 
 
-def _taken(encoded: npt.NDArray[np.int32], name: str) -> npt.NDArray[np.int32]:
+def _taken(encoded: npt.NDArray[np.int32], cells: pd.Series[Any]) -> npt.NDArray[np.int32]:
     """Refuse cells that their column refuses."""
     if len(encoded) and encoded.min() == REFUSED:
         raise RefusedCellError(
-            f"column '{name}' declares `refuse`, and a cell is not what it declares; "
+            f"column '{cells.name}' declares `refuse`, and a cell is not what it declares; "
             "correct the table, or send such cells to missing, a bound or a category by on_bad "
             "and on_unknown"
         )

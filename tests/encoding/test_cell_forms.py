@@ -150,6 +150,8 @@ def test_truth_values_and_numbers_in_a_list() -> None:
     ("column", "cells"),
     [
         (SEEN, pd.Series(pd.to_datetime(["2012-02-03"]))),
+        (field("date", SEEN["constraints"], formats=["default", "%d.%m.%Y"]),
+         pd.Series(pd.to_datetime(["2012-02-03"]))),
         (MOVED, pd.Series([True])),
         (field("date", ALL["seen"]["constraints"], values={"?": "missing"}),
          pd.Series(pd.to_datetime(["2012-02-03"]))),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import permutations
 
 from dpsynth.schema.types import ColumnType
@@ -22,6 +23,7 @@ def pattern_of(text: str) -> str | None:
     return None if text == DEFAULT else text
 
 
+@cache
 def ambiguous(formats: tuple[str, ...], kind: ColumnType) -> tuple[str, str] | None:
     """Return the first pair of formats that read one text as two dates; None if there is none.
 
