@@ -54,7 +54,7 @@ def outside(sides: PairedTables) -> PartResult:
             continue
         figures.append(figure)
         parts = {"below": (low, cells), "above": (0, high)}
-        entry = {"column": column.name, "title": column.title or column.name}
+        entry: dict[str, Any] = {"column": column.name, "title": column.title or column.name}
         for part, (first, last) in parts.items():
             entry[part] = plain(ends(sides.synthetic, low=first, high=last)[0])
         entry["synthetic"] = plain(shares.synthetic[0])
