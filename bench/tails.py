@@ -1,7 +1,7 @@
 """How much of a synthetic table lies beyond the source's range, with and without emptied ends?
 
 usage: tails.py [--tables stays,demo,cardio,diabetes130] [--epsilons 1,3] [--seeds 3]
-    [--models mixture] [--run 3] [--slope 0.25] [--work DIR]
+    [--models mixture] [--run 3] [--slope 0.125] [--work DIR]
 
 Fits each table twice a seed: as it was before (every cell keeps what the projection leaves of its
 noise) and as it is (cells in the empty ends of a column are emptied, dpsynth/models/marginals/
@@ -138,7 +138,9 @@ TABLES = {
 }
 
 
-def scores(schema: Schema, real: pd.DataFrame, other: pd.DataFrame, drawn: pd.DataFrame) -> dict:
+def scores(
+    schema: Schema, real: pd.DataFrame, other: pd.DataFrame, drawn: pd.DataFrame
+) -> dict[str, float]:
     """Return the figures of one synthetic table."""
     codec = Codec(schema)
     source, test, synthetic = (codec.encode(frame) for frame in (real, other, drawn))

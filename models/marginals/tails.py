@@ -15,7 +15,7 @@ standard deviation s sqrt(w).
 2. *Where they begin.* The run holds m rows a cell. The tail is the k cells before the end of the
    run for which c_1 + ... + c_k - `SLOPE` m k is smallest. With a slope of 1/2 this is the most
    likely place at which counts step from 0 to m (the change point of a normal mean; Hinkley 1970,
-   Biometrika 57, section 2). Columns thin out towards their ends, so a slope of 1/4 loses fewer
+   Biometrika 57, section 2). Columns thin out towards their ends, so a slope of 1/8 loses fewer
    rows.
 
 The rule still loses true tails that are so thin that noise hides them (docs/benchmarks.md has the
@@ -40,7 +40,7 @@ Flags = npt.NDArray[np.bool_]
 
 RUN = 3.0  # standard deviations of the noise: above, a run of neighbouring cells holds rows
 RUNS = (1, 2, 4, 8, 16, 32, 64)  # cells of such a run
-SLOPE = 0.25  # part of the run's mean by which a cell must rise, to be taken for populated
+SLOPE = 0.125  # part of the run's mean by which a cell must rise, to be taken for populated
 MIN_CELLS = 9  # ordered cells of a column; few cells keep little noise
 
 
