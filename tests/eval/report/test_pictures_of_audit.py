@@ -128,7 +128,7 @@ def test_canaries_say_how_many_guesses_were_right_and_what_a_twin_shows(page: Pa
 
 
 def test_success_for_both_is_told_to_be_no_leak(page: Page) -> None:
-    assert page.words().count("is an inference about the population, and no leak") == 3
+    assert page.words().count("is an inference about the population, not a leak") == 3
     spec = picture(page, "Guessing sensitive columns")
     members, controls = spec["data"]
     success = audit()["parts"]["attribute"]["columns"][0]["success"]
