@@ -57,8 +57,8 @@ def read_header(path: str | Path, delimiter: str | None = None, encoding: str = 
     for number, name in enumerate(names, 1):
         if _VALUE.fullmatch(name):
             raise InputError(
-                f"{path}: column {number} of the first line is a number or a date, so the line looks "
-                "like a row; add a line with the names of the columns above it"
+                f"{path}: column {number} of the first line is a number or a date, so the line "
+                "looks like a row; add a line with the names of the columns above it"
             )
     check_names(names, str(path))
     written = {"delimiter": sign, "encoding": encoding}
@@ -92,8 +92,8 @@ def check_names(names: list[str], source: str, places: list[str] | None = None) 
         if name in first:
             which = f", {plain(name)}" if places else ""
             raise InputError(
-                f"{source}: {first[name]} and {place} have the same name{which}; keep one or rename "
-                "it"
+                f"{source}: {first[name]} and {place} have the same name{which}; keep one or "
+                "rename it"
             )
         first[name] = place
 

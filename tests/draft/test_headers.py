@@ -76,7 +76,7 @@ def test_bad_headers(tmp_path: Path, content: bytes, message: str) -> None:
         read_header(path)
     with pytest.raises(InputError) as caught:
         read_header(path)
-    assert "Smith" not in str(caught.value)
+    assert "Smith" not in str(caught.value).removeprefix(str(path))
 
 
 def test_other_files(tmp_path: Path) -> None:
