@@ -188,7 +188,7 @@ def _checked(entry: Entry, source: str) -> Proposal:
     proposal.notes.append(f"what the document says about it cannot be used: {problem}")
     problem = _problem(proposal.document)
     if problem is not None:
-        raise InputError(f"{source}, {entry.place}: column {plain(entry.name)}: {problem}")
+        raise InputError(f"{source}: column {plain(entry.name)} cannot be drafted: {problem}")
     return proposal
 
 
@@ -204,12 +204,17 @@ def _problem(document: dict[str, Any]) -> str | None:
 
 
 def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
-    """Add intervals, as keys if the schema reader takes the whole draft with them."""
+    """Add intervals, as keys if the schema reader takes the whole draft with them.
+
+    Raises:
+        SchemaError: it takes the draft in neither form, such as one that drops every column.
+    """
     add_intervals(proposals)
     try:
         Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
     except SchemaError:
         without_intervals(proposals)
+        Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
 
 
 def _names(proposals: list[Proposal], wanted: Callable[[Proposal], bool]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import re
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +19,7 @@ from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
 
 MAX_HEADER = 2**20  # characters
+_VALUE = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?|[0-9]{1,4}([./-])[0-9]{1,2}\2[0-9]{1,4}.*")
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt")
 
 
@@ -52,6 +54,12 @@ def read_header(path: str | Path, delimiter: str | None = None, encoding: str = 
             f"{path}: the header has no {shown(sign)}, but it has {shown(other)}; add "
             f"--delimiter {shown(other)}"
         )
+    for number, name in enumerate(names, 1):
+        if _VALUE.fullmatch(name):
+            raise InputError(
+                f"{path}: column {number} of the first line is a number or a date, so the line "
+                "looks like a row; add a line with the names of the columns above it"
+            )
     check_names(names, str(path))
     written = {"delimiter": sign, "encoding": encoding}
     dialect = tuple(
@@ -68,7 +76,8 @@ def check_names(names: list[str], source: str, places: list[str] | None = None) 
     Args:
         names: of columns, trimmed.
         source: the document, for messages.
-        places: of the names in the document; None for their number in a header.
+        places: of the names in the document; None for their number in a header. A message quotes
+            no name of a header: a file without one begins with a private row.
 
     Raises:
         InputError: it names the first such column and its place.
@@ -81,9 +90,10 @@ def check_names(names: list[str], source: str, places: list[str] | None = None) 
         if not name.isprintable():
             raise InputError(f"{source}: the name in {place} has a control character; remove it")
         if name in first:
+            which = f", {plain(name)}" if places else ""
             raise InputError(
-                f"{source}: {first[name]} and {place} have the same name, {plain(name)}; keep one "
-                "or rename it"
+                f"{source}: {first[name]} and {place} have the same name{which}; keep one or "
+                "rename it"
             )
         first[name] = place
 

@@ -14,7 +14,7 @@ PAIRS = (
     ("ICU admission date", "ICU discharge date"),
     ("operation start", "operation end"),
 )
-_LONGEST = "the longest distance in days, from a protocol"
+_LONGEST = "the longest distance, from a protocol"
 
 
 def add_intervals(proposals: list[Proposal]) -> None:
@@ -28,7 +28,9 @@ def add_intervals(proposals: list[Proposal]) -> None:
         later.comments.pop("constraints", None)
         role = {"role": extra["role"]} if "role" in extra else {}
         after = str(earlier.document["name"])
-        later.document["dpsynth"] = role | {"after": after, "longest": TODO, "bounds_basis": TODO}
+        unit = {"unit": "h"} if later.document["type"] == "datetime" else {}
+        declared = {"after": after, "longest": TODO} | unit
+        later.document["dpsynth"] = role | declared | {"bounds_basis": TODO}
         later.comments["dpsynth.longest"] = _LONGEST
 
 
@@ -39,12 +41,13 @@ def without_intervals(proposals: list[Proposal]) -> None:
         if "after" not in extra:
             continue
         after = extra.pop("after")
+        unit = "hours" if extra.pop("unit", None) else "days"
         del extra["longest"]
         del proposal.comments["dpsynth.longest"]
         document = proposal.document
         document["constraints"] = {"minimum": TODO, "maximum": TODO}
         document["dpsynth"] = document.pop("dpsynth")
-        proposal.inner.append(f"after: {after}, longest: TODO ({_LONGEST})")
+        proposal.inner.append(f"after: {after}, longest: TODO ({_LONGEST}, in {unit})")
 
 
 def _only(proposals: list[Proposal], variable: str) -> Proposal | None:

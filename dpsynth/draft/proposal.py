@@ -19,6 +19,7 @@ from dpsynth.draft.value_lists import read_number, truth_words
 _TYPES = ("integer", "number", "boolean", "string", "date", "datetime", "year")
 _NUMBERS = ("integer", "number", "year")
 _FORMAT = 'how it is written, such as "%d.%m.%Y", or default for 2015-12-31'
+_FORMAT_OF_TIMES = 'such as "%d.%m.%Y %H:%M", or default for 2015-12-31T08:30:00'
 _PERIOD = "period of the extract"
 
 
@@ -147,7 +148,7 @@ def _date(draft: Proposal, entry: Entry, kind: str, source: str) -> None:
     if entry.format != "default":
         document["format"] = entry.format or TODO
         if entry.format is None:
-            draft.comments["format"] = _FORMAT
+            draft.comments["format"] = _FORMAT if kind == "date" else _FORMAT_OF_TIMES
     limits = {"minimum": entry.minimum or TODO, "maximum": entry.maximum or TODO}
     _missing(draft, entry)
     document["constraints"] = limits

@@ -14,6 +14,8 @@ from dpsynth.draft.proposal import propose
 from dpsynth.errors import SchemaError
 from dpsynth.schema.schema import Schema
 
+from ..support.hospital_dictionary import write_csv
+
 FACTS = "{value: 900, basis: annual report}"
 
 
@@ -105,3 +107,42 @@ def test_two_dates_point_at_their_interval(tmp_path: Path) -> None:
     text = draft_schema(header=tmp_path / "t.csv").text
     assert re.search(r"after: aufnahmedatum\b", text) and "longest: TODO" in text
     Schema.load(saved(tmp_path, text))
+
+
+def test_a_dictionary_of_40_columns_becomes_a_schema(tmp_path: Path) -> None:
+    """What is left to a person after a draft: 8 columns, 3 facts of the table, and 29 sentences."""
+    text = draft_schema(dictionary=write_csv(tmp_path / "ward.csv")).text
+    written = {
+        "PatNr": {"role: TODO": "role: unit"},
+        "FallNr": {"role: TODO": "role: drop"},
+        "PLZ": {"{enum: TODO}": "{enum: [Nord, Mitte, West]}"},
+        "Entlassdatum": {
+            "{minimum: TODO, maximum: TODO}": '{minimum: "01.01.2019", maximum: "31.03.2024"}',
+            "longest: TODO": "longest: 90",
+        },
+        "Fachabteilung": {"{enum: TODO}": "{enum: [Kardiologie, Pneumologie]}"},
+        "Hauptdiagnose": {"codes: TODO": "codes: {system: ICD-9-CM, rollup: chapter}"},
+        "Nebendiagnose_1": {"codes: TODO": "codes: {system: ICD-9-CM, rollup: chapter}"},
+        "Verstorben": {
+            "trueValues: TODO": "trueValues: [ja]",
+            "falseValues: TODO": "falseValues: [nein]",
+        },
+    }
+    for name, changes in written.items():
+        start = text.index(f"- name: {name}\n")
+        end = text.find("- name:", start + 1)
+        field = text[start:end].replace("bounds_basis: TODO", "bounds_basis: manual of the ward")
+        for old, new in changes.items():
+            field = field.replace(old, new)
+        text = text[:start] + field + text[end:]
+    text = text.replace("{value: TODO, basis: TODO}", FACTS).replace(PROPOSAL, "confirmed by me:")
+    assert text.count("confirmed by me:") == 29
+    schema = Schema.load(saved(tmp_path, re.sub(r"\n  draft: true.*", "", text)))
+    schema.require_complete()
+    assert len(schema.modelled) == 35 and schema.unit.column == "PatNr"
+
+
+def test_a_header_of_nothing_but_names_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("vorname,nachname,adresse\n")
+    with pytest.raises(SchemaError, match="no column is left to model"):
+        draft_schema(header=tmp_path / "t.csv")

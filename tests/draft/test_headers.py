@@ -59,8 +59,11 @@ def test_a_compressed_file_and_a_tab(tmp_path: Path) -> None:
         (b"", "has no header"),
         (b"\n1,2\n", "has no header"),
         (b"age;sex\n", "add --delimiter ';'"),
-        (b"a,b,a\n", "column 1 and column 3 have the same name, a"),
+        (b"a,b,a\n", "column 1 and column 3 have the same name; keep"),
         (b"a,,b\n", "column 2 has no name"),
+        (b"Smith,41,F\n", "column 2 of the first line is a number or a date"),
+        (b"Smith,03.02.2012,F\n", "column 2 of the first line is a number or a date"),
+        (b"F,5,9\n", "looks like a row; add a line with the names"),
         (b'a,"b\n', "the quotes in the header do not match"),
         ("größe\n".encode("cp1252"), "add --encoding, such as --encoding cp1252"),
         (b"x" * (2**20 + 2), "longer than a header"),
@@ -71,6 +74,9 @@ def test_bad_headers(tmp_path: Path, content: bytes, message: str) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_header(path)
+    with pytest.raises(InputError) as caught:
+        read_header(path)
+    assert "Smith" not in str(caught.value).removeprefix(str(path))
 
 
 def test_other_files(tmp_path: Path) -> None:
