@@ -89,9 +89,13 @@ def open_columns(
         if private:
             check_frame(source, needed, schema)
         return FrameTable(source, needed)
-    if private:
-        return cast(Table, open_reference(Reference.of(source), needed, schema))
-    path = Path(source)
+    if not private:
+        return _synthetic(Path(source), needed, schema)
+    return cast(Table, open_reference(Reference.of(source), needed, schema))
+
+
+def _synthetic(path: Path, needed: tuple[str, ...], schema: Schema) -> Table:
+    """Open a synthetic table, CSV or Parquet, whatever the types of its columns."""
     check_file(path)
     if table_kind(path) == ".parquet":
         from dpsynth.tables.parquet import ParquetTable

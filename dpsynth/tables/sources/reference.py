@@ -35,7 +35,7 @@ _CUT_URL = re.compile(r"(postgres|postgresql|mysql|mariadb|oracle|mssql|sqlite)(
 
 @dataclass(frozen=True)
 class Reference:
-    """A private table by its name; making one opens nothing.
+    """A private table by its name; making one reads no row.
 
     Attributes:
         kind: the suffix of a file, or `DATABASE`.
@@ -184,6 +184,7 @@ def _kind(path: Path) -> str:
             return suffix
     if name.endswith((".xls", ".xlsm", ".xlsb", ".ods")):
         raise TableError(f"{path}: save the workbook as .xlsx, which dpsynth reads")
+    check_file(path)  # a folder, a pipe and a missing file have messages of their own
     raise TableError(
         f"{path}: unknown kind of table; use {', '.join(FILES)}, or the URL of a database"
     )
