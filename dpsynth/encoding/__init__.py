@@ -8,8 +8,6 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `conformity`: does a synthetic table hold only what its schema allows: types, bounds,
   resolution, categories
 - `grid`: the codes of a numeric column: which points of its lattice share a code
-- `schema_fit`: how a private table fits its schema: shares of cells and units that a fit takes
-  specially
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same
 """
