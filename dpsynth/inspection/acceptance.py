@@ -12,7 +12,6 @@ from dpsynth._util.formatting import counted
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import GateError, InputError
 from dpsynth.inspection.findings import BROKEN, KINDS, TABLE
-from dpsynth.inspection.table_check import TableCheck
 from dpsynth.schema import Schema
 
 
@@ -40,19 +39,23 @@ def check_accepted(accepted: Iterable[str], schema: Schema) -> None:
             )
 
 
-def require_accepted(found: TableCheck, accepted: tuple[str, ...]) -> None:
+def require_accepted(serious: Iterable[str], accepted: Iterable[str]) -> None:
     """Stop where something serious was found that nobody accepted.
 
     The message names columns and kinds, no figure and no cell.
 
+    Args:
+        serious: keys of the serious findings, such as ``hba1c:unreadable``.
+        accepted: keys that somebody accepted.
+
     Raises:
         GateError: something serious is not accepted.
     """
-    serious = found.serious(accepted)
-    if serious:
+    open_findings = [key for key in serious if key not in set(accepted)]
+    if open_findings:
         raise GateError(
-            f"the table does not fit the schema: {counted(len(serious), 'serious finding')} "
-            f"({', '.join(one.key for one in serious)}). Nothing was charged. Run `dpsynth schema "
+            f"the table does not fit the schema: {counted(len(open_findings), 'serious finding')}"
+            f" ({', '.join(open_findings)}). Nothing was charged. Run `dpsynth schema "
             "check SCHEMA DATA` to see figures, causes and remedies. Then correct the schema or "
             "the extract, or accept each finding by its name (--accept NAME, or accept: [NAME] in "
             "the settings). This message is internal: it depends on real rows"

@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable
 from dpsynth._util.messages import closest
 from dpsynth.inspection import hints
 from dpsynth.inspection.findings import Cause
-from dpsynth.inspection.known_words import FALSE_WORDS, TRUE_WORDS, is_missing_word, plain_text
+from dpsynth.inspection.known_words import (
+    FALSE_WORDS,
+    TRUE_WORDS,
+    bare_text,
+    is_missing_word,
+    plain_text,
+)
 from dpsynth.inspection.suspects import Explanation, Suspects, explained
 
 MIN_TYPO = 5  # letters; shorter codes are too near to each other
@@ -90,13 +96,19 @@ def _missing(text: str) -> str | None:
     return "" if is_missing_word(text) else None
 
 
-def _by(levels: Iterable[str], fold: Callable[[str], str]) -> Rewrite:
+def _by(levels: Iterable[str], *folds: Callable[[str], str]) -> Rewrite:
     """Look texts up among the levels by a folded form; ambiguous forms are left out."""
-    folded: dict[str, str | None] = {}
-    for level in levels:
-        form = fold(level)
-        folded[form] = None if form in folded else level
-    return lambda text: folded.get(fold(text)) if fold(text) else None
+    folded: dict[tuple[int, str], str | None] = {}
+    for number, fold in enumerate(folds):
+        for level in levels:
+            form = (number, fold(level))
+            folded[form] = None if form in folded or not form[1] else level
+
+    def meant(text: str) -> str | None:
+        found = (folded.get((number, fold(text))) for number, fold in enumerate(folds))
+        return next((level for level in found if level is not None), None)
+
+    return meant
 
 
 def _number_form(text: str) -> str:
@@ -115,22 +127,22 @@ def _spellings(levels: Iterable[str]) -> list[Explanation]:
             _by(levels, str.casefold),
         ),
         Explanation(
-            "dots",
-            "are declared codes with or without their dot",
-            f"{hints.VALUES}; {hints.SHOW}",
-            _by(levels, lambda text: text.replace(".", "").casefold()),
-        ),
-        Explanation(
             "zeros",
             "are codes that a program took for numbers (007 became 7 or 7.0)",
             f"let the source write the column as text; or {hints.VALUES}; {hints.SHOW}",
             _by(levels, _number_form),
         ),
         Explanation(
+            "dots",
+            "are declared codes with or without their dot",
+            f"{hints.VALUES}; {hints.SHOW}",
+            _by(levels, lambda text: text.replace(".", "").casefold()),
+        ),
+        Explanation(
             "spelling",
             "differ from a category only by accents, blanks or punctuation",
             f"{hints.VALUES}; {hints.SHOW}",
-            _by(levels, plain_text),
+            _by(levels, plain_text, bare_text),
         ),
         Explanation(
             "lost-letters",

@@ -6,6 +6,7 @@ The cells themselves are kept only in `Cause.texts`, and `values_file` alone wri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -69,8 +70,8 @@ LIMITS: Mapping[str, Limits] = {
     REPEATED: Limits(0.01, 0.10),
     KEYLESS: Limits(0.01, 0.05),  # of all rows
     MANY_ROWS: Limits(0.10, 0.50),  # of the units
-    ROWS: Limits(1.5, 10.0),  # factors
-    UNITS: Limits(1.5, 10.0),
+    ROWS: Limits(1.5, math.inf),  # factors; a wrong size costs accuracy, but no privacy
+    UNITS: Limits(1.5, math.inf),
 }
 KINDS = tuple(LIMITS)
 ROLLED_UP = Limits(0.20, 1.0)  # unknown categories that a declared category stands for

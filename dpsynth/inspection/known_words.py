@@ -51,7 +51,17 @@ def plain_text(text: str) -> str:
     text = unicodedata.normalize("NFC", text).casefold()
     for letter, pair in (("ä", "ae"), ("ö", "oe"), ("ü", "ue")):
         text = text.replace(letter, pair)
-    return "".join(c for c in unicodedata.normalize("NFKD", text) if c.isalnum())
+    return bare_text(text)
+
+
+def bare_text(text: str) -> str:
+    """Return a text without case, accents, blanks and punctuation.
+
+    >>> bare_text("Früher "), bare_text("d'accord")
+    ('fruher', 'daccord')
+    """
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if letter.isalnum())
 
 
 _MISSING = frozenset(plain_text(word) for word in _WORDS.split())

@@ -60,7 +60,7 @@ def number_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
     thousands = Explanation(
         "thousands",
         "have a separator of thousands",
-        "let the source write numbers without it: 12000, not 12,000",
+        "let the source write numbers without it: 5000, not 5,000",
         grouped,
     )
     # 1,250 may be either; cells such as 7,5 or 12,34 decide.

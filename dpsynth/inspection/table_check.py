@@ -47,16 +47,16 @@ class TableCheck:
         """The worst level; None where nothing was found."""
         return max((finding.level for finding in self.findings), default=None)
 
-    def serious(self, accepted: tuple[str, ...] = ()) -> tuple[Finding, ...]:
-        """List the serious findings but for those that are accepted by their key."""
-        return tuple(
-            one for one in self.findings if one.level is Level.SERIOUS and one.key not in accepted
-        )
+    @property
+    def serious(self) -> tuple[str, ...]:
+        """The keys of the serious findings, such as ``hba1c:unreadable``."""
+        return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
 
     def to_dict(self) -> dict[str, Any]:
         """Write it without any cell; internal."""
         return {
             "level": "clean" if self.level is None else self.level.word,
+            "serious": list(self.serious),
             "findings": [finding.to_dict() for finding in self.findings],
             "cells": {name: vars(shares) for name, shares in self.cells.items()},
             "units": None if self.units is None else vars(self.units),

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding.codec import Codec
-from dpsynth.inspection.table_check import check_fit
 from dpsynth.eval.overview import overview
+from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.tables.table import open_table

@@ -129,7 +129,7 @@ def _checked(
         write_values(found, show_values)
         console.advice(f"{show_values} holds cells of real patients; delete it when you are done")
     values |= {"internal": True, **found.to_dict()}
-    return values, [*lines, *_found_lines(found)], len(found.serious())
+    return values, [*lines, *_found_lines(found)], len(found.serious)
 
 
 def _found_lines(found: TableCheck) -> list[str]:
