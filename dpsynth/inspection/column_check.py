@@ -25,10 +25,11 @@ from dpsynth.inspection.findings import (
     Finding,
     share_text,
 )
+from dpsynth.inspection.known_words import REST_WORDS, plain_text
 from dpsynth.inspection.number_causes import number_causes
 from dpsynth.inspection.suspects import Suspects
 from dpsynth.schema import Column
-from dpsynth.schema.column import MISSING, REFUSE
+from dpsynth.schema.column import MISSING, OTHER, REFUSE
 from dpsynth.tables import distinct, read_cells, texts_of, trimmed
 
 MAX_VALID = 5_000  # valid values of a numeric column that are kept, the first ones
@@ -162,11 +163,10 @@ _VERBS = {UNREADABLE: "are unreadable", UNKNOWN: "are unknown", CLIPPED: "are ou
 
 
 def _is_rolled_up(column: Column) -> bool:
-    """Whether the schema names a category for what it does not list, so that this is expected."""
+    """Whether the schema lists a category for the rest, so that unknown cells are expected."""
     target = column.on_unknown
-    if target in (MISSING, REFUSE):
-        return False
-    return column.nullable or target in (column.categories or ())
+    listed = target in (column.categories or ()) or (column.nullable and target == OTHER)
+    return listed and plain_text(target) in REST_WORDS
 
 
 def _becomes(policy: str) -> str:

@@ -27,6 +27,10 @@ TRUE_WORDS = frozenset(
     "yes y ja j true t wahr w oui o si s sí vero v x positiv pos positive".split()
 )
 FALSE_WORDS = frozenset("no n nein false f falsch non faux falso negativ neg negative".split())
+REST_WORDS = frozenset(
+    "other others rest misc miscellaneous unknown sonstige sonstiges andere anderes unbekannt autre "
+    "autres inconnu otro otra otros otras altro altri altre".split()
+)
 MISSING_NUMBERS = frozenset(
     {-1.0, -7.0, -8.0, -9.0, 7777.0, 8888.0, 9999.0, 99999.0, 999999.0}
     | {sign * code for sign in (-1.0, 1.0) for code in (77.0, 88.0, 99.0, 777.0, 888.0, 999.0)}
