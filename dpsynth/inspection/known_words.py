@@ -28,8 +28,8 @@ TRUE_WORDS = frozenset(
 )
 FALSE_WORDS = frozenset("no n nein false f falsch non faux falso negativ neg negative".split())
 REST_WORDS = frozenset(
-    "other others rest misc miscellaneous unknown sonstige sonstiges andere anderes unbekannt autre "
-    "autres inconnu otro otra otros otras altro altri altre".split()
+    "other others rest misc miscellaneous unknown sonstige sonstiges andere anderes unbekannt "
+    "autre autres inconnu otro otra otros otras altro altri altre".split()
 )
 MISSING_NUMBERS = frozenset(
     {-1.0, -7.0, -8.0, -9.0, 7777.0, 8888.0, 9999.0, 99999.0, 999999.0}
