@@ -88,7 +88,7 @@ def check_fit(
 
     >>> from dpsynth.tables import simulate
     >>> frame = simulate(200, seed=1).astype(str).replace({"nan": "", "<NA>": ""})
-    >>> frame["sex"] = frame["sex"].str.lower()
+    >>> frame["sex"] = frame["sex"].str.upper()
     >>> for finding in check_fit(frame, Schema.load("demo")).findings[:1]:
     ...     print(finding.key, finding.level.word, finding.causes[0].key)
     sex:unknown serious case
