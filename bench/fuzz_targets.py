@@ -23,9 +23,9 @@ from dpsynth.bundle.verifier import verify
 from dpsynth.cli import main
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.cohort import read_cohort
-from dpsynth.encoding.schema_fit import review
 from dpsynth.encoding.strict_table import check_table, typed_frames
 from dpsynth.errors import DpsynthError
+from dpsynth.inspection import check_fit
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.statements.balances import accounts
 from dpsynth.ledger.verification import verify_ledger
@@ -125,7 +125,7 @@ def _table_ways(rng: Random, document: dict[str, Any], path: Path, content: byte
     except DpsynthError:  # an encoding that no schema may have
         return (lambda: Schema.from_dict(document),)
     private = (
-        lambda: review(path, schema),
+        lambda: check_fit(path, schema),
         lambda: read_cohort(open_table(path, schema), Codec(schema), schema, SeededEntropy(1)),
     )
     synthetic = (lambda: check_table(path, schema), lambda: list(typed_frames(path, schema)))

@@ -11,8 +11,6 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
   resolution, categories
 - `grid`: the codes of a numeric column: which points of its lattice share a code
 - `relations`: dates and gaps, derived columns, weekdays
-- `schema_fit`: how a private table fits its schema: shares of cells and units that a fit takes
-  specially
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same
 """

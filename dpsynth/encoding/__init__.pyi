@@ -5,7 +5,7 @@ from .cohort import Cohort as Cohort
 from .cohort import read_cohort as read_cohort
 from .cohort import select as select
 from .column_codecs import level_values as level_values
-from .schema_fit import review_table as review_table
+from .relations import related as related
 from .strict_table import Content as Content
 from .strict_table import cell_values as cell_values
 from .strict_table import check_table as check_table

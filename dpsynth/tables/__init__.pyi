@@ -23,6 +23,8 @@ from .splitting import leave_out as leave_out
 from .splitting import split_file as split_file
 from .table import Table as Table
 from .table import check_output as check_output
+from .table import needed_columns as needed_columns
+from .table import open_columns as open_columns
 from .table import open_synthetic as open_synthetic
 from .table import open_table as open_table
 from .table import write_table as write_table

@@ -4,6 +4,8 @@ This room decides the order of the stages and what one leaves for the next.
 
 - `assessment_stages`: the stages that stay in the office: evaluation and audit of the table that
   will be released
+- `check_stage`: the stage that looks at the private table before anything is charged: does it fit
+  its schema
 - `fit_stage`: one fit, charged once, and never again without being told
 - `release_stage`: the stage that makes the bundle; it is signed by hand, once what is internal
   was read

@@ -16,6 +16,7 @@ from dpsynth._util.seeds import fresh_seed
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate
 from dpsynth.eval.gates import gates
+from dpsynth.inspection import check_accepted
 from dpsynth.ledger import check_request
 from dpsynth.policy import Policy
 from dpsynth.schema import Schema, without_share
@@ -57,6 +58,7 @@ class ResolvedSettings:
         """
         schema = Schema.load(settings.schema)
         schema.require_complete()
+        check_accepted(settings.accept, schema)
         fitted = without_share(schema, settings.holdout)
         prepared = prepare(
             fitted,

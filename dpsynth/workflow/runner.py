@@ -1,9 +1,11 @@
 """A whole run, from a private table to a bundle: stages in order, each of which can be resumed.
 
-The order is the privacy argument. Who opted out is left out first; the fit is charged before it
-reads; the synthetic table is drawn from the run alone; the share for public figures is spent before
-anything else is known of that table; evaluation and audit stay inside and decide nothing; the
-release goes by public gates. The bundle is not signed: somebody reads what is internal before that.
+The order is the privacy argument. The table is compared with its schema first: a table that does
+not fit stops the run before anything is charged, and changes nothing else. Who opted out is left
+out, there as everywhere; the fit is charged before it reads; the synthetic table is drawn from the
+run alone; the share for public figures is spent before anything else is known of that table;
+evaluation and audit stay inside and decide nothing; the release goes by public gates. The bundle is
+not signed: somebody reads what is internal before that.
 
 The same settings again go on after the last stage that is done. What a stage took is noted before
 it starts, and its result appears whole or not at all, so that nothing is done twice by mistake: not
@@ -33,6 +35,7 @@ from dpsynth.workflow.assessment_stages import (
     not_done,
     successful_attacks,
 )
+from dpsynth.workflow.check_stage import CheckStage
 from dpsynth.workflow.fit_stage import FitStage
 from dpsynth.workflow.release_stage import ReleaseStage
 from dpsynth.workflow.resolved_settings import ResolvedSettings
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from dpsynth.ledger import Ledger
 
 STAGES: tuple[Stage, ...] = (
+    CheckStage(),
     SplitStage(),
     FitStage(),
     SampleStage(),
@@ -145,7 +149,7 @@ def run_stages(
     Raises:
         InputError: a setting, a file or a folder is wrong, or not what earlier stages took.
         BudgetError: the ledger or its policy refuses, or a fit would be charged a second time.
-        GateError: a public gate stops the release.
+        GateError: the table does not fit its schema, or a public gate stops the release.
         VerificationError: a bundle that is there does not verify.
     """
     order = settings if isinstance(settings, ResolvedSettings) else ResolvedSettings.of(settings)

@@ -57,6 +57,7 @@ class Settings:
         gates: file of internal gates; None for those that come with dpsynth.
         work: folder of all that is kept between the stages; None for ``<output>.work``.
         internal: folder of evaluation and audit; None for ``<output>.internal``.
+        accept: serious findings of the check that do not stop the run, such as ``hba1c:clipped``.
         about: what the office says in public about the release.
         about_file: the file that says it, if it was read from one; a settings file names it.
     """
@@ -83,6 +84,7 @@ class Settings:
     gates: Path | None = None
     work: Path | None = None
     internal: Path | None = None
+    accept: tuple[str, ...] = ()
     about: About | None = None
     about_file: Path | None = None
 
@@ -146,7 +148,7 @@ class Settings:
             value = getattr(self, field.name)
             if field.name == "about" and self.about_file is not None:
                 value = self.about_file  # so that its words can be changed in one place
-            if value is None or value == "" or field.name == "about_file":
+            if value is None or value in ("", ()) or field.name == "about_file":
                 continue
             if isinstance(value, Path):
                 value = path_from(Path(folder), value)
@@ -156,6 +158,8 @@ class Settings:
                 value = path_from(Path(folder), Path(value))
             elif field.name == "about":
                 value = value.to_dict()
+            elif field.name == "accept":
+                value = list(value)
             document[field.name] = value
         return document
 

@@ -115,6 +115,7 @@ def _read(part: FieldReader, folder: Path) -> dict[str, Any]:
     values["canaries"] = part.whole("canaries", minimum=1)
     for name in ("seed", "evaluate_seed", "audit_seed"):
         values[name] = _seed(part, name)
+    values["accept"] = part.texts("accept")
     values["attacks"] = part.flag("attacks", True) if part.has("attacks") else None
     values |= _about(part, folder)
     return {name: value for name, value in values.items() if value is not None}

@@ -65,13 +65,13 @@ def test_in_one_go_and_again(cli: Cli) -> None:
     assert "bundle      bundle: epsilon 3, delta 1e-06, verified" in first.out
     assert "internal    bundle.internal/internal.html" in first.out
     assert "dpsynth sign bundle --key office.key" in " ".join(first.err.split())
-    for stage in ("split", "fit", "sample", "evaluate", "audit", "release"):
+    for stage in ("check", "split", "fit", "sample", "evaluate", "audit", "release"):
         assert any(
             line.split()[:2] == [stage, "done"] and line.endswith(" s")
             for line in first.err.splitlines()
         )
     again = cli(*SMALL, "-o", "bundle/")
-    assert again.code == 0 and again.err.count("kept") == 6 and " done " not in again.err
+    assert again.code == 0 and again.err.count("kept") == 7 and " done " not in again.err
     assert [entry.status for entry in Ledger().entries()] == ["charged"]
 
 
@@ -83,7 +83,7 @@ def test_json_and_quiet(cli: Cli) -> None:
     assert (document["kind"], document["version"]) == ("dpsynth.run", 1)
     assert document["internal"] is True
     assert document["bundle"] == "bundle" and Path(document["page"]).is_file()
-    assert [one["state"] for one in document["stages"]] == ["done"] * 6
+    assert [one["state"] for one in document["stages"]] == ["done"] * 7
     assert document["gates_failed"] == document["attacks_found"] == []
     silent = cli(*SMALL, "-o", "bundle", "--quiet")
     assert silent.err == "" and silent.out.startswith("bundle ")
@@ -134,9 +134,9 @@ def test_a_release_is_repeated_from_the_file(cli: Cli) -> None:
     first = cli(*SMALL, "-o", "bundle", "--save-config", "dpsynth.yaml", "--seed", "7")
     assert first.code == 0
     again = cli()  # reads dpsynth.yaml, and finds everything done
-    assert again.code == 0 and again.err.count("kept") == 6
+    assert again.code == 0 and again.err.count("kept") == 7
     other = cli("-o", "second")
-    assert other.code == 0 and other.err.count(" done ") == 6 and Path("second.work").is_dir()
+    assert other.code == 0 and other.err.count(" done ") == 7 and Path("second.work").is_dir()
     manifests = [
         json.loads(Path(name, "datapackage.json").read_text())["dpsynth"]["drawing"]
         for name in ("bundle", "second")

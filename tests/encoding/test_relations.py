@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.schema_fit import review_table
+from dpsynth.inspection import check_fit
 from dpsynth.schema.relations import Interval
 from dpsynth.schema.relations.interval import completed_years
 from dpsynth.schema.schema import Schema
@@ -103,7 +103,7 @@ def test_a_review_counts_gaps_beyond_the_bounds_as_clipped() -> None:
         ("2010-01-01",) * 2,
     ]
     frame = pd.DataFrame(rows, columns=["admitted", "discharged"]).assign(patient="p")
-    shares = review_table(frame, Schema.from_dict(document(NULLABLE, ADMITTED))).cells["discharged"]
+    shares = check_fit(frame, Schema.from_dict(document(NULLABLE, ADMITTED))).cells["discharged"]
     assert (shares.clipped, shares.missing, shares.bad, shares.unknown) == (0.25, 0.25, 0.25, 0)
 
 

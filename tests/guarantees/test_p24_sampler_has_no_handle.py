@@ -102,7 +102,7 @@ READERS |= {"read_csv", "read_parquet", "read_table", "ParquetFile", "read_sql",
 VERBS = {"fit", "charged"}  # found where they are imported; others have methods of these names
 MODULES = {
     "dpsynth.encoding.cohort",
-    "dpsynth.encoding.schema_fit",
+    "dpsynth.inspection",
     "dpsynth.ledger.ledger",
     "dpsynth.synthesis.fitting",
     "sqlalchemy",

@@ -13,7 +13,7 @@ from dpsynth.schema.schema import Schema
 from dpsynth.workflow.runner import Outcome, run_stages
 from dpsynth.workflow.settings import Settings
 
-NAMES = ("split", "fit", "sample", "evaluate", "audit", "release")
+NAMES = ("check", "split", "fit", "sample", "evaluate", "audit", "release")
 
 KEPT_COLUMNS = ("patient_id", "sex", "age", "smoker", "ward", "readmitted_30d")
 

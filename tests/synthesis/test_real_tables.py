@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.schema_fit import review_table
 from dpsynth.eval.overview import overview
+from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.tables.table import open_table
@@ -92,7 +92,7 @@ def test_a_fit_of_the_file_keeps_each_column(name: str) -> None:
 def test_a_review_finds_what_the_documentation_says(name: str) -> None:
     """Shares are small but for what is documented: absurd blood pressures, columns left empty."""
     schema = Schema.load(name)
-    found = review_table(first_rows(name, schema, ROWS), schema)
+    found = check_fit(first_rows(name, schema, ROWS), schema)
     for column, cells in found.cells.items():
         assert cells.bad == 0, column
         assert cells.clipped < 0.03 and cells.unknown < 0.03, column

@@ -53,6 +53,12 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option("--gates", type=click.Path(), help="YAML file with your own internal gates.")
 @click.option("--canaries", type=int, help="Patients to plant in the audit; default: 1000.")
 @click.option("--attacks/--no-attacks", default=None, help="Also attack the table, or do not.")
+@click.option(
+    "--accept",
+    multiple=True,
+    metavar="NAME",
+    help="Go on although the check found this, such as hba1c:clipped. Repeat it for several.",
+)
 @click.option("--about", type=click.Path(), help="YAML file with public facts about the release.")
 @click.option("--work", type=click.Path(), help="Folder for the stages; default: OUTPUT.work.")
 @click.option("--internal", type=click.Path(), help="Internal results; default: OUTPUT.internal.")
@@ -77,18 +83,19 @@ def run(
 ) -> None:
     """Make a bundle from a private table in one command.
 
-    The stages are split, fit, sample, evaluate, audit and release. Run the same command again to
-    continue after the last completed stage. An interrupted fit stays charged; dpsynth repeats it
-    only with --fit-again. Without SCHEMA and DATA, settings come from dpsynth.yaml. Options
-    override the file.
+    The stages are check, split, fit, sample, evaluate, audit and release. The check compares the
+    table with its schema; a serious finding stops the run before anything is charged. Run the same
+    command again to continue after the last completed stage. An interrupted fit stays charged;
+    dpsynth repeats it only with --fit-again. Without SCHEMA and DATA, settings come from
+    dpsynth.yaml. Options override the file.
 
     Evaluation and audit are INTERNAL. They never influence whether the bundle is written or what it
     contains, even if they cannot be completed. The command ends with their answer: what the table
-    is fit for, where it differs most, and whether to release it. The exit code is 3 if a public
-    gate stopped the release (then there is no bundle), if an internal gate failed, if an attack
-    succeeded, if a control of the audit failed, or if the
-    evaluation or audit could not be completed. Read internal.html before you sign the bundle with
-    dpsynth sign.
+    is fit for, where it differs most, and whether to release it. The exit code is 3 if the check
+    stopped the run (nothing is charged), if a public gate stopped the release (then there is no
+    bundle), if an internal gate failed, if an attack succeeded, if a control of the audit failed,
+    or if the evaluation or audit could not be completed. Read internal.html before you sign the
+    bundle with dpsynth sign.
     """
     from dpsynth.assessment.results_folder import PAGE
     from dpsynth.bundle.format.layout import SIGNATURE
@@ -138,7 +145,7 @@ def _settings(config: str | None, values: dict[str, Any]) -> Settings:
     from dpsynth.workflow import Settings
     from dpsynth.workflow.setting_paths import REQUIRED
 
-    options = {name: value for name, value in values.items() if value is not None}
+    options = {name: value for name, value in values.items() if value not in (None, ())}
     if config is None and not {"schema", "data"} & set(options) and Path(FILE).is_file():
         config = FILE
     fallbacks = {

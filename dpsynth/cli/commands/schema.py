@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from dpsynth._util.formatting import counted
 from dpsynth.cli.commands.schema_draft import draft
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query, takes_schema
+
+if TYPE_CHECKING:
+    from dpsynth.inspection import TableCheck
 
 
 @click.group(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
@@ -54,53 +59,116 @@ def show(name: str) -> None:
 @schema.command(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
 @click.argument("schema")
 @click.argument("data", required=False, type=click.Path())
+@click.option(
+    "--show-values",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the cells that do not fit, with counts, to a new file that only you can read.",
+)
 @output_options
 @takes_query
 @takes_schema
-def check(schema: str, data: str | None, as_json: bool, quiet: bool) -> None:
+def check(
+    schema: str, data: str | None, show_values: str | None, as_json: bool, quiet: bool
+) -> None:
     """Check SCHEMA, and how well DATA fits it.
 
-    All mistakes in the schema are listed at once. You are warned of dates that should be declared
-    as intervals. With DATA, you also see the share of missing,
-    clipped, unknown and unreadable cells in each column. These figures are exact and not private.
-    They are internal: do not release them.
+    All mistakes in the schema are listed at once. With DATA, you also see what does not fit:
+    unknown and unreadable cells, cells outside the bounds, rows that break a rule or occur twice,
+    and sizes that are far from the declared ones. Each finding comes with its likely causes and
+    what to do.
+
+    These figures are exact and not private. They are INTERNAL: do not release them. No cell is
+    shown; --show-values writes the cells to a file.
+
+    The exit code is 3 if a finding is serious. `dpsynth run` stops at the same findings before it
+    charges anything.
     """
-    from dpsynth.encoding import review_table
-    from dpsynth.schema import Schema, date_pairs
+    from dpsynth.errors import GateError, InputError, Problem, SchemaError
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        loaded = Schema.load(schema)
-        loaded.require_complete()
-        unit = loaded.unit.column or "row"
-        lines = [f"schema {loaded.name}: {len(loaded.modelled)} columns, unit {unit}: no mistakes"]
-        values: dict[str, object] = {"schema": loaded.name, "columns": len(loaded.modelled)}
-        if warnings := [pair.warning for pair in date_pairs(loaded)]:
-            lines += ["", *(f"warning: {text}" for text in warnings)]
-            values["warnings"] = warnings
-        if data is not None:
-            review = review_table(data, loaded, lambda part: console.progress("reading", part))
-            values |= {
-                "internal": True,
-                "cells": {name: vars(row) for name, row in review.cells.items()},
-                "units": vars(review.units) if review.units else None,
-            }
-            rows = [
-                (
-                    name,
-                    f"{row.missing:.2%}",
-                    f"{row.clipped:.2%}",
-                    f"{row.unknown:.2%}",
-                    f"{row.bad:.2%}",
-                )
-                for name, row in review.cells.items()
-            ]
-            lines += ["", "INTERNAL: exact shares of cells; do not release", ""]
-            lines += table(("column", "missing", "clipped", "unknown", "unreadable"), rows)
-            if review.units:
-                lines += [
-                    "",
-                    f"{counted(review.units.keyless_rows, 'row')} without a key; "
-                    f"{review.units.over_max_rows:.2%} of the units have more than "
-                    f"{counted(loaded.unit.max_rows, 'row')}",
-                ]
+        if show_values is not None and data is None:
+            raise click.UsageError("--show-values lists cells of a table; name DATA too")
+        try:
+            values, lines, serious = _checked(console, schema, data, show_values)
+        except InputError as error:
+            if as_json:
+                problems = [Problem("", str(error))]
+                if isinstance(error, SchemaError):
+                    problems = list(error.problems)
+                document = {"schema": schema, "problems": [vars(one) for one in problems]}
+                console.result("schema.check", document, [])
+            raise
         console.result("schema.check", values, lines)
+        if serious:
+            raise GateError(
+                f"{counted(serious, 'serious finding')}: correct the schema or the extract before "
+                "you fit"
+            )
+
+
+def _checked(
+    console: Console, name: str, data: str | None, show_values: str | None
+) -> tuple[dict[str, object], list[str], int]:
+    """Check a schema, and a table if there is one; return values, lines and serious findings."""
+    from dpsynth.inspection import check_fit, check_values_file, schema_warnings, write_values
+    from dpsynth.schema import Schema
+
+    loaded = Schema.load(name)
+    loaded.require_complete()
+    unit = loaded.unit.column or "row"
+    lines = [f"schema {loaded.name}: {len(loaded.modelled)} columns, unit {unit}: no mistakes"]
+    values: dict[str, object] = {
+        "schema": loaded.name,
+        "columns": len(loaded.modelled),
+        "problems": [],
+        "warnings": [vars(problem) for problem in schema_warnings(loaded)],
+    }
+    if data is None:
+        lines += [f"warning  {problem}" for problem in schema_warnings(loaded)]
+        return values, lines, 0
+    if show_values is not None:
+        check_values_file(show_values)
+    found = check_fit(data, loaded, progress=lambda part: console.progress("reading", part))
+    if show_values is not None:
+        write_values(found, show_values)
+        console.advice(f"{show_values} holds cells of real patients; delete it when you are done")
+    values |= {"internal": True, **found.to_dict()}
+    return values, [*lines, *_found_lines(found)], len(found.serious)
+
+
+def _found_lines(found: TableCheck) -> list[str]:
+    """Word a check: findings and what to do, the worst first; then the shares of their columns."""
+    head = ["", "INTERNAL: exact figures of real rows; do not release", ""]
+    units = _unit_lines(found)
+    if not found.findings:
+        words = f"The table fits the schema: no finding in {len(found.cells)} columns."
+        return [*head, words, *units]
+    lines = [line for finding in found.findings for line in finding.lines()]
+    places = {finding.place for finding in found.findings}
+    rows = [
+        (
+            name,
+            f"{row.missing:.2%}",
+            f"{row.clipped:.2%}",
+            f"{row.unknown:.2%}",
+            f"{row.bad:.2%}",
+        )
+        for name, row in found.cells.items()
+        if name in places
+    ]
+    if rows:
+        lines += ["", *table(("column", "missing", "clipped", "unknown", "unreadable"), rows)]
+    clean = len(found.cells) - len(rows)
+    return [*head, *lines, "", f"No finding in {counted(clean, 'other column')}.", *units]
+
+
+def _unit_lines(found: TableCheck) -> list[str]:
+    """Say how the rows divide into units."""
+    if found.units is None:
+        return []
+    return [
+        f"{counted(found.units.keyless_rows, 'row')} without a key; "
+        f"{found.units.over_max_rows:.2%} of the units have more than "
+        f"{counted(found.schema.unit.max_rows, 'row')}"
+    ]

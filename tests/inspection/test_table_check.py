@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.column_codecs import Kind, coder_of
-from dpsynth.encoding.schema_fit import CellShares, UnitShares, review, review_table
 from dpsynth.errors import TableError
+from dpsynth.inspection.column_check import CellShares
+from dpsynth.inspection.row_check import UnitShares
+from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
 
 BASIS = {"bounds_basis": "made for this test"}
@@ -128,7 +130,7 @@ def test_shares_by_hand() -> None:
             "sex": ["F", "M", "X", "Y", "?", "F", "M", "F", "M", "Z"],
         }
     )
-    assert review(frame, schema) == {
+    assert check_fit(frame, schema).cells == {
         "age": CellShares(missing=0.2, clipped=0.2, unknown=0.0, bad=0.1),
         "sex": CellShares(missing=0.1, clipped=0.0, unknown=0.3, bad=0.0),
     }
@@ -145,15 +147,15 @@ def test_files_are_read_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "age": CellShares(missing=0.0, clipped=0.1, unknown=0.0, bad=0.0),
         "sex": CellShares(missing=0.0, clipped=0.0, unknown=0.25, bad=0.0),
     }
-    assert review(tmp_path / "t.csv", schema, parts.append) == expected
-    assert review(tmp_path / "t.parquet", schema) == expected
+    assert check_fit(tmp_path / "t.csv", schema, progress=parts.append).cells == expected
+    assert check_fit(tmp_path / "t.parquet", schema).cells == expected
     assert len(parts) == 15 and parts == sorted(parts) and parts[-1] == 1.0
 
 
 def test_a_cell_that_would_be_refused_is_counted() -> None:
     refusing = SEX | {"dpsynth": BASIS | {"on_unknown": "refuse"}}
     frame = pd.DataFrame({"sex": ["F", "X"]})
-    assert review(frame, schema_of(refusing))["sex"].unknown == 0.5
+    assert check_fit(frame, schema_of(refusing)).cells["sex"].unknown == 0.5
 
 
 UNIT = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
@@ -166,22 +168,22 @@ UNIT = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
 def test_units_by_hand(missing_key: str, over: float) -> None:
     schema = schema_of(UNIT, SEX, max_rows={"value": 2, "basis": "choice"}, missing_key=missing_key)
     keys = ["a", " a", "a ", "b", "b", "c", "", None]
-    found = review_table(pd.DataFrame({"key": keys, "sex": ["F"] * 8}), schema)
+    found = check_fit(pd.DataFrame({"key": keys, "sex": ["F"] * 8}), schema)
     assert found.units == UnitShares(keyless_rows=2, over_max_rows=over)
 
 
 def test_no_row_has_a_key() -> None:
     schema = schema_of(UNIT, SEX, max_rows={"value": 2, "basis": "choice"})
-    found = review_table(pd.DataFrame({"key": ["", "?"], "sex": ["F", "M"]}), schema)
+    found = check_fit(pd.DataFrame({"key": ["", "?"], "sex": ["F", "M"]}), schema)
     assert found.units == UnitShares(keyless_rows=2, over_max_rows=0.0)
 
 
 def test_where_each_row_is_a_unit_there_is_nothing_to_say() -> None:
-    assert review_table(pd.DataFrame({"sex": ["F"]}), schema_of(SEX)).units is None
+    assert check_fit(pd.DataFrame({"sex": ["F"]}), schema_of(SEX)).units is None
 
 
 def test_another_table_is_refused() -> None:
     with pytest.raises(TableError, match="lacks a column of the schema: sex"):
-        review(pd.DataFrame({"age": [1]}), schema_of(SEX))
+        check_fit(pd.DataFrame({"age": [1]}), schema_of(SEX))
     with pytest.raises(TableError, match="no rows"):
-        review(pd.DataFrame({"sex": []}), schema_of(SEX))
+        check_fit(pd.DataFrame({"sex": []}), schema_of(SEX))

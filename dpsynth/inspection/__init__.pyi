@@ -1,0 +1,9 @@
+from .acceptance import check_accepted as check_accepted
+from .acceptance import require_accepted as require_accepted
+from .findings import Finding as Finding
+from .findings import Level as Level
+from .schema_warnings import schema_warnings as schema_warnings
+from .table_check import TableCheck as TableCheck
+from .table_check import check_fit as check_fit
+from .values_file import check_values_file as check_values_file
+from .values_file import write_values as write_values

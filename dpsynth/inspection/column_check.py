@@ -1,0 +1,186 @@
+"""What the cells of one column are: shares by kind, and findings with their likely causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth._util.formatting import counted
+from dpsynth.encoding.column_codecs import Coder, Kind, coder_of
+from dpsynth.inspection.category_causes import truth_causes, unknown_causes
+from dpsynth.inspection.clipped_causes import clipped_causes
+from dpsynth.inspection.date_causes import date_causes
+from dpsynth.inspection.findings import (
+    ABSENT,
+    CLIPPED,
+    LIMITS,
+    ROLLED_UP,
+    UNKNOWN,
+    UNREADABLE,
+    Cause,
+    Finding,
+    share_text,
+)
+from dpsynth.inspection.known_words import REST_WORDS, plain_text
+from dpsynth.inspection.number_causes import number_causes
+from dpsynth.inspection.suspects import Suspects
+from dpsynth.schema import Column
+from dpsynth.schema.column import MISSING, OTHER, REFUSE
+from dpsynth.tables import distinct, read_cells, texts_of, trimmed
+
+MAX_VALID = 5_000  # valid values of a numeric column that are kept, the first ones
+
+Kinds = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class CellShares:
+    """Shares of a column's cells that the codec does not take as they stand.
+
+    Attributes:
+        missing: absent, or a declared missing value; where the column is required, too.
+        clipped: outside the declared bounds.
+        unknown: a category that is not declared.
+        bad: not of the declared type.
+    """
+
+    missing: float
+    clipped: float
+    unknown: float
+    bad: float
+
+
+class ColumnCheck:
+    """Counts the cells of one column, chunk by chunk."""
+
+    def __init__(self, column: Column, decimal: str) -> None:
+        """Take the declaration; nothing is counted yet."""
+        self.column = column
+        self.coder: Coder = coder_of(column, decimal)
+        self.counts = np.zeros(len(Kind), dtype=np.int64)
+        self.suspects = Suspects(column, decimal)
+
+    def add(self, cells: pd.Series[Any], units: pd.Series[Any] | None = None) -> Kinds:
+        """Count the cells of a chunk, and return the `Kind` of each."""
+        kinds = self.coder.kinds(cells, units)
+        self.counts += np.bincount(kinds, minlength=len(Kind))
+        for kind in (Kind.CLIPPED, Kind.UNKNOWN, Kind.BAD):
+            places = np.flatnonzero(kinds == kind)
+            if len(places):
+                self._keep(kind, cells.iloc[places])
+        if not self.column.is_categorical and len(self.suspects.valid) < MAX_VALID:
+            valid = cells.iloc[np.flatnonzero(kinds == Kind.VALID)[:MAX_VALID]]
+            values = read_cells(valid, self.column, self.suspects.decimal)[0]
+            self.suspects.valid = np.append(self.suspects.valid, values)
+        return kinds
+
+    def _keep(self, kind: Kind, cells: pd.Series[Any]) -> None:
+        boolean = self.column.kind.is_truth
+        texts = trimmed(texts_of(cells, decimal=self.suspects.decimal, boolean=boolean))
+        of_text, words = distinct(texts)
+        counts = np.bincount(of_text[of_text >= 0], minlength=len(words))
+        self.suspects.add(kind, words, counts.tolist())
+
+    @property
+    def shares(self) -> CellShares:
+        """Shares of all cells."""
+        total = int(self.counts.sum())
+        share = (self.counts / max(total, 1)).tolist()
+        return CellShares(
+            missing=share[Kind.MISSING],
+            clipped=share[Kind.CLIPPED],
+            unknown=share[Kind.UNKNOWN],
+            bad=share[Kind.BAD],
+        )
+
+    def findings(self) -> list[Finding]:
+        """List what is wrong with the cells, with likely causes; a clean column has none."""
+        valid, missing, clipped, unknown, bad = self.counts.tolist()
+        filled = valid + clipped + unknown + bad
+        found = []
+        if bad:
+            found.append(self._finding(UNREADABLE, Kind.BAD, bad, filled, bad + unknown))
+        if unknown:
+            found.append(self._finding(UNKNOWN, Kind.UNKNOWN, unknown, filled, bad + unknown))
+        if clipped:
+            found.append(self._finding(CLIPPED, Kind.CLIPPED, clipped, filled, clipped))
+        if missing and self.column.required:
+            total = filled + missing
+            found.append(
+                Finding(
+                    self.column.name,
+                    ABSENT,
+                    LIMITS[ABSENT].level(missing / total, missing),
+                    f"is required, but {share_text(missing, total)} are missing; a fit "
+                    f"{_becomes(self.column.on_bad)}",
+                    missing,
+                    total,
+                    "leave out required, or complete the extract",
+                )
+            )
+        return found
+
+    def _finding(self, word: str, kind: Kind, count: int, total: int, judged: int) -> Finding:
+        """Make a finding; the level of unknown and unreadable cells follows from both together."""
+        level = LIMITS[word].level(judged / total, judged)
+        if word == UNKNOWN and _is_rolled_up(self.column):
+            level = ROLLED_UP.level(judged / total, judged)
+        texts = self.suspects.of_kind[kind]
+        policy = {Kind.BAD: self.column.on_bad, Kind.UNKNOWN: self.column.on_unknown}.get(kind)
+        what = "moves them to the nearest bound" if policy is None else _becomes(policy)
+        causes = self._causes(kind, total - judged > 0)
+        remedy = "" if causes else _remedy(kind, self.column)
+        return Finding(
+            self.column.name,
+            word,
+            level,
+            f"{share_text(count, total)} {_VERBS[word]}, {counted(len(texts), 'different value')}; "
+            f"a fit {what}",
+            count,
+            total,
+            remedy,
+            causes,
+        )
+
+    def _causes(self, kind: Kind, readable: bool) -> tuple[Cause, ...]:
+        texts, column = self.suspects.of_kind[kind], self.column
+        if kind is Kind.CLIPPED:
+            return clipped_causes(self.suspects, texts)
+        if kind is Kind.UNKNOWN:
+            return unknown_causes(self.suspects, texts)
+        if column.kind.is_truth:
+            return truth_causes(self.suspects, texts)
+        if column.kind.is_time:
+            return date_causes(self.suspects, texts, readable=readable)
+        return number_causes(self.suspects, texts)
+
+
+_VERBS = {UNREADABLE: "are unreadable", UNKNOWN: "are unknown", CLIPPED: "are outside the bounds"}
+
+
+def _is_rolled_up(column: Column) -> bool:
+    """Whether the schema lists a category for the rest, so that unknown cells are expected."""
+    target = column.on_unknown
+    listed = target in (column.categories or ()) or (column.nullable and target == OTHER)
+    return listed and plain_text(target) in REST_WORDS
+
+
+def _becomes(policy: str) -> str:
+    """Say what a fit makes of cells, by a column's policy."""
+    if policy == REFUSE:
+        return "stops at the first of them"
+    words = {MISSING: "missing", "minimum": "the minimum", "maximum": "the maximum"}
+    return f"makes them {words.get(policy) or repr(policy)}"
+
+
+def _remedy(kind: Kind, column: Column) -> str:
+    """Say what to do where no cause was found."""
+    if kind is Kind.CLIPPED:
+        return "compare the bounds with their source (bounds_basis), and the extract with its unit"
+    if kind is Kind.UNKNOWN:
+        return "compare the list of categories or codes with the coding manual"
+    return f"compare the extract with the declared type, {column.type}"

@@ -1,0 +1,87 @@
+"""The lines that a check proposes for a schema, with placeholders in the place of cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+VALUES = 'add to the column: dpsynth: {values: {"CELL": "CATEGORY"}}'
+CASE = "add to the column: dpsynth: {case: false}"
+MISSING = (
+    'add the word to the column: missingValues: ["", "WORD"], or with its meaning: dpsynth: '
+    '{missing: {REASON: ["WORD"]}}'
+)
+CODE = (
+    'add the code to the column, if its coding manual says so: missingValues: ["", "CODE"], or '
+    'with its meaning: dpsynth: {missing: {REASON: ["CODE"]}}'
+)
+UNIT = (
+    "convert them in the source; or, if another column names the unit: dpsynth: {unit_from: "
+    '{column: UNIT_COLUMN, "UNIT": FACTOR}}'
+)
+LOW = 'add to the column, from the protocol of the assay: dpsynth: {censored: {low: "<LIMIT"}}'
+HIGH = 'add to the column, from the protocol of the assay: dpsynth: {censored: {high: ">LIMIT"}}'
+SHOW = "--show-values FILE lists them"
+
+
+def decimal(sign: str) -> str:
+    """Propose another decimal sign."""
+    return f'set at the end of the schema: dpsynth: {{dialect: {{decimal: "{sign}"}}}}'
+
+
+def encoding(name: str) -> str:
+    """Propose another encoding."""
+    return f"set at the end of the schema: dpsynth: {{dialect: {{encoding: {name}}}}}"
+
+
+def date_format(pattern: str, declared: str, *, only: bool) -> str:
+    """Propose a format of dates, for all cells or beside the declared one."""
+    if only:
+        return f'set in the column: format: "{pattern}"'
+    return f'declare both formats in the column: dpsynth: {{formats: ["{declared}", "{pattern}"]}}'
+
+
+def values_line(texts: Mapping[str, str]) -> str:
+    """Write the value map itself; private.
+
+    >>> values_line({"Ja": "ja"})
+    'dpsynth: {values: {"Ja": "ja"}}'
+    """
+    pairs = (f"{_quoted(cell)}: {_quoted(category)}" for cell, category in texts.items())
+    return f"dpsynth: {{values: {{{', '.join(pairs)}}}}}"
+
+
+def missing_line(texts: Mapping[str, str]) -> str:
+    """Write the list of missing words itself; private.
+
+    >>> missing_line({"k.A.": ""})
+    'missingValues: ["", "k.A."]'
+    """
+    return f"missingValues: [{', '.join(map(_quoted, ['', *texts]))}]"
+
+
+def censored_line(texts: Mapping[str, str], side: str) -> str:
+    """Write the limit of detection itself, the first of several; private.
+
+    >>> censored_line({"<5": ""}, "low")
+    'dpsynth: {censored: {low: "<5"}}'
+    """
+    return f"dpsynth: {{censored: {{{side}: {_quoted(next(iter(texts)))}}}}}"
+
+
+def truth_line(texts: Mapping[str, str]) -> str:
+    """Write the words for true and false themselves; private.
+
+    >>> truth_line({"Ja": "true", "nein": "false"})
+    'trueValues: ["Ja"], falseValues: ["nein"]'
+    """
+    parts = []
+    for name, truth in (("trueValues", "true"), ("falseValues", "false")):
+        words = [_quoted(cell) for cell, meant in texts.items() if meant == truth]
+        if words:
+            parts.append(f"{name}: [{', '.join(words)}]")
+    return ", ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,110 @@
+"""Why a cell of a column of numbers cannot be read as a number."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from dpsynth.inspection import hints
+from dpsynth.inspection.findings import Cause
+from dpsynth.inspection.known_words import is_missing_word
+from dpsynth.inspection.suspects import Explanation, Suspects, explained
+
+_LOW = re.compile(r"(<=?|≤|⩽|kleiner( als)?|unter|below|under|less than)\s*(?P<number>[-0-9.,]+)")
+_HIGH = re.compile(
+    r"(>=?|≥|⩾|größer( als)?|über|above|over|more than|greater than)\s*(?P<number>[-0-9.,]+)"
+)
+_UNIT = re.compile(
+    r"(?P<number>[+-]?[0-9][0-9.,]*)\s*(%|°|[a-zA-ZµμÄÖÜäöü°][\w%/².³^*·µμ ]{0,19})\.?"
+)
+_EXPONENT = re.compile(r"[0-9.,]+[eE][+-]?[0-9]+")
+_GROUPED = {
+    ",": re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?"),
+    ".": re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+(,[0-9]+)?"),
+}
+_SPACED = re.compile(r"[+-]?[0-9]{1,3}([ '\u2019\u00a0\u202f][0-9]{3})+([.,][0-9]+)?")
+
+
+def number_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
+    """Explain cells that are no number, or no whole number where one is declared."""
+    sign = suspects.decimal
+    other = "." if sign == "," else ","
+
+    def number(text: str) -> str:
+        """Give the number inside a text its declared decimal sign."""
+        return text if sign in text else text.replace(other, sign)
+
+    def swapped(text: str) -> str | None:
+        return text.replace(other, sign) if text.count(other) == 1 and sign not in text else None
+
+    def grouped(text: str) -> str | None:
+        if _SPACED.fullmatch(text):
+            return number(re.sub(r"[ '\u2019\u00a0\u202f]", "", text))
+        for mark, pattern in _GROUPED.items():
+            if pattern.fullmatch(text):
+                point = "." if mark == "," else ","
+                return text.replace(mark, "").replace(point, sign)
+        return None
+
+    def within(pattern: re.Pattern[str], text: str) -> str | None:
+        match = pattern.fullmatch(text.casefold())
+        return None if match is None else number(match["number"])
+
+    def unit(text: str) -> str | None:
+        match = None if _EXPONENT.fullmatch(text) else _UNIT.fullmatch(text)
+        return None if match is None else number(match["number"])
+
+    decimal = Explanation(
+        "decimal", f"have {other!r} as decimal sign", hints.decimal(other), swapped
+    )
+    thousands = Explanation(
+        "thousands",
+        "have a separator of thousands",
+        "let the source write numbers without it: 5000, not 5,000",
+        grouped,
+    )
+    # 1,250 may be either; cells such as 7,5 or 12,34 decide.
+    clear = sum(n for text, n in texts.items() if swapped(text) and not grouped(text))
+    plain = [decimal, thousands] if clear else [thousands, decimal]
+    limit = "hold a limit of detection, such as"
+    return explained(
+        suspects,
+        texts,
+        [
+            Explanation(
+                "missing-word",
+                "hold a word for a missing value",
+                hints.MISSING,
+                lambda text: "" if is_missing_word(text) else None,
+                trusted=True,
+            ),
+            Explanation(
+                "censored-low", f'{limit} "<LIMIT"', hints.LOW, lambda text: within(_LOW, text)
+            ),
+            Explanation(
+                "censored-high", f'{limit} ">LIMIT"', hints.HIGH, lambda text: within(_HIGH, text)
+            ),
+            *plain,
+            Explanation(
+                "unit-text",
+                "hold a number and its unit",
+                "let the source write the number alone, and declare the unit: dpsynth: {ucum: ...}",
+                unit,
+            ),
+            *([_fraction(suspects)] if suspects.column.kind.whole else []),
+        ],
+    )
+
+
+def _fraction(suspects: Suspects) -> Explanation:
+    """Explain numbers that are not whole, by their whole part."""
+    point = re.escape(suspects.decimal)
+    pattern = re.compile(rf"(?P<whole>[+-]?[0-9]+){point}[0-9]+")
+
+    def whole(text: str) -> str | None:
+        match = pattern.fullmatch(text)
+        return None if match is None else match["whole"]
+
+    return Explanation(
+        "fraction", "are numbers with decimals", "set in the column: type: number", whole
+    )

@@ -1,0 +1,56 @@
+"""What is known of a schema without data: declarations that are valid and rarely meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpsynth.errors import Problem
+from dpsynth.schema import Column, Comparison, Family, Joined, Name, Schema, Tree
+
+_ORDERS = ("<", "<=", ">", ">=")
+
+
+def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
+    """List declarations that will make a poor table; places are columns or rules.
+
+    Two dates that are ordered by a rule, with no interval between them: dpsynth models each date
+    alone and draws again what breaks the rule. So the time between them has the right sign and no
+    more: a stay of 4 days can come out as 40.
+
+    >>> schema_warnings(Schema.load("demo"))
+    ()
+    """
+    columns = {column.name: column for column in schema.modelled}
+    found = []
+    for rule in schema.rules:
+        for first, second in _ordered_dates(rule.tree, columns):
+            if _is_interval(columns[first]) or _is_interval(columns[second]):
+                continue
+            found.append(
+                Problem(
+                    rule.text,
+                    f"orders the dates {first} and {second}, but the time between them is not "
+                    f"declared, so it will be far from the real one; declare {second} by its gap: "
+                    f"dpsynth: {{after: {first}, longest: ...}}",
+                )
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def _is_interval(column: Column) -> bool:
+    """Whether a date is declared by its gap after another one."""
+    return column.interval is not None
+
+
+def _ordered_dates(tree: Tree, columns: dict[str, Column]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of dates that a rule orders, the earlier one first."""
+    if isinstance(tree, Joined):
+        if tree.word == "and":
+            for part in tree.parts:
+                yield from _ordered_dates(part, columns)
+        return
+    if not isinstance(tree, Comparison) or tree.sign not in _ORDERS:
+        return
+    sides = [side.text for side in (tree.left, tree.right) if isinstance(side, Name)]
+    if len(sides) == 2 and all(columns[name].kind.family is Family.TIME for name in sides):
+        yield (sides[0], sides[1]) if tree.sign.startswith("<") else (sides[1], sides[0])
