@@ -3,6 +3,8 @@
 - `group`: all commands, found by name and loaded when asked for; errors in words, exit codes
 - `options`: options that several commands share
 - `console`: results for people and, with ``--json``, for programs
+- `open_points`: what is open before a bundle is signed: in the bundle itself, and in the internal
+  results
 - `streams`: standard output and error that never stop the work
 - `signals`: signals that end a command as Ctrl-C does
 - `completion`: scripts that complete commands in a shell

@@ -31,7 +31,7 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
                     rule.text,
                     f"orders the dates {first} and {second}, but the time between them is not "
                     f"declared, so it will be far from the real one; declare {second} by its gap: "
-                    f"dpsynth: {{after: {first}, longest: ...}}",
+                    f"dpsynth: {{after: {first}, longest: ..., bounds_basis: ...}}",
                 )
             )
     return tuple(dict.fromkeys(found))

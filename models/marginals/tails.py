@@ -41,6 +41,7 @@ Flags = npt.NDArray[np.bool_]
 RUN = 3.0  # standard deviations of the noise: above, a run of neighbouring cells holds rows
 RUNS = (1, 2, 4, 8, 16, 32, 64)  # cells of such a run
 SLOPE = 0.125  # part of the run's mean by which a cell must rise, to be taken for populated
+CLEAR = 4.0  # rows of a column, in standard deviations of the noise of their sum
 MIN_CELLS = 9  # ordered cells of a column; few cells keep little noise
 
 
@@ -53,15 +54,16 @@ def empty_ends(noisy: npt.ArrayLike, *, sigma: float) -> Flags:
 
     Returns:
         True for each cell at either end that does not stand out of the noise. All False if the
-        column has fewer than `MIN_CELLS` cells, or if no cell stands out at all: then the counts do
-        not tell where the column has its rows.
+        column has fewer than `MIN_CELLS` cells, or if no cell stands out at all, or if the noise of
+        all cells together is more than a quarter of the rows: then the counts do not tell where the
+        column has its rows.
 
     Example:
         >>> empty_ends([0, 2, -3, 90, 80, 70, 1, -2, 4, 0], sigma=3.0).nonzero()[0].tolist()
         [0, 1, 2, 6, 7, 8, 9]
     """
     counts = np.asarray(noisy, dtype=np.float64)
-    if len(counts) < MIN_CELLS:
+    if len(counts) < MIN_CELLS or CLEAR * sigma * np.sqrt(len(counts)) > counts.sum():
         return np.zeros(len(counts), dtype=bool)
     return _ends(counts, sigma, low=True, high=True)
 

@@ -12,8 +12,8 @@ import pytest
 from dpsynth._util.strict_json import file_digest
 from dpsynth.bundle.format.audit import PublicAudit
 from dpsynth.bundle.pages.audit_cards import MANY, attackers
-from dpsynth.cli.commands import open_points
-from dpsynth.cli.commands.open_points import OpenPoints
+from dpsynth.cli import open_points
+from dpsynth.cli.open_points import OpenPoints
 from dpsynth.eval.attacks import sight
 
 from ..support import audit_example, evaluation_example

@@ -184,7 +184,7 @@ def test_schema_check_warns_and_says_what_to_add(command_line: Cli, tmp_path: Pa
     path = tmp_path / "stays.schema.json"
     path.write_text(json.dumps(two_dates("admitted <= discharged")))
     done = command_line("schema", "check", path)
-    assert "warning: column 'discharged': a rule orders it after 'admitted'" in done.out
+    assert "warning  admitted <= discharged: orders the dates" in done.out
     assert "dpsynth: {after: admitted, longest: ..., bounds_basis: ...}" in done.out
     warnings = command_line("schema", "check", path, "--json").json["warnings"]
     assert len(warnings) == 1

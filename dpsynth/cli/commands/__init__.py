@@ -8,8 +8,6 @@
 - `fit`: learn a generator from private rows, and charge the ledger for it
 - `ledger`: what each dataset has spent, and what the policy leaves it
 - `ledger_lines`: fits and budgets, for people
-- `open_points`: what is open before a bundle is signed: in the bundle itself, and in the internal
-  results
 - `plan`: every mechanism of a fit and its noise, before any data is opened
 - `release`: the bundle, and a text for an assessment
 - `run`: from a private table to a bundle, in one go that can be resumed

@@ -7,8 +7,8 @@ import sys
 import click
 
 from dpsynth._util.environment import variable
-from dpsynth.cli.commands.open_points import OpenPoints
 from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.open_points import OpenPoints
 from dpsynth.errors import InputError
 
 VARIABLE = "DPSYNTH_KEY_PASSPHRASE"

@@ -11,10 +11,12 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
 from dpsynth.errors import TableError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 _SECRET = re.compile(r"pass(word|wd|phrase)?$|^pwd$|secret|token|credential|odbc_connect", re.I)
@@ -38,7 +40,7 @@ class Address:
         url: with its variables replaced; it may hold a password, so it is never shown.
     """
 
-    url: sa.URL
+    url: URL
 
     @classmethod
     def of(cls, text: str) -> Address:
@@ -82,18 +84,22 @@ class Address:
         if self.backend == "sqlite" and database:
             database = str(Path(database).absolute())
         port = None if self.url.port == _PORTS.get(self.backend) else self.url.port
-        shown = sa.URL.create(self.backend, host=host, port=port, database=database, query=where)
+        from sqlalchemy import URL
+
+        shown = URL.create(self.backend, host=host, port=port, database=database, query=where)
         return shown.render_as_string()
 
 
-def _parsed(text: str) -> sa.URL:
+def _parsed(text: str) -> URL:
+    import sqlalchemy as sa
+
     try:
         return sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):  # ValueError: a port that is not a number
         raise TableError(_NO_URL) from None
 
 
-def _plain(url: sa.URL) -> sa.URL:
+def _plain(url: URL) -> URL:
     """Name the driver that dpsynth installs for PostgreSQL."""
     if url.drivername in ("postgres", "postgresql"):
         return url.set(drivername="postgresql+psycopg")
