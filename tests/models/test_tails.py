@@ -13,7 +13,7 @@ from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
 from dpsynth.models.marginals.histograms import merge
-from dpsynth.models.marginals.tails import MIN_CELLS, RUN, empty_codes, empty_ends
+from dpsynth.models.marginals.tails import MIN_CELLS, empty_codes, empty_ends
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
@@ -39,8 +39,15 @@ def test_many_thin_cells_stand_out_together() -> None:
 
 def test_a_heap_alone_keeps_its_cell() -> None:
     counts = np.zeros(50)
-    counts[37] = RUN * 10 + 1
+    counts[37] = 300
     assert np.flatnonzero(~empty_ends(counts, sigma=10.0)).tolist() == [37]
+
+
+def test_a_column_that_is_mostly_noise_keeps_its_ends() -> None:
+    """Four standard deviations of the noise of 50 cells together are 283 rows."""
+    counts = np.zeros(50)
+    counts[37] = 280
+    assert not empty_ends(counts, sigma=10.0).any()
 
 
 def test_columns_of_few_cells_and_of_noise_alone_keep_all() -> None:
