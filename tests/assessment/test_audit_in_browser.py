@@ -92,10 +92,10 @@ def test_no_screen_scrolls_sideways(browser: Any, folder: Path, name: str, width
         assert full <= seen == width
 
 
-def test_the_verdict_is_on_the_first_screen_before_any_figure(browser: Any, folder: Path) -> None:
+def test_the_answer_is_on_the_first_screen_before_any_figure(browser: Any, folder: Path) -> None:
     for name, width in (("both", 1280), ("failed", 1280), ("failed", 390)):
         with Visit(browser, folder / f"{name}.html", width=width) as visit:
-            box = visit.page.query_selector(".audit-verdict .verdict").bounding_box()
+            box = visit.page.query_selector("#answer-title").bounding_box()
             assert box["y"] + box["height"] < 800
 
 

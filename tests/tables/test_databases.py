@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -239,37 +238,3 @@ def test_texts_of_the_database_s_errors_are_withheld(url: str, tmp_path: Path) -
     with pytest.raises(TableError, match="the database refused .*SQLSTATE 22P02") as refused:
         list(table.chunks())
     assert CANARY not in str(refused.value) and refused.value.__suppress_context__
-
-
-def test_a_sqlite_file_is_opened_for_reading_only(tmp_path: Path) -> None:
-    path = tmp_path / "ward.db"
-    assert "no such SQLite file" in refusal(f"sqlite:///{path}#stays")
-    assert not path.exists()
-    with sqlite3.connect(path) as connection:
-        types = "text text integer real date datetime boolean text".split()
-        columns = ", ".join(f"{name} {kind}" for name, kind in zip(HEADER, types, strict=True))
-        connection.execute(f"CREATE TABLE stays ({columns})")
-        rows = [[str(c) if hasattr(c, "year") else c for c in row] for row in ROWS]
-        connection.executemany(f"INSERT INTO stays VALUES ({', '.join('?' * len(HEADER))})", rows)
-    before = path.read_bytes()
-    cells = read(f"sqlite:///{path}#stays")
-    assert {name: cells[name] for name in TEXTS} == TEXTS
-    assert path.read_bytes() == before
-
-
-def test_a_query_of_sqlite_says_no_types_so_its_cells_count(tmp_path: Path) -> None:
-    """What pandas wrote as numbers would be read past the declared types of its table."""
-    path, query = tmp_path / "ward.db", tmp_path / "q.sql"
-    with sqlite3.connect(path) as connection:
-        columns = ", ".join(f"{name} INTEGER" for name in HEADER)
-        connection.execute(f"CREATE TABLE stays ({columns})")
-        connection.execute(f"INSERT INTO stays VALUES ({', '.join('7' * len(HEADER))})")
-    assert "column 'patient' holds whole numbers" in refusal(f"sqlite:///{path}#stays")
-    query.write_text("SELECT * FROM stays")
-    with pytest.raises(TableError, match="column 'patient' holds whole numbers"):
-        read(f"sqlite:///{path}#@{query}")
-    query.write_text(
-        "SELECT 'p' || patient AS patient, 'Male' AS sex, age, weight, NULL AS admitted, "
-        "NULL AS seen, smoker FROM stays"
-    )
-    assert read(f"sqlite:///{path}#@{query}")["age"] == ["7"]

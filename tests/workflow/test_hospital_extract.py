@@ -51,7 +51,10 @@ def test_the_whole_way_ends_in_a_verified_bundle(extract: Extract, tmp_path: Pat
     evaluation: Any = json.loads((settings.internal_folder / "evaluation.json").read_text())
     assert evaluation["measures"]
     synthetic = pd.read_parquet(tmp_path / "bundle" / "data" / "synthetic.parquet")
-    stay = (synthetic["Entlassdatum"] - synthetic["Aufnahmedatum"]).dt.days
+    discharged, admitted = (
+        pd.to_datetime(synthetic[name]) for name in ("Entlassdatum", "Aufnahmedatum")
+    )
+    stay = (discharged - admitted).dt.days
     assert stay.between(0, 90).all()
     assert stay.median() == extract.truth["stay"].median()
     assert stay.mean() == pytest.approx(extract.truth["stay"].mean(), rel=0.25)

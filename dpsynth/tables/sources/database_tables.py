@@ -20,7 +20,7 @@ import pandas as pd
 import sqlalchemy as sa
 
 from dpsynth.schema import Schema
-from dpsynth.tables.cell_kinds import check_kinds
+from dpsynth.tables.cell_kinds import Held, check_kinds
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
 from dpsynth.tables.sources.addresses import Address
 from dpsynth.tables.sources.connections import READ_ONLY, driver_errors, engine_of
@@ -45,7 +45,12 @@ class DatabaseTable:
 
     @classmethod
     def open(cls, reference: Reference, needed: tuple[str, ...], schema: Schema) -> DatabaseTable:
-        """Connect, and read the names and types of the columns; no row.
+        """Connect, and read the names and types of the columns.
+
+        Most databases but PostgreSQL declare no types for a query. The kinds of such a column's
+        cells are then checked here, before anything is charged. A column without any cell is
+        judged as that of a DataFrame is: whether ``NA`` was read as missing may have depended on
+        the cells of every patient.
 
         Raises:
             TableError: the database cannot be reached, has no such table, or would have to run
@@ -62,13 +67,27 @@ class DatabaseTable:
         known = {name: kind for name in needed if (kind := kinds.get(name)) is not None}
         check_kinds(known, schema, reference.place, _REMEDY)
         unknown = tuple(name for name in needed if name not in known)
-        return cls(reference, rows_of, needed, header, schema, unknown)
+        table = cls(reference, rows_of, needed, header, schema, unknown)
+        if unknown:
+            table._check_cells()
+        return table
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a cell is NULL; each call reads a fresh state."""
-        size, seen = chunk_rows(len(self.columns)), False
+        seen = False
+        for rows in self._rows(self.columns):
+            seen = True
+            yield self._frame(rows)
+        if not seen:
+            raise no_rows(self.reference.place)
+        if progress is not None:
+            progress(1.0)  # how many rows there are is not asked
+
+    def _rows(self, columns: tuple[str, ...]) -> Iterator[Sequence[Any]]:
+        """Stream rows of some of the columns, a chunk at a time."""
+        size = chunk_rows(len(columns))
         with _reading(self.reference) as connection:
-            names = [_quoted(connection, name) for name in self.columns]
+            names = [_quoted(connection, name) for name in columns]
             if connection.dialect.name == "postgresql":
                 names = [f"CAST({name} AS TEXT)" for name in names]
             options = {"stream_results": True, "yield_per": min(size, 10_000)}
@@ -76,12 +95,24 @@ class DatabaseTable:
                 f"SELECT {', '.join(names)} FROM {self.rows_of}"
             )
             while rows := result.fetchmany(size):
-                seen = True
-                yield self._frame(rows)
-        if not seen:
-            raise no_rows(self.reference.place)
-        if progress is not None:
-            progress(1.0)  # how many rows there are is not asked
+                yield rows
+
+    def _check_cells(self) -> None:
+        """Check the kinds of all cells whose type nobody declares."""
+        held = set()
+        for rows in self._rows(self.unknown):
+            for name, cells in zip(self.unknown, zip(*rows, strict=True), strict=True):
+                if self._check_kinds(name, cells):
+                    held.add(name)
+        empty = {name: Held.NOTHING for name in self.unknown if name not in held}
+        check_kinds(empty, self.schema, self.reference.place, _REMEDY)
+
+    def _check_kinds(self, name: str, cells: Sequence[Any]) -> bool:
+        """Check the kinds of cells whose type nobody declares; return whether there is any."""
+        kinds = {type(cell): kind_of_value(cell) for cell in cells if cell is not None}
+        for kind in kinds.values():
+            check_kinds({name: kind}, self.schema, self.reference.place, _REMEDY)
+        return bool(kinds)
 
     def _frame(self, rows: Sequence[Any]) -> pd.DataFrame:
         columns = zip(*rows, strict=True)
@@ -95,9 +126,7 @@ class DatabaseTable:
     def _texts(self, name: str, cells: Sequence[Any]) -> list[str | None]:
         """Return the text of each cell; check the kinds of cells whose type nobody declares."""
         if name in self.unknown:
-            kinds = {type(cell): kind_of_value(cell) for cell in cells if cell is not None}
-            for kind in kinds.values():
-                check_kinds({name: kind}, self.schema, self.reference.place, _REMEDY)
+            self._check_kinds(name, cells)  # again: the table may have changed since
         decimal, truth = self.schema.dialect.decimal, self.schema.column(name).kind.is_truth
         return [
             cell
