@@ -43,3 +43,5 @@ from .unit_terms import short_of as short_of
 from .unit_terms import source_unit as source_unit
 from .unit_terms import units_of as units_of
 from .unit_terms import whom as whom
+from .weighted_histograms import WeightedRows as WeightedRows
+from .weighted_histograms import weighted_histograms as weighted_histograms

@@ -98,13 +98,19 @@ class Counted:
 
 
 def count_columns(
-    cohort: Cohort, domain: Domain, plan: AnyPlan, entropy: Entropy, *, most_bins: int
+    cohort: Cohort,
+    domain: Domain,
+    plan: AnyPlan,
+    entropy: Entropy,
+    *,
+    most_bins: int,
+    of: str | None = None,
 ) -> Counted:
     """Run the event of the one-way histograms, and merge their cells into bins.
 
     Args: as `measure`.
     """
-    one_way = plan.event(ONE_WAY)
+    one_way = plan.event(_named(ONE_WAY, of))
     assert isinstance(one_way, JointHistograms)
     release = exact_joint_histograms if isinstance(plan, NonPrivatePlan) else joint_histograms
     noisy = release(levelled(cohort, domain), sizes_of(domain), one_way, entropy)
@@ -127,6 +133,7 @@ def measure(
     entropy: Entropy,
     *,
     most_bins: int,
+    of: str | None = None,
 ) -> Measured:
     """Run the events of the plan on a cohort and gather what they released.
 
@@ -137,10 +144,11 @@ def measure(
             privacy, all are run without noise; watched, all are told to the observer.
         entropy: source of noise.
         most_bins: bins that a smooth numeric column is cut into, about.
+        of: which of several tables of the plan this is; events are named ``of: event``.
     """
     exact = isinstance(plan, NonPrivatePlan)
     release_chosen = exact_chosen_histograms if exact else chosen_histograms
-    counted = count_columns(cohort, domain, plan, entropy, most_bins=most_bins)
+    counted = count_columns(cohort, domain, plan, entropy, most_bins=most_bins, of=of)
     binning, bins, leaves, total = counted.binning, counted.bins, counted.leaves, counted.total
     mass = counted.mass
     binned = Cohort(binning.coarsen(cohort), cohort.mask)
@@ -154,19 +162,23 @@ def measure(
         counts = tuple(table.astype(np.float64) for table in tables)
         return Pairs(tuple(places), counts, tuple(sigmas))
 
-    first = plan.event(PAIRS)
+    first = plan.event(_named(PAIRS, of))
     assert isinstance(first, ChosenHistograms)
     hidden = domain.features[0].name == VISITS
     pairs = released(first, choose_pairs(bins, total / mass, first, hidden=hidden))
     if runs_again(domain):
         related = pairs.related(bins, total, hidden=hidden)
-        finer = released(plan.event(AGAIN), [pairs.places[place] for place in related])
+        finer = released(plan.event(_named(AGAIN, of)), [pairs.places[place] for place in related])
         pairs = pairs.sharpened(related, finer).others_independent(related, bins, total)
-    target = _target(bins, leaves, pairs, counted.sigma, total)
+    target = target_of(bins, leaves, pairs, counted.sigma, total)
     return Measured(binning, target, total / mass)
 
 
-def _target(
+def _named(event: str, of: str | None) -> str:
+    return event if of is None else f"{of}: {event}"
+
+
+def target_of(
     bins: tuple[MergedBins, ...],
     leaves: tuple[AdaptiveCells, ...],
     pairs: Pairs,

@@ -104,13 +104,18 @@ def choose_pairs(
 
 
 def pair_noise(
-    sizes: tuple[int, ...], pairs: Sequence[Pair], event: ChosenHistograms
+    sizes: tuple[int, ...],
+    pairs: Sequence[Pair],
+    event: ChosenHistograms,
+    weights: Sequence[float] | None = None,
 ) -> list[float]:
     """Split the event's precision among the pairs: weights as the cube root of their cells.
 
     A pair of c cells that is measured with standard deviation s is off by about c s in L1; the
     weights w = 1 / s that minimise the sum of c / w under a bound on the sum of w^2 are c^(1/3).
+    ``weights`` makes some pairs more precise than others, by public facts.
     """
-    weights = np.array([(sizes[i] * sizes[j]) ** (1 / 3) for i, j in pairs])
-    parts = weights / math.sqrt(float((weights**2).sum()) or 1.0)
+    roots = np.array([(sizes[i] * sizes[j]) ** (1 / 3) for i, j in pairs])
+    roots *= 1.0 if weights is None else np.asarray(weights)
+    parts = roots / math.sqrt(float((roots**2).sum()) or 1.0)
     return [event.sigma_for(float(part)) for part in parts]

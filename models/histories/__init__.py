@@ -1,0 +1,20 @@
+"""Histories of patients: several linked tables, learned and drawn patient by patient.
+
+- `chain`: histories drawn step by step, from each patient's first row on
+- `conditional`: draws of some columns of a mixture, given others
+- `domain`: public facts of linked tables, as a generator of histories sees them
+- `generator`: `cohort`, histories of patients from noisy counts
+- `grids`: public grids for numbers of rows, days, gaps and paces
+- `histories`: coded histories: what a generator learns from, and what it emits
+- `lines`: where a measurement is expected, given a patient's level
+- `person_table`: the table of patients with hidden columns that describe their histories
+- `settings`: events of a fit of histories, and how the budget is split among them
+- `stack`: steps of all series of a table, counted together
+- `step_model`: what is learned of the steps of a table
+- `step_pairs`: which pairs of a step table's columns are measured, and how finely
+- `step_table`: the steps of histories, one row for each pair of consecutive rows
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

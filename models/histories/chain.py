@@ -1,0 +1,133 @@
+"""Histories drawn step by step: each patient's rows of a series, from the first one on.
+
+All patients take their next step at once. A gap is drawn among those after which the day still lies
+within follow-up; where not even the shortest fits, the row is on the day of the one before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models.histories.conditional import draw_given
+from dpsynth.models.histories.histories import SeriesRows
+from dpsynth.models.histories.step_model import StepModel
+from dpsynth.models.histories.step_table import Known
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Beginnings:
+    """What the person table says of one series, for every patient.
+
+    Attributes:
+        counts: number of rows, ``[patients]``.
+        days: of the first row.
+        ends: last day of follow-up.
+        paces: code of the mean days between rows.
+        values: codes of the first row, ``[patients, values]``.
+        baseline: coarse bins, ``[patients, conditions]``.
+    """
+
+    counts: Ints
+    days: Ints
+    ends: Ints
+    paces: Ints
+    values: Ints
+    baseline: Ints
+
+
+def draw_series(model: StepModel, start: Beginnings, rng: np.random.Generator) -> SeriesRows:
+    """Draw all rows of a series.
+
+    Args:
+        model: of its steps.
+        start: the first rows.
+        rng: of the draws.
+    """
+    walk = _Walk(model, start)
+    parts = [walk.rows(np.flatnonzero(start.counts > 0))]
+    index = 1
+    while True:
+        who = np.flatnonzero(start.counts > index)
+        if not len(who):
+            break
+        walk.step(who, index, rng)
+        parts.append(walk.rows(who))
+        index += 1
+    patients, days, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(patients, kind="stable")  # within a patient, rows are in order already
+    return SeriesRows(patients[order], days[order], values[order].astype(np.uint16))
+
+
+class _Walk:
+    """Where every patient is in one series."""
+
+    def __init__(self, model: StepModel, start: Beginnings) -> None:
+        self.model, self.start = model, start
+        self.days, self.codes = start.days.copy(), start.values.copy()
+        self.gaps = np.full(len(start.days), model.table.table.gaps.cells)
+        cells = np.array([value.cells for value in model.table.series.values])
+        has = self.codes < cells
+        self.cells, self.sums = cells, np.where(has, self.codes, 0).astype(np.float64)
+        self.numbers = has.astype(np.int64)
+        self.last = np.where(has, self.codes, np.nan).astype(np.float64)
+
+    def rows(self, who: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the present rows of some patients."""
+        return who, self.days[who], self.codes[who]
+
+    def step(self, who: Ints, index: int, rng: np.random.Generator) -> None:
+        """Draw the next row of some patients."""
+        table, start = self.model.table, self.start
+        known = Known(
+            baseline=start.baseline[who],
+            counts=start.counts[who],
+            index=np.full(len(who), index),
+            days=self.days[who],
+            ends=start.ends[who],
+            paces=start.paces[who],
+            gaps=self.gaps[who],
+            before=self.codes[who],
+            levels=(self.last[who] + self.sums[who] / np.maximum(self.numbers[who], 1)) / 2,
+        )
+        columns = table.known_codes(known).T
+        given = np.column_stack(
+            [bins.coarsen(codes) for bins, codes in zip(self.model.bins, columns, strict=False)]
+        ).astype(np.int64)
+        drawn = list(range(table.drawn, len(table.features)))
+        allowed, room = None, start.ends[who] - self.days[who]
+        if table.table.timed:
+            allowed = self._allowed(room)
+        bins = draw_given(self.model.products, given, drawn, rng, allowed)
+        codes = [
+            self.model.bins[column].refine(bins[:, place], rng).astype(np.int64)
+            for place, column in enumerate(drawn)
+        ]
+        if table.table.timed:
+            gaps = table.table.gaps.draw(codes.pop(0), rng)
+            gaps = np.minimum(gaps, room)
+            self.days[who] += gaps
+            self.gaps[who] = table.table.gaps.code(gaps)
+        self._take(who, table.values_of(known, np.column_stack(codes), rng))
+
+    def _allowed(self, room: Ints) -> npt.NDArray[np.bool_]:
+        """Return the bins of gaps that begin within the room; the first one always does."""
+        table = self.model.table
+        bins = self.model.bins[table.drawn]
+        shortest = np.full(bins.count, np.iinfo(np.int64).max)
+        np.minimum.at(shortest, bins.bin_of, table.table.gaps.edges[: len(bins.bin_of)])
+        allowed = shortest[None, :] <= room[:, None]
+        allowed[:, np.argmin(shortest)] = True
+        return np.asarray(allowed)
+
+    def _take(self, who: Ints, codes: Ints) -> None:
+        self.codes[who] = codes
+        has = codes < self.cells
+        self.sums[who] += np.where(has, codes, 0)
+        self.numbers[who] += has
+        self.last[who] = np.where(has, codes, self.last[who])

@@ -1,0 +1,130 @@
+"""Public facts of linked tables, as a generator of histories sees them: no names of codes, no rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models import Feature
+from dpsynth.models.histories.grids import Grid, TimeGrid
+
+Ints = npt.NDArray[np.int64]
+
+COARSE = 16  # codes of a value up to which it is drawn as it stands, not as a change
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rows of one kind that a patient has in order: a wide table, or one test of a long one.
+
+    Attributes:
+        name: of the table, with the test in a long one.
+        values: the columns of a row.
+        max_rows: of a patient; a public cap.
+    """
+
+    name: str
+    values: tuple[Feature, ...]
+    max_rows: int
+
+    @cached_property
+    def counts(self) -> Grid:
+        """Codes of a patient's number of rows."""
+        return Grid.of_counts(self.max_rows)
+
+
+@dataclass(frozen=True)
+class HistoryTable:
+    """One table of repeated rows.
+
+    All series of a table have the same number of values, so that they are measured together.
+
+    Attributes:
+        name: of the table.
+        series: one for a wide table, one for each test of a long table.
+        timed: whether rows have a day; otherwise they are only ordered.
+        longest: days that two consecutive rows of a patient may lie apart at most.
+        changes: whether each value is drawn as its change from the patient's level.
+    """
+
+    name: str
+    series: tuple[Series, ...]
+    timed: bool
+    longest: int
+    changes: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse series that do not match.
+
+        Raises:
+            ValueError: they differ in their number of values.
+        """
+        if not self.series or {len(one.values) for one in self.series} != {len(self.changes)}:
+            raise ValueError("all series of a table have the same number of values")
+
+    @cached_property
+    def gaps(self) -> Grid:
+        """Codes of the days between two rows."""
+        return Grid.of_gaps(self.longest)
+
+    @cached_property
+    def paces(self) -> Grid:
+        """Codes of a patient's mean days between two rows."""
+        return Grid.of_paces(self.longest)
+
+
+@dataclass(frozen=True, eq=False)
+class FollowUp:
+    """The last day of each patient's follow-up, as a baseline column says it.
+
+    Attributes:
+        column: its place in the baseline.
+        days: the day that each of its codes stands for, ``[codes]``.
+    """
+
+    column: int
+    days: Ints
+
+    def days_of(self, codes: Ints) -> Ints:
+        """Return the last day of each patient."""
+        return self.days[codes]
+
+
+@dataclass(frozen=True)
+class HistoryDomain:
+    """Linked tables of patients.
+
+    Attributes:
+        baseline: columns of the table of patients.
+        events: names of what can happen to a patient once, on a day.
+        tables: of repeated rows.
+        first: first day of the window, relative to each patient's origin; at most 0.
+        last: last day of the window; at least 0.
+        population: public number of patients.
+        end: which baseline column is the last day of follow-up; None if the window's end is.
+    """
+
+    baseline: tuple[Feature, ...]
+    events: tuple[str, ...]
+    tables: tuple[HistoryTable, ...]
+    first: int
+    last: int
+    population: int
+    end: FollowUp | None = None
+
+    @cached_property
+    def days(self) -> TimeGrid:
+        """Codes of a patient's days."""
+        return TimeGrid(self.first, self.last)
+
+
+def drawn_as_changes(feature: Feature, *, long: bool) -> bool:
+    """Say, from public facts, whether a value is drawn as its change from the patient's level.
+
+    A measurement is: a binned level loses how alike a patient's values are. A few codes, or the
+    counts and categories of a wide row, are drawn as they stand, beside the row before.
+    """
+    return feature.cells > (COARSE if long else 16 * COARSE)

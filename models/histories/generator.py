@@ -1,0 +1,220 @@
+"""`cohort`: histories of patients from noisy counts.
+
+A mixture learns the person table, where each patient is a row with hidden columns of her history;
+for every series another one learns the steps from row to row. Both are fitted to noisy counts of
+one plan, in which a patient counts once with all her rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.encoding import Cohort
+from dpsynth.models import Progress, silent
+from dpsynth.models.histories.chain import Beginnings, draw_series
+from dpsynth.models.histories.domain import HistoryDomain
+from dpsynth.models.histories.histories import NEVER, Histories
+from dpsynth.models.histories.person_table import Hidden, PersonTable
+from dpsynth.models.histories.settings import (
+    PERSONS,
+    HistorySettings,
+    conditions_of,
+    shares_of_histories,
+)
+from dpsynth.models.histories.step_model import StepModel, arrays_of, fit_steps, restored
+from dpsynth.models.histories.step_table import Coarse
+from dpsynth.models.marginals import Binning, Products, fit_products, measure
+from dpsynth.privacy import Entropy, PrivacyBudget, PrivacyPlan, Share
+
+Ints = npt.NDArray[np.int64]
+
+BINS = 8  # of a condition of steps
+
+
+class CohortGenerator:
+    """Person table and step tables."""
+
+    name = "cohort"
+
+    def __init__(self, domain: HistoryDomain) -> None:
+        """Build an unfitted generator from public facts."""
+        self.domain = domain
+        self.person = PersonTable(domain)
+
+    def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
+        """Name every mechanism that ``fit`` will run, with its share of the budget."""
+        return shares_of_histories(self.domain)
+
+    def fit(
+        self,
+        histories: Histories,
+        plan: PrivacyPlan,
+        entropy: Entropy,
+        progress: Progress = silent,
+    ) -> Self:
+        """Run the plan's events on the histories, each once, and learn from what they release."""
+        settings = HistorySettings.of(self.domain, plan.budget)
+        codes = self.person.codes(histories)
+        one_row = Cohort(codes[:, None, :], np.ones((len(codes), 1), dtype=bool))
+        progress("patients", 0.0)
+        measured = measure(
+            one_row,
+            self.person.as_domain,
+            plan,
+            entropy,
+            most_bins=settings.person_bins,
+            of=PERSONS,
+        )
+        self.binning = measured.binning
+        self.products = fit_products(
+            measured.target,
+            components=settings.components,
+            steps=settings.person_steps,
+            tie=settings.tie,
+            rng=entropy.generator(),
+            progress=lambda stage, part: progress("patients", part),
+        )
+        self.models = [
+            fit_steps(
+                rows,
+                codes,
+                histories.ends,
+                self.domain,
+                table,
+                [self._conditions(hidden) for hidden in of_table],
+                plan,
+                entropy,
+                settings.steps,
+                progress,
+            )
+            for table, rows, of_table in zip(
+                self.domain.tables, histories.rows, self.person.hidden, strict=True
+            )
+        ]
+        return self
+
+    def _conditions(self, hidden: Hidden) -> list[Coarse]:
+        """Choose the baseline columns with which a series' rows go together most, as released."""
+        tables, weights = self.products.tables, self.products.weights[:, None].astype(np.float32)
+        offsets = self.products.offsets
+        joint, one_way = (tables * weights).T @ tables, (tables * weights).sum(axis=0)
+        apart = np.abs(joint - np.outer(one_way, one_way))
+        places = [hidden.count, *hidden.values]
+        strength = [
+            sum(
+                float(apart[offsets[j] : offsets[j + 1], offsets[i] : offsets[i + 1]].sum())
+                for i in places
+            )
+            for j in range(len(self.domain.baseline))
+        ]
+        best = sorted(range(len(strength)), key=lambda j: -strength[j])
+        return [self._coarse(j) for j in sorted(best[: conditions_of(self.domain)])]
+
+    def _coarse(self, column: int) -> Coarse:
+        """Cut a column of the person table into a few bins of about equal shares, as released."""
+        merged = self.binning.columns[column]
+        if merged.count <= BINS:
+            return Coarse(column, merged.bin_of.astype(np.int64))
+        shares = merged.bin_shares
+        part = np.minimum(((np.cumsum(shares) - shares / 2) * BINS).astype(np.int64), BINS - 1)
+        part = np.unique(part, return_inverse=True)[1]
+        return Coarse(column, part[merged.bin_of])
+
+    def sample(self, patients: int, rng: np.random.Generator) -> Histories:
+        """Draw so many patients with all their rows; reads nothing but what was learned."""
+        bins = self.products.draw(patients, rng)
+        codes = self.binning.refine(bins, rng, even=True).astype(np.int64)
+        baseline = len(self.domain.baseline)
+        ends = self._ends(codes)
+        onsets = np.full((patients, len(self.domain.events)), NEVER)
+        days = self.domain.days
+        for place in range(len(self.domain.events)):
+            drawn = codes[:, baseline + place]
+            who = np.flatnonzero(drawn < days.cells)
+            onsets[who, place] = days.draw(drawn[who], ends[who], rng)
+        rows = tuple(
+            tuple(
+                draw_series(model, self._beginnings(model, hidden, codes, ends, rng), rng)
+                for model, hidden in zip(models, of_table, strict=True)
+            )
+            for models, of_table in zip(self.models, self.person.hidden, strict=True)
+        )
+        return Histories(codes[:, :baseline].astype(np.uint16), ends, onsets, rows)
+
+    def _ends(self, codes: Ints) -> Ints:
+        """Return the last day of each patient's follow-up."""
+        if self.domain.end is None:
+            return np.full(len(codes), self.domain.last)
+        return self.domain.end.days_of(codes[:, self.domain.end.column])
+
+    def _beginnings(
+        self,
+        model: StepModel,
+        hidden: Hidden,
+        codes: Ints,
+        ends: Ints,
+        rng: np.random.Generator,
+    ) -> Beginnings:
+        """Read off a patient's drawn row how a series begins.
+
+        Hidden columns of a drawn row may disagree: where there are rows, a first day, pace and
+        values are drawn again from those who have them.
+        """
+        series, table = model.table.series, model.table.table
+        counts = np.minimum(series.counts.draw(codes[:, hidden.count], rng), series.max_rows)
+        several, some = counts > 1, counts > 0
+        days, paces = np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=np.int64)
+        if hidden.first is not None and hidden.pace is not None:
+            grid = self.domain.days
+            first = _filled(codes[:, hidden.first], some, grid.cells, rng)
+            days[some] = grid.draw(first[some], ends[some], rng)
+            paces = _filled(codes[:, hidden.pace], several, table.paces.cells, rng)
+        values = np.column_stack(
+            [
+                _filled(codes[:, column], some, value.size, rng)
+                for column, value in zip(hidden.values, series.values, strict=True)
+            ]
+        )
+        baseline = np.column_stack(
+            [coarse.bin_of[codes[:, coarse.column]] for coarse in model.table.conditions]
+            or [np.empty((len(codes), 0), dtype=np.int64)]
+        )
+        return Beginnings(counts, days, ends, paces, values, baseline)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give all that was learned, by name."""
+        arrays = {"person.weights": self.products.weights, "person.tables": self.products.tables}
+        arrays |= {f"person.{name}": array for name, array in self.binning.arrays().items()}
+        for place, models in enumerate(self.models):
+            arrays |= arrays_of(models, f"table{place}")
+        return arrays
+
+    @classmethod
+    def restore(cls, domain: HistoryDomain, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Rebuild a fitted generator."""
+        fitted = cls(domain)
+        own = {name.removeprefix("person."): array for name, array in arrays.items()}
+        fitted.binning = Binning.restore(fitted.person.as_domain, own)
+        fitted.products = Products(fitted.binning.sizes, own["weights"], own["tables"])
+        fitted.models = [
+            restored(domain, table, fitted.person.features, arrays, f"table{place}")
+            for place, table in enumerate(domain.tables)
+        ]
+        return fitted
+
+
+def _filled(
+    codes: Ints, wanted: npt.NDArray[np.bool_], none: int, rng: np.random.Generator
+) -> Ints:
+    """Put another patient's code where one is wanted and there is none; 0 where none is wanted."""
+    has = codes < none
+    known = codes[wanted & has]
+    filled = np.where(has, codes, 0)
+    gaps = np.flatnonzero(wanted & ~has)
+    if len(gaps) and len(known):
+        filled[gaps] = rng.choice(known, len(gaps))
+    return filled

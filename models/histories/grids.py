@@ -1,0 +1,124 @@
+"""Public grids for what a history adds to a row: numbers of rows, days, gaps and paces.
+
+Each grid turns a number into an ordered code and draws a number back within its code. Nothing is
+fitted: codes follow from declared windows and caps alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models import Feature
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+HALF_YEAR = 182.625  # days
+PARTS = 20  # of follow-up, by which days after the origin are told apart
+MAX_HALF_YEARS = 240
+PACES = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Whole numbers in ordered cells: ``edges[c] <= number < edges[c + 1]``.
+
+    >>> Grid.of_counts(10).edges.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 9, 11]
+    """
+
+    edges: Ints
+
+    @classmethod
+    def of_counts(cls, maximum: int) -> Grid:
+        """Numbers of rows from 0: exact to 6, then cells that widen by two fifths each."""
+        edges = [0]
+        while edges[-1] <= maximum:
+            edges.append(max(edges[-1] + 1, min(int(edges[-1] * 1.4), maximum + 1)))
+        return cls(np.array(edges))
+
+    @classmethod
+    def of_gaps(cls, longest: int) -> Grid:
+        """Days between two rows: single days, weeks within a year, months to five, half years."""
+        grid = [*range(8), *range(8, 366, 7), *range(372, 1830, 30), *range(1842, 36_500, 183)]
+        return cls(np.array([*(day for day in grid if day <= longest), longest + 1]))
+
+    @classmethod
+    def of_paces(cls, longest: int) -> Grid:
+        """Mean days between rows, by ratio."""
+        edges = np.unique(np.rint(np.geomspace(3, max(longest + 1, 4), PACES)).astype(np.int64))
+        return cls(np.concatenate([[0], edges]))
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return len(self.edges) - 1
+
+    def feature(self, name: str, *, none: bool = False) -> Feature:
+        """Return the column of the cells; the last code means that there is no number, if wanted."""
+        points = tuple(np.diff(self.edges).tolist())
+        return Feature(name, self.cells + int(none), self.cells, points)
+
+    def code(self, numbers: npt.NDArray[np.integer] | Floats) -> Ints:
+        """Return the cell of each number, the nearest one for those outside."""
+        places = np.searchsorted(self.edges, numbers, side="right") - 1
+        return np.asarray(np.clip(places, 0, self.cells - 1), dtype=np.int64)
+
+    def draw(self, codes: Ints, rng: np.random.Generator) -> Ints:
+        """Draw a whole number uniformly within each cell."""
+        return np.asarray(rng.integers(self.edges[codes], self.edges[codes + 1]))
+
+
+@dataclass(frozen=True)
+class TimeGrid:
+    """Days of a patient: half years before the origin, the origin, and parts of what follows.
+
+    Days after the origin are coded as a share of the patient's own follow-up, so a drawn day never
+    lies after its end.
+
+    Attributes:
+        first: the first day of the window, at most 0.
+        last: the last day of the window, at least 0.
+
+    >>> grid = TimeGrid(first=-365, last=3650)
+    >>> ends = np.array([1000, 1000, 1000])
+    >>> grid.code(np.array([-10, 0, 1000]), ends).tolist(), grid.cells
+    ([1, 2, 22], 23)
+    """
+
+    first: int
+    last: int
+
+    @cached_property
+    def before(self) -> int:
+        """Half years before the origin."""
+        return min(int(np.ceil(-self.first / HALF_YEAR)), MAX_HALF_YEARS)
+
+    @property
+    def cells(self) -> int:
+        """How many codes there are."""
+        return self.before + 1 + (PARTS if self.last > 0 else 0)
+
+    def feature(self, name: str, *, none: bool = False) -> Feature:
+        """Return the column of the codes; the last one means that there is no day, if wanted."""
+        return Feature(name, self.cells + int(none), self.cells, (1,) * self.cells)
+
+    def code(self, days: Ints, ends: Ints) -> Ints:
+        """Return the code of each day of a patient whose follow-up ends on ``ends``."""
+        past = self.before - np.clip(np.ceil(-days / HALF_YEAR), 1, max(self.before, 1))
+        after = self.before + 1 + np.clip(PARTS * (days - 1) // np.maximum(ends, 1), 0, PARTS - 1)
+        codes = np.where(days < 0, past, np.where(days == 0, self.before, after))
+        return np.asarray(np.clip(codes, 0, self.cells - 1), dtype=np.int64)
+
+    def draw(self, codes: Ints, ends: Ints, rng: np.random.Generator) -> Ints:
+        """Draw a day within each code, none outside the window or after ``ends``."""
+        points = rng.random(len(codes))
+        past = np.minimum(np.floor((codes - self.before + points) * HALF_YEAR), -1)
+        share = (codes - self.before - 1 + points) / PARTS
+        after = 1 + np.floor(share * np.maximum(ends, 0))
+        days = np.where(codes < self.before, past, np.where(codes == self.before, 0, after))
+        return np.asarray(np.clip(days, self.first, np.minimum(ends, self.last)), dtype=np.int64)

@@ -1,0 +1,124 @@
+"""Events of a fit of histories, and how the budget is split among them: public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.stack import levels_of
+from dpsynth.models.histories.step_model import (
+    AGAIN,
+    LINES,
+    ONE_WAY,
+    PAIRS,
+    StepSettings,
+    event_name,
+)
+from dpsynth.models.histories.step_pairs import StepPlaces, step_pairs
+from dpsynth.models.histories.step_table import MASS, Coarse, StepTable
+from dpsynth.privacy import ChosenHistograms, JointHistograms, PrivacyBudget, Share
+from dpsynth.privacy.events import UNDECIDED
+
+PERSONS = "patients"
+MAX_CONDITIONS = 4
+"""Columns of the person table that the steps of a series depend on, at most."""
+WIDE = 8  # values of a row from which on steps get most of the budget
+
+
+@dataclass(frozen=True)
+class HistorySettings:
+    """Settings of one fit.
+
+    Attributes:
+        person_bins: that a smooth column of the person table is cut into, about.
+        components: of the person table's mixture.
+        person_steps: of a round of its fit.
+        steps: of the step tables.
+        tie: of the person table's mixture.
+    """
+
+    person_bins: int
+    components: int
+    person_steps: int
+    tie: float
+    steps: StepSettings
+
+    @classmethod
+    def of(cls, domain: HistoryDomain, budget: PrivacyBudget) -> HistorySettings:
+        """Choose the settings from public facts."""
+        return cls(10, 500, 300, 1.0, StepSettings(16, 400, 300, 1.0))
+
+
+def person_event(kind: str) -> str:
+    """Name an event of the person table."""
+    return f"{PERSONS}: {kind}"
+
+
+def shares_of_histories(domain: HistoryDomain) -> tuple[Share, ...]:
+    """Name every mechanism of a fit, with its share of the budget."""
+    person = PersonTable(domain)
+    steps = _share_of_steps(domain)
+    own = 1.0 - steps
+    columns = len(person.features)
+    pairs = max(1, columns * (columns - 1) // 2)
+    shares = [
+        Share(
+            JointHistograms(
+                person_event(ONE_WAY),
+                histograms=sum(len(feature.levels) for feature in person.features),
+                rows_per_unit=1,
+                sigma=UNDECIDED,
+            ),
+            0.1 * own,
+        )
+    ]
+    for kind, part in ((PAIRS, 0.35), (AGAIN, 0.65)):
+        event = ChosenHistograms(person_event(kind), pairs, 1, UNDECIDED)
+        shares.append(Share(event, part * 0.9 * own))
+    for table in domain.tables:
+        shares += _shares_of_steps(domain, table, steps / len(domain.tables))
+    return tuple(shares)
+
+
+def _share_of_steps(domain: HistoryDomain) -> float:
+    """Return what the steps get: more where many columns are drawn at each."""
+    if not domain.tables:
+        return 0.0
+    wide = any(len(table.changes) >= WIDE for table in domain.tables)
+    return 0.62 if wide else 0.42
+
+
+def _shares_of_steps(domain: HistoryDomain, table: HistoryTable, share: float) -> Iterator[Share]:
+    """Name the events of one table's steps."""
+    tables = [empty_step_table(domain, table, place) for place in range(len(table.series))]
+    rows = max(series.max_rows for series in table.series) - 1
+    rows = max(1, min(rows, MASS))
+    left = share
+    if changes := sum(table.changes):
+        yield Share(
+            JointHistograms(event_name(table, LINES), changes, rows, UNDECIDED, MASS), 0.04 * share
+        )
+        left -= 0.04 * share
+    histograms = levels_of([one.features for one in tables])
+    one_way = JointHistograms(event_name(table, ONE_WAY), histograms, rows, UNDECIDED, MASS)
+    yield Share(one_way, 0.1 * left)
+    most = len(step_pairs(StepPlaces.of(tables[0]), table.changes))
+    for kind, part in ((PAIRS, 0.35), (AGAIN, 0.65)):
+        event = ChosenHistograms(event_name(table, kind), most, rows, UNDECIDED, MASS)
+        yield Share(event, part * 0.9 * left)
+
+
+def conditions_of(domain: HistoryDomain) -> int:
+    """Return how many columns of the person table the steps of a series depend on."""
+    return min(MAX_CONDITIONS, len(domain.baseline))
+
+
+def empty_step_table(domain: HistoryDomain, table: HistoryTable, place: int) -> StepTable:
+    """Return a series' step table before anything is learned: its columns are known already."""
+    import numpy as np
+
+    nothing = tuple(Coarse(0, np.zeros(1, dtype=np.int64)) for _ in range(conditions_of(domain)))
+    lines = (None,) * len(table.changes)
+    return StepTable(domain, table, table.series[place], nothing, lines)
