@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, time
 
 from dpsynth.schema.relations.formula import Formula
 from dpsynth.schema.relations.interval import Interval
@@ -19,7 +19,7 @@ OTHER = "other"
 MISSING = "missing"
 REFUSE = "refuse"
 VALUE, LOW, HIGH = "value", "low", "high"  # categories of a status, beside MISSING
-Bound = int | float | date | datetime
+Bound = int | float | date | datetime | time
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Column:
     ``on_bad`` is where unparsable text and unexpected missing values go, ``on_unknown`` where an
     undeclared category goes; both are resolved: "missing", "refuse", "minimum", "maximum",
     "other", or one of the categories. Bounds have the column's type; ``step`` is in its unit (days
-    for dates, seconds for datetimes).
+    for dates, seconds for datetimes and times of day).
 
     An ``interval`` is a date that is modelled as its gap to another; its bounds follow from those
     of the other. A ``derived`` column is computed from drawn ones, and never read from the source.
