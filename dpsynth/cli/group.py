@@ -23,6 +23,7 @@ from dpsynth._util.messages import did_you_mean
 from dpsynth._version import __version__
 from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem
+from dpsynth.cli.whole_help import HelpfulGroup
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note
 from dpsynth.files import described
 
@@ -63,7 +64,7 @@ policy refused, 5 verification failed, 130 interrupted, 128 + N ended by signal 
 """
 
 
-class _Commands(click.Group):
+class _Commands(HelpfulGroup):
     """A group whose commands are imported when they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

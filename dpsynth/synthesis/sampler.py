@@ -157,9 +157,14 @@ def sample_frames(run: Fitted, rows: int, seed: int) -> Iterator[pd.DataFrame]:
 
 
 def sample(
-    run: Fitted, rows: int | None = None, *, seed: int | None = None, plain: bool = False
+    run: Fitted,
+    rows: int | None = None,
+    *,
+    seed: int | None = None,
+    where: str | None = None,
+    plain: bool = False,
 ) -> pd.DataFrame:
-    """Draw a synthetic table in memory; see `Sampler` to stream one.
+    """Draw a synthetic table in memory; see `Sampler` to stream one, and for ``where``.
 
     >>> import dpsynth
     >>> from dpsynth.tables import simulate
@@ -168,7 +173,7 @@ def sample(
     >>> sample(run, 5, seed=1).shape
     (5, 15)
     """
-    frames = Sampler.of(run, plain=plain).frames(
+    frames = Sampler.of(run, where=where, plain=plain).frames(
         default_rows(run) if rows is None else rows,
         seed=fresh_seed() if seed is None else seed,
     )

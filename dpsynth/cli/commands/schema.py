@@ -10,12 +10,14 @@ from dpsynth._util.formatting import counted
 from dpsynth.cli.commands.schema_draft import draft
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query, takes_schema
+from dpsynth.cli.whole_help import HelpfulGroup
 
 if TYPE_CHECKING:
     from dpsynth.inspection import TableCheck
 
 
-@click.group(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
+@click.group(
+    cls=HelpfulGroup, epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
 def schema() -> None:
     """List, show, draft and check schemas. A schema holds the public facts about a table."""
 
