@@ -6,6 +6,8 @@ a traceback. The classes that a person meets say in a few words what they are in
 
 from __future__ import annotations
 
+from typing import Any
+
 MAX_LENGTH = 160  # characters
 
 
@@ -18,3 +20,12 @@ def short_repr(thing: object, *facts: object) -> str:
     words = ", ".join(" ".join(str(fact).split()) for fact in facts if fact not in (None, ""))
     line = f"{type(thing).__name__} {words}".rstrip()
     return f"<{line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 3] + '...'}>"
+
+
+class Document(dict[str, Any]):
+    """A document of results: a dictionary whose repr is one line, not all its figures."""
+
+    def __repr__(self) -> str:
+        """Name the format and the parts."""
+        marks = "internal" if self.get("internal") else None
+        return short_repr(self, self.get("format"), marks, "keys: " + " ".join(map(str, self)))

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsynth._util.notebook import shown_in_notebooks
+from dpsynth._util.short_repr import Document, short_repr
 from dpsynth._util.strict_json import file_digest
 from dpsynth._version import __version__
 from dpsynth.assessment.results_folder import (
@@ -54,6 +56,10 @@ class Candidate:
     table: Source
     run: dict[str, Any] | None = None
 
+    def __repr__(self) -> str:
+        """Name the table."""
+        return short_repr(self, self.name)
+
     @classmethod
     def of_run(cls, folder: str | Path, table: str | Path) -> Candidate:
         """Take a table that was drawn from a run, as its ``samples.json`` records it.
@@ -81,6 +87,7 @@ def facts_of(run: Run) -> dict[str, Any]:
     }
 
 
+@shown_in_notebooks
 def evaluate(
     schema: Schema,
     source: Source,
@@ -134,9 +141,10 @@ def evaluate(
             audit = beside(output, AUDIT, sha256_of(candidate.table))
             documents = {EVALUATION: document} | ({} if audit is None else {AUDIT: audit})
             write_results(Path(output), documents, {PAGE: internal_page(document, audit)})
-    return document
+    return Document(document)
 
 
+@shown_in_notebooks
 def compare(
     schema: Schema,
     source: Source,
@@ -181,7 +189,7 @@ def compare(
         }
         page = comparison_page(documents, names)
         write_results(Path(output), {COMPARISON: together}, {COMPARISON_PAGE: page})
-    return documents
+    return [Document(document) for document in documents]
 
 
 def check_people(schema: Schema, source: Source, holdout: Source | None) -> None:

@@ -7,7 +7,9 @@ number ended by it (143 SIGTERM, 129 SIGHUP, 131 SIGQUIT; 141 where the reader o
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import sys
 import traceback
@@ -62,6 +64,10 @@ The same steps one by one, without evaluation and audit:
 Exit codes: 0 success, 1 unexpected error, 2 bad input or output, 3 a gate failed, 4 the budget or
 policy refused, 5 verification failed, 130 interrupted, 128 + N ended by signal N.
 """
+
+
+# At exit, Python looks for cycles among all objects of torch and others: seconds, for nothing.
+atexit.register(gc.freeze)
 
 
 class _Commands(HelpfulGroup):

@@ -70,7 +70,7 @@ class ProgressLine:
         columns = shutil.get_terminal_size().columns - _REST
         label = stage[: max(_BAR[0], columns - _BAR[0])]
         unmeasured = stage in (STARTING, UNNAMED)
-        bar = click.progressbar(
+        bar: Any = click.progressbar(
             length=100,
             label=f"{label:<12}",
             file=self._file,
@@ -80,7 +80,7 @@ class ProgressLine:
             item_show_func=lambda _: self._seconds(),
         )
         self._bar = bar
-        bar.stage = stage  # type: ignore[attr-defined]
+        bar.stage = stage
         self._since, self._ticks = time.monotonic(), 0
         bar.__enter__()
 

@@ -12,8 +12,9 @@ Grammar, loosest first; ``implies`` groups to the right::
     operand     = name | `name with any characters` | value
     value       = number | 'text' | "text" | true | false
 
-A chain ``0 <= a <= b`` means that each link holds. ``a in (1, 2)`` is short for ``(a == 1 or a == 2)``
-and ``a not in (1, 2)`` for its negation, so that both follow the same logic of missing values.
+A chain ``0 <= a <= b`` means that each link holds. ``a in (1, 2)`` is short for
+``(a == 1 or a == 2)``, and ``a not in (1, 2)`` for its negation, so that both follow the same logic
+of missing values.
 ``in`` is no reserved word: a column may have that name.
 """
 

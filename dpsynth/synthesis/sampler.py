@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dpsynth._util.formatting import counted
 from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec, Codes
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models import Domain, Generator, generator_class, generator_of
@@ -40,6 +42,15 @@ class Sampler:
     rules: tuple[Rule, ...]
     where: Rule | None = None
     plain: bool = False
+
+    def __repr__(self) -> str:
+        """Say what it draws."""
+        return short_repr(
+            self,
+            f"model {self.generator.name}",
+            counted(len(self.codec.names), "column"),
+            f"where {self.where.text}" if self.where else None,
+        )
 
     @classmethod
     def of(cls, run: Fitted, *, where: str | None = None, plain: bool = False) -> Sampler:

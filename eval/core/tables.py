@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError, TableError
 from dpsynth.schema import Schema, is_related
@@ -39,6 +41,10 @@ class TableView:
     codes: Codes
     units: Ints
     published: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        """Show no cell: the rows may be real."""
+        return short_repr(self, counted(self.codes.shape[1], "column"))
 
     @property
     def rows(self) -> int:
@@ -101,6 +107,10 @@ class Tables:
     holdout: TableView | None
     departures: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Show no cell."""
+        return short_repr(self, f"schema {self.codec.published.name}")
+
     @classmethod
     def read(
         cls, schema: Schema, source: Source, synthetic: Source, holdout: Source | None = None
@@ -137,6 +147,10 @@ class RealTables:
     codec: Codec
     source: TableView
     holdout: TableView | None
+
+    def __repr__(self) -> str:
+        """Show no cell."""
+        return short_repr(self, f"schema {self.codec.published.name}")
 
     @classmethod
     def read(cls, schema: Schema, source: Source, holdout: Source | None = None) -> RealTables:

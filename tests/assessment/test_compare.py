@@ -25,7 +25,9 @@ def test_another_tools_table_is_judged_by_the_schema(
 
     def judged(real: RealTables, _: Any, candidate: verbs.Candidate, *__: Any) -> dict[str, Any]:
         judged_table.update(
-            schema=real.codec.published.name, table=Path(str(candidate.table)).name, run=candidate.run
+            schema=real.codec.published.name,
+            table=Path(str(candidate.table)).name,
+            run=candidate.run,
         )
         return {"measures": {}, "gates": [], "notes": [], "internal": True, "tables": {},
                 "seed": 0, "run": None}  # fmt: skip

@@ -184,6 +184,7 @@ def compare(
         from dpsynth.assessment import evaluation as verbs
         from dpsynth.assessment.results_folder import COMPARISON_PAGE
         from dpsynth.schema import Schema
+
         loaded = Schema.load(schema)
         chosen = [_candidate(text, loaded, seed) for text in candidates]
         documents = verbs.compare(

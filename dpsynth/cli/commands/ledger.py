@@ -9,8 +9,7 @@ from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.whole_help import HelpfulGroup
 
 
-@click.group(
-    cls=HelpfulGroup, epilog="Example:  dpsynth ledger show --dataset diabetes")
+@click.group(cls=HelpfulGroup, epilog="Example:  dpsynth ledger show --dataset diabetes")
 def ledger() -> None:
     """Show and govern the privacy budget that was spent.
 

@@ -17,7 +17,7 @@ from dpsynth.cli.console import Console, output_options
 @click.option(
     "--where",
     metavar="CONDITION",
-    help="Keep only synthetic rows that meet a condition, such as \"sex == 'F'\", \"age >= 65 and "
+    help='Keep only synthetic rows that meet a condition, such as "sex == \'F\'", "age >= 65 and '
     "ward in ('ICU', 'surgery')\" or \"grade not in (1, 2)\". Text is in quotes.",
 )
 @click.option(

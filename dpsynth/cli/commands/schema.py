@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from dpsynth.inspection import TableCheck
 
 
-@click.group(
-    cls=HelpfulGroup, epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
+@click.group(cls=HelpfulGroup, epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
 def schema() -> None:
     """List, show, draft and check schemas. A schema holds the public facts about a table."""
 
