@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth._util.dependencies import load_fitting
+from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.bundle import ledger_of
 from dpsynth.bundle.format import Quality, quality_digest, read_quality, write_quality
 from dpsynth.bundle.format.quality import DOCUMENT as QUALITY_FILE

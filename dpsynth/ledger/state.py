@@ -44,9 +44,7 @@ class State:
 
     def __repr__(self) -> str:
         """Say how much it holds."""
-        return short_repr(
-            self, counted(len(self.entries), "fit"), f"record {len(self.records)}"
-        )
+        return short_repr(self, counted(len(self.entries), "fit"), f"record {len(self.records)}")
 
     @classmethod
     def of(cls, facts: LedgerFacts, records: Sequence[Record], place: str) -> State:

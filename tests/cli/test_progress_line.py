@@ -92,9 +92,7 @@ def test_nothing_is_drawn_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(("as_json", "quiet"), [(True, False), (False, True)])
-def test_scripts_see_no_line(
-    monkeypatch: pytest.MonkeyPatch, as_json: bool, quiet: bool
-) -> None:
+def test_scripts_see_no_line(monkeypatch: pytest.MonkeyPatch, as_json: bool, quiet: bool) -> None:
     terminal = terminal_of(monkeypatch)
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()

@@ -85,9 +85,10 @@ def check(
     The exit code is 3 if a finding is serious. `dpsynth run` stops at the same findings before it
     charges anything.
     """
-    from dpsynth.errors import GateError, InputError, Problem, SchemaError
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.errors import GateError, InputError, Problem, SchemaError
+
         if show_values is not None and data is None:
             raise click.UsageError("--show-values lists cells of a table; name DATA too")
         try:
