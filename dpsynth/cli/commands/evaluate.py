@@ -145,8 +145,7 @@ def evaluate(
         console.advice("Internal: computed from real rows. Do not release.")
         failed = [verdict["key"] for verdict in document["gates"] if verdict["passed"] is False]
         if failed:
-            many = counted(len(failed), "internal gate")
-            raise GateError(f"{many} failed: {', '.join(failed)}")
+            raise GateError(f"{counted(len(failed), 'internal gate')} failed: {', '.join(failed)}")
 
 
 @click.command(
