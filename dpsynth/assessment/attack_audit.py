@@ -50,7 +50,7 @@ Deep = Callable[[Tables, Progress], Attack]
 Paid = Callable[[Progress], Attack]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Real:
     """The tables of an audit.
 

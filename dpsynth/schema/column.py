@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.schema.relations.formula import Formula
 from dpsynth.schema.relations.interval import Interval
 from dpsynth.schema.types import ColumnType, type_of
@@ -71,6 +72,10 @@ class PrivacyUnit:
     same_as: tuple[str, ...] = ()
     max_units: int = 1
     max_units_basis: str | None = None
+
+    def __repr__(self) -> str:
+        """Name the key column and the bound."""
+        return short_repr(self, self.column or "a row", f"at most {self.max_rows} rows")
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,10 @@ class Column:
     calendar: tuple[str, ...] = ()
     forms: CellForms = CellForms()
     status_of: str | None = None
+
+    def __repr__(self) -> str:
+        """Name the column."""
+        return short_repr(self, self.name, self.type, " ".join(sorted(self.roles)))
 
     @property
     def kind(self) -> ColumnType:

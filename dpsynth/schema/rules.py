@@ -1,10 +1,10 @@
 """Rules: what must hold within one row, such as ``sbp > dbp``.
 
-A rule is a comparison between columns and values, or several joined by ``and``, ``or``, ``not`` and
-``implies`` (grammar in `rule_parser`). Missing values follow Kleene's strong three-valued logic
-(Introduction to Metamathematics, 1952, section 64): a comparison with a missing operand is unknown,
-unknown parts propagate, and an unknown rule is not broken. So ``A implies B`` holds where A cannot
-be decided.
+A rule is a comparison between columns and values, or of a column with a list (``in (...)``), or
+several of them joined by ``and``, ``or``, ``not`` and ``implies`` (grammar in `rule_parser`).
+Missing values follow Kleene's strong three-valued logic (Introduction to Metamathematics, 1952,
+section 64): a comparison with a missing operand is unknown, unknown parts propagate, and an unknown
+rule is not broken. So ``A implies B`` holds where A cannot be decided.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Rule:
     def problems(self, columns: Iterable[Column]) -> list[str]:
         """List what is wrong with the rule for a table of these columns; empty if nothing is."""
         known = {column.name: column for column in columns}
-        return [text for link in _comparisons(self.tree) for text in _problems(link, known)]
+        texts = (text for link in _comparisons(self.tree) for text in _problems(link, known))
+        return list(dict.fromkeys(texts))  # each once: a list of values repeats its column
 
 
 def _comparisons(tree: Tree) -> Iterator[Comparison]:

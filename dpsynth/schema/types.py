@@ -14,6 +14,7 @@ from datetime import date, datetime
 from enum import StrEnum
 
 from dpsynth._util.clock import read_clock
+from dpsynth._util.short_repr import short_repr
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 DAY = 86_400  # seconds
@@ -82,6 +83,10 @@ class ColumnType:
     is_quantity: bool = False
     digits: int = 0
     is_key: bool = False
+
+    def __repr__(self) -> str:
+        """Name the type."""
+        return short_repr(self, self.name)
 
     @property
     def is_number(self) -> bool:

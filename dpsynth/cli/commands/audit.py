@@ -99,11 +99,12 @@ def audit(
     packages. Use SCHEMA for tables from other tools. Findings about tables are INTERNAL. Every
     audit runs controls. The exit code is 3 if an attack succeeded or a control failed.
     """
-    from dpsynth.assessment import attack_audit as verbs
-    from dpsynth.assessment import check_canaries
-    from dpsynth.assessment.results_folder import PAGE
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.assessment import attack_audit as verbs
+        from dpsynth.assessment import check_canaries
+        from dpsynth.assessment.results_folder import PAGE
+
         if data is not None and train is not None:
             raise click.UsageError("DATA and --train mean the same; give only one")
         source = data or train

@@ -10,12 +10,13 @@ from dpsynth._util.formatting import counted
 from dpsynth.cli.commands.schema_draft import draft
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query, takes_schema
+from dpsynth.cli.whole_help import HelpfulGroup
 
 if TYPE_CHECKING:
     from dpsynth.inspection import TableCheck
 
 
-@click.group(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
+@click.group(cls=HelpfulGroup, epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
 def schema() -> None:
     """List, show, draft and check schemas. A schema holds the public facts about a table."""
 
@@ -84,9 +85,10 @@ def check(
     The exit code is 3 if a finding is serious. `dpsynth run` stops at the same findings before it
     charges anything.
     """
-    from dpsynth.errors import GateError, InputError, Problem, SchemaError
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.errors import GateError, InputError, Problem, SchemaError
+
         if show_values is not None and data is None:
             raise click.UsageError("--show-values lists cells of a table; name DATA too")
         try:
