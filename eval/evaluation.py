@@ -56,7 +56,7 @@ def evaluation(
         if part.details:
             details[name] = part.details[name] if alone else part.details
         notes += [note for note in part.notes if note not in notes]
-    schema = tables.schema
+    schema = tables.codec.published  # that of the run, by which an audit knows it too
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -17,12 +18,18 @@ from dpsynth.assessment import evaluation as verbs
 from dpsynth.assessment.published_quality import publish_quality
 from dpsynth.bundle.verifier import verify
 from dpsynth.bundle.writer import release
+from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
+from dpsynth.eval.core import Tables
+from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.gates import gates
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.schema import Schema
 from dpsynth.tables.simulated import simulate
 
+from ..support import related_columns
 from ..support.evaluated_office import DEMO, Office, call
+from ..support.related_columns import ADMITTED, DISCHARGED
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +55,18 @@ def test_the_document_says_which_tables_were_judged(
     assert document["tables"]["synthetic"]["sha256"] == samples[0]["sha256"]
     assert document["tables"]["holdout"]["units"] == 150
     assert document["run"]["model"] == "mixture" and document["run"]["epsilon"] == 20.0
+
+
+def test_the_schema_is_named_as_the_run_names_it_where_columns_are_coded_otherwise() -> None:
+    """An interval is coded as its gap; the page tells by the schema what is of one table."""
+    published = Schema.from_dict(related_columns.document(DISCHARGED, ADMITTED))
+    codec, rng = Codec(published), np.random.default_rng(1)
+    codes = np.stack([rng.integers(0, size, 80) for size in codec.sizes], axis=1)
+    rows = codec.decode(codes, rng)
+    real = rows.astype(str).assign(patient=[f"p{row}" for row in range(len(rows))])
+    found = evaluation(Tables.read(published, real, rows), limits=())
+    assert codec.schema.hash() != published.hash()
+    assert found["schema"]["sha256"] == published.hash()
 
 
 def test_every_figure_carries_size_and_best_value(document: dict[str, Any]) -> None:

@@ -49,12 +49,10 @@ def list_schemas(as_json: bool, quiet: bool) -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Print a schema as YAML, as a starting point for your own."""
-    import yaml
-
+    from dpsynth._util.strict_yaml import yaml_text
     from dpsynth.schema import Schema
 
-    document = Schema.load(name).to_dict()
-    click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
+    click.echo(yaml_text(Schema.load(name).to_dict()), nl=False)
 
 
 @schema.command(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
