@@ -125,7 +125,8 @@ def tails_of(
     none = Tails(0, codes, np.zeros(codes), (1.0, 1.0))
     if codes < MIN_CELLS:
         return none
-    tables = [table + (rows - table.sum()) / len(table) for table in tables] if sigma > EXACT else tables
+    if sigma > EXACT:
+        tables = [table + (rows - table.sum()) / len(table) for table in tables]
     upper = list(zip(tables, edges, strict=True))
     lower = [(table[::-1], codes - cuts[::-1]) for table, cuts in upper]
     starts = [_start(side, sigma) for side in (lower, upper)]

@@ -20,6 +20,7 @@ from dpsynth.bundle.writer import release
 from dpsynth.errors import InputError
 from dpsynth.eval.gates import gates
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.synthesis.run import Run
 from dpsynth.tables.simulated import simulate
 
 from ..support.evaluated_office import DEMO, Office, call
@@ -48,6 +49,22 @@ def test_the_document_says_which_tables_were_judged(
     assert document["tables"]["synthetic"]["sha256"] == samples[0]["sha256"]
     assert document["tables"]["holdout"]["units"] == 150
     assert document["run"]["model"] == "mixture" and document["run"]["epsilon"] == 20.0
+
+
+def test_gates_know_the_noise_that_the_certificate_announces(
+    shared_office: Office, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run.load(shared_office.folder / "run")
+    event = next(one for one in run.certificate["events"] if one["kind"] == "joint_histograms")
+    sd = event["sigma"] / (event["unit_mass"] or 1)
+    assert document["run"]["noise"] == pytest.approx(sd / DEMO.population.value)
+    given: list[float] = []
+    monkeypatch.setattr(verbs, "evaluation", lambda *_, noise, **__: given.append(noise) or {
+        "tables": {"source": {}, "synthetic": {}, "holdout": None}})  # fmt: skip
+    files = [shared_office.folder / name for name in ("source.csv", "out.parquet")]
+    verbs.evaluate(DEMO, files[0], verbs.Candidate.of_run(shared_office.folder / "run", files[1]))
+    verbs.evaluate(DEMO, files[0], verbs.Candidate("theirs", files[1]))
+    assert given == [document["run"]["noise"], 0.0]
 
 
 def test_every_figure_carries_size_and_best_value(document: dict[str, Any]) -> None:
