@@ -27,13 +27,19 @@ def silent(stage: str, part: float) -> None:
 
 
 def evaluation(
-    tables: Tables, *, limits: Sequence[Gate], seed: int = 0, progress: Progress = silent
+    tables: Tables,
+    *,
+    limits: Sequence[Gate],
+    noise: float = 0.0,
+    seed: int = 0,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure a synthetic table against its source, and a holdout if there is one.
 
     Args:
         tables: as read.
         limits: the internal gates.
+        noise: of a count, as the plan of the run announces it; see `gates.Gate.verdicts`.
         seed: of subsamples, splits and bootstraps; the same seed and tables give the same figures.
         progress: called with a stage and its fraction done.
 
@@ -72,7 +78,7 @@ def evaluation(
         "measures": measures,
         "parts": details,
         "notes": notes,
-        "gates": judged(measures, limits),
+        "gates": judged(measures, limits, noise),
     }
 
 

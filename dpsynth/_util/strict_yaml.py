@@ -48,8 +48,7 @@ def yaml_text(document: dict[str, Any]) -> str:
     - '7609'
     <BLANKLINE>
     """
-    options = {"sort_keys": False, "allow_unicode": True, "width": 100}
-    return str(yaml.dump(document, Dumper=_Dumper, **options))
+    return str(yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
 
 
 def parse_yaml(content: bytes, source: str) -> Any:

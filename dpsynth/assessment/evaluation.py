@@ -30,12 +30,14 @@ from dpsynth.assessment.results_folder import (
     reason,
     write_results,
 )
+from dpsynth.certificate import noise_sd
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate, Progress, silent
 from dpsynth.eval.core import RealTables, Source, shared_people
 from dpsynth.eval.evaluation import FORMAT, VERSION, evaluation
 from dpsynth.eval.gates import gates
 from dpsynth.eval.report import comparison_page, internal_page
+from dpsynth.privacy import JointHistograms, event_from_dict
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, drawn_from
 from dpsynth.tables import Keys, Reference, open_synthetic, open_table
@@ -84,7 +86,19 @@ def facts_of(run: Run) -> dict[str, Any]:
         "epsilon": certificate.get("epsilon"),
         "delta": certificate.get("delta"),
         "stamps": list(run.stamps),
+        "noise": count_noise(run),
     }
+
+
+def count_noise(run: Run) -> float:
+    """Return the standard deviation of the noise of a count, as a share of the population.
+
+    It is what the plan announces of the one-way counts, public; 0 of a run without a certificate.
+    """
+    certificate = run.certificate or {"events": []}
+    events = [event_from_dict(dict(event)) for event in certificate["events"]]
+    counts = [event for event in events if isinstance(event, JointHistograms)]
+    return noise_sd(counts[0]) / run.schema.population.value if counts else 0.0
 
 
 @shown_in_notebooks
@@ -219,7 +233,8 @@ def _judged(
     """Evaluate one table, and say which tables these were."""
     tables = real.beside(candidate.table)
     chosen = gates() if limits is None else limits
-    document = evaluation(tables, limits=chosen, seed=seed, progress=progress)
+    noise = (candidate.run or {}).get("noise", 0.0)
+    document = evaluation(tables, limits=chosen, noise=noise, seed=seed, progress=progress)
     described = document["tables"]
     described["source"]["name"] = name_of(source)
     described["synthetic"] |= {"name": candidate.name, "sha256": sha256_of(candidate.table)}

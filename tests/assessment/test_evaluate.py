@@ -25,6 +25,7 @@ from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.gates import gates
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema import Schema
+from dpsynth.synthesis.run import Run
 from dpsynth.tables.simulated import simulate
 
 from ..support import related_columns
@@ -67,6 +68,22 @@ def test_the_schema_is_named_as_the_run_names_it_where_columns_are_coded_otherwi
     found = evaluation(Tables.read(published, real, rows), limits=())
     assert codec.schema.hash() != published.hash()
     assert found["schema"]["sha256"] == published.hash()
+
+
+def test_gates_know_the_noise_that_the_certificate_announces(
+    shared_office: Office, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run.load(shared_office.folder / "run")
+    event = next(one for one in run.certificate["events"] if one["kind"] == "joint_histograms")
+    sd = event["sigma"] / (event["unit_mass"] or 1)
+    assert document["run"]["noise"] == pytest.approx(sd / DEMO.population.value)
+    given: list[float] = []
+    monkeypatch.setattr(verbs, "evaluation", lambda *_, noise, **__: given.append(noise) or {
+        "tables": {"source": {}, "synthetic": {}, "holdout": None}})  # fmt: skip
+    files = [shared_office.folder / name for name in ("source.csv", "out.parquet")]
+    verbs.evaluate(DEMO, files[0], verbs.Candidate.of_run(shared_office.folder / "run", files[1]))
+    verbs.evaluate(DEMO, files[0], verbs.Candidate("theirs", files[1]))
+    assert given == [document["run"]["noise"], 0.0]
 
 
 def test_every_figure_carries_size_and_best_value(document: dict[str, Any]) -> None:
