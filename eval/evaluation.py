@@ -56,7 +56,7 @@ def evaluation(
         if part.details:
             details[name] = part.details[name] if alone else part.details
         notes += [note for note in part.notes if note not in notes]
-    schema = tables.schema
+    schema = tables.codec.published  # as the audit of the same table names it
     return {
         "format": FORMAT,
         "version": VERSION,
