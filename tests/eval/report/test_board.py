@@ -202,3 +202,12 @@ def test_a_gate_is_named_so_that_a_board_knows_what_it_is_about() -> None:
     said = " ".join(answer(document, seeing()).reasons)
     assert "1 of 2 internal gates failed: Values beyond the range (Temperature: 4.4 %)." in said
     assert "rows that break a rule (the schema declares no rule)" in said
+
+
+def test_a_table_that_is_fit_for_no_measured_use_is_stopped() -> None:
+    document = good()
+    document["measures"] = {"tvd1": document["measures"]["tvd1"] | {"value": 0.9}}
+    document |= {"parts": {}, "gates": []}
+    found = answer(document, seeing())
+    assert found.decision == "stop"
+    assert "The table is fit for no use that was measured." in found.reasons
