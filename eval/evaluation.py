@@ -62,7 +62,7 @@ def evaluation(
         if part.details:
             details[name] = part.details[name] if alone else part.details
         notes += [note for note in part.notes if note not in notes]
-    schema = tables.codec.published  # that of the run, by which an audit knows it too
+    schema = tables.codec.published  # as the audit of the same table names it
     return {
         "format": FORMAT,
         "version": VERSION,

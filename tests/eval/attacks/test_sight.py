@@ -146,3 +146,16 @@ def test_bad_input_is_no_broken_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "STAGES", ("people", "echo", "controls"))
     with pytest.raises(InputError, match="too few people"):
         module.attacked(clinic(), claim=None, seed=1, progress=lambda *_: None, broken=[])
+
+
+def test_an_attack_without_a_known_power_is_blind() -> None:
+    document = audit()
+    first, second = (one["key"] for one in document["powers"][:2])
+    for one in document["findings"]:
+        one["found"] = False
+    document["powers"] = [one for one in document["powers"] if one["key"] != first]
+    document["powers"][0] |= {"least": None, "sentence": "no leak is sure to be seen"}
+    found = {one.key: one for one in sight.sights(document)}
+    assert found[first].sees is None and found[first].blind and found[first].remedy
+    assert found[second].sees is False and found[second].blind
+    assert found[second].reason == "no leak is sure to be seen"
