@@ -72,7 +72,7 @@ def figures_of(
 
 
 def by_key(document: dict[str, Any]) -> dict[str, Any]:
-    return {one["key"]: one for one in document["statistics"]}
+    return {statistic["key"]: statistic for statistic in document["statistics"]}
 
 
 def distance(one: np.ndarray, other: np.ndarray) -> float:

@@ -38,7 +38,7 @@ def test_json_holds_the_whole_ledger(full: Ledger, tmp_path: Path) -> None:
     assert found["policy"]["document"] == state.adopted[-1].policy.to_dict()
     assert found["policy"]["digest"] == state.adopted[-1].policy.digest
     assert found["policy"]["adopted"] == {"at": state.adopted[-1].at, "who": "chair"}
-    assert [one["document"]["name"] for one in found["earlier_policies"]] == ["interim rules"]
+    assert [policy["document"]["name"] for policy in found["earlier_policies"]] == ["interim rules"]
 
 
 def test_json_accounts_are_those_of_the_ledger_and_of_idle_groups(

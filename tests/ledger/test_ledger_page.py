@@ -191,7 +191,9 @@ def test_what_is_left_is_that_of_the_given_time(full: Ledger, tmp_path: Path) ->
     assert (year["used"], year["left"], total["used"]) == (0, 1, 0.75)
     after = read(full, tmp_path, now=leaves + timedelta(days=1))
     assert "In the last 365 days: 0 of 1 used, 1 left" in after.pictures
-    assert any("ends at 0.75; the dashed line is the cap of 4" in one for one in after.pictures)
+    assert any(
+        "ends at 0.75; the dashed line is the cap of 4" in picture for picture in after.pictures
+    )
 
 
 def test_history_rises_with_each_fit_and_falls_after_365_days() -> None:

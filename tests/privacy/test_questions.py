@@ -94,7 +94,7 @@ def test_a_unit_moves_an_answer_by_its_rows_at_most(
     others: list[list[tuple[int, int]]], unit: list[tuple[int, int]], total: int
 ) -> None:
     def rows(units: list[list[tuple[int, int]]]) -> np.ndarray:
-        return np.array([row for one in units for row in one], np.uint16).reshape(-1, 2)
+        return np.array([row for unit in units for row in unit], np.uint16).reshape(-1, 2)
 
     for question in (COUNTS, MEAN):
         out = question.exact(rows(others), float(total))
