@@ -65,7 +65,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 def tables(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Arguments of an audit: a schema, and a table that repeats its source."""
     folder = tmp_path_factory.mktemp("tables")
-    everyone = simulate(900, seed=1)
+    everyone = simulate(400, seed=1)
     keys = everyone["patient_id"].unique()
     inside = everyone["patient_id"].isin(keys[np.random.default_rng(1).random(len(keys)) < 0.55])
     everyone[inside].to_csv(folder / "train.csv", index=False)

@@ -43,7 +43,7 @@ def blocks(source: SeededEntropy, *, halved: bool) -> Any:
     return Drawn(source, halved=halved)
 
 
-LONG = pytest.mark.long  # ten steps are the game of one step, played again
+LONG = pytest.mark.long  # ten steps are one step played again; tvae has the steps of autoregressive
 
 
 def names(*listed: Any) -> pytest.MarkDecorator:
@@ -201,9 +201,9 @@ def test_a_whole_fit_of_the_mixture(broken: bool) -> None:
 
 
 @pytest.mark.parametrize("broken", [False, True])
-@pytest.mark.parametrize("model", ["autoregressive", "tvae"])
-def test_a_whole_fit_of_a_network(model: str, broken: bool) -> None:
+@names("autoregressive", pytest.param("tvae", marks=LONG))
+def test_a_whole_fit_of_a_network(name: str, broken: bool) -> None:
     import audit_fit
 
-    game = audit_fit.game(model, model, SeededEntropy(110), unclipped=broken)
+    game = audit_fit.game(name, name, SeededEntropy(110), unclipped=broken)
     assert game.play(60, 1e-3).broken == broken

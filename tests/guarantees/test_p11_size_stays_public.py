@@ -127,8 +127,16 @@ def size_shows(facts: Callable[..., Facts], visits: Visits, *how: Any) -> list[s
     return sorted(key for key in one if one[key] != other[key])
 
 
-@pytest.mark.parametrize("model", [*NAMES, AUTO])
-@pytest.mark.parametrize("factor", [0.1, 1, 10])
+# every model, and every factor, in `make test`; each combination of them in `make test-all`
+SOME = ("independent", "autoregressive")
+EACH = [
+    pytest.param(model, factor, marks=() if factor == 10 or model in SOME else pytest.mark.long)
+    for model in (*NAMES, AUTO)
+    for factor in (0.1, 1, 10)
+]
+
+
+@pytest.mark.parametrize(("model", "factor"), EACH)
 def test_one_patient_less_shows_nowhere(
     model: str, factor: float, facts: Callable[..., Facts], clinic: Schema, visits: Visits
 ) -> None:
