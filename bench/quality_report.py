@@ -174,8 +174,8 @@ def section(
         paragraph(
             f"{sum(v.met for v in verdicts)} of {len(verdicts)} targets are met "
             "([bench/targets.csv](../bench/targets.csv)). Each target applies to the mean over "
-            f"{SEEDS} seeds of `--model auto`. Where `auto` was not run, it applies to the generator "
-            "that `auto` chooses."
+            f"{SEEDS} seeds of `--model auto`. Where `auto` was not run, it applies to the "
+            "generator that `auto` chooses."
         ),
         verdicts_table(verdicts),
     ]

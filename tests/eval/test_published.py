@@ -21,6 +21,8 @@ from dpsynth.privacy.noisy_queries import ask
 from dpsynth.privacy.quality_budget import quality_event
 from dpsynth.schema.schema import Schema
 
+from ..support.bare_counts import Silence
+
 BASIS = "made up for a test"
 
 
@@ -48,11 +50,6 @@ class Rows:
     @classmethod
     def of(cls, codes: np.ndarray) -> Rows:
         return cls(codes[:, None, :], np.ones((len(codes), 1), bool))
-
-
-class Silence(SeededEntropy):
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        return np.zeros(size, np.int64)
 
 
 def flags(rows: int, shares: list[float], seed: int) -> np.ndarray:

@@ -37,7 +37,7 @@ PAIRS = [
     (counts(48), steps(0.2, 2000), 0.9),
     (counts(12), steps(0.001, 2000), 0.5),
 ]
-# each pair of events, epsilon and delta is in `make test`; each combination of them in `make test-all`
+# `make test` has each pair of events, epsilon and delta; `make test-all` every combination
 GRID = [
     pytest.param(*pair, eps, at, marks=() if quick else pytest.mark.long)
     for place, pair in enumerate(PAIRS)
