@@ -226,9 +226,9 @@ def test_an_empty_ledger_says_so_and_how_to_begin(sqlite: Ledger, tmp_path: Path
     assert "No budget has been spent" in text and "How to start" in text
     assert "dpsynth ledger policy office.policy.yaml" in text
     assert "Every fit" not in text
-    found = json.loads(exported(sqlite, tmp_path / "l.json").read_text())
-    assert (found["entries"], found["accounts"], found["policy"]) == ([], {}, None)
-    assert found["head"]["number"] == 0
+    document = json.loads(exported(sqlite, tmp_path / "l.json").read_text())
+    assert (document["entries"], document["accounts"], document["policy"]) == ([], {}, None)
+    assert document["head"]["number"] == 0
 
 
 def test_a_policy_without_fits_shows_its_groups_as_full(
