@@ -26,18 +26,13 @@ from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import ChosenHistograms, JointHistograms
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
+from ..support.bare_counts import Silence
+
 DOMAIN = Domain(
     (Feature("a", 3, 0), Feature("b", 21, 20), Feature("c", 2, 0)), population=3000, max_rows=3
 )
 HIDDEN = DOMAIN.with_visits()
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
-
-
-class Silence(SeededEntropy):
-    """No noise: shows the counts bare, in a test only."""
-
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        return np.zeros(size, np.int64)
 
 
 @pytest.fixture(scope="module")

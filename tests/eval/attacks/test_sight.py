@@ -33,7 +33,7 @@ Json = dict[str, Any]
 def with_failed(document: Json, key: str) -> Json:
     """The same audit with one control failed."""
     changed = copy.deepcopy(document)
-    next(one for one in changed["controls"] if one["key"] == key)["passed"] = False
+    next(control for control in changed["controls"] if control["key"] == key)["passed"] = False
     return changed
 
 
@@ -41,7 +41,7 @@ def clinic(patients: int = 300) -> Tables:
     """A cohort with one modelled column."""
     document = Schema.load("demo").to_dict()
     kept = ("patient_id", "age")
-    document["fields"] = [one for one in document["fields"] if one["name"] in kept]
+    document["fields"] = [field for field in document["fields"] if field["name"] in kept]
     del document["dpsynth"]["rules"]
     schema = Schema.from_dict(document)
     sides = [simulate(patients, seed=seed)[list(kept)] for seed in (1, 2, 3)]
@@ -69,7 +69,7 @@ def test_what_a_blind_attack_found_stands() -> None:
     document = with_failed(found(), "jittered")
     assert sight.verdict_of(document) == "found"
     hits = [one for one in sight.sights(document) if one.found]
-    assert hits and not any(one.blind for one in hits)
+    assert hits and not any(hit.blind for hit in hits)
     with pytest.raises(GateError, match="attacks succeeded"):
         end(document)
 

@@ -42,7 +42,7 @@ def with_measure(key: str, **changed: Any) -> Json:
 
 
 def verdicts(document: Json) -> dict[str, str]:
-    return {one.key: one.verdict for one in uses.uses(document)}
+    return {use.key: use.verdict for use in uses.uses(document)}
 
 
 @pytest.mark.parametrize("module", [differences, figures, rare, uses])
@@ -55,7 +55,7 @@ def test_a_release_needs_both_documents_and_no_reason_against_it() -> None:
     document = good()
     fit = {**document, "parts": {**document["parts"]}}
     found = answer(fit, seeing())
-    against = [one for one in found.reasons if "Not fit for" in one]
+    against = [reason for reason in found.reasons if "Not fit for" in reason]
     assert found.decision == ("warning" if against else "release")
     assert answer(document, None).decision == "undecided"
     assert answer(None, seeing()).decision == "undecided"
