@@ -32,9 +32,10 @@ demo: install  ## simulate a cohort, fit, sample, check, and write a bundle to d
 	$(BIN)/dpsynth demo --output $(DEMO)
 
 # a worker for each core, each with one thread: threads of several workers would wait for each other;
-# bytecode is kept, so that the processes that tests start need not compile dpsynth again
+# bytecode is kept, so that the processes that tests start need not compile dpsynth again; files stay in
+# the order of tests/conftest.py, which begins with those that take long
 TESTS := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -rs --numprocesses auto \
-	--dist loadfile
+	--dist loadfile --no-loadscope-reorder
 
 test: install-dev  ## run the tests of every pitfall, mechanism and command (minutes)
 	$(TESTS) -m "not long"

@@ -78,10 +78,9 @@ class EveryUnit(OsEntropy):
         return np.zeros(size)
 
 
-def own(hidden: int, codes: Tensor) -> Step:
-    """A private step of dpsynth."""
-    net = Vae(lambda i, o: Linear(i, o, generator=torch.Generator().manual_seed(0)), hidden)
-    trainer = DpSgd(
+def private(engine: type[DpSgd], net: Vae, loss: Callable[..., Tensor], codes: Tensor) -> Step:
+    """A private step of an engine, on all units."""
+    trainer = engine(
         net,
         event=PoissonSgd("steps", 0.5, 1_000_000, 1.0),
         clipping_norm=1.0,
@@ -95,9 +94,15 @@ def own(hidden: int, codes: Tensor) -> Step:
 
     def step() -> None:
         trainer.sample_batch(len(codes))
-        trainer.step(net, codes, mask)
+        trainer.step(loss, codes, mask)
 
     return step
+
+
+def own(hidden: int, codes: Tensor) -> Step:
+    """A private step of dpsynth."""
+    net = Vae(lambda i, o: Linear(i, o, generator=torch.Generator().manual_seed(0)), hidden)
+    return private(DpSgd, net, net, codes)
 
 
 def own_plain(hidden: int, codes: Tensor) -> Step:
@@ -174,26 +179,10 @@ def opacus_ghost(hidden: int, codes: Tensor) -> Step:
     return step
 
 
-def own_opacus(hidden: int, codes: Tensor) -> Step | None:
+def own_opacus(hidden: int, codes: Tensor) -> Step:
     """A private step of dpsynth through Opacus: one gradient per row, clipped by unit."""
     net = Vae(nn.Linear, hidden)
-    trainer = OpacusSgd(
-        net,
-        event=PoissonSgd("steps", 0.5, 1_000_000, 1.0),
-        clipping_norm=1.0,
-        population=2 * len(codes),
-        learning_rate=1e-3,
-        entropy=EveryUnit(),
-        schedule="cosine",
-        optimizer="adam",
-    )
-    mask = torch.ones(codes.shape[:2])
-
-    def step() -> None:
-        trainer.sample_batch(len(codes))
-        trainer.step(lambda rows, _: net(rows), codes, mask)
-
-    return step
+    return private(OpacusSgd, net, lambda rows, _: net(rows), codes)
 
 
 METHODS: dict[str, Callable[[int, Tensor], Step | None]] = {

@@ -92,7 +92,7 @@ def csv_file(rng: Random, document: dict[str, Any]) -> tuple[str, bytes]:
     content = damaged(rng, content) if rng.random() < 0.4 else content
     if rng.random() > 0.1:
         return ".csv", content
-    content = gzip.compress(content) if rng.random() < 0.8 else content
+    content = gzip.compress(content, mtime=0) if rng.random() < 0.8 else content
     return rng.choice((".csv.gz", ".csv")), damaged(rng, content) if rng.random() < 0.5 else content
 
 

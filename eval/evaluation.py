@@ -27,13 +27,19 @@ def silent(stage: str, part: float) -> None:
 
 
 def evaluation(
-    tables: Tables, *, limits: Sequence[Gate], seed: int = 0, progress: Progress = silent
+    tables: Tables,
+    *,
+    limits: Sequence[Gate],
+    noise: float = 0.0,
+    seed: int = 0,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure a synthetic table against its source, and a holdout if there is one.
 
     Args:
         tables: as read.
         limits: the internal gates.
+        noise: of a count, as the plan of the run announces it; see `gates.Gate.verdicts`.
         seed: of subsamples, splits and bootstraps; the same seed and tables give the same figures.
         progress: called with a stage and its fraction done.
 
@@ -56,7 +62,7 @@ def evaluation(
         if part.details:
             details[name] = part.details[name] if alone else part.details
         notes += [note for note in part.notes if note not in notes]
-    schema = tables.schema
+    schema = tables.codec.published  # as the audit of the same table names it
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -72,7 +78,7 @@ def evaluation(
         "measures": measures,
         "parts": details,
         "notes": notes,
-        "gates": judged(measures, limits),
+        "gates": judged(measures, limits, noise),
     }
 
 

@@ -7,7 +7,7 @@ nothing that depends on real rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ KINDS = (
     *("importance", "odds", "subgroup_worst_tstr"),
 )
 LIMITS = ("at_most", "at_least", "beyond_reference")
+OR_NOISE = "or_noise"
 EVERY = ":*"  # ends the key of a gate for all figures of a kind
 
 
@@ -55,15 +56,25 @@ class Gate:
         kind: one of `LIMITS`.
         limit: the number.
         reason: why it is there; one sentence.
+        or_noise: of ``at_most``: the limit is no less than so many times the noise of a count.
     """
 
     key: str
     kind: str
     limit: float
     reason: str
+    or_noise: float = 0.0
 
-    def verdicts(self, measures: Measures) -> list[dict[str, Any]]:
-        """Judge the measures that the gate is about; what was not measured has no verdict."""
+    def verdicts(self, measures: Measures, noise: float = 0.0) -> list[dict[str, Any]]:
+        """Judge the measures that the gate is about; what was not measured has no verdict.
+
+        Args:
+            measures: of an evaluation, by key.
+            noise: standard deviation of the noise of a count that the run's plan announces, as a
+                share of the population; 0 where no run is known.
+        """
+        if self.or_noise * noise > self.limit:
+            return replace(self, limit=self.or_noise * noise, or_noise=0.0).verdicts(measures)
         keys = [self.key]
         if self.key.endswith(EVERY):
             stem = self.key.removesuffix("*")
@@ -99,7 +110,7 @@ class Gate:
         if self.kind == "beyond_reference":
             beside = "" if reference is None else f" ({reference:.3g})"
             return f"at most {self.limit:g} worse than the reference{beside}"
-        return f"{self.kind.replace('_', ' ')} {self.limit:g}"
+        return f"{self.kind.replace('_', ' ')} {self.limit:.3g}"
 
 
 def shipped() -> str:
@@ -139,9 +150,9 @@ def _take(by_key: dict[str, Gate], more: Sequence[Gate | str]) -> None:
             by_key.pop(gate, None)
 
 
-def judged(measures: Measures, limits: Sequence[Gate]) -> list[dict[str, Any]]:
-    """Return the verdicts of all gates, in their order."""
-    return [verdict for gate in limits for verdict in gate.verdicts(measures)]
+def judged(measures: Measures, limits: Sequence[Gate], noise: float = 0.0) -> list[dict[str, Any]]:
+    """Return the verdicts of all gates, in their order; ``noise`` as in `Gate.verdicts`."""
+    return [verdict for gate in limits for verdict in gate.verdicts(measures, noise)]
 
 
 def _read(document: Any, place: str) -> list[Gate | str]:
@@ -163,7 +174,9 @@ def _gate(entry: Any, place: str) -> Gate | str:
         raise InputError(f"{place}: there is no measure '{key}'{did_you_mean(key, known)}")
     if entry.get("skip") is True:
         return key
-    unknown = [str(name) for name in entry if name not in ("key", "skip", "reason", *LIMITS)]
+    unknown = [
+        str(name) for name in entry if name not in ("key", "skip", "reason", OR_NOISE, *LIMITS)
+    ]
     if unknown:
         meant = did_you_mean(unknown[0], LIMITS)
         raise InputError(f"{place}: there is no '{unknown[0]}' here{meant}")
@@ -175,4 +188,13 @@ def _gate(entry: Any, place: str) -> Gate | str:
         raise InputError(f"{place}: {kinds[0]} is a number")
     if not isinstance(reason, str) or not reason.strip():
         raise InputError(f"{place}: a gate has a reason, one sentence")
-    return Gate(key, kinds[0], float(limit), reason)
+    or_noise = entry.get(OR_NOISE, 0)
+    if (
+        isinstance(or_noise, bool)
+        or not isinstance(or_noise, int | float)
+        or not 0 <= or_noise < 1e3
+    ):
+        raise InputError(f"{place}: {OR_NOISE} is a number from 0, how many times the noise")
+    if or_noise and kinds[0] != "at_most":
+        raise InputError(f"{place}: {OR_NOISE} goes with at_most only")
+    return Gate(key, kinds[0], float(limit), reason, float(or_noise))

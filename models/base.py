@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
+
 if TYPE_CHECKING:
     from dpsynth.encoding import Codec, Cohort
     from dpsynth.privacy import Entropy, PrivacyBudget, Share
@@ -57,6 +60,10 @@ class Domain:
     features: tuple[Feature, ...]
     population: int
     max_rows: int
+
+    def __repr__(self) -> str:
+        """Name no feature."""
+        return short_repr(self, counted(len(self.features), "feature"))
 
     @classmethod
     def of(cls, schema: Schema, codec: Codec) -> Self:

@@ -2,6 +2,7 @@
 
 Each is imported from its own file.
 
+- `clock`: times of day, read from text, written back, and counted in seconds since midnight
 - `dependencies`: the libraries of a full installation, which a light one does without
 - `environment`: set, not set, and never set to nothing
 - `field_reader`: one mapping of a schema document with its place: typed reads that note what is
@@ -10,9 +11,11 @@ Each is imported from its own file.
   invisible
 - `html`: how every page is rendered: escaped, strict about names, and no text as it is
 - `messages`: what was found, what was expected, what was perhaps meant
+- `notebook`: progress of long verbs in a notebook: a bar of tqdm, or a line for each stage
 - `outside_names`: the full name of a generator of another package: the package, its version, and
   its own name
 - `seeds`: drawn where none is given, and held to their range
+- `short_repr`: how objects show themselves: one line, and nothing private
 - `strict_json`: JSON documents, written one way and read strictly
 - `strict_yaml`: YAML and JSON that a person wrote, parsed strictly: plain values, and nothing is
   run

@@ -25,9 +25,30 @@ SUFFIXES = (".yaml", ".yml", ".json")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes YAML that `parse_yaml` reads: texts that some readers take for numbers, in quotes."""
+
+
+def _represented(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    node = yaml.SafeDumper.represent_str(dumper, text)
+    if ambiguity(node) is not None:
+        node.style = "'"
+    return node
+
+
+_Dumper.add_representer(str, _represented)
+
+
 def yaml_text(document: dict[str, Any]) -> str:
-    """Write a document as YAML, in its own order."""
-    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100))
+    """Write a document as YAML, in its own order.
+
+    >>> print(yaml_text({"codes": ["07609", "7609"]}))
+    codes:
+    - '07609'
+    - '7609'
+    <BLANKLINE>
+    """
+    return str(yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
 
 
 def parse_yaml(content: bytes, source: str) -> Any:

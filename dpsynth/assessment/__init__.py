@@ -10,6 +10,8 @@ This room decides which private rows an assessment reads, and keeps its results 
 - `evaluation`: the verbs that hold synthetic tables against real ones: evaluate and compare
 - `fitted_controls`: generators that leak, and one that does not, on simulated patients
 - `published_quality`: the one way from real rows to public figures, and the plan has paid for it
+- `repeated_audits`: an audit of the training that could see no leak is made again, with more
+  canaries
 - `results_folder`: an evaluation, an audit, or both, and one page for them
 - `shadow_cache`: a folder for its owner only, a place for each setting
 - `shadow_design`: who is in each of them, under which plan

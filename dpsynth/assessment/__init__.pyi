@@ -1,7 +1,6 @@
 from .attack_audit import Deep as Deep
 from .attack_audit import Paid as Paid
 from .attack_audit import Real as Real
-from .attack_audit import Trained as Trained
 from .attack_audit import audit_run as audit_run
 from .attack_plugins import Plugin as Plugin
 from .attack_plugins import load_plugins as load_plugins
@@ -10,6 +9,7 @@ from .evaluation import Candidate as Candidate
 from .evaluation import check_people as check_people
 from .evaluation import evaluate as evaluate
 from .published_quality import publish_quality as publish_quality
+from .repeated_audits import Trained as Trained
 from .results_folder import check_place as check_place
 from .shadow_models import shadows as shadows
 from .training_audit import check_canaries as check_canaries

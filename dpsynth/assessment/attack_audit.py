@@ -7,7 +7,6 @@ beside the run as well, and a bundle takes it along.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from dpsynth._version import __version__
 from dpsynth.assessment.attack_plugins import Plugin
 from dpsynth.assessment.evaluation import Candidate, facts_of, name_of, sha256_of
 from dpsynth.assessment.fitted_controls import fitted_controls
+from dpsynth.assessment.repeated_audits import Trained, audited_run
 from dpsynth.assessment.results_folder import (
     AUDIT,
     EVALUATION,
@@ -31,10 +31,6 @@ from dpsynth.assessment.results_folder import (
     reason,
     write_results,
 )
-from dpsynth.assessment.training_audit import CANARIES, audited_training, check_canaries
-from dpsynth.bundle.format import append_audit, read_audits
-from dpsynth.bundle.format.audits import PublicAudit
-from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
 from dpsynth.eval.attack_stats import Attack
@@ -43,14 +39,14 @@ from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Source, Tables
 from dpsynth.eval.report import internal_page
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, run_digest
+from dpsynth.synthesis import Run
 from dpsynth.tables import Reference, check_file
 
 Deep = Callable[[Tables, Progress], Attack]
 Paid = Callable[[Progress], Attack]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Real:
     """The tables of an audit.
 
@@ -63,48 +59,6 @@ class Real:
     source: Source
     candidate: Candidate
     holdout: Source
-
-
-@dataclass(frozen=True)
-class Trained:
-    """The run whose training is audited.
-
-    Attributes:
-        folder: of the run; its ``audit.json`` gets the result.
-        canaries: how many are planted.
-    """
-
-    folder: Path
-    canaries: int = CANARIES
-
-    def check(self) -> None:
-        """Refuse what could not be kept, before anything is attacked.
-
-        Raises:
-            InputError: there are too few canaries or too many, the run claims nothing, or its
-                folder cannot be written to.
-            ArtifactError: the run is damaged, or its earlier audits are.
-        """
-        check_canaries(self.canaries)
-        run, audits = Run.load(self.folder), read_audits(self.folder)
-        if run.certificate is None:
-            raise InputError(
-                "the run was fitted without privacy: it claims nothing that canaries could refute; "
-                "leave the training out (--no-training)"
-            )
-        if audits is not None and audits.run_sha256 != run_digest(self.folder):
-            raise InputError(
-                f"{self.folder}/audit.json belongs to another run; move it away, then audit again"
-            )
-        if audits is not None:
-            certificate = Certificate.from_dict(run.certificate)
-            if problems := audits.problems(certificate, run.model):
-                raise InputError(
-                    f"{self.folder}/audit.json was changed: {problems[0]}; take the file away, "
-                    "then audit again"
-                )
-        if not os.access(self.folder, os.W_OK):
-            raise InputError(f"{self.folder} cannot be written to; its audit is kept there")
 
 
 def audit_run(
@@ -182,7 +136,7 @@ def audit_run(
     fitted = fitted_controls(rng, progress, None if real is None else broken)
     if trained is not None:
         started = time.monotonic()
-        attacks["training"] = _training(trained, fitted, seed, progress)
+        attacks["training"] = audited_run(trained, fitted, seed, progress)
         seconds["training"] = time.monotonic() - started
     if paid is not None:
         started = time.monotonic()
@@ -244,46 +198,6 @@ def _attacked(
     )
     seconds["table"] = time.monotonic() - started
     return tables, attacks | shadows, list(played)
-
-
-def _training(trained: Trained, fitted: Sequence[Control], seed: int, progress: Progress) -> Attack:
-    """Audit the training of a run, and keep the result beside it."""
-    run = Run.load(trained.folder)
-    attack, units = audited_training(run, count=trained.canaries, seed=seed, progress=progress)
-    append_audit(trained.folder, _public(attack, fitted, units, seed))
-    return attack
-
-
-def _public(attack: Attack, fitted: Sequence[Control], units: int, seed: int) -> PublicAudit:
-    """Return what may be published of an audit on rows that are drawn from the run: all of it."""
-    details = attack.part.details
-    views = []
-    for view in details["views"]:
-        key = f"training:{view['view']}"
-        finding = attack.finding(key)
-        power = next(power for power in attack.powers if power.key == key)
-        assert finding is not None
-        judged = {"refuted": finding.found, "sentence": finding.sentence}
-        views.append(
-            dict(view) | judged | {"power": {"least": power.least, "sentence": power.sentence}}
-        )
-    controls = [control.to_dict() for control in fitted]
-    for control in controls:
-        del control["cached"]
-    return PublicAudit.from_dict(
-        {
-            "dpsynth": __version__,
-            "model": details["model"],
-            "background": "run",
-            "background_units": units,
-            "seed": seed,
-            "claim": details["claim"],
-            "canaries": details["canaries"],
-            "included": details["included"],
-            "views": views,
-            "controls": controls,
-        }
-    )
 
 
 def _claim(run: dict[str, Any] | None) -> tuple[float, float] | None:

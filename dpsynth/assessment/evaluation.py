@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsynth._util.notebook import shown_in_notebooks
+from dpsynth._util.short_repr import Document, short_repr
 from dpsynth._util.strict_json import file_digest
 from dpsynth._version import __version__
 from dpsynth.assessment.results_folder import (
@@ -28,12 +30,14 @@ from dpsynth.assessment.results_folder import (
     reason,
     write_results,
 )
+from dpsynth.certificate import noise_sd
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate, Progress, silent
-from dpsynth.eval.core import Source, Tables, shared_people
+from dpsynth.eval.core import RealTables, Source, shared_people
 from dpsynth.eval.evaluation import FORMAT, VERSION, evaluation
 from dpsynth.eval.gates import gates
 from dpsynth.eval.report import comparison_page, internal_page
+from dpsynth.privacy import JointHistograms, event_from_dict
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, drawn_from
 from dpsynth.tables import Keys, Reference, open_synthetic, open_table
@@ -53,6 +57,10 @@ class Candidate:
     name: str
     table: Source
     run: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        """Name the table."""
+        return short_repr(self, self.name)
 
     @classmethod
     def of_run(cls, folder: str | Path, table: str | Path) -> Candidate:
@@ -78,9 +86,22 @@ def facts_of(run: Run) -> dict[str, Any]:
         "epsilon": certificate.get("epsilon"),
         "delta": certificate.get("delta"),
         "stamps": list(run.stamps),
+        "noise": count_noise(run),
     }
 
 
+def count_noise(run: Run) -> float:
+    """Return the standard deviation of the noise of a count, as a share of the population.
+
+    It is what the plan announces of the one-way counts, public; 0 of a run without a certificate.
+    """
+    certificate = run.certificate or {"events": []}
+    events = [event_from_dict(dict(event)) for event in certificate["events"]]
+    counts = [event for event in events if isinstance(event, JointHistograms)]
+    return noise_sd(counts[0]) / run.schema.population.value if counts else 0.0
+
+
+@shown_in_notebooks
 def evaluate(
     schema: Schema,
     source: Source,
@@ -122,7 +143,8 @@ def evaluate(
     schema.require_complete()
     progress("reading", 0.0)
     try:
-        document = _judged(schema, source, candidate, holdout, limits, seed, progress)
+        real = RealTables.read(schema, source, holdout)
+        document = _judged(real, source, candidate, holdout, limits, seed, progress)
     except Exception as error:
         if not tolerant:
             raise
@@ -133,9 +155,10 @@ def evaluate(
             audit = beside(output, AUDIT, sha256_of(candidate.table))
             documents = {EVALUATION: document} | ({} if audit is None else {AUDIT: audit})
             write_results(Path(output), documents, {PAGE: internal_page(document, audit)})
-    return document
+    return Document(document)
 
 
+@shown_in_notebooks
 def compare(
     schema: Schema,
     source: Source,
@@ -151,7 +174,8 @@ def compare(
     """Measure several synthetic tables against one source, on the same tasks and splits.
 
     Arguments and errors are those of `evaluate`; the documents come in the order of the candidates.
-    ``output`` gets ``comparison.json`` and ``comparison.html``.
+    ``output`` gets ``comparison.json`` and ``comparison.html``. Source and holdout are read once,
+    however many candidates there are.
     """
     names = [candidate.name for candidate in candidates]
     if len(names) < 2 or len(set(names)) < len(names):
@@ -160,6 +184,8 @@ def compare(
     schema.require_complete()
     for candidate in candidates:
         open_synthetic(candidate.table, schema)  # its header, before hours are spent on another
+    progress("reading", 0.0)
+    real = RealTables.read(schema, source, holdout)
     documents = []
     for candidate in candidates:
 
@@ -167,7 +193,7 @@ def compare(
             progress(f"{name}: {stage}", part)
 
         named("reading", 0.0)
-        documents.append(_judged(schema, source, candidate, holdout, limits, seed, named))
+        documents.append(_judged(real, source, candidate, holdout, limits, seed, named))
     if output is not None:
         together = {
             "format": "dpsynth-comparison",
@@ -177,7 +203,7 @@ def compare(
         }
         page = comparison_page(documents, names)
         write_results(Path(output), {COMPARISON: together}, {COMPARISON_PAGE: page})
-    return documents
+    return [Document(document) for document in documents]
 
 
 def check_people(schema: Schema, source: Source, holdout: Source | None) -> None:
@@ -196,7 +222,7 @@ def check_people(schema: Schema, source: Source, holdout: Source | None) -> None
 
 
 def _judged(
-    schema: Schema,
+    real: RealTables,
     source: Source,
     candidate: Candidate,
     holdout: Source | None,
@@ -205,9 +231,10 @@ def _judged(
     progress: Progress,
 ) -> dict[str, Any]:
     """Evaluate one table, and say which tables these were."""
-    tables = Tables.read(schema, source, candidate.table, holdout)
+    tables = real.beside(candidate.table)
     chosen = gates() if limits is None else limits
-    document = evaluation(tables, limits=chosen, seed=seed, progress=progress)
+    noise = (candidate.run or {}).get("noise", 0.0)
+    document = evaluation(tables, limits=chosen, noise=noise, seed=seed, progress=progress)
     described = document["tables"]
     described["source"]["name"] = name_of(source)
     described["synthetic"] |= {"name": candidate.name, "sha256": sha256_of(candidate.table)}

@@ -18,6 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from dpsynth._util.dependencies import load_fitting
+from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.bundle import ledger_of
 from dpsynth.bundle.format import Quality, quality_digest, read_quality, write_quality
 from dpsynth.bundle.format.quality import DOCUMENT as QUALITY_FILE
@@ -36,6 +37,7 @@ from dpsynth.tables import Keys, Table, open_synthetic, open_table
 _ROOM = 2**20  # bytes that the figures take at most, by far
 
 
+@shown_in_notebooks
 def publish_quality(
     run_folder: str | Path,
     table: str | Path,

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
 
 from dpsynth._util.dependencies import installed
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
     check_format,
     check_keys,
@@ -60,6 +61,12 @@ class Certificate:
     population: int
     schema_sha256: str
     overrides: tuple[Overridden, ...] = ()
+
+    def __repr__(self) -> str:
+        """Say what was fitted at what cost."""
+        return short_repr(
+            self, f"model {self.model}", f"epsilon {self.epsilon:g}", f"delta {self.delta:g}"
+        )
 
     @property
     def cost(self) -> tuple[float, float]:

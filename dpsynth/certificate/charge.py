@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
     check_keys,
     matching,
@@ -47,6 +48,10 @@ class Charge:
     record: int
     seal: str
     policy: str | None
+
+    def __repr__(self) -> str:
+        """Name the dataset and the entry."""
+        return short_repr(self, f"dataset {self.dataset}", f"entry {self.entry[:12]}")
 
     def to_dict(self) -> dict[str, Any]:
         """Give the charge in JSON types."""

@@ -3,6 +3,8 @@
 - `group`: all commands, found by name and loaded when asked for; errors in words, exit codes
 - `options`: options that several commands share
 - `console`: results for people and, with ``--json``, for programs
+- `progress_line`: the line on a terminal that shows what a command does, never still for long
+- `whole_help`: groups whose help shows the summary of each command whole
 - `open_points`: what is open before a bundle is signed: in the bundle itself, and in the internal
   results
 - `streams`: standard output and error that never stop the work

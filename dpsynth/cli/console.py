@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from dpsynth.cli.progress_line import STARTING, ProgressLine
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -24,8 +26,9 @@ def output_options(command: Command) -> Command:
 class Console:
     """Writes results for people or, with ``as_json``, for scripts.
 
-    Progress goes to stderr: a bar with the time left where it is a terminal, one line a stage
-    where it is not. It shows shares of bytes or steps, never numbers of rows.
+    Progress goes to stderr: where it is a terminal, a line that is never still for long (see
+    `progress_line`), and one line a stage where it is not. It shows shares of bytes or steps and
+    seconds, never numbers of rows.
     """
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
@@ -33,11 +36,12 @@ class Console:
         self.as_json = as_json
         self.quiet = quiet or as_json
         self._stage = ""
-        self._bar: Any = None
-        self._shown = 0
+        self._line: ProgressLine | None = None
 
     def __enter__(self) -> Console:
         """Open; progress may follow."""
+        if not self.quiet and sys.stderr.isatty():
+            self._line = ProgressLine(sys.stderr)
         return self
 
     def __exit__(
@@ -46,37 +50,41 @@ class Console:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave no half-drawn bar behind."""
-        self._close()
+        """Leave no half-drawn line behind."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def starting(self) -> None:
+        """Show at once on a terminal that a long command is at work; also between its stages.
+
+        Not for commands that ask a question while they run: the line would hide it.
+        """
+        if self._line is not None:
+            self._line.idle = True
+            self._line.show(STARTING, 0)
 
     def progress(self, stage: str, fraction: float) -> None:
         """Show how far a stage is, 0 to 1."""
         if self.quiet:
             return
-        if stage != self._stage:
-            self._close()
-            self._stage, self._shown = stage, 0
-            if sys.stderr.isatty():
-                self._bar = click.progressbar(
-                    length=100, label=f"{stage:<12}", file=sys.stderr, show_pos=False
-                )
-                self._bar.__enter__()
-            else:
-                click.echo(f"{stage} ...", err=True)
-        percent = int(100 * min(1.0, fraction))
-        if self._bar is not None and percent > self._shown:
-            self._bar.update(percent - self._shown)
-        self._shown = max(self._shown, percent)
+        if self._line is not None:
+            self._line.show(stage, int(100 * min(1.0, fraction)))
+        elif stage != self._stage:
+            click.echo(f"{stage} ...", err=True)
+        self._stage = stage
 
-    def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(None, None, None)
-            self._bar = None
+    def _pause(self) -> None:
+        """End the line, so that something else can be written."""
+        if self._line is not None:
+            self._line.pause()
         self._stage = ""
 
     def result(self, kind: str, values: dict[str, Any], lines: Sequence[str]) -> None:
         """Write the result: a versioned JSON object, or lines for a person."""
-        self._close()
+        if self._line is not None:
+            self._line.idle = False
+        self._pause()
         if self.as_json:
             click.echo(json.dumps({"kind": f"dpsynth.{kind}", "version": 1, **values}, indent=2))
         else:
@@ -85,7 +93,7 @@ class Console:
 
     def advice(self, line: str) -> None:
         """Write a hint for a person, unless ``--quiet``."""
-        self._close()
+        self._pause()
         if not self.quiet:
             click.echo(line, err=True)
 

@@ -7,7 +7,9 @@ number ended by it (143 SIGTERM, 129 SIGHUP, 131 SIGQUIT; 141 where the reader o
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import sys
 import traceback
@@ -23,6 +25,7 @@ from dpsynth._util.messages import did_you_mean
 from dpsynth._version import __version__
 from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem
+from dpsynth.cli.whole_help import HelpfulGroup
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note
 from dpsynth.files import described
 
@@ -63,7 +66,11 @@ policy refused, 5 verification failed, 130 interrupted, 128 + N ended by signal 
 """
 
 
-class _Commands(click.Group):
+# At exit, Python looks for cycles among all objects of torch and others: seconds, for nothing.
+atexit.register(gc.freeze)
+
+
+class _Commands(HelpfulGroup):
     """A group whose commands are imported when they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

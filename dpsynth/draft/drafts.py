@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.formatting import counted
 from dpsynth._util.messages import plain
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft.dictionary import read_dictionary
 from dpsynth.draft.entry import Entries, Entry
@@ -67,6 +69,15 @@ class Draft:
     dropped: tuple[str, ...]
     only_in_header: tuple[str, ...] = ()
     only_in_dictionary: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Count what is proposed and what is open."""
+        return short_repr(
+            self,
+            counted(len(self.proposed), "column") + " proposed",
+            f"{len(self.open)} open",
+            f"{len(self.dropped)} dropped",
+        )
 
 
 def draft_schema(

@@ -16,7 +16,7 @@ from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, E
 from dpsynth.draft.limits import TOP, Limits, bounds_of, number_text
 from dpsynth.draft.value_lists import read_number, truth_words
 
-_TYPES = ("integer", "number", "boolean", "string", "date", "datetime", "year")
+_TYPES = ("integer", "number", "boolean", "string", "date", "datetime", "time", "year")
 _NUMBERS = ("integer", "number", "year")
 _FORMAT = 'how it is written, such as "%d.%m.%Y", or default for 2015-12-31'
 _FORMAT_OF_TIMES = 'such as "%d.%m.%Y %H:%M", or default for 2015-12-31T08:30:00'
@@ -102,8 +102,7 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
     elif entry.kind == FREE_TEXT:
         _drop(draft, entry, "free text cannot be made private")
     elif entry.kind == TIME:
-        _drop(draft, entry, "a time of day is not modelled")
-        draft.document["type"] = "time"
+        _clock(draft, entry, source)
     elif kind in ("date", "datetime") or table == "date":
         _date(draft, entry, kind or "date", source)
     elif kind == "boolean" or (truth_words(entry.values) and kind is None):
@@ -157,6 +156,22 @@ def _date(draft: Proposal, entry: Entry, kind: str, source: str) -> None:
     document["dpsynth"] = _role(draft) | {"bounds_basis": _proposed(basis) if known else TODO}
     if not known:
         draft.comments["constraints"] = _PERIOD
+
+
+def _clock(draft: Proposal, entry: Entry, source: str) -> None:
+    """Propose a time of day; its bounds are the day where the document names none."""
+    document = draft.document
+    document["type"] = "time"
+    if entry.format not in (None, "default"):
+        document["format"] = entry.format
+    else:
+        draft.comments["type"] = 'cells like 08:30; else declare a format, such as "%H.%M"'
+    _missing(draft, entry)
+    written = {"minimum": entry.minimum, "maximum": entry.maximum}
+    if limits := {key: text for key, text in written.items() if text}:
+        document["constraints"] = limits
+    basis = f"{source}, {entry.place}" if limits else "the whole day"
+    document["dpsynth"] = _role(draft) | {"bounds_basis": _proposed(basis)}
 
 
 def _boolean(draft: Proposal, entry: Entry, source: str) -> None:

@@ -149,8 +149,8 @@ def _validated(field: dict[str, str]) -> dict[str, object]:
     if validation.startswith(("date_", "datetime_")):
         kind = "datetime" if validation.startswith("datetime") else "date"
         return {"kind": kind, "format": "default", **limits}
-    if validation.startswith("time"):
-        return {"kind": TIME}
+    if validation in ("time", "time_hh_mm_ss"):
+        return {"kind": TIME, "format": "default", **limits}
     if validation in ("email", "phone", "ssn", "mrn_10d", "mrn_generic") or "phone" in validation:
         return {"kind": FREE_TEXT, "identifying": True}
     if validation:

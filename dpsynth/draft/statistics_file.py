@@ -29,7 +29,9 @@ _DATES = frozenset(
     "E8601DA B8601DA IS8601DA WEEKDATE WORDDATE JULIAN %TD %D".split()
 )
 _MOMENTS = frozenset("DATETIME YMDHMS E8601DT B8601DT IS8601DT DATEAMPM MDYAMPM %TC".split())
-_CLOCKS = frozenset("TIME DTIME MTIME HHMM TOD E8601TM TIMEAMPM MMSS HOUR".split())
+_CLOCKS = frozenset("TIME HHMM E8601TM B8601TM IS8601TM TIMEAMPM".split())
+_DURATIONS = frozenset("DTIME MTIME TOD MMSS HOUR".split())  # or a part of a date and time
+_STATA_CLOCK = re.compile(r"%-?tch+([:._]*(mm|ss|s+))*([_.]*(am|a\.m\.))?", re.IGNORECASE)
 _YEARS = frozenset(("YEAR", "%TY"))
 
 
@@ -83,16 +85,30 @@ def _entry(raw: str, name: str, label: str | None, header: Any) -> Entry:
         name,
         place=f"column {name}",
         label=" ".join((label or "").split()),
-        kind=CATEGORY if codes and kind not in ("date", "datetime") else kind,
+        kind=CATEGORY if codes and kind not in ("date", "datetime", TIME) else kind,
+        format="default" if kind == TIME else None,
         values=tuple(codes),
         missing=tuple(sorted(declared)),
-        remark="the file declares a range of missing values; list them" if wide else "",
+        remark=_remark(str(header.original_variable_types.get(raw) or ""), wide=bool(wide)),
     )
+
+
+def _word(format_: str) -> str:
+    """Return a format without its width."""
+    return re.sub(r"[0-9.]+$", "", format_.upper())
+
+
+def _remark(format_: str, *, wide: bool) -> str:
+    if _word(format_) in _DURATIONS:
+        return f"the file shows it as {_word(format_)}, which is not read; make it a number there"
+    return "the file declares a range of missing values; list them" if wide else ""
 
 
 def _kind(format_: str, header: Any, raw: str) -> str | None:
     """Return the kind of a column by its format, then by how it is stored."""
-    word = re.sub(r"[0-9.]+$", "", format_.upper())
+    if _STATA_CLOCK.fullmatch(format_):
+        return TIME
+    word = _word(format_)
     stata = re.match(r"%-?[0-9]*T?[CDY]", format_.upper())
     if stata is not None:
         word = re.sub(r"[-0-9]", "", stata[0])

@@ -8,7 +8,7 @@ opened read-only and without links to other files. A formula is refused, not com
 from __future__ import annotations
 
 import zipfile
-from datetime import date, datetime
+from datetime import date, datetime, time
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -104,4 +104,4 @@ def _text(value: object) -> str:
     if isinstance(value, datetime):
         midnight = value == datetime(value.year, value.month, value.day)
         return value.date().isoformat() if midnight else value.isoformat()
-    return value.isoformat() if isinstance(value, date) else str(value)
+    return value.isoformat() if isinstance(value, date | time) else str(value)

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.cell_status import StatusCoder, agreed, status_coders
 from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, Units, coder_of
 from dpsynth.encoding.conformity import departures
@@ -59,6 +61,10 @@ class Codec:
             for coder in self._coders
         )
         self.cells = tuple(len(points) for points in self.points)
+
+    def __repr__(self) -> str:
+        """Name the schema."""
+        return short_repr(self, f"schema {self.published.name}", counted(len(self.names), "column"))
 
     def lattice(self, name: str) -> Lattice | None:
         """Return the lattice of a numeric column, None for a categorical one.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import NoRowsError, TableError
 from dpsynth.schema import Column, PrivacyUnit, Schema
 from dpsynth.tables import Keys, distinct, read_cells, texts_of
@@ -46,6 +47,10 @@ class Cohort:
 
     codes: Codes
     mask: Bools
+
+    def __repr__(self) -> str:
+        """Show no code: the rows may be real."""
+        return short_repr(self, "coded rows of units")
 
 
 def read_cohort(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, time
 from typing import Any
 
 import numpy as np
@@ -86,8 +86,8 @@ def _faults(
     yield f"between two steps of the resolution, {step:g}", int(counts[between].sum())
 
 
-def _shown(bound: float | date) -> str:
-    return bound.isoformat() if isinstance(bound, date) else str(bound)
+def _shown(bound: float | date | time) -> str:
+    return bound.isoformat() if isinstance(bound, date | time) else str(bound)
 
 
 def _read(cells: pd.Series[Any], column: Column) -> tuple[Floats, Bools, Ints]:

@@ -20,10 +20,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from dpsynth._util.clock import read_clock
 from dpsynth.encoding.codec import Codec
 from dpsynth.errors import DpsynthError, Problem, TableError
 from dpsynth.schema import Column, Family, Schema
-from dpsynth.tables import open_synthetic
+from dpsynth.tables import open_synthetic, typed_series
 from dpsynth.tables.csv import MAX_LINE_LENGTH
 
 Floats = npt.NDArray[np.float64]
@@ -80,7 +81,7 @@ def cell_values(cells: pd.Series[Any], column: Column) -> Floats:
     """Read the cells of a synthetic column, text or typed, as numbers; NaN where missing.
 
     Numbers as they are; false and true as 0 and 1; strings as the place of the category; dates in
-    days since year 1, dates and times in microseconds since 1970.
+    days since year 1, dates and times in microseconds since 1970, times of day in seconds.
     """
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         days = column.kind.in_days
@@ -105,6 +106,8 @@ def _value(text: str, column: Column, levels: Mapping[str, float]) -> float:
                 return levels.get(text, math.nan)
             case Family.TRUTH:
                 return float(text in column.true_values or text == "true")
+            case Family.CLOCK:
+                return read_clock(text)
             case Family.TIME if column.kind.in_days:
                 return float(date.fromisoformat(text).toordinal())
             case Family.TIME:
@@ -126,6 +129,8 @@ def _typed(cells: pd.Series[Any], column: Column) -> pd.Series[Any]:
             return pd.Series(levels[np.where(missing, len(column.levels), whole)])
         case Family.TRUTH:
             return pd.Series(pd.arrays.BooleanArray(whole != 0, missing))
+        case Family.CLOCK:
+            return typed_series(values, missing, column)
         case Family.NUMBER if kind.whole:
             return pd.Series(pd.arrays.IntegerArray(whole, missing))
         case Family.TIME if kind.in_days:

@@ -154,7 +154,7 @@ class ColumnCheck:
             return unknown_causes(self.suspects, texts)
         if column.kind.is_truth:
             return truth_causes(self.suspects, texts)
-        if column.kind.is_time:
+        if column.kind.is_time or column.kind.is_clock:
             return date_causes(self.suspects, texts, readable=readable)
         return number_causes(self.suspects, texts)
 

@@ -1,4 +1,4 @@
-"""Why a cell of a column of dates or times cannot be read."""
+"""Why a cell of a column of dates, times of day, or both, cannot be read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from itertools import product
 from dpsynth.encoding.column_codecs import Kind
 from dpsynth.inspection import hints
 from dpsynth.inspection.findings import Cause
-from dpsynth.inspection.known_words import DATE_FORMATS, NO_DATE, TIME_ENDINGS, is_missing_word
+from dpsynth.inspection.known_words import (
+    CLOCK_FORMATS,
+    DATE_FORMATS,
+    NO_DATE,
+    TIME_ENDINGS,
+    is_missing_word,
+)
 from dpsynth.inspection.suspects import MIN_SHARE, Explanation, Suspects, explained
 
 MAX_TRIED = 2_000  # distinct texts, the most frequent ones, with which formats are compared
@@ -86,19 +92,24 @@ def _formats(suspects: Suspects, texts: Counter[str], *, only: bool) -> list[Cau
             break
         declared = suspects.column.format or "default"
         remedy = hints.date_format(best[0], declared, only=only)
-        causes.append(_format_cause(best, cells, dict.fromkeys(sorted(read), ""), remedy))
+        if suspects.column.kind.is_clock and not only:
+            remedy = "a column of times has one format: let the source write all cells alike"
+        noun = "times" if suspects.column.kind.is_clock else "dates"
+        causes.append(_format_cause(best, cells, dict.fromkeys(sorted(read), ""), remedy, noun))
         rest = {word: n for word, n in rest.items() if word not in read}
     return causes
 
 
-def _format_cause(patterns: list[str], cells: int, texts: dict[str, str], remedy: str) -> Cause:
+def _format_cause(
+    patterns: list[str], cells: int, texts: dict[str, str], remedy: str, noun: str
+) -> Cause:
     """Word a format, or several that read the same cells."""
     orders = {_order(pattern) for pattern in patterns}
     if len(orders) > 1:
         remedy = f"ask the source whether the day or the month comes first; then {remedy}"
         message = f'are dates that "{patterns[0]}" and "{patterns[1]}" both read'
     else:
-        message = f'are dates in the format "{patterns[0]}"'
+        message = f'are {noun} in the format "{patterns[0]}"'
     return Cause("date-format", cells, message, remedy, texts)
 
 
@@ -110,4 +121,6 @@ def _order(pattern: str) -> str:
 def _candidates(suspects: Suspects, words: list[str]) -> list[str]:
     """List the formats, of dates alone and with a time of day, that read any of the words."""
     patterns = [day + ending for ending, day in product(TIME_ENDINGS, DATE_FORMATS)]
+    if suspects.column.kind.is_clock:
+        patterns = list(CLOCK_FORMATS)
     return [one for one in patterns if (suspects.kinds(words, format=one) == Kind.VALID).any()]

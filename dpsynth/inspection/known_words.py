@@ -43,6 +43,7 @@ DATE_FORMATS = (
     *("%Y.%m.%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%Y", "%d %b %Y"),
     *("%d%b%Y", "%d-%b-%y", "%b %d, %Y", "%d. %B %Y", "%B %d, %Y", "%d %B %Y"),
 )
+CLOCK_FORMATS = ("%H.%M", "%Hh%M", "%H:%M Uhr", "%H.%M Uhr", "%H%M", "%I:%M %p", "%I:%M:%S %p")
 TIME_ENDINGS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 

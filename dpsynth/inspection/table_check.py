@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import related
 from dpsynth.inspection.column_check import CellShares, ColumnCheck
 from dpsynth.inspection.findings import SCHEMA, Finding, Level
@@ -42,6 +44,15 @@ class TableCheck:
     units: UnitShares | None
     findings: tuple[Finding, ...]
     suspects: dict[str, Suspects] = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Say what it is about; internal."""
+        return short_repr(
+            self,
+            f"schema {self.schema.name}",
+            "clean" if self.level is None else self.level.word,
+            counted(len(self.findings), "finding"),
+        )
 
     @property
     def level(self) -> Level | None:

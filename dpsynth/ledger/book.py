@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger.chain import Record, linked
 from dpsynth.ledger.checks import user
@@ -112,6 +113,10 @@ class LedgerFile:
         self.made = self.noted = False
         self.store = Store.open(backends.database_at(self.location))
         self.facts: LedgerFacts = self.store.facts()
+
+    def __repr__(self) -> str:
+        """Say where it lies, without a password."""
+        return short_repr(self, self.place)
 
     @classmethod
     def create(cls, location: str | Path | None = None) -> Self:

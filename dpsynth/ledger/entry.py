@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import as_object, number, truth, whole
 from dpsynth.errors import ArtifactError
 from dpsynth.ledger.chain import MISTYPED, Head, Record
@@ -92,6 +93,12 @@ class Entry:
     releases: tuple[ReleasedNote, ...] = field(default=())
     measured: MeasuredNote | None = None
     forfeited: Forfeited | None = None
+
+    def __repr__(self) -> str:
+        """Name the fit and its cost."""
+        return short_repr(
+            self, self.id[:12], f"dataset {self.dataset}", f"epsilon {self.epsilon:g}", self.status
+        )
 
     @property
     def status(self) -> str:

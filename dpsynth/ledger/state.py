@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger.chain import Head, Record, breaks
 from dpsynth.ledger.entry import POLICY, Disorder, Entry, replayed
@@ -39,6 +41,10 @@ class State:
     records: tuple[Record, ...]
     entries: tuple[Entry, ...]
     adopted: tuple[Adopted, ...]
+
+    def __repr__(self) -> str:
+        """Say how much it holds."""
+        return short_repr(self, counted(len(self.entries), "fit"), f"record {len(self.records)}")
 
     @classmethod
     def of(cls, facts: LedgerFacts, records: Sequence[Record], place: str) -> State:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.formatting import counted
 from dpsynth._util.outside_names import allowances, outside_name
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import digest
 from dpsynth.policy.limits import VERSION, Caps, Group, Population, Tier
 from dpsynth.policy.reader import read_document, read_policy
@@ -50,6 +52,12 @@ class Policy:
     gates: tuple[str, ...] = ()
     sign_off: int = 0
     ledger: str | None = None
+
+    def __repr__(self) -> str:
+        """Name the policy."""
+        return short_repr(
+            self, self.name, f"delta {self.delta:g}", counted(len(self.tiers), "tier")
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.privacy.accounting import MIN_DELTA, epsilon, rough_epsilon
 from dpsynth.privacy.events import Event, JointHistograms, event_from_dict, round_up
@@ -115,6 +116,15 @@ class PrivacyPlan:
                 raise InputError(f"event '{event.name}': its noise is not decided")
         if not _is_number(self.epsilon) or not 0 <= self.epsilon <= self.budget.epsilon:
             raise InputError("the composed epsilon of a plan must not be above its budget")
+
+    def __repr__(self) -> str:
+        """Say what it costs, and for what."""
+        return short_repr(
+            self,
+            f"epsilon {self.epsilon:.4g} of {self.budget.epsilon:g}",
+            f"delta {self.budget.delta:g}",
+            "events " + " ".join(event.name for event in self.events),
+        )
 
     @classmethod
     def calibrate(cls, budget: PrivacyBudget, shares: Sequence[Share]) -> PrivacyPlan:

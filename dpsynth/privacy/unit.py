@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import check_keys, matching, names, several, text, truth, whole
 from dpsynth.errors import ArtifactError
 from dpsynth.privacy.group_privacy import group_cost
@@ -50,6 +51,10 @@ class Unit:
     same_as: tuple[str, ...]
     max_units: int
     max_units_basis: str | None
+
+    def __repr__(self) -> str:
+        """Name the unit and the bound."""
+        return short_repr(self, self.name or "a row", f"at most {self.max_rows} rows")
 
     @classmethod
     def of(cls, schema: Schema) -> Self:

@@ -18,6 +18,7 @@ from .row import coded_schema as coded_schema
 from .row import date_pairs as date_pairs
 from .row import in_order as in_order
 from .row import is_related as is_related
+from .row import ordered as ordered
 from .row import part_name as part_name
 from .rule_parser import Comparison as Comparison
 from .rule_parser import Joined as Joined

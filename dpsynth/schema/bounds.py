@@ -1,15 +1,18 @@
 """Values inside a schema document: bounds of each type, and the canonical text of categories.
 
-Bounds are numbers or, for dates, texts in the column's own format or ISO 8601 (or what YAML makes
-of an unquoted date). They are written back in the column's format, as Table Schema asks.
+Bounds are numbers or, for dates and times of day, texts in the column's own format or ISO 8601 (or
+what YAML makes of an unquoted date). They are written back in the column's format, as Table Schema
+asks.
 """
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any
 
+from dpsynth._util.clock import clock_of
 from dpsynth._util.field_reader import MAX_WHOLE, is_finite
 from dpsynth._util.messages import shown
 from dpsynth.schema.types import ColumnType, type_of
@@ -69,7 +72,9 @@ def _parsed_number(kind: ColumnType, text: str, pattern: str | None = None) -> f
     return number
 
 
-def read_bound(type_: str, value: object, pattern: str | None) -> int | float | date | datetime:
+def read_bound(
+    type_: str, value: object, pattern: str | None
+) -> int | float | date | datetime | time:
     """Read a bound as a value of the column's type.
 
     Raises:
@@ -78,6 +83,8 @@ def read_bound(type_: str, value: object, pattern: str | None) -> int | float | 
     kind = type_of(type_)
     if kind.is_time:
         return _moment(kind, value, pattern)
+    if kind.is_clock:
+        return _clock(kind, value, pattern)
     if isinstance(value, str) and kind.read is not None:
         with suppress(ValueError):
             value = _parsed_number(kind, value, pattern)
@@ -119,6 +126,21 @@ def _moment(kind: ColumnType, value: object, pattern: str | None) -> date | date
     return value
 
 
+def _clock(kind: ColumnType, value: object, pattern: str | None) -> time:
+    assert kind.read is not None
+    seconds = kind.read(value.strip(), pattern) if isinstance(value, str) else math.nan
+    if seconds != seconds:
+        expected = f"a {kind.noun} in quotes, like {kind.example!r}"
+        expected += f" or in the format {pattern!r}" * bool(pattern)
+        raise ValueError(f"{expected} is expected, not {shown(value)}")
+    if seconds != int(seconds):
+        raise ValueError("a bound has whole seconds")
+    moment = clock_of(seconds)
+    if pattern is not None and kind.read(moment.strftime(pattern), pattern) != seconds:
+        raise ValueError(f"the format {pattern!r} cannot hold {moment.isoformat()}; change either")
+    return moment
+
+
 def _parsed(text: str, pattern: str | None) -> object:
     """Read a date by a pattern, else as ISO 8601; returns the text where both fail."""
     if pattern is not None:
@@ -134,7 +156,7 @@ def _parsed(text: str, pattern: str | None) -> object:
 
 def write_bound(value: Any, pattern: str | None = None) -> int | float | str:
     """Write a bound as JSON: whole numbers without a point, dates in the format or ISO 8601."""
-    if isinstance(value, date):
+    if isinstance(value, date | time):
         return value.strftime(pattern) if pattern else value.isoformat()
     whole = abs(value) <= MAX_WHOLE and value == int(value)
     return int(value) if whole else float(value)

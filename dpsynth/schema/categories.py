@@ -32,7 +32,7 @@ def read_categories(
         if field.has("categories"):
             field.mistake("categories", "repeat the values in constraints.enum: that is enforced")
         return column
-    if column.kind.is_time:
+    if column.kind.is_time or column.kind.is_clock:
         constraints.mistake("enum", f"type {column.type} has bounds; or declare type string")
         return column
     categories = _read_enum(constraints, column)

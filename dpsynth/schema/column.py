@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, time
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.schema.relations.formula import Formula
 from dpsynth.schema.relations.interval import Interval
 from dpsynth.schema.types import ColumnType, type_of
@@ -19,7 +20,7 @@ OTHER = "other"
 MISSING = "missing"
 REFUSE = "refuse"
 VALUE, LOW, HIGH = "value", "low", "high"  # categories of a status, beside MISSING
-Bound = int | float | date | datetime
+Bound = int | float | date | datetime | time
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,10 @@ class PrivacyUnit:
     same_as: tuple[str, ...] = ()
     max_units: int = 1
     max_units_basis: str | None = None
+
+    def __repr__(self) -> str:
+        """Name the key column and the bound."""
+        return short_repr(self, self.column or "a row", f"at most {self.max_rows} rows")
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,7 @@ class Column:
     ``on_bad`` is where unparsable text and unexpected missing values go, ``on_unknown`` where an
     undeclared category goes; both are resolved: "missing", "refuse", "minimum", "maximum",
     "other", or one of the categories. Bounds have the column's type; ``step`` is in its unit (days
-    for dates, seconds for datetimes).
+    for dates, seconds for datetimes and times of day).
 
     An ``interval`` is a date that is modelled as its gap to another; its bounds follow from those
     of the other. A ``derived`` column is computed from drawn ones, and never read from the source.
@@ -180,6 +185,10 @@ class Column:
     calendar: tuple[str, ...] = ()
     forms: CellForms = CellForms()
     status_of: str | None = None
+
+    def __repr__(self) -> str:
+        """Name the column."""
+        return short_repr(self, self.name, self.type, " ".join(sorted(self.roles)))
 
     @property
     def kind(self) -> ColumnType:

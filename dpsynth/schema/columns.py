@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpsynth._util.clock import WHOLE_DAY, is_clock_format, the_day
 from dpsynth._util.field_reader import MAX_WHOLE, NO_BASIS, PROPOSAL, TODO, FieldReader, is_proposal
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.schema.bounds import read_bound
@@ -31,7 +32,7 @@ OWN_KEYS = (
     *FORM_KEYS,
 )
 CONSTRAINT_KEYS = ("required", "minimum", "maximum", "enum")
-OTHER_TYPES = ("any", "array", "duration", "geojson", "geopoint", "list", "object", "time")
+OTHER_TYPES = ("any", "array", "duration", "geojson", "geopoint", "list", "object")
 _UNSUPPORTED = (
     *("pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum"),
     "jsonSchema",
@@ -73,7 +74,7 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
         ucum=extra.text("ucum"),
         title=field.text("title"),
         description=field.text("description"),
-        format=_read_format(field, type_),
+        format=_read_format(field, type_, modelled=not roles & UNMODELLED),
     )
     column = _read_booleans(field, column)
     column = read_formats(extra, column, declared=field.has("format"))
@@ -151,11 +152,16 @@ def _check_type(field: FieldReader, type_: str | None, roles: frozenset[str]) ->
     return False
 
 
-def _read_format(field: FieldReader, type_: str) -> str | None:
-    """Read the format; for dates it is ``default`` (ISO 8601) or a strptime pattern."""
-    pattern = field.text("format")
-    if pattern in (None, "default") or not type_of(type_).is_time:
+def _read_format(field: FieldReader, type_: str, *, modelled: bool) -> str | None:
+    """Read the format; for dates and times it is ``default`` (ISO 8601) or a strptime pattern."""
+    pattern, kind = field.text("format"), type_of(type_)
+    if pattern in (None, "default") or not (kind.is_time or kind.is_clock):
         return None if pattern == "default" else pattern
+    if kind.is_clock:
+        if not modelled or is_clock_format(pattern):
+            return pattern
+        field.mistake("format", f"{shown(pattern)} is not a format of times, such as '%H:%M'")
+        return None
     assert pattern is not None
     if not is_date_format(pattern):
         field.mistake(
@@ -231,7 +237,13 @@ def _read_bounds(constraints: FieldReader, extra: FieldReader, column: Column) -
             extra.gap("bounds_basis", f"is missing for the longest gap; {NO_BASIS}")
         return column
     bounds: dict[str, Any] = {"minimum": None, "maximum": None}
-    for key in bounds:
+    if column.kind.is_clock:
+        bounds = the_day(column.format)
+        if not set(bounds) & set(constraints.values):
+            column = replace(column, bounds_basis=column.bounds_basis or WHOLE_DAY)
+    for key, usual in bounds.items():
+        if usual is not None and key not in constraints.values:
+            continue
         if not constraints.has(key):
             constraints.gap(key, "is missing; declare it, it is never taken from the data")
             continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError, Problem
 from dpsynth.schema.column import REFUSE, Column, Declared, Dialect, PrivacyUnit
 from dpsynth.schema.rules import Rule
@@ -28,6 +30,12 @@ class Facts:
     source: str | None = None
     draft: bool = False
     gaps: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        """Say which table it is about."""
+        return short_repr(
+            self, self.name, counted(len(self.columns), "column"), self.draft and "draft" or None
+        )
 
     def column(self, name: str) -> Column:
         """Return the column of that name; an `InputError` says that there is none."""

@@ -2,8 +2,9 @@
 
 A column's values are ``minimum + i * step`` for ``i = 0 .. points - 1``. Everything is kept in
 ticks, whole multiples of ``10 ** -decimals`` of the column's unit (the number itself, days since
-1970-01-01 for a date, seconds since then for a datetime), so that a value is one correctly rounded
-division away and prints as it was declared: 0.3, never 0.30000000000000004.
+1970-01-01 for a date, seconds since then for a datetime, seconds since midnight for a time of
+day), so that a value is one correctly rounded division away and prints as it was declared: 0.3,
+never 0.30000000000000004.
 
 >>> lattice = lattice_of_bounds(30.0, 45.0, step=0.1)
 >>> lattice.points, lattice.decimals
@@ -15,13 +16,14 @@ array([36.6, 45. ])
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth._util.clock import clock_seconds
 from dpsynth.errors import Problem, SchemaError
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class Lattice:
 
 
 def lattice_of(column: Column) -> Lattice:
-    """Return the lattice of a numeric column: integer, number, date, datetime or year.
+    """Return the lattice of a numeric column: integer, number, date, datetime, time or year.
 
     Raises:
         SchemaError: the column's bounds and step do not make a lattice.
@@ -144,8 +146,10 @@ def lattice_of_bounds(
         ) from None
 
 
-def in_units(value: float | date) -> Fraction:
-    """Return a bound in the unit of its lattice: itself, days or seconds since 1970-01-01."""
+def in_units(value: float | date | time) -> Fraction:
+    """Return a bound in the unit of its lattice: itself, or days or seconds since its start."""
+    if isinstance(value, time):
+        return Fraction(str(clock_seconds(value)))
     if isinstance(value, datetime):
         elapsed = value.replace(tzinfo=None) - EPOCH
         seconds = elapsed.days * 86_400 + elapsed.seconds

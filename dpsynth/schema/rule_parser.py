@@ -6,11 +6,16 @@ Grammar, loosest first; ``implies`` groups to the right::
     either      = both { "or" both }
     both        = negation { "and" negation }
     negation    = "not" negation | "(" rule ")" | comparison
-    comparison  = operand sign operand { sign operand }
+    comparison  = operand sign operand { sign operand } | name [ "not" ] "in" values
+    values      = "(" value { "," value } ")"
     sign        = "<" | "<=" | ">" | ">=" | "==" | "=" | "!="
-    operand     = name | `name with any characters` | number | 'text' | "text" | true | false
+    operand     = name | `name with any characters` | value
+    value       = number | 'text' | "text" | true | false
 
-A chain ``0 <= a <= b`` means that each link holds.
+A chain ``0 <= a <= b`` means that each link holds. ``a in (1, 2)`` is short for
+``(a == 1 or a == 2)``, and ``a not in (1, 2)`` for its negation, so that both follow the same logic
+of missing values.
+``in`` is no reserved word: a column may have that name.
 """
 
 from __future__ import annotations
@@ -67,6 +72,7 @@ _TOKEN = re.compile(
     | "(?P<double>[^"]*)"
     | (?P<sign><=|>=|==|!=|<|>|=)
     | (?P<bracket>[()])
+    | (?P<comma>,)
     )""",
     re.VERBOSE,
 )
@@ -162,6 +168,8 @@ class _Parser:
 
     def comparison(self) -> Tree:
         left = self.operand()
+        if self.membership():
+            return self.one_of(left)
         links: list[Tree] = []
         while self.next.kind == "sign":
             sign = self.take().text
@@ -172,12 +180,50 @@ class _Parser:
             links.append(Comparison(left, "==" if sign == "=" else sign, right))
             left = right
         if not links:
-            raise self.mistake("a comparison is expected: < <= > >= == or != and a value")
+            raise self.mistake(
+                "a comparison is expected: < <= > >= == or != and a value, or in and values in "
+                "brackets"
+            )
         return links[0] if len(links) == 1 else Joined("and", tuple(links))
+
+    def membership(self) -> bool:
+        """Whether ``in`` or ``not in`` comes next."""
+        place = self.index + ((self.next.kind, self.next.text) == ("keyword", "not"))
+        token = self.tokens[min(place, len(self.tokens) - 1)]
+        return (token.kind, token.text) == ("word", "in")
+
+    def one_of(self, left: Name | Literal) -> Tree:
+        """Read the values of a membership test, and spell it out as comparisons."""
+        negated = self.took("keyword", "not")
+        if isinstance(left, Literal):
+            raise self.mistake("write a column before in, and values after it")
+        self.take()
+        example = "such as in ('a', 'b') or in (1, 2)"
+        if not self.took("bracket", "("):
+            raise self.mistake(f"in needs values in brackets, {example}")
+        links: list[Tree] = [Comparison(left, "==", self.value(example))]
+        while self.took("comma", ","):
+            links.append(Comparison(left, "==", self.value(example)))
+        if not self.took("bracket", ")"):
+            raise self.mistake("a comma and another value, or a closing bracket, is expected")
+        tree = links[0] if len(links) == 1 else Joined("or", tuple(links))
+        return Joined("not", (tree,)) if negated else tree
+
+    def value(self, example: str) -> Literal:
+        """Read one value of a list."""
+        token = self.next
+        if token.kind in ("bracket", "comma", "end"):
+            raise self.mistake(f"a value is expected, {example}")
+        value = self.operand()
+        if isinstance(value, Name):
+            raise _mistake(
+                self.text, token.place, f"in compares with values, {example}; text needs quotes"
+            )
+        return value
 
     def operand(self) -> Name | Literal:
         token = self.next
-        if token.kind in ("end", "keyword", "sign", "bracket"):
+        if token.kind in ("end", "keyword", "sign", "bracket", "comma"):
             raise self.mistake("a column or a value is expected")
         self.take()
         if token.kind == "number":

@@ -1,16 +1,16 @@
 """Rules: what must hold within one row, such as ``sbp > dbp``.
 
-A rule is a comparison between columns and values, or several joined by ``and``, ``or``, ``not`` and
-``implies`` (grammar in `rule_parser`). Missing values follow Kleene's strong three-valued logic
-(Introduction to Metamathematics, 1952, section 64): a comparison with a missing operand is unknown,
-unknown parts propagate, and an unknown rule is not broken. So ``A implies B`` holds where A cannot
-be decided.
+A rule is a comparison between columns and values, or of a column with a list (``in (...)``), or
+several of them joined by ``and``, ``or``, ``not`` and ``implies`` (grammar in `rule_parser`).
+Missing values follow Kleene's strong three-valued logic (Introduction to Metamathematics, 1952,
+section 64): a comparison with a missing operand is unknown, unknown parts propagate, and an unknown
+rule is not broken. So ``A implies B`` holds where A cannot be decided.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth._util.clock import clock_seconds, read_clock
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import canonical_number
 from dpsynth.schema.rule_parser import Comparison, Literal, Name, Tree, parse
+from dpsynth.schema.types import Family
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dpsynth.schema.column import Column
 
+DATE, CLOCK = Family.TIME.value, Family.CLOCK.value
 Truth = npt.NDArray[np.bool_]
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
@@ -74,7 +77,7 @@ class Rule:
         """Tell for each row of decoded values whether the rule holds.
 
         Args:
-            frame: numbers, strings, booleans and dates, as the codec decodes them.
+            frame: numbers, strings, booleans, dates and times, as the codec decodes them.
             missing: the answer for a row whose missing values leave the rule undecided. True suits
                 a rule ("not broken"), False a filter ("certainly satisfied").
 
@@ -93,7 +96,8 @@ class Rule:
     def problems(self, columns: Iterable[Column]) -> list[str]:
         """List what is wrong with the rule for a table of these columns; empty if nothing is."""
         known = {column.name: column for column in columns}
-        return [text for link in _comparisons(self.tree) for text in _problems(link, known)]
+        texts = (text for link in _comparisons(self.tree) for text in _problems(link, known))
+        return list(dict.fromkeys(texts))  # each once: a list of values repeats its column
 
 
 def _comparisons(tree: Tree) -> Iterator[Comparison]:
@@ -135,8 +139,10 @@ def _compare(link: Comparison, frame: pd.DataFrame, text: str) -> tuple[Truth, T
     wrong = _mismatch(link, kinds[0], kinds[1])
     if not wrong and "date" in kinds:
         values = [_as_date(value) for value in values]
+    if not wrong and CLOCK in kinds:
+        values = [_as_clock(value) for value in values]
     if wrong or any(value is None for value in values):
-        raise InputError(f"rule {text!r} {wrong or _NO_DATE}")
+        raise InputError(f"rule {text!r} {wrong or _NO_TIME[CLOCK if CLOCK in kinds else DATE]}")
     true = np.broadcast_to(_SIGNS[link.sign](*values), absent.shape).astype(bool)
     return true & ~absent, ~true & ~absent
 
@@ -163,6 +169,9 @@ def _cells(series: pd.Series[Any]) -> tuple[str, Any, Truth]:
         if kind == "datetime64":
             return "date", series.to_numpy(dtype="datetime64[us]"), gaps
         return "date", np.where(gaps, np.datetime64("NaT"), values).astype("datetime64[us]"), gaps
+    if kind == "time":
+        seconds = [np.nan if gap else clock_seconds(v) for v, gap in zip(values, gaps, strict=True)]
+        return CLOCK, np.array(seconds), gaps
     return "text", np.where(gaps, "", values), gaps
 
 
@@ -182,13 +191,24 @@ def _as_date(value: Any) -> Any:
         return None
 
 
-_NO_DATE = "compares a date with a text that is not a date; write dates like '2015-12-31'"
+def _as_clock(value: Any) -> Any:
+    """Turn a text literal into seconds since midnight, None if it is no time of day."""
+    if isinstance(value, np.ndarray):
+        return value
+    seconds = read_clock(value)
+    return seconds if seconds == seconds else None
+
+
+_NO_TIME: Mapping[str, str] = {
+    DATE: "compares a date with a text that is not a date; write dates like '2015-12-31'",
+    CLOCK: "compares a time of day with a text that is none; write times like '08:30'",
+}
 
 
 def _mismatch(link: Comparison, left: str, right: str) -> str | None:
     """Say why two kinds cannot be compared, if so."""
     literal = any(isinstance(side, Literal) for side in (link.left, link.right))
-    if left != right and not (literal and {left, right} == {"text", "date"}):
+    if left != right and not (literal and {left, right} in ({"text", DATE}, {"text", CLOCK})):
         quotes = literal and {left, right} == {"text", "number"}
         hint = "text is written in quotes, numbers without" if quotes else "use one kind"
         return f"compares {left} with {right}; {hint}"
@@ -220,8 +240,9 @@ def _problems(link: Comparison, known: dict[str, Column]) -> list[str]:
     for side, other in ((link.left, link.right), (link.right, link.left)):
         if isinstance(side, Literal) and isinstance(other, Name):
             column = known[other.text]
-            if "date" in kinds:
-                problems += [f"it {_NO_DATE}"] if _as_date(side.value) is None else []
+            timed = {DATE: _as_date, CLOCK: _as_clock}
+            if family := next((kind for kind in kinds if kind in timed), None):
+                problems += [f"it {_NO_TIME[family]}"] if timed[family](side.value) is None else []
             elif "boolean" not in kinds and column.levels and link.sign in ("==", "!="):
                 text = side.value if isinstance(side.value, str) else canonical_number(side.value)
                 if text not in column.levels:

@@ -28,7 +28,7 @@ from dpsynth.schema.reader import read_schema
 from dpsynth.schema.writer import schema_document, synthetic_table_schema
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema(Facts):
     """The public facts of one table.
 

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
+from dpsynth._util.clock import read_clock
+from dpsynth._util.short_repr import short_repr
+
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 DAY = 86_400  # seconds
 MINUTE = 60  # seconds; the default step of a date and time
@@ -26,6 +29,7 @@ class Family(StrEnum):
     NUMBER = "number"
     TRUTH = "boolean"
     TIME = "date"
+    CLOCK = "time of day"
     TEXT = "text"
     UNREAD = "unread"
 
@@ -35,7 +39,7 @@ class ColumnType:
     r"""One type of a column.
 
     A cell of a number or a time is a float64 in the unit of the column's lattice: the number
-    itself, or days or seconds since 1970-01-01.
+    itself, days or seconds since 1970-01-01, or, for a time of day, seconds since midnight.
 
     Attributes:
         name: in a schema document.
@@ -80,6 +84,10 @@ class ColumnType:
     digits: int = 0
     is_key: bool = False
 
+    def __repr__(self) -> str:
+        """Name the type."""
+        return short_repr(self, self.name)
+
     @property
     def is_number(self) -> bool:
         """Whether values are numbers."""
@@ -93,7 +101,12 @@ class ColumnType:
     @property
     def is_numeric(self) -> bool:
         """Whether a column without categories has bounds and a lattice."""
-        return self.is_number or self.is_time
+        return self.is_number or self.is_time or self.is_clock
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether values are times of day."""
+        return self.family is Family.CLOCK
 
     @property
     def is_truth(self) -> bool:
@@ -246,6 +259,19 @@ _ALL = (
         step=MINUTE,
         unit=SECONDS,
         example="2015-12-31T08:30:00",
+    ),
+    ColumnType(
+        name="time",
+        family=Family.CLOCK,
+        noun="time of day",
+        arrow="time32[ms]",
+        croissant="sc:Time",
+        table_schema="time",
+        parquet_schema="time",
+        spelling=r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]",
+        read=read_clock,
+        step=MINUTE,
+        example="08:30",
     ),
     ColumnType(
         name="year",

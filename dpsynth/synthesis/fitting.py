@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.certificate import certify
 from dpsynth.encoding import Cohort, read_cohort
 from dpsynth.errors import InputError
@@ -37,6 +38,7 @@ from dpsynth.tables import Table, open_table
 Source = str | Path | pd.DataFrame
 
 
+@shown_in_notebooks
 def fit(
     data: Source,
     schema: Schema | str | Path,
@@ -112,7 +114,7 @@ def fit(
 
     use = Use(dataset, purpose, tier, policy)
     with _claim(output, prepared, schema) as claim:
-        book = None if without_ledger else ledger or default_ledger(stacklevel=3)
+        book = None if without_ledger else ledger or default_ledger(stacklevel=4)
         with charged(book, prepared.plan, schema, model, use, networks=prepared.networks) as opened:
             if book is not None and opened is not None:
                 compare_source(book, opened.entry, data)
@@ -139,6 +141,7 @@ def fit(
     return run
 
 
+@shown_in_notebooks
 def fit_not_private(
     data: Source,
     schema: Schema | str | Path,

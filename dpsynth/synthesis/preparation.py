@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsynth._util.dependencies import load_fitting
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import written
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
@@ -32,6 +33,10 @@ class Prepared:
     model: str
     plan: PrivacyPlan
     reason: str
+
+    def __repr__(self) -> str:
+        """Say what will be fitted."""
+        return short_repr(self, f"model {self.model}", f"epsilon {self.plan.epsilon:.4g}")
 
     @property
     def networks(self) -> bool:

@@ -117,18 +117,37 @@ class Run:
         return Path(folder)
 
     def sample(
-        self, rows: int | None = None, *, seed: int | None = None, plain: bool = False
+        self,
+        rows: int | None = None,
+        *,
+        seed: int | None = None,
+        where: str | None = None,
+        plain: bool = False,
     ) -> pd.DataFrame:
-        """Draw a synthetic table in memory; by default as many rows as the schema declares.
+        """Draw a synthetic table in memory.
 
-        Rows are spread more evenly than chance unless ``plain``: then they are independent.
+        Args:
+            rows: how many; default: as many as the schema declares.
+            seed: public seed of the draw; default: a new one.
+            where: keep only synthetic rows that meet this condition, in the language of the
+                schema's rules and of ``dpsynth sample --where``. A missing value meets none.
+            plain: draw independent rows; otherwise they are spread more evenly than chance.
 
         Raises:
-            InputError: rows or seed are out of range.
+            InputError: rows or seed are out of range, the condition cannot be read or names a
+                column that is not in the synthetic table, or almost no row meets it.
+
+        >>> import dpsynth
+        >>> from dpsynth.tables import simulate
+        >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "without_ledger": True}
+        >>> run = dpsynth.fit(simulate(200, seed=1), "demo", model="independent", **budget)
+        >>> old = run.sample(5, seed=1, where="age >= 60 and sex in ('female', 'male')")
+        >>> bool((old["age"] >= 60).all())
+        True
         """
         from dpsynth.synthesis.sampler import sample
 
-        return sample(self, rows, seed=seed, plain=plain)
+        return sample(self, rows, seed=seed, where=where, plain=plain)
 
     def replicates(
         self, m: int, rows: int | None = None, *, seed: int | None = None

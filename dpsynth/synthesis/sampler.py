@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dpsynth._util.formatting import counted
 from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec, Codes
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models import Domain, Generator, generator_class, generator_of
@@ -40,6 +42,15 @@ class Sampler:
     rules: tuple[Rule, ...]
     where: Rule | None = None
     plain: bool = False
+
+    def __repr__(self) -> str:
+        """Say what it draws."""
+        return short_repr(
+            self,
+            f"model {self.generator.name}",
+            counted(len(self.codec.names), "column"),
+            f"where {self.where.text}" if self.where else None,
+        )
 
     @classmethod
     def of(cls, run: Fitted, *, where: str | None = None, plain: bool = False) -> Sampler:
@@ -157,9 +168,14 @@ def sample_frames(run: Fitted, rows: int, seed: int) -> Iterator[pd.DataFrame]:
 
 
 def sample(
-    run: Fitted, rows: int | None = None, *, seed: int | None = None, plain: bool = False
+    run: Fitted,
+    rows: int | None = None,
+    *,
+    seed: int | None = None,
+    where: str | None = None,
+    plain: bool = False,
 ) -> pd.DataFrame:
-    """Draw a synthetic table in memory; see `Sampler` to stream one.
+    """Draw a synthetic table in memory; see `Sampler` to stream one, and for ``where``.
 
     >>> import dpsynth
     >>> from dpsynth.tables import simulate
@@ -168,7 +184,7 @@ def sample(
     >>> sample(run, 5, seed=1).shape
     (5, 15)
     """
-    frames = Sampler.of(run, plain=plain).frames(
+    frames = Sampler.of(run, where=where, plain=plain).frames(
         default_rows(run) if rows is None else rows,
         seed=fresh_seed() if seed is None else seed,
     )

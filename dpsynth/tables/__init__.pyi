@@ -1,6 +1,7 @@
 from .cell_forms import declared_texts as declared_texts
 from .cell_forms import nearest_limits as nearest_limits
 from .cell_forms import units_beside as units_beside
+from .cell_values import clock_values as clock_values
 from .cell_values import is_close as is_close
 from .cell_values import missing_words as missing_words
 from .cell_values import nearest as nearest

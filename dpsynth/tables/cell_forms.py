@@ -7,7 +7,6 @@ text of one other cell of its own row. No other row is looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -138,9 +137,3 @@ def nearest_limits(values: Floats, side: str, column: Column) -> Floats:
     limits = np.array(column.forms.low if side == LOW else column.forms.high)
     assert side in (LOW, HIGH) and len(limits)
     return np.asarray(limits[np.abs(values[:, None] - limits).argmin(axis=1)])
-
-
-def reasons_column(column: Column, texts: tuple[str, ...]) -> Column:
-    """Return a column of which only some texts are missing, to read what these are."""
-    forms = replace(column.forms, reasons=(), values=(), case=True)
-    return replace(column, missing_values=texts, forms=forms)

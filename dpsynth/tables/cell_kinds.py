@@ -38,6 +38,7 @@ class Held(StrEnum):
     DECIMAL = "decimal numbers"
     TRUTH = "truth values"
     TIME = "dates or times"
+    CLOCK = "times of day"
     ZONED = "times with a time zone"
     MIXED = "cells of several kinds, such as numbers beside texts"
     OTHER = "cells of a kind that no schema has"
@@ -48,6 +49,7 @@ _OF_FAMILY: Mapping[Family, tuple[Held, ...]] = {
     Family.NUMBER: _NUMBERS,
     Family.TRUTH: (Held.TRUTH, *_NUMBERS),
     Family.TIME: (Held.TIME,),
+    Family.CLOCK: (Held.CLOCK,),
 }
 _INFERRED = {
     "string": Held.TEXT,
@@ -60,6 +62,7 @@ _INFERRED = {
     "date": Held.TIME,
     "datetime": Held.TIME,
     "datetime64": Held.TIME,
+    "time": Held.CLOCK,
     "mixed-integer": Held.MIXED,
     "mixed": Held.MIXED,
 }
@@ -128,12 +131,12 @@ def kind_of(cells: pd.Series[Any]) -> Held:
 
 def _kind_of_objects(cells: pd.Series[Any]) -> Held:
     kind = _INFERRED.get(pd.api.types.infer_dtype(cells, skipna=True), Held.OTHER)
-    if kind is not Held.TIME:
+    if kind not in (Held.TIME, Held.CLOCK):
         return kind
     times = [cell for cell in cells if not pd.isna(cell)]  # NaT alone is inferred to be a time
     if any(getattr(cell, "tzinfo", None) is not None for cell in times):
         return Held.ZONED
-    return Held.TIME if times else Held.NOTHING
+    return kind if times else Held.NOTHING
 
 
 def kind_of_arrow(kind: Any) -> Held:
@@ -153,6 +156,7 @@ def kind_of_arrow(kind: Any) -> Held:
         (types.is_decimal, Held.DECIMAL),
         (types.is_boolean, Held.TRUTH),
         (types.is_date, Held.TIME),
+        (types.is_time, Held.CLOCK),
     ):
         if is_one(kind):
             return kind_of_cells
@@ -223,8 +227,8 @@ def _refusal_of_form(column: Column, kind: Held, decimal: str) -> str | None:
         return f"but the schema declares {decimal!r} as decimal sign, so its numbers must be text"
     if column.forms.values and not column.kind.is_number:
         return "but the schema declares a value map, so the cells must be text"
-    if (column.format is not None or column.forms.formats) and kind is Held.TIME:
-        return "but the schema declares a format, so its dates must be text"
+    if (column.format is not None or column.forms.formats) and kind in (Held.TIME, Held.CLOCK):
+        return "but the schema declares a format, so its dates and times must be text"
     if column.kind.is_truth and not _plain_words(column, kind):
         return "but the schema declares words for true and false, so it must be text"
     return None

@@ -1,7 +1,7 @@
 """Cells of numeric columns as values: numbers, dates and times, from text or typed cells.
 
 Values are float64 in the unit of the column's lattice (the number itself, days or seconds since
-1970-01-01), with NaN for a cell that is none.
+1970-01-01, seconds since midnight), with NaN for a cell that is none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpsynth._util.clock import clock_of, clock_seconds
 from dpsynth.schema import Column, ColumnType
 from dpsynth.schema.cells.date_formats import pattern_of
 from dpsynth.tables.cell_forms import (
@@ -120,9 +121,10 @@ def missing_words(column: Column) -> frozenset[str]:
 def typed_values(cells: pd.Series[Any], kind: ColumnType) -> Floats:
     """Return the values of a typed column for a numeric type of the schema; NaN for others.
 
-    No number is a time, and no time is a number.
+    No number is a time, and no time is a number. Times of day are never typed in this sense: they
+    are objects of datetime.time (see `clock_values`).
     """
-    if (cells.dtype.kind == "M") != kind.is_time:
+    if (cells.dtype.kind == "M") != kind.is_time or kind.is_clock:
         return np.full(len(cells), np.nan)
     values: Floats
     if not kind.is_time:
@@ -182,16 +184,32 @@ def _flags(array: Any) -> Bools:
 def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[Any]:
     """Return values in the column's unit as a column of the declared type.
 
-    integer and year: int64, Int64 if nullable; number: float64; date and datetime: datetime64[s].
+    integer and year: int64, Int64 if nullable; number: float64; date and datetime: datetime64[s];
+    time: objects of datetime.time, None where missing.
     """
     if column.kind.whole:
         whole = values.astype(np.int64)
         if column.required:
             return pd.Series(whole)
         return pd.Series(pd.arrays.IntegerArray(whole, missing))
+    if column.kind.is_clock:
+        return _clock_cells(values, missing)
     if not column.kind.is_time:
         return pd.Series(np.where(missing, np.nan, values))
     unit = f"datetime64[{column.kind.unit}]"
     times = values.astype(np.int64).astype(unit).astype("datetime64[s]")
     times[missing] = np.datetime64("NaT")
     return pd.Series(times)
+
+
+def _clock_cells(values: Floats, missing: Bools) -> pd.Series[Any]:
+    each, place = np.unique(np.where(missing, 0.0, values), return_inverse=True)
+    objects = np.empty(len(each) + 1, dtype=object)  # None at the end
+    objects[:-1] = [clock_of(value) for value in each.tolist()]
+    return pd.Series(objects[np.where(missing, len(each), place)], dtype=object)
+
+
+def clock_values(cells: pd.Series[Any]) -> Floats:
+    """Return the seconds since midnight of a decoded column of times of day; NaN where missing."""
+    of_cell, each = pd.factorize(cells.to_numpy(dtype=object))
+    return np.array([*map(clock_seconds, each), np.nan], dtype=np.float64)[of_cell]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.schema import Schema
 from dpsynth.tables.checks import check_file
@@ -37,6 +38,10 @@ class OptOut:
 
     keys: frozenset[str]
     lines: int
+
+    def __repr__(self) -> str:
+        """Show no key."""
+        return short_repr(self, "keys of units")
 
     @classmethod
     def load(cls, path: str | Path, schema: Schema) -> Self:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,7 +63,7 @@ class ParquetTable:
             if not _is_readable(kind):
                 raise TableError(
                     f"{path}: column '{name}' is {_family(kind)}; a cell must hold one number, "
-                    "text, truth value, date or date and time"
+                    "text, truth value, date, time of day, or date and time"
                 )
         if schema is not None and rows:  # without rows a writer guesses the types
             check_layout(layout, needed, schema, str(path))
@@ -113,6 +114,7 @@ def _is_readable(kind: Any) -> bool:
         or types.is_string_view(kind)
         or types.is_date(kind)
         or types.is_timestamp(kind)
+        or types.is_time(kind)
         or types.is_null(kind)
     )
 
@@ -137,7 +139,21 @@ def cells_of(cells: Any) -> pd.Series[Any]:
         if kind.unit == "ns":  # a cast would round what lies before 1970 up
             local = pc.floor_temporal(local, unit="microsecond")
         cells = local.cast(pa.timestamp("us"), safe=False)
+    elif types.is_time(kind):
+        return _clock_texts(cells)
     if types.is_timestamp(cells.type):
         return pd.Series(cells.to_numpy(zero_copy_only=False))
     series: pd.Series[Any] = cells.to_pandas(types_mapper=NULLABLE.get)
     return series
+
+
+def _clock_texts(cells: Any) -> pd.Series[Any]:
+    """Return times of day as text; those that no clock shows, such as 24:00, as well."""
+    ticks = cells.cast(pa.time64("us"), safe=False).cast(pa.int64()).dictionary_encode()
+    texts = []
+    for tick in ticks.dictionary.to_pylist():
+        (minutes, seconds), micro = divmod(tick // 1_000_000, 60), tick % 1_000_000
+        fraction = f".{micro:06}" if micro else ""
+        texts.append(f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{fraction}")
+    objects = np.array([*texts, None], dtype=object)
+    return pd.Series(objects[ticks.indices.fill_null(-1).to_numpy(zero_copy_only=False)])

@@ -14,6 +14,8 @@ from typing import Protocol, cast
 
 import pandas as pd
 
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
 from dpsynth.schema import Dialect, PrivacyUnit, Schema
 from dpsynth.tables.cell_kinds import check_frame
 from dpsynth.tables.checks import (
@@ -125,6 +127,10 @@ class FrameTable:
 
     frame: pd.DataFrame
     columns: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Show no cell: the rows may be real."""
+        return short_repr(self, counted(len(self.columns), "column"))
 
     @property
     def header(self) -> tuple[str, ...]:

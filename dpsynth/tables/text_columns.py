@@ -9,7 +9,7 @@ since pandas loads it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -91,7 +91,7 @@ def cell_text(value: Any, *, decimal: str = ".", boolean: bool = False) -> str |
     if isinstance(value, np.datetime64):
         value = pd.Timestamp(value)
         return None if value is pd.NaT else str(value.isoformat())
-    return value.isoformat() if isinstance(value, date) else str(value)
+    return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
 def _number_text(value: Any, decimal: str) -> str | None:

@@ -38,7 +38,8 @@ def write_table(
 
     CSV follows RFC 4180 but for line ends of one byte (LF), whatever the dialect of the source: a
     missing cell is empty, numbers have the decimals of their lattice, dates are ISO 8601, truth
-    values are true and false. Parquet holds int64, double, bool, string, date32 and timestamp[us].
+    values are true and false. Parquet holds int64, double, bool, string, date32, time32[ms] and
+    timestamp[us].
     Bytes depend on the rows alone, not on how they were cut into frames. With ``private``, the file
     is for its owner alone.
 

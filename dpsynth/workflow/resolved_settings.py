@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from dpsynth._util.seeds import fresh_seed
+from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate
 from dpsynth.eval.gates import gates
@@ -46,6 +47,15 @@ class ResolvedSettings:
     prepared: Prepared
     limits: tuple[Gate, ...]
     policy: Policy | None
+
+    def __repr__(self) -> str:
+        """Name the order."""
+        return short_repr(
+            self,
+            f"schema {self.schema.name}",
+            f"dataset {self.settings.dataset}",
+            f"output {self.bundle}",
+        )
 
     @classmethod
     def of(cls, settings: Settings) -> Self:

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpsynth._util.formatting import counted
+from dpsynth._util.notebook import shown_in_notebooks
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment import check_canaries
 from dpsynth.errors import GateError, InputError, Note
@@ -92,6 +94,10 @@ class Outcome:
     not_done: tuple[str, ...]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Say where the bundle is; what was found is on the internal page."""
+        return short_repr(self, f"bundle {self.order.bundle}", f"internal {self.order.internal}")
+
     def answer(self) -> Answer:
         """Return the answer for a board: what the table is fit for, and whether to release it."""
         return answer_of(self.order)
@@ -122,6 +128,7 @@ class Outcome:
             )
 
 
+@shown_in_notebooks
 def run_stages(
     settings: Settings | ResolvedSettings,
     *,

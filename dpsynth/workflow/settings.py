@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.models.registry import DEFAULT as MODEL
 from dpsynth.workflow.setting_paths import (
     ENDINGS,
@@ -87,6 +88,17 @@ class Settings:
     accept: tuple[str, ...] = ()
     about: About | None = None
     about_file: Path | None = None
+
+    def __repr__(self) -> str:
+        """Name the order; the source may be the address of a database."""
+        return short_repr(
+            self,
+            f"dataset {self.dataset}",
+            f"epsilon {self.epsilon:g}",
+            f"delta {self.delta:g}",
+            f"model {self.model}",
+            f"output {self.output}",
+        )
 
     @classmethod
     def load(

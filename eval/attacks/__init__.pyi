@@ -1,6 +1,7 @@
 from .audit import attacked as attacked
 from .canaries import Scored as Scored
 from .canaries import TrainingClaim as TrainingClaim
+from .canaries import canaries_would_see as canaries_would_see
 from .canaries import training as training
 from .controls import Control as Control
 from .controls import caught as caught

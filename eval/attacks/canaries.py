@@ -12,7 +12,7 @@ least leak that would refute the claim follows, if the twin's separation reaches
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,7 @@ TITLES = {
     "white": "Canaries, from every noisy release of the fit (white box)",
 }
 REPEATS = 200  # simulated audits, for the power
+FEW = 20  # of them, to choose a number of canaries
 MAX_SEPARATION = (
     12.0  # separation of scores, in standard deviations, beyond which all guesses are right
 )
@@ -226,15 +227,51 @@ def _power(view: str, claim: TrainingClaim, twin: Scored | None, twin_epsilon: f
     )
 
 
+def canaries_would_see(epsilon: float, delta: float, twin_area: float, canaries: int) -> bool:
+    """Say whether an attack as sharp as on the twin could refute a claim with so many canaries.
+
+    The claim is taken as that of a Gaussian mechanism, as an audit's document does not hold its
+    curve: this chooses a number, and judges nothing.
+
+    Args:
+        epsilon: of the claim.
+        delta: of the claim.
+        twin_area: area under the curve of the twin's scores.
+        canaries: how many.
+    """
+    from scipy.special import ndtri
+
+    mu = gaussian_mu(epsilon, delta)
+    epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * epsilon + 4, 100)])
+    curve = GaussianCurve(mu)
+    claim = TrainingClaim(epsilon, delta, epsilons, curve.deltas(1.0, epsilons))
+    if not refutable(claim, canaries):
+        return False
+    separation = math.sqrt(2) * ndtri(min(max(twin_area, 0.5), 1 - 1 / canaries**2))
+    return _falls(claim, canaries, FEW)(float(separation))
+
+
 def separation_needed(claim: TrainingClaim, canaries: int) -> float:
     """Return how far apart scores must be, in deviations, for the claim to fall with `SURE`.
 
     From simulated audits whose scores are normal with equal deviations, as those of a Gaussian
     mechanism are; of the right guesses, the count that is reached with probability `SURE`.
     """
+    falls = _falls(claim, canaries, REPEATS)
+    low, high = 0.0, MAX_SEPARATION
+    if not falls(high):
+        return math.inf
+    while high - low > 0.02:
+        middle = (low + high) / 2
+        low, high = (low, middle) if falls(middle) else (middle, high)
+    return high
+
+
+def _falls(claim: TrainingClaim, canaries: int, audits: int) -> Callable[[float], bool]:
+    """Return what says whether a claim falls where scores are so many deviations apart."""
     rng = np.random.default_rng(0)
-    included = rng.random((REPEATS, canaries)) < 0.5
-    noise = rng.standard_normal((REPEATS, canaries))
+    included = rng.random((audits, canaries)) < 0.5
+    noise = rng.standard_normal((audits, canaries))
     tried = numbers_of_guesses(canaries)
 
     def falls(apart: float) -> bool:
@@ -245,13 +282,7 @@ def separation_needed(claim: TrainingClaim, canaries: int) -> float:
             counts[r] = int(np.quantile(each, 1 - SURE, method="lower"))
         return claim.refuted(canaries, counts)
 
-    low, high = 0.0, MAX_SEPARATION
-    if not falls(high):
-        return math.inf
-    while high - low > 0.02:
-        middle = (low + high) / 2
-        low, high = (low, middle) if falls(middle) else (middle, high)
-    return high
+    return falls
 
 
 def _twin(twin: Scored | None, epsilon: float, delta: float) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from .rates import Rate as Rate
 from .result import Measure as Measure
 from .result import PartResult as PartResult
 from .tables import Ints as Ints
+from .tables import RealTables as RealTables
 from .tables import Source as Source
 from .tables import Tables as Tables
 from .tables import TableView as TableView

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.tables import TableView
 from dpsynth.schema import Column
+from dpsynth.tables import clock_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,6 +21,8 @@ MAX_CATEGORIES = 255  # that scikit-learn's histogram boosting takes as such
 def numbers(view: TableView, column: Column) -> Floats:
     """Return a numeric column in its unit (days or seconds for times), NaN where missing."""
     cells = view.frame[column.name]
+    if column.kind.is_clock:
+        return clock_values(cells)
     if column.kind.is_time:
         missing = cells.isna().to_numpy()
         unit = f"datetime64[{column.kind.unit}]"

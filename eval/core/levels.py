@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth._util.clock import clock_text
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.features import Floats, numbers
 from dpsynth.eval.core.tables import TableView
@@ -84,4 +85,6 @@ def _shown(edges: Floats, column: Column) -> list[str]:
     if column.kind.is_time:
         cells = typed_series(edges, np.zeros(len(edges), dtype=bool), column)
         return [str(cell.date()) for cell in cells]
+    if column.kind.is_clock:
+        return [clock_text(edge) for edge in edges.tolist()]
     return [f"{edge:.0f}" for edge in edges]

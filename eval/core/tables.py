@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError, TableError
 from dpsynth.schema import Schema, is_related
@@ -39,6 +41,10 @@ class TableView:
     codes: Codes
     units: Ints
     published: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        """Show no cell: the rows may be real."""
+        return short_repr(self, counted(self.codes.shape[1], "column"))
 
     @property
     def rows(self) -> int:
@@ -101,6 +107,10 @@ class Tables:
     holdout: TableView | None
     departures: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Show no cell."""
+        return short_repr(self, f"schema {self.codec.published.name}")
+
     @classmethod
     def read(
         cls, schema: Schema, source: Source, synthetic: Source, holdout: Source | None = None
@@ -115,23 +125,60 @@ class Tables:
             TableError: a table is damaged, empty, or lacks columns.
             InputError: a unit of the holdout is in the source.
         """
-        codec, keys = Codec(schema), Keys(schema)
-        real = _view(open_table(source, schema), codec, keys)
-        holdout_view = None
-        if holdout is not None:
-            holdout_view = _view(open_table(holdout, schema), codec, keys, 2 * OWN)
-            if schema.unit.column is not None and np.isin(holdout_view.units, real.units).any():
-                raise shared_people()
-        cells = pd.concat(open_synthetic(synthetic, schema).chunks(), ignore_index=True)
-        synthetic_view = _view(open_synthetic(cells, schema), codec, None)
-        broken = tuple(str(problem) for problem in codec.conforms(cells))
-        return cls(codec.schema, codec, real, synthetic_view, holdout_view, broken)
+        return RealTables.read(schema, source, holdout).beside(synthetic)
 
     @property
     def size(self) -> int:
         """Rows of the comparisons that need equal tables: the fewest of synthetic and holdout."""
         rows = self.synthetic.rows
         return rows if self.holdout is None else min(rows, self.holdout.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class RealTables:
+    """Source and holdout, read once, for one synthetic table or for several in turn.
+
+    Attributes:
+        codec: the schema's codes.
+        source: the real rows that the generator learned from.
+        holdout: real rows of other people; None if there are none.
+    """
+
+    codec: Codec
+    source: TableView
+    holdout: TableView | None
+
+    def __repr__(self) -> str:
+        """Show no cell."""
+        return short_repr(self, f"schema {self.codec.published.name}")
+
+    @classmethod
+    def read(cls, schema: Schema, source: Source, holdout: Source | None = None) -> RealTables:
+        """Read files or DataFrames of private rows.
+
+        Raises:
+            TableError: a table is damaged, empty, or lacks columns.
+            InputError: a unit of the holdout is in the source.
+        """
+        codec, keys = Codec(schema), Keys(schema)
+        real, apart = _view(open_table(source, schema), codec, keys), None
+        if holdout is not None:
+            apart = _view(open_table(holdout, schema), codec, keys, 2 * OWN)
+            if schema.unit.column is not None and np.isin(apart.units, real.units).any():
+                raise shared_people()
+        return cls(codec, real, apart)
+
+    def beside(self, synthetic: Source) -> Tables:
+        """Read a synthetic table, and put it beside the real ones.
+
+        Raises:
+            TableError: the table is damaged, empty, or lacks columns.
+        """
+        codec, schema = self.codec, self.codec.published
+        cells = pd.concat(open_synthetic(synthetic, schema).chunks(), ignore_index=True)
+        view = _view(open_synthetic(cells, schema), codec, None)
+        broken = tuple(str(problem) for problem in codec.conforms(cells))
+        return Tables(codec.schema, codec, self.source, view, self.holdout, broken)
 
 
 def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -> TableView:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth._util.clock import clock_text
 from dpsynth.eval.core import (
     JackknifeEstimate,
     Measure,
@@ -26,6 +29,7 @@ Ints = npt.NDArray[np.int64]
 
 MAX_BINS = 30
 TAIL = 0.001  # share of all values at each side that may share an outer bin
+CLOCK_WIDTHS = (60, 300, 600, 900, 1_800, 3_600, 7_200, 10_800)  # seconds
 OTHERS = "all others"
 TVD1 = (
     "Mean over columns of the total variation distance between the two tables' distributions: half "
@@ -129,7 +133,9 @@ def _spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, lis
     ends = np.quantile(positions, (TAIL, 1 - TAIL), method="inverted_cdf")
     low, high = (int(end) for end in ends)
     first, last = int(positions.min()), int(positions.max())
-    width, start = _width(low, high, lattice, MAX_BINS - int(first < low) - int(last > high))
+    clock = column.kind.is_clock
+    bins = MAX_BINS - int(first < low) - int(last > high)
+    width, start = _width(low, high, lattice, bins, clock=clock)
     starts = list(range(start, high + 1, width))
     end = starts[-1] + width
     below, above = first < start, last >= end
@@ -147,18 +153,23 @@ def _spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, lis
     return np.array(cuts, dtype=np.int64), labels
 
 
-def _width(low: int, high: int, lattice: Lattice, maximum: int) -> tuple[int, int]:
+def _width(low: int, high: int, lattice: Lattice, maximum: int, *, clock: bool) -> tuple[int, int]:
     """Return the least round width, in positions, of at most so many bins, and where they start."""
-    scale = 1
-    while True:
-        for factor in (1, 2, 5):
-            width = factor * scale
-            ticks = width * lattice.stride
-            start = (lattice.first + low * lattice.stride) // ticks * ticks
-            place = -(-(start - lattice.first) // lattice.stride)
-            if (high - place) // width + 1 <= maximum:
-                return width, place
-        scale *= 10
+    for width in _widths(lattice, clock=clock):
+        ticks = width * lattice.stride
+        start = (lattice.first + low * lattice.stride) // ticks * ticks
+        place = -(-(start - lattice.first) // lattice.stride)
+        if (high - place) // width + 1 <= maximum:
+            return width, place
+    raise AssertionError("widths grow without end")
+
+
+def _widths(lattice: Lattice, *, clock: bool) -> Iterator[int]:
+    """Yield round widths, in positions: parts of an hour for times of day, then 1, 2, 5, 10, ..."""
+    if clock:
+        yield from (part // lattice.stride for part in CLOCK_WIDTHS if part % lattice.stride == 0)
+    for power in count():
+        yield from (factor * 10**power for factor in (1, 2, 5))
 
 
 def _text(lattice: Lattice, column: Column, first: int, last: int) -> str:
@@ -170,6 +181,8 @@ def _text(lattice: Lattice, column: Column, first: int, last: int) -> str:
 def _point(lattice: Lattice, column: Column, position: int) -> str:
     tick = lattice.first + position * lattice.stride
     unit = column.kind.unit
+    if column.kind.is_clock:
+        return clock_text(tick)
     if unit is not None:
         return str(np.array(tick, dtype=f"datetime64[{unit}]")).replace("T", " ")
     return f"{tick / 10**lattice.decimals:.{lattice.decimals}f}"

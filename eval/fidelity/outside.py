@@ -20,6 +20,7 @@ from dpsynth.eval.core import (
 
 Floats = npt.NDArray[np.float64]
 
+TITLE = "Values beyond the source's range"
 MEAN = (
     "Mean over numeric columns of the share of values below the lowest or above the highest "
     "populated cell of the source. A high value means that noise in empty cells became rows."
@@ -66,8 +67,8 @@ def outside(sides: PairedTables) -> PartResult:
     mean = JackknifeEstimate.mean(figures).estimate(sides.n)
     worst = max(figures, key=lambda figure: figure.value).estimate(sides.n)
     measures = (
-        Measure("outside", "Values beyond the source's range", mean, 0.0, MEAN),
-        Measure("outside_worst", "The same, worst column", worst, 0.0, WORST),
+        Measure("outside", TITLE, mean, 0.0, MEAN),
+        Measure("outside_worst", f"{TITLE}, worst column", worst, 0.0, WORST),
     )
     return PartResult(measures, {"outside": details})
 

@@ -6,8 +6,8 @@ all columns are joint histograms of one event. Afterwards, free of charge, the t
 consistent (Hay, Rastogi, Miklau and Suciu 2010, arXiv 0904.0942, section 4), and the tree is cut
 where a cell no longer stands out of the noise: below that, the points of a leaf share alike.
 So an income that is always 0 or 50 000 keeps its heaps, and the tail between stays smooth.
-Cells at the ends that do not stand out of the noise are emptied first, see `tails`: their codes
-have no share, in their leaf or in the column.
+Both ends of a column, where noise hides the cells one by one, are fitted instead, see `tails`: each
+is one leaf, whose codes share its rows by the fit.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import numpy.typing as npt
 from dpsynth.encoding import Cohort
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.marginals.projection import project
-from dpsynth.models.marginals.tails import empty_codes, empty_ends
+from dpsynth.models.marginals.tails import Tails, tails_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SIGMAS = 5  # a cell is split if it holds so many standard deviations of the noise,
 PART = 1 / 400  # and more than this part of all rows
+NOTHING = 1e-9  # of the rows: tails that leave less take all
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,17 @@ class AdaptiveCells:
         leaf_of: the leaf of each code, ``[size]``; ordered leaves come first.
         ordered: how many leaves are ordered.
         counts: estimated rows in each leaf, ``[leaves]``; may be negative.
-        within: share of each code in its leaf, ``[size]``; 0 for codes in an empty end of the
-            column, unless all codes of their leaf are.
-        empty: whether a leaf lies in an empty end of the column, ``[leaves]``.
+        within: share of each code in its leaf, ``[size]``; 0 for codes beyond the end of a tail.
+        is_tail: whether a leaf is a tail, whose count is a fit and not below 0, ``[leaves]``.
+        variances: of the noise in each count, in units of that of one cell, ``[leaves]``.
     """
 
     leaf_of: npt.NDArray[np.uint16]
     ordered: int
     counts: Floats
     within: Floats
-    empty: npt.NDArray[np.bool_]
+    is_tail: npt.NDArray[np.bool_]
+    variances: Floats
 
     @classmethod
     def of(
@@ -61,48 +63,82 @@ class AdaptiveCells:
             total: the noisy number of rows.
             sigma: standard deviation of the noise of one count.
         """
-        if len(levels) == 1:
-            codes = np.arange(feature.size, dtype=np.uint16)
-            counts = np.asarray(levels[0], dtype=np.float64)
-            empty = np.zeros(feature.size, dtype=bool)
-            empty[: feature.cells] = empty_ends(counts[: feature.cells], sigma=sigma)
-            return cls(codes, feature.cells, counts, np.ones(feature.size), empty)
-        cuts = [cells_at(feature, width) for width in feature.levels]
+        widths, cuts = feature.levels, [cells_at(feature, width) for width in feature.levels]
         ordered = [level[:cut].astype(np.float64) for level, cut in zip(levels, cuts, strict=True)]
-        beyond = empty_codes(ordered, feature.levels, sigma=sigma)
-        consistent(ordered, feature.levels)
-        for level, width in zip(ordered[1:], feature.levels[1:], strict=True):
-            level[_whole_cells(beyond, width)] = -np.inf  # no share of what its parent holds
-        minimum = max(SIGMAS * sigma, PART * total)
-        leaf_of, counts = _cut(ordered, feature.levels, feature.cells, minimum=minimum)
         loose = np.stack([level[cut:] for level, cut in zip(levels, cuts, strict=True)]).mean(0)
-        places = np.arange(len(counts), len(counts) + len(loose))
-        points = np.asarray(feature.points, dtype=np.float64)
-        populated = np.bincount(leaf_of, weights=~beyond) > 0
-        points = np.where(beyond & populated[leaf_of], 0.0, points)
-        within = points / np.bincount(leaf_of, weights=points)[leaf_of]
+        present, points = total - float(loose.sum()), feature.points
+        tails = tails_of(ordered, widths, rows=present, sigma=sigma, points=points)
+        if len(widths) == 1:
+            leaf_of, counts = np.arange(feature.cells), ordered[0]
+            mass = np.ones(feature.cells)
+        else:
+            consistent(ordered, widths)
+            for level, width in zip(ordered, widths, strict=True):
+                _take_out(tails, level, width)
+            minimum = max(SIGMAS * sigma, PART * total)
+            leaf_of, counts = _cut(ordered, widths, feature.cells, minimum=minimum)
+            mass = np.asarray(points, dtype=np.float64)
+        return cls._with_tails(leaf_of, counts, mass, loose, tails)
+
+    @classmethod
+    def _with_tails(
+        cls, leaf_of: Ints, counts: Floats, mass: Floats, loose: Floats, tails: Tails
+    ) -> AdaptiveCells:
+        """Make each tail one leaf, before and after the leaves of the body.
+
+        Args:
+            leaf_of: the leaf of each ordered code as if there were no tails, ``[cells]``.
+            counts: of these leaves.
+            mass: by which the codes of a leaf share its rows, ``[cells]``.
+            loose: counts of the unordered codes; each is a leaf.
+            tails: what was found of them.
+        """
+        upper = len(counts) + 1
+        leaf_of = leaf_of + 1
+        leaf_of[: tails.first], leaf_of[tails.last :] = 0, upper
+        used, leaf_of = np.unique(leaf_of, return_inverse=True)
+        ends = [tails.rows[: tails.first].sum(), tails.rows[tails.last :].sum()]
+        own = np.concatenate([ends[:1], counts, ends[1:]])[used]
+        noise = np.array([tails.variances[int(leaf == upper)] for leaf in used])
+        is_tail = (used == 0) | (used == upper)
+        mass = np.where(is_tail[leaf_of], tails.rows, mass)
+        whole = np.bincount(leaf_of, weights=mass)[leaf_of]
+        within = np.divide(mass, whole, out=np.zeros_like(mass), where=whole > 0)
+        places, ones = len(own) + np.arange(len(loose)), np.ones(len(loose))
         return cls(
             np.concatenate([leaf_of, places]).astype(np.uint16),
-            len(counts),
-            np.concatenate([counts, loose]),
-            np.concatenate([within, np.ones(len(loose))]),
-            np.concatenate([~populated, np.zeros(len(loose), dtype=bool)]),
+            len(own),
+            np.concatenate([own, loose]),
+            np.concatenate([within, ones]),
+            np.concatenate([is_tail, ones == 0]),
+            np.concatenate([np.where(is_tail, noise, 1.0), ones]),
         )
 
     def shares(self, total: float) -> Floats:
-        """Return the share of each leaf: non-negative, sums to 1, and 0 in an empty end."""
-        shares = np.zeros(len(self.counts))
-        shares[~self.empty] = project(self.counts[~self.empty], total)
-        return shares
+        """Return the share of each leaf: non-negative, and sums to 1.
+
+        Tails keep the rows that were fitted; the projection moves the other counts only, since it
+        would take most from cells of few rows.
+        """
+        shares = np.where(self.is_tail, self.counts / total, 0.0)
+        left = 1.0 - float(shares.sum())
+        if left > NOTHING and not self.is_tail.all():
+            shares[~self.is_tail] = left * project(self.counts[~self.is_tail], total * left)
+        return np.asarray(shares / shares.sum())
 
     def code_shares(self, total: float) -> Floats:
         """Return the share of each code in the column: non-negative, sums to 1."""
         return self.shares(total)[self.leaf_of] * self.within
 
 
-def _whole_cells(empty: npt.NDArray[np.bool_], width: int) -> npt.NDArray[np.bool_]:
-    """Say which cells of so many codes hold no code that is populated."""
-    return np.logical_and.reduceat(empty, np.arange(0, len(empty), width))
+def _take_out(tails: Tails, level: Floats, width: int) -> None:
+    """Take the rows of the tails out of the counts of a level, in place.
+
+    A cell that lies in a tail as a whole gets no share of what its parent holds.
+    """
+    starts = np.arange(0, len(tails.rows), width)
+    level -= np.add.reduceat(tails.rows, starts)
+    level[(starts + width <= tails.first) | (starts >= tails.last)] = -np.inf
 
 
 def sizes_of(domain: Domain) -> tuple[int, ...]:
@@ -186,7 +222,7 @@ def _cut(
         if level < len(levels) - 1:
             first = cell * widths[level] // widths[level + 1]
             finer = levels[level + 1][first : first + widths[level] // widths[level + 1]]
-        if count <= minimum or not np.isfinite(finer).any():  # also a cell in an empty end
+        if count <= minimum or not np.isfinite(finer).any():  # also a cell in a tail
             leaf_of[cell * widths[level] : (cell + 1) * widths[level]] = len(counts)
             counts.append(count)
             return

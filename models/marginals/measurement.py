@@ -195,12 +195,13 @@ def target_of(
         joint[block] = table / total
         sd[block] = sigma / total
     one_way = np.concatenate([column.bin_shares for column in bins])
-    counted = np.concatenate([_leaves_in(*pair) for pair in zip(bins, leaves, strict=True)])
-    one_sd = np.sqrt(counted) * one_sigma / total
+    variances = np.concatenate([_variances(*pair) for pair in zip(bins, leaves, strict=True)])
+    one_sd = np.sqrt(variances) * one_sigma / total
     return Target(sizes, one_way, one_sd, joint, sd)
 
 
-def _leaves_in(bins: MergedBins, leaves: AdaptiveCells) -> npt.NDArray[np.int64]:
-    """Return how many leaves make up each bin: so many counts' noise is in its share."""
+def _variances(bins: MergedBins, leaves: AdaptiveCells) -> Floats:
+    """Return the variance of the noise in each bin, in units of that of one count."""
     first = np.unique(leaves.leaf_of, return_index=True)[1]
-    return np.bincount(bins.bin_of[first], minlength=bins.count)
+    found = np.bincount(bins.bin_of[first], weights=leaves.variances, minlength=bins.count)
+    return np.asarray(found, dtype=np.float64)

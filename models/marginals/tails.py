@@ -1,121 +1,205 @@
-"""Empty ends of an ordered column: cells that hold noise and, as far as one can tell, no rows.
+"""Tails of an ordered column: cells that noise hides one by one, told by their sum and their slope.
 
 A bound that an office declares is often far beyond what occurs: stays of up to 90 days where hardly
-anyone stays 14. Each empty cell still gets noise, and the projection onto non-negative counts keeps
-a part of it. Over many cells that part adds up, and the synthetic table then has stays of 60 days
-that no patient had. So the cells at both ends that do not stand out of the noise are emptied first.
+anyone stays 30. Each of the cells beyond gets noise. Kept as it is, noise becomes rows: stays of 60
+days that no patient had. Emptied, the long stays are lost that some patients had: 60 rows in 20
+cells are less than the noise. So neither is done. What is known of a tail is how many rows it has
+in all and how fast it thins out, and rows are drawn by that.
 
-**The rule.** Let c_1, c_2, ... be the noisy counts from one end inwards, and s the standard
-deviation of the noise of each. An empty cell is noise alone, so any w empty cells sum to noise with
-standard deviation s sqrt(w).
+**Where a tail begins.** Let s be the standard deviation of the noise of a cell, in rows. Empty
+cells are noise alone, so w of them sum to noise with standard deviation s sqrt(w). A window of 1,
+2, 4, ... or 64 neighbouring cells is clear if its sum is above z s sqrt(w), with the z that a
+normal number exceeds with probability `FALSE` / cells: 3.9 for 100 cells, 4.6 for 2000. So noise
+makes a single cell clear in one of 200 columns (Bonferroni). Windows overlap, and several widths
+are tried, which makes that a few times as often. The clear window that begins furthest out tells
+where the column surely has rows. The tail is all from there to the bound.
 
-1. *Where rows begin at the latest.* Take the first run of 1, 2, 4, ... or 64 neighbouring cells
-   whose sum is above `RUN` (3) s sqrt(w). Noise alone does this about once in 740 runs. Single
-   heaps and stretches of many thin cells are both found in this way.
-2. *Where they begin.* The run holds m rows a cell. The tail is the k cells before the end of the
-   run for which c_1 + ... + c_k - `SLOPE` m k is smallest. With a slope of 1/2 this is the most
-   likely place at which counts step from 0 to m (the change point of a normal mean; Hinkley 1970,
-   Biometrika 57, section 2). Columns thin out towards their ends, so a slope of 1/8 loses fewer
-   rows.
+**How it thins out.** The expected rows of the cell d cells into the tail are
 
-The rule still loses true tails that are so thin that noise hides them (docs/benchmarks.md has the
-figures).
+    M g(d),    g(d) proportional to exp(-(d / L)^c),
 
-**Privacy.** The function takes the released noisy counts and the public scale of their noise. It is
-a fixed function of these, so it is post-processing of a differentially private release, which has
-the same guarantee (Dwork and Roth 2014, "The Algorithmic Foundations of Differential Privacy",
-proposition 2.1). It must not be given exact counts: whether the outermost cell is empty often
-depends on one patient.
+with an unknown number of rows M, length L and bend c. Of c, `BENDS` are taken: .7 thins out more
+slowly than a geometric law (c = 1), 1.5 nearly like a normal distribution, and 3 is a plateau with
+an end. The noisy counts n are normal around it, so for each g the least squares estimate of M is
+n.g / g.g, with standard deviation s / sqrt(g.g). M is not negative: with a flat prior on M >= 0 its
+posterior is that normal law, cut at 0, and the likelihood of the shape g is, up to a constant,
+
+    exp(z^2 / 2) Phi(z) s / sqrt(g.g),    z = n.g / (s sqrt(g.g)).
+
+(The integral over M >= 0 of the normal likelihood; Gelman et al. 2013, "Bayesian Data Analysis",
+section 3.2, on the flat prior.) Lengths have prior weight 1 / sqrt(L) among steps of equal ratio,
+so of two tails that noise does not tell apart the shorter one is likelier. The rows of a cell are
+the mean of M g over all shapes and M. No shape is chosen, so a small change of the noise changes
+little. Two things are then mended: a cell that is z s above the fit keeps its count (people write
+200 more often than 197), and the outermost cells with less than `LEAST` rows together get none.
+
+If the two tails overlap, single cells tell little: the column is cut in the middle of the overlap,
+and all of it is tail.
+
+Before this, counts are moved by the same amount each so that they sum to the number of rows of the
+column. That number is known more precisely than the sum of the cells, from all columns together.
+
+**Wide columns** are counted at several levels. All levels tell where a tail begins, and all enter
+the fit: each is an independent look at sums of the same cells.
+
+**Privacy.** The functions take the released noisy counts and public facts: the scale of the noise,
+widths of cells, lattice points. They are fixed functions of these, so this is post-processing of a
+differentially private release, which has the same guarantee (Dwork and Roth 2014, "The Algorithmic
+Foundations of Differential Privacy", proposition 2.1). They must not be given exact counts: where
+the outermost cell lies often depends on one patient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Level = tuple[Floats, Ints]  # counts of neighbouring cells, and first code of each with the end
 
-RUN = 3.0  # standard deviations of the noise: above, a run of neighbouring cells holds rows
-RUNS = (1, 2, 4, 8, 16, 32, 64)  # cells of such a run
-SLOPE = 0.125  # part of the run's mean by which a cell must rise, to be taken for populated
-CLEAR = 4.0  # rows of a column, in standard deviations of the noise of their sum
+FALSE = 0.005  # of columns of noise alone: the share of which one cell stands out
+WINDOWS = (1, 2, 4, 8, 16, 32, 64)  # cells of such a window
+BENDS = (0.7, 1.0, 1.5, 3.0)  # of how a tail thins out
+LENGTHS = 24  # lengths of tails that are tried, evenly in their logarithm
+SHORTEST = 0.3  # of them, in cells
+LEAST = 0.5  # rows: what is left of a tail below is cut off
+EXACT = 1e-9  # rows: noise below is none
 MIN_CELLS = 9  # ordered cells of a column; few cells keep little noise
 
 
-def empty_ends(noisy: npt.ArrayLike, *, sigma: float) -> Flags:
-    """Say which cells of an ordered histogram belong to an empty end, ``[cells]``.
+@dataclass(frozen=True)
+class Tails:
+    """The two ends of a column.
 
-    Args:
-        noisy: released noisy counts, in the order of the cells.
-        sigma: standard deviation of the noise of one count; public. 0 without privacy.
-
-    Returns:
-        True for each cell at either end that does not stand out of the noise. All False if the
-        column has fewer than `MIN_CELLS` cells, or if no cell stands out at all, or if the noise of
-        all cells together is more than a quarter of the rows: then the counts do not tell where the
-        column has its rows.
-
-    Example:
-        >>> empty_ends([0, 2, -3, 90, 80, 70, 1, -2, 4, 0], sigma=3.0).nonzero()[0].tolist()
-        [0, 1, 2, 6, 7, 8, 9]
+    Attributes:
+        first: first code of the column's body; codes before it are the lower tail.
+        last: first code of the upper tail.
+        rows: expected rows of each code in a tail, 0 in the body, ``[codes]``.
+        variances: of the noise in all rows of the lower and of the upper tail, in units of the
+            variance of the noise of a cell.
     """
-    counts = np.asarray(noisy, dtype=np.float64)
-    if len(counts) < MIN_CELLS or CLEAR * sigma * np.sqrt(len(counts)) > counts.sum():
-        return np.zeros(len(counts), dtype=bool)
-    return _ends(counts, sigma, low=True, high=True)
+
+    first: int
+    last: int
+    rows: Floats
+    variances: tuple[float, float]
 
 
-def empty_codes(levels: Sequence[Floats], widths: Sequence[int], *, sigma: float) -> Flags:
-    """Say which codes of a column that is counted at several levels lie in its empty ends.
-
-    The coarsest cells tell where a tail ends, as noise hides least there. Within the outermost
-    coarse cells that stand out, the tail goes on by the next level, but not through all of such a
-    cell: it holds rows.
+def tails_of(
+    levels: Sequence[npt.ArrayLike],
+    widths: Sequence[int],
+    *,
+    rows: float,
+    sigma: float,
+    points: npt.ArrayLike = (),
+) -> Tails:
+    """Fit both tails of an ordered column.
 
     Args:
         levels: released noisy counts of the ordered cells of each level, the coarsest first.
-        widths: codes that a cell of each level spans; each a multiple of the next.
-        sigma: standard deviation of the noise of one count; public.
+        widths: codes that a cell of each level spans; the last is 1.
+        rows: noisy number of rows that have a value in the column.
+        sigma: standard deviation of the noise of one count, in rows; public. 0 without privacy.
+        points: lattice points of each code; empty if one each. Neighbouring codes share their rows
+            by them.
 
     Returns:
-        True for each code in an empty end, ``[codes]``.
+        The tails; both without a code if the column has fewer than `MIN_CELLS` cells, or if no
+        window is clear: then the counts do not tell where the column has its rows.
+
+    Example:
+        >>> counts = [90, 80, 60, 25, 14, 3, 7, -2, 1, 0, -3, 2]
+        >>> found = tails_of([counts], (1,), rows=277, sigma=4.0)
+        >>> found.first, found.last, found.rows[found.last :].round(1).tolist()
+        (1, 4, [13.0, 4.1, 1.8, 1.0, 0.6, 0.4, 0.0, 0.0])
     """
-    empty = empty_ends(levels[0], sigma=sigma)
-    for counts, coarse, width in zip(levels[1:], widths[:-1], widths[1:], strict=True):
-        ratio = coarse // width
-        inner = np.flatnonzero(~empty)
-        empty = np.repeat(empty, ratio)[: len(counts)]
-        for cell in {int(inner[0]), int(inner[-1])}:
-            part = slice(cell * ratio, (cell + 1) * ratio)
-            empty[part] = _ends(counts[part], sigma, low=cell == inner[0], high=cell == inner[-1])
-    return empty
+    tables = [np.asarray(level, dtype=np.float64) for level in levels]
+    codes = len(tables[-1])
+    edges = [
+        np.minimum(np.arange(len(t) + 1) * w, codes) for t, w in zip(tables, widths, strict=True)
+    ]
+    none = Tails(0, codes, np.zeros(codes), (1.0, 1.0))
+    if codes < MIN_CELLS:
+        return none
+    if sigma > EXACT:
+        tables = [table + (rows - table.sum()) / len(table) for table in tables]
+    upper = list(zip(tables, edges, strict=True))
+    lower = [(table[::-1], codes - cuts[::-1]) for table, cuts in upper]
+    starts = [_start(side, sigma) for side in (lower, upper)]
+    if min(starts) < 0:
+        return none
+    first, last = codes - starts[0], starts[1]
+    if first > last:  # they overlap, in one cell or in several that stand out only together
+        first, last = (last, first) if first == last + 1 else ((first + last) // 2,) * 2
+    weights = _weights(codes, widths, points)
+    low, low_noise = _fit(lower, codes - first, sigma, weights[::-1])
+    high, high_noise = _fit(upper, last, sigma, weights)
+    found = np.concatenate([low[::-1], np.zeros(last - first), high])
+    return Tails(first, last, found, (low_noise, high_noise))
 
 
-def _ends(counts: Floats, sigma: float, *, low: bool, high: bool) -> Flags:
-    """Flag the tail at either end; nothing if that would be all cells."""
-    first = _tail(counts, sigma) if low else 0
-    last = _tail(counts[::-1], sigma) if high else 0
-    empty = np.zeros(len(counts), dtype=bool)
-    if first + last < len(counts):
-        empty[:first] = True
-        empty[len(counts) - last :] = True
-    return empty
+def clear_of(cells: int) -> float:
+    """Return the z that noise exceeds in one cell of a column with probability `FALSE`, at most."""
+    from scipy.special import ndtri
+
+    return float(-ndtri(FALSE / cells))
 
 
-def _tail(counts: Floats, sigma: float) -> int:
-    """Return how many cells from the start belong to the tail; all if nothing stands out."""
-    sums = np.concatenate([[0.0], np.cumsum(counts)])
-    found: list[tuple[int, float, float]] = []  # end of a run, how far it stands out, mean
-    for width in RUNS:
-        runs = sums[width:] - sums[:-width]
-        above = np.flatnonzero(runs > RUN * sigma * np.sqrt(width))
-        if len(above):
-            first = runs[above[0]]
-            found.append((int(above[0]) + width, -first / np.sqrt(width), first / width))
-    if not found:
-        return len(counts)
-    end, _, mean = min(found)
-    return int(np.argmin(sums[:end] - SLOPE * mean * np.arange(end)))
+def _start(levels: Sequence[Level], sigma: float) -> int:
+    """Return the first code of the clear window that begins furthest up; -1 if none is clear."""
+    found, limit = -1, clear_of(len(levels[-1][0])) * sigma
+    for counts, edges in levels:
+        sums = np.concatenate([[0.0], np.cumsum(counts)])
+        for width in WINDOWS:
+            clear = np.flatnonzero(sums[width:] - sums[:-width] > limit * np.sqrt(width))
+            if len(clear):
+                found = max(found, int(edges[clear[-1]]))
+    return found
+
+
+def _fit(
+    levels: Sequence[Level], start: int, sigma: float, weights: Floats
+) -> tuple[Floats, float]:
+    """Return the expected rows of each code from ``start`` on, and the variance of their sum."""
+    from scipy.special import log_ndtr
+
+    size = len(weights) - start
+    if size == 0 or sigma < EXACT:
+        counts, _ = levels[-1]
+        return np.maximum(counts[start:], 0.0), 1.0
+    lengths = np.geomspace(SHORTEST, max(float(size), 1.0), LENGTHS)
+    shapes = np.concatenate(
+        [np.exp(-((np.arange(size) / lengths[:, None]) ** bend)) for bend in BENDS]
+    )
+    shapes *= weights[start:]
+    shapes /= shapes.sum(axis=1, keepdims=True)
+    sums = np.pad(np.cumsum(shapes, axis=1), ((0, 0), (1, 0)))
+    whole = [(counts[cuts[:-1] >= start], cuts[cuts >= start] - start) for counts, cuts in levels]
+    noisy = np.concatenate([counts for counts, _ in whole])
+    seen = np.concatenate([np.diff(sums[:, cuts], axis=1) for _, cuts in whole], axis=1)
+    squares = (seen**2).sum(axis=1)
+    spread = sigma / np.sqrt(squares)
+    best = seen @ noisy / squares
+    z = best / spread
+    likely = z**2 / 2 + log_ndtr(z) + np.log(spread) - np.tile(np.log(lengths) / 2, len(BENDS))
+    shares = np.exp(likely - likely.max())
+    shares /= shares.sum()
+    hazard = np.exp(-(z**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(z))
+    fitted = (shares * np.maximum(best + spread * hazard, 0.0)) @ shapes
+    counts = levels[-1][0][start:]
+    fitted = np.where(counts - fitted > clear_of(len(weights)) * sigma, counts, fitted)
+    left = np.cumsum(fitted[::-1])[::-1]
+    return np.where(left < LEAST, 0.0, fitted), float(shares @ (1 / squares))
+
+
+def _weights(codes: int, widths: Sequence[int], points: npt.ArrayLike) -> Floats:
+    """Return the lattice points of each code over their mean in its neighbourhood."""
+    own = np.asarray(points, dtype=np.float64)
+    if not len(own) or len(widths) == 1:
+        return np.ones(codes)
+    cells = np.arange(codes) // widths[-2]
+    return np.asarray(own / (np.bincount(cells, weights=own) / np.bincount(cells))[cells])

@@ -65,14 +65,14 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 def tables(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Arguments of an audit: a schema, and a table that repeats its source."""
     folder = tmp_path_factory.mktemp("tables")
-    everyone = simulate(900, seed=1)
+    everyone = simulate(400, seed=1)
     keys = everyone["patient_id"].unique()
     inside = everyone["patient_id"].isin(keys[np.random.default_rng(1).random(len(keys)) < 0.55])
     everyone[inside].to_csv(folder / "train.csv", index=False)
     everyone[~inside].to_csv(folder / "holdout.csv", index=False)
     everyone[inside].drop(columns="patient_id").to_csv(folder / "out.csv", index=False)
     names = ["demo", "train.csv", "--synthetic", "out.csv", "--holdout", "holdout.csv"]
-    return [str(folder / one) if one.endswith(".csv") else one for one in names]
+    return [str(folder / name) if name.endswith(".csv") else name for name in names]
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,11 @@ def test_an_installed_attack_takes_part_and_is_named(
     [finding] = [one for one in made["findings"] if one["key"] == "echo"]
     [power] = [one for one in made["powers"] if one["key"] == "echo"]
     assert finding["found"] and power["least"] is not None and "echo" in made["measures"]
-    mine = {(one["key"], one["passed"]) for one in made["controls"] if one["attack"] == "echo"}
+    mine = {
+        (control["key"], control["passed"])
+        for control in made["controls"]
+        if control["attack"] == "echo"
+    }
     assert mine == {("repeated", True), ("fresh", True), ("stranger", True)}
     page = (tmp_path / "with" / "internal.html").read_text()
     origin = "an attack of the package echo-attack, version 1.2, which is not part of dpsynth"
@@ -131,7 +135,7 @@ def test_it_is_turned_off_or_chosen_by_name(
     assert call(*tables, "-o", str(folder), "--no-plugins", "--quiet") == 3
     assert "plugins" not in document(folder)
     assert call(*tables, "-o", str(folder), "--force", "--plugin", "echo", "--json") == 3
-    assert [one["key"] for one in document(folder)["plugins"]] == ["echo"]
+    assert [plugin["key"] for plugin in document(folder)["plugins"]] == ["echo"]
     printed = capsys.readouterr().out
     assert json.loads(printed[printed.index("{") :])["plugins"] == document(folder)["plugins"]
     for arguments, words in (

@@ -50,7 +50,10 @@ def test_a_run_alone_is_audited_without_a_real_row(
             path.with_suffix(".gone").rename(path)
     result = json.loads(capsys.readouterr().out)
     assert result["verdict"] == "quiet" and result["tables"] is None
-    assert {one["key"] for one in result["findings"]} == {"training:black", "training:white"}
+    assert {finding["key"] for finding in result["findings"]} == {
+        "training:black",
+        "training:white",
+    }
     kept = read_audits(office.folder / "run")
     assert kept is not None and len(kept.audits) == 1
     assert kept.audits[0].canaries == 60 and kept.audits[0].claim.epsilon == 2.0
@@ -85,9 +88,9 @@ def test_the_bundle_takes_the_public_audit_along_and_nothing_internal(
     words = (bundle / "audit.json").read_text() + (bundle / "report.html").read_text()
     internal = json.loads((office.folder / "internal" / "audit.json").read_text())
     sentences = [
-        one["sentence"]
-        for one in (*internal["findings"], *internal["powers"])
-        if not one["key"].startswith("training")
+        statement["sentence"]
+        for statement in (*internal["findings"], *internal["powers"])
+        if not statement["key"].startswith("training")
     ]
     assert len(sentences) > 20
     for word in ("singling", "holdout.csv", "train.csv", *sentences):
@@ -142,13 +145,13 @@ def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path
             office.path("holdout.csv"),
         ),
     )
-    successes = {one["key"] for one in document["findings"] if one["found"]}
+    successes = {finding["key"] for finding in document["findings"] if finding["found"]}
     assert {"memorization:copies", "membership:distance", "singling_out:many"} <= successes
     assert document["verdict"] in ("found", "failed")
     parts = {"memorization", "membership", "attribute", "linkability", "singling_out"}
     assert set(document["parts"]) == parts
-    keys = {one["key"] for one in document["findings"]}
-    assert {one["key"] for one in document["powers"]} == keys
+    keys = {finding["key"] for finding in document["findings"]}
+    assert {power["key"] for power in document["powers"]} == keys
     assert document["format"] == documents.FORMAT and document["internal"] is True
     json.dumps(document, allow_nan=False)
 

@@ -95,7 +95,9 @@ def test_what_does_not_go_together_is_refused_in_words(
     office: Office, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     names = {"RUN": "run", "TRAIN": "train.csv", "OUT": "out.parquet"}
-    words_given = [office.path(names[one]) if one in names else one for one in arguments]
+    words_given = [
+        office.path(names[argument]) if argument in names else argument for argument in arguments
+    ]
     assert call("audit", *words_given) == 2
     assert words in capsys.readouterr().err.replace("\n", " ")
 
@@ -120,7 +122,7 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
         run, office.path("train.csv"), Use("demo", "audit"), ledger=ledger, count=60
     )
     assert statuses == ["reading"]
-    assert [one["view"] for one in attack.part.details["views"]] == ["black"]
+    assert [view["view"] for view in attack.part.details["views"]] == ["black"]
     assert attack.part.details["background"] == "real"
     assert sorted(path.name for path in (office.folder / "run").iterdir()) == before
 
@@ -166,4 +168,4 @@ def test_a_real_audit_is_charged_last_and_written(office: Office, tmp_path: Path
     document = json.loads((folder / "audit.json").read_text())
     assert document["parts"]["training"]["background"] == "real"
     assert document["settings"]["canaries"] == 60
-    assert [one["key"] for one in document["findings"]] == ["training:black"]
+    assert [finding["key"] for finding in document["findings"]] == ["training:black"]

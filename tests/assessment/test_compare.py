@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpsynth.assessment import evaluation as verbs
-from dpsynth.schema.schema import Schema
+from dpsynth.eval.core import RealTables
+from dpsynth.eval.core import tables as tables_module
+from dpsynth.schema import Schema
+from dpsynth.tables import Table, simulate
 
 from ..support.evaluated_office import Office, call
 
@@ -19,9 +23,11 @@ def test_another_tools_table_is_judged_by_the_schema(
 ) -> None:
     judged_table = {}
 
-    def judged(schema: Schema, source: Any, candidate: verbs.Candidate, *_: Any) -> dict[str, Any]:
+    def judged(real: RealTables, _: Any, candidate: verbs.Candidate, *__: Any) -> dict[str, Any]:
         judged_table.update(
-            schema=schema.name, table=Path(str(candidate.table)).name, run=candidate.run
+            schema=real.codec.published.name,
+            table=Path(str(candidate.table)).name,
+            run=candidate.run,
         )
         return {"measures": {}, "gates": [], "notes": [], "internal": True, "tables": {},
                 "seed": 0, "run": None}  # fmt: skip
@@ -77,6 +83,53 @@ def test_a_comparison_judges_all_on_the_same_tasks(
     assert one[target]["n"] == two[target]["n"]  # the same people are predicted
     names = {path.name for path in (office.folder / "comparison").iterdir()}
     assert names == {"comparison.json", "comparison.html"}
+
+
+def test_a_comparison_reads_the_real_tables_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many candidates there are; with the same figures as separate evaluations."""
+    source, holdout = tmp_path / "source.csv", tmp_path / "holdout.csv"
+    simulate(120, seed=1).to_csv(source, index=False)
+    others = simulate(60, seed=2)
+    others["patient_id"] = others["patient_id"].astype(str) + "h"
+    others.to_csv(holdout, index=False)
+    reads: list[str] = []
+    opened = tables_module.open_table
+
+    def counted(path: Any, schema: Schema) -> Table:
+        table = opened(path, schema)
+        reads.append(Path(path).name)
+        return table
+
+    monkeypatch.setattr(tables_module, "open_table", counted)
+    monkeypatch.setattr(verbs, "open_table", counted)
+    candidates = [
+        verbs.Candidate(f"table {seed}", simulate(100, seed=seed).drop(columns="patient_id"))
+        for seed in (3, 4, 5)
+    ]
+    schema, opens = Schema.load("demo"), Opens(source, holdout)
+    documents = verbs.compare(schema, source, candidates, holdout)
+    assert reads == ["source.csv", "holdout.csv"]
+    of_three = opens.count
+    opens.count = 0
+    alone = verbs.evaluate(schema, source, candidates[2], holdout)
+    assert of_three == opens.count > 0  # files are opened as often as for a single table
+    assert documents[2]["measures"] == alone["measures"]
+
+
+class Opens:
+    """Counts how often the operating system is asked to open some files."""
+
+    def __init__(self, *paths: Path) -> None:
+        self.count = 0
+        names = {str(path) for path in paths}
+
+        def heard(event: str, arguments: tuple[Any, ...]) -> None:
+            if event == "open" and str(arguments[0]) in names:
+                self.count += 1
+
+        sys.addaudithook(heard)  # stays until the process ends; the paths are of one test
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -17,12 +18,19 @@ from dpsynth.assessment import evaluation as verbs
 from dpsynth.assessment.published_quality import publish_quality
 from dpsynth.bundle.verifier import verify
 from dpsynth.bundle.writer import release
+from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
+from dpsynth.eval.core import Tables
+from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.gates import gates
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.synthesis.run import Run
 from dpsynth.tables.simulated import simulate
 
+from ..support import related_columns
 from ..support.evaluated_office import DEMO, Office, call
+from ..support.related_columns import ADMITTED, DISCHARGED
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +56,34 @@ def test_the_document_says_which_tables_were_judged(
     assert document["tables"]["synthetic"]["sha256"] == samples[0]["sha256"]
     assert document["tables"]["holdout"]["units"] == 150
     assert document["run"]["model"] == "mixture" and document["run"]["epsilon"] == 20.0
+
+
+def test_the_schema_is_named_as_the_run_names_it_where_columns_are_coded_otherwise() -> None:
+    """An interval is coded as its gap; the page tells by the schema what is of one table."""
+    published = Schema.from_dict(related_columns.document(DISCHARGED, ADMITTED))
+    codec, rng = Codec(published), np.random.default_rng(1)
+    codes = np.stack([rng.integers(0, size, 80) for size in codec.sizes], axis=1)
+    rows = codec.decode(codes, rng)
+    real = rows.astype(str).assign(patient=[f"p{row}" for row in range(len(rows))])
+    found = evaluation(Tables.read(published, real, rows), limits=())
+    assert codec.schema.hash() != published.hash()
+    assert found["schema"]["sha256"] == published.hash()
+
+
+def test_gates_know_the_noise_that_the_certificate_announces(
+    shared_office: Office, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run.load(shared_office.folder / "run")
+    event = next(one for one in run.certificate["events"] if one["kind"] == "joint_histograms")
+    sd = event["sigma"] / (event["unit_mass"] or 1)
+    assert document["run"]["noise"] == pytest.approx(sd / DEMO.population.value)
+    given: list[float] = []
+    monkeypatch.setattr(verbs, "evaluation", lambda *_, noise, **__: given.append(noise) or {
+        "tables": {"source": {}, "synthetic": {}, "holdout": None}})  # fmt: skip
+    files = [shared_office.folder / name for name in ("source.csv", "out.parquet")]
+    verbs.evaluate(DEMO, files[0], verbs.Candidate.of_run(shared_office.folder / "run", files[1]))
+    verbs.evaluate(DEMO, files[0], verbs.Candidate("theirs", files[1]))
+    assert given == [document["run"]["noise"], 0.0]
 
 
 def test_every_figure_carries_size_and_best_value(document: dict[str, Any]) -> None:

@@ -51,10 +51,10 @@ def test_a_control_that_failed_is_played_again(plays: list[list[Control]]) -> No
     [
         lambda _: {"controls": []},
         lambda told: {"controls": told["controls"][1:]},
-        lambda told: {"controls": [one | {"passed": False} for one in told["controls"]]},
-        lambda told: {"controls": [one | {"passed": "yes"} for one in told["controls"]]},
-        lambda told: {"controls": [one | {"sentence": 3} for one in told["controls"]]},
-        lambda told: {"controls": [one | {"more": 1} for one in told["controls"]]},
+        lambda told: {"controls": [control | {"passed": False} for control in told["controls"]]},
+        lambda told: {"controls": [control | {"passed": "yes"} for control in told["controls"]]},
+        lambda told: {"controls": [control | {"sentence": 3} for control in told["controls"]]},
+        lambda told: {"controls": [control | {"more": 1} for control in told["controls"]]},
         lambda _: ["nothing"],
     ],
     ids=["none", "one-less", "failed", "no-truth", "no-text", "more", "a-list"],
@@ -93,5 +93,7 @@ def test_without_a_place_to_keep_them_they_are_played(
 @pytest.mark.long
 def test_every_control_does_what_it_must() -> None:
     controls = module.play(np.random.default_rng(11), silent)
-    assert tuple((one.key, one.kind, one.attack) for one in controls) == module.EVERY
-    assert [one.sentence for one in controls if not one.passed] == []
+    assert (
+        tuple((control.key, control.kind, control.attack) for control in controls) == module.EVERY
+    )
+    assert [control.sentence for control in controls if not control.passed] == []

@@ -248,5 +248,5 @@ def test_what_does_not_fit_is_said(name: str, certificate: Certificate) -> None:
     audit, words = PROBLEMS[name]
     audits = Audits("c" * 64, (public_audit(), audit))
     problems = audits.problems(certificate, "independent")
-    assert problems and all(one.startswith("audit 2: ") for one in problems)
-    assert any(words in one for one in problems), problems
+    assert problems and all(problem.startswith("audit 2: ") for problem in problems)
+    assert any(words in problem for problem in problems), problems

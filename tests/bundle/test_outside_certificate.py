@@ -30,7 +30,7 @@ def certificate(schema: Schema, events: tuple[Event, ...]) -> Certificate:
 def faults(schema: Schema, events: tuple[Event, ...]) -> list[str]:
     """What is wrong with it, but that no ledger was charged."""
     findings = check_certificate(certificate(schema, events), schema, None)
-    return [str(one) for one in findings if "no ledger was charged" not in str(one)]
+    return [str(finding) for finding in findings if "no ledger was charged" not in str(finding)]
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_an_event_of_another_shape_is_none_that_dpsynth_gives(
 def test_the_counts_of_columns_cannot_be_missing(
     every_type: Schema, counts: dict[str, Event]
 ) -> None:
-    assert any("is missing" in one for one in faults(every_type, (counts[PAIRS],)))
+    assert any("is missing" in fault for fault in faults(every_type, (counts[PAIRS],)))
 
 
 def test_the_sentence_about_the_package_cannot_be_left_out(

@@ -37,16 +37,18 @@ def failed(
     certificate: Certificate, profile: Profile, audits: Audits | None = QUIET, **options: Any
 ) -> dict[str, Verdict]:
     verdicts = judge(certificate, profile, audits, **options)
-    return {one.key: one for one in verdicts if not one.passed}
+    return {verdict.key: verdict for verdict in verdicts if not verdict.passed}
 
 
 def test_a_sound_release_passes_every_gate(certificate: Certificate, profile: Profile) -> None:
     verdicts = judge(certificate, profile, QUIET)
-    assert [one.key for one in verdicts] == [
+    assert [verdict.key for verdict in verdicts] == [
         *("cells", "rules", "accounting", "stamps", "audit", "epsilon", "constant"),
     ]
-    assert all(one.passed and one.value <= one.limit and one.reason for one in verdicts)
-    assert [one.key for one in verdicts if not one.stops] == ["epsilon", "constant"]
+    assert all(
+        verdict.passed and verdict.value <= verdict.limit and verdict.reason for verdict in verdicts
+    )
+    assert [verdict.key for verdict in verdicts if not verdict.stops] == ["epsilon", "constant"]
     assert verdicts[0].to_dict()["passed"] is True
 
 

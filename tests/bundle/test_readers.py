@@ -108,7 +108,7 @@ def test_frictionless_gets_types_labels_units_and_words(demo: Path, schema: Sche
     rows = table.read_rows()
     assert len(rows) == 400
     document = json.loads((demo / "datapackage.json").read_text())
-    fields = {one["name"]: one for one in document["resources"][0]["schema"]["fields"]}
+    fields = {field["name"]: field for field in document["resources"][0]["schema"]["fields"]}
     for column in schema.modelled:
         assert table.schema.get_field(column.name).type == column.type
         assert fields[column.name].get("title") == column.title
@@ -130,8 +130,8 @@ def test_every_reader_gets_the_declared_types(
     answer = duckdb.sql(f"DESCRIBE SELECT * FROM '{folder / PARQUET}'").fetchall()
     duck = {name: kind for name, kind, *_ in answer}
     dataset = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
-    [rows] = [one for one in dataset.metadata.record_sets if one.name == "rows"]
-    croissant = {one.name: str(one.data_types[0]).rpartition("/")[2] for one in rows.fields}
+    [rows] = [records for records in dataset.metadata.record_sets if records.name == "rows"]
+    croissant = {field.name: str(field.data_types[0]).rpartition("/")[2] for field in rows.fields}
     assert list(polars) == list(duck) == list(croissant) == [c.name for c in declared.modelled]
     for column in declared.modelled:
         types = (polars[column.name], duck[column.name], croissant[column.name])
@@ -179,8 +179,8 @@ def test_croissant_is_valid_and_complete(demo: Path, schema: Schema) -> None:
         ]
     [labelled] = [column for column in schema.modelled if column.labels]
     values = {
-        one[f"{labelled.name}-values/value"]: one[f"{labelled.name}-values/label"]
-        for one in dataset.records(f"{labelled.name}-values")
+        record[f"{labelled.name}-values/value"]: record[f"{labelled.name}-values/label"]
+        for record in dataset.records(f"{labelled.name}-values")
     }
     assert {value: values[value] for value in labelled.labels} == dict(labelled.labels)
 
@@ -231,7 +231,7 @@ def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> 
     frame = pd.DataFrame({name: [place, place + 1] * 50 for place, name in enumerate(names)})
     bundle = bundled(frame, Schema.from_dict(document), tmp_path, rows=9)
     read = mlcroissant.Dataset(jsonld=str(bundle / "croissant.json"))
-    told = {one.id: one.name for one in read.metadata.record_sets[0].fields}
+    told = {field.id: field.name for field in read.metadata.record_sets[0].fields}
     assert list(told.values()) == names and len(told) == len(names)
     rows = pd.DataFrame(list(read.records("rows"))).rename(columns=told)
     table = pd.read_parquet(bundle / PARQUET)

@@ -126,7 +126,7 @@ def test_another_build_of_the_library_is_accepted_where_that_is_asked_for(
 ) -> None:
     (bundle / TABLE).write_bytes(with_dead_bytes((bundle / TABLE).read_bytes()))
     strict = pair(bundle, heading)
-    assert [one.place for one in strict.problems] == [TABLE]
+    assert [problem.place for problem in strict.problems] == [TABLE]
     assert "--other-version" in strict.problems[0].message
     accepted = pair(bundle, heading, other_version=True)
     assert accepted.problems == [] and "may contain extra bytes" in accepted.checks[-1]
@@ -159,10 +159,10 @@ def test_what_another_dpsynth_wrote_is_compared_by_cells(
     other = ManifestHeader(heading.schema, heading.drawing, heading.about, writer="0.0.1")
     findings = pair(bundle, other)
     assert findings.problems == [] and any(
-        "has the same 300 rows" in one for one in findings.checks
+        "has the same 300 rows" in check for check in findings.checks
     )
     (bundle / TEXT).write_text("\n".join((bundle / TEXT).read_text().split("\n")[:-2]))
-    assert any("has other rows" in one.message for one in pair(bundle, other).problems)
+    assert any("has other rows" in problem.message for problem in pair(bundle, other).problems)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])

@@ -55,4 +55,4 @@ def test_quality_is_about_rows_and_training_about_steps() -> None:
     *_, quality = budget_lines(certified("demo", "mixture", 0.1), quality=True)
     assert re.match(r"about sd [0-9.]+ rows on each figure; multiplier", quality.noise)
     steps = [line for line in budget_lines(certified("demo", "tvae"), quality=False)]
-    assert any(re.fullmatch(r"multiplier [0-9.]+, in each step", one.noise) for one in steps)
+    assert any(re.fullmatch(r"multiplier [0-9.]+, in each step", step.noise) for step in steps)

@@ -135,3 +135,36 @@ def test_completion_completes(
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     assert {line.split(",")[1] for line in cli().out.splitlines()} == offered
+
+
+GROUPS = ["", *(path for path in PATHS if isinstance(COMMANDS[tuple(path.split())], click.Group))]
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize("path", GROUPS)
+def test_no_summary_of_a_command_is_cut(path: str, columns: int) -> None:
+    """Each command of a group is listed with its first sentence, whole, however narrow it is."""
+    group = COMMANDS[tuple(path.split())] if path else commands
+    assert isinstance(group, click.Group)
+    shown = CliRunner().invoke(group, ["--help"], terminal_width=columns).output
+    _, _, listed = shown.partition("\nCommands:\n")
+    listed = " ".join(listed.split())
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None and command.help is not None
+        summary = " ".join(command.help.split("\n\n")[0].split()).split(". ")[0].rstrip(".")
+        assert f"{name} {summary}." in listed
+    if columns == 80:
+        assert "..." not in listed
+
+
+def test_a_group_that_cuts_is_caught() -> None:
+    """click's own group cuts what is longer than the line."""
+
+    @click.command(help="Say in very many words what this command does, " + "and more " * 10)
+    def wordy() -> None:
+        pass
+
+    cutting = click.Group("cutting", commands={"wordy": wordy})
+    assert "..." in CliRunner().invoke(cutting, ["--help"], terminal_width=80).output

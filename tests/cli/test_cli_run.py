@@ -26,7 +26,7 @@ COLUMNS = ("patient_id", "sex", "age", "smoker")
 def cli(command_line: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Call ``dpsynth run`` in a folder with a table, its schema, and quick internal stages."""
     document = Schema.load("demo").to_dict()
-    document["fields"] = [one for one in document["fields"] if one["name"] in COLUMNS]
+    document["fields"] = [field for field in document["fields"] if field["name"] in COLUMNS]
     del document["dpsynth"]["rules"]
     document["dpsynth"]["population"]["value"] = 100
     document["dpsynth"]["rows"]["value"] = 100
@@ -83,7 +83,7 @@ def test_json_and_quiet(cli: Cli) -> None:
     assert (document["kind"], document["version"]) == ("dpsynth.run", 1)
     assert document["internal"] is True
     assert document["bundle"] == "bundle" and Path(document["page"]).is_file()
-    assert [one["state"] for one in document["stages"]] == ["done"] * 7
+    assert [stage["state"] for stage in document["stages"]] == ["done"] * 7
     assert document["gates_failed"] == document["attacks_found"] == []
     silent = cli(*SMALL, "-o", "bundle", "--quiet")
     assert silent.err == "" and silent.out.startswith("bundle ")
@@ -99,7 +99,7 @@ def test_a_dry_run_opens_and_writes_nothing(cli: Cli, tmp_path: Path) -> None:
     result = cli(*SMALL, "-o", "bundle", "--dry-run", "--json").json
     assert result["kind"] == "dpsynth.run-plan" and result["plan"]["composed_epsilon"] <= 3
     assert result["population"] == 80 and result["settings"]["holdout"] == 0.2
-    assert {one["state"] for one in result["stages"]} == {"to do"}
+    assert {stage["state"] for stage in result["stages"]} == {"to do"}
     assert sorted(tmp_path.rglob("*")) == before
 
 

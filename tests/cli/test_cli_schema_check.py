@@ -83,9 +83,11 @@ def test_values_go_into_a_file_for_its_owner_alone(
     assert "delete it when you are done" in ended.err and CELL not in ended.out + ended.err
     document = yaml.safe_load(path.read_text())
     values = document["sex"]["unknown"]["values"]
-    counts = [one["cells"] for one in values]
+    counts = [value["cells"] for value in values]
     assert counts == sorted(counts, reverse=True) and sum(counts) == len(visits)
-    assert {one["value"] for one in values} == {"FEMALE", "MALE"} and values[0]["cause"] == "case"
+    assert {value["value"] for value in values} == {"FEMALE", "MALE"} and values[0][
+        "cause"
+    ] == "case"
     line = document["sex"]["unknown"]["lines for the column"]["case"]
     assert line.startswith("dpsynth: {values: {") and '"FEMALE": "female"' in line
     assert document["ward"]["unknown"]["values"] == [{"value": CELL, "cells": 3}]

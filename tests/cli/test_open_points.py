@@ -75,7 +75,7 @@ def test_no_results_and_no_bundle(bundle: Path, tmp_path: Path) -> None:
 
 def as_internal(audit: PublicAudit) -> Json:
     """The same audit, as the internal page reads it."""
-    views = [(f"training:{one.view}", one) for one in audit.views]
+    views = [(f"training:{view.view}", view) for view in audit.views]
     return {
         "findings": [{"key": k, "title": k, "found": v.refuted, "sentence": ""} for k, v in views],
         "powers": [

@@ -54,7 +54,7 @@ def test_removing_draft_does_not_confirm(tmp_path: Path) -> None:
     with pytest.raises(SchemaError) as caught:
         Schema.load(saved(tmp_path, undrafted))
     assert len(caught.value.problems) == 2
-    assert all("is a proposal" in one.message for one in caught.value.problems)
+    assert all("is a proposal" in problem.message for problem in caught.value.problems)
     confirmed = undrafted.replace(PROPOSAL, "confirmed by A. Nyqvist:")
     schema = Schema.load(saved(tmp_path, confirmed))
     assert not schema.draft and schema.unit.column == "pat_nr"

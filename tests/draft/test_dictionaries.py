@@ -16,7 +16,7 @@ from ..support.hospital_dictionary import NAMES, write_csv, write_workbook
 
 def entries(path: Path, text: str, encoding: str = "utf-8") -> dict[str, Entry]:
     path.write_bytes(text.encode(encoding))
-    return {one.name: one for one in read_entries(path, None, encoding).columns}
+    return {column.name: column for column in read_entries(path, None, encoding).columns}
 
 
 def fields(text: str) -> dict[str, dict[str, object]]:

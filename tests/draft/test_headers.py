@@ -21,7 +21,7 @@ from dpsynth.errors import InputError
 
 
 def names(path: Path, **how: str) -> list[str]:
-    return [one.name for one in read_header(path, **how).columns]
+    return [column.name for column in read_header(path, **how).columns]
 
 
 @pytest.mark.parametrize(

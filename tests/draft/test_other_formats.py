@@ -36,7 +36,7 @@ REDCAP = (
 
 
 def entries(path: Path) -> dict[str, Entry]:
-    return {one.name: one for one in read_entries(path, None, "utf-8").columns}
+    return {column.name: column for column in read_entries(path, None, "utf-8").columns}
 
 
 def test_redcap(tmp_path: Path) -> None:

@@ -44,9 +44,9 @@ TEXT_CHANGES: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
 def test_a_changed_text_table_is_found(forger: Forger, name: str) -> None:
     change, message = TEXT_CHANGES[name]
     forger.rewrite_text(change)
-    found = forger.findings()
-    assert f"{TEXT}: " in found and message in found
-    assert f"{TABLE}: " not in found
+    findings = forger.findings()
+    assert f"{TEXT}: " in findings and message in findings
+    assert f"{TABLE}: " not in findings
 
 
 def replaced(column: str, value: Any) -> Callable[[pa.Table], pa.Table]:
@@ -100,9 +100,9 @@ def test_a_changed_table_is_found(forger: Forger, bundle: Path, name: str) -> No
     change, message = TABLE_CHANGES[name]
     pq.write_table(change(pq.read_table(bundle / TABLE)), bundle / TABLE)
     forger.relist()
-    found = forger.findings()
-    assert f"{TABLE}: " in found and message in found
-    assert "Miller" not in found
+    findings = forger.findings()
+    assert f"{TABLE}: " in findings and message in findings
+    assert "Miller" not in findings
 
 
 def test_a_file_that_is_no_table_is_found(forger: Forger, bundle: Path) -> None:
@@ -121,10 +121,10 @@ def test_a_broken_rule_is_found_in_both_formats(
     frames = typed_frames(bundle / TABLE, every_type)
     write_table(frames, bundle / TEXT, every_type, overwrite=True)
     forger.relist()
-    found = forger.findings()
+    findings = forger.findings()
     for path in (TABLE, TEXT):
-        assert f"{path}: rule 'admitted <= discharged': some rows break it" in found
-    assert "has other rows" not in found
+        assert f"{path}: rule 'admitted <= discharged': some rows break it" in findings
+    assert "has other rows" not in findings
 
 
 def test_text_and_typed_cells_read_the_same(bundle: Path, every_type: Schema) -> None:

@@ -115,8 +115,8 @@ def test_absent_cells_are_missing() -> None:
     cells = [None, np.nan, pd.NaT, pd.NA, float("nan"), Decimal("NaN"), np.datetime64("NaT")]
     for column, missing in ((STAY, 14), (ARM, 2), (SMOKER, 2), (BORN, 31), (YEAR, 10)):
         assert codes_of(column, cells) == [missing] * len(cells)
-        for one in cells:
-            assert codes_of(column, [one]) == [missing]
+        for cell in cells:
+            assert codes_of(column, [cell]) == [missing]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,15 @@ def test_limits_of_the_figure_itself() -> None:
     assert passed(Gate("a", "at_least", 0.1, "r"), a=measure(0.09)) == [False]
 
 
+def test_a_limit_grows_with_the_noise_that_the_plan_announces() -> None:
+    """Three times a count's noise of .01 is .03; less noise leaves the limit, or no known run."""
+    gate = Gate("a", "at_most", 0.02, "r", or_noise=3.0)
+    measures = {"a": measure(0.028)}
+    verdicts = [judged(measures, [gate], noise)[0] for noise in (0.01, 0.009, 0.001, 0.0)]
+    assert [one["passed"] for one in verdicts] == [True, False, False, False]
+    assert [one["limit"] for one in verdicts][1:3] == ["at most 0.027", "at most 0.02"]
+
+
 def test_beyond_reference_is_held_against_the_holdout_then_chance() -> None:
     gate = Gate("a", "beyond_reference", 0.05, "r")
     assert passed(gate, a=measure(0.3, reference=0.26, chance=0.0)) == [True]
@@ -92,6 +101,8 @@ def test_a_file_replaces_adds_and_switches_off(tmp_path: Path) -> None:
         ("version: 1\ngates: [{key: tvd1, at_most: x, reason: r}]", "is a number"),
         ("version: 1\ngates: [{key: tvd1, at_most: .nan, reason: r}]", "is a number"),
         ("version: 1\ngates: [{key: tvd1, at_most: 1}]", "has a reason"),
+        ("version: 1\ngates: [{key: tvd1, at_most: 1, or_noise: -1, reason: r}]", "how many times"),
+        ("version: 1\ngates: [{key: tvd1, at_least: 1, or_noise: 1, reason: r}]", "at_most only"),
     ],
 )
 def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, said: str) -> None:

@@ -21,6 +21,8 @@ from dpsynth.privacy.noisy_queries import ask
 from dpsynth.privacy.quality_budget import quality_event
 from dpsynth.schema.schema import Schema
 
+from ..support.bare_counts import Silence
+
 BASIS = "made up for a test"
 
 
@@ -50,11 +52,6 @@ class Rows:
         return cls(codes[:, None, :], np.ones((len(codes), 1), bool))
 
 
-class Silence(SeededEntropy):
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        return np.zeros(size, np.int64)
-
-
 def flags(rows: int, shares: list[float], seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return (rng.random((rows, len(shares))) < shares).astype(np.uint16)
@@ -72,7 +69,7 @@ def figures_of(
 
 
 def by_key(document: dict[str, Any]) -> dict[str, Any]:
-    return {one["key"]: one for one in document["statistics"]}
+    return {statistic["key"]: statistic for statistic in document["statistics"]}
 
 
 def distance(one: np.ndarray, other: np.ndarray) -> float:

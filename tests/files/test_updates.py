@@ -62,6 +62,6 @@ def test_output_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr and "unexpected" not in done.stderr
         if codes == (2,):
             assert "could not be written to standard output" in done.stderr
-    assert {one.file for one in read_samples(tmp_path / "run")} == {*ends}
+    assert {sample.file for sample in read_samples(tmp_path / "run")} == {*ends}
     assert sorted(path.name for path in tmp_path.glob("*.csv")) == sorted(ends)
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".tmp-")]

@@ -20,12 +20,12 @@ PATIENT = "hostile"
 def strict() -> Schema:
     """A few columns, some of which refuse what they do not declare."""
     document = Schema.load("demo").to_dict()
-    document["fields"] = [one for one in document["fields"] if one["name"] in KEPT]
-    for one in document["fields"]:
-        if one["name"] == "age":
-            one.setdefault("dpsynth", {})["on_bad"] = "refuse"
-        if one["name"] == "ward":
-            one.setdefault("dpsynth", {})["on_unknown"] = "refuse"
+    document["fields"] = [field for field in document["fields"] if field["name"] in KEPT]
+    for field in document["fields"]:
+        if field["name"] == "age":
+            field.setdefault("dpsynth", {})["on_bad"] = "refuse"
+        if field["name"] == "ward":
+            field.setdefault("dpsynth", {})["on_unknown"] = "refuse"
     del document["dpsynth"]["rules"]
     document["dpsynth"]["population"]["value"] = 100
     document["dpsynth"]["rows"]["value"] = 300

@@ -7,6 +7,7 @@ rows, and returns the name of a private table. Columns have short names, as SPSS
 from __future__ import annotations
 
 import csv
+import functools
 import sqlite3
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -101,7 +102,7 @@ def _sas(columns: Columns, folder: Path, server: str) -> str:
 
 def _duckdb(columns: Columns, folder: Path, server: str) -> str:
     _texts(columns).to_csv(folder / "t.csv", index=False)
-    with duckdb.connect(str(folder / "t.duckdb")) as connection:
+    with duckdb.connect(str(folder / "t.duckdb"), config={"threads": 1}) as connection:
         source = (
             f"read_csv('{folder / 't.csv'}', header=true, delim=',', quote='\"', sample_size=-1)"
         )
@@ -121,11 +122,15 @@ def _sqlite_query(columns: Columns, folder: Path, server: str) -> str:
     return f"sqlite:///{folder / 't.db'}#@{folder / 'q.sql'}"
 
 
+@functools.cache
+def _engine(server: str) -> sa.Engine:
+    """One connection for all tables that are written."""
+    return sa.create_engine(sa.make_url(server).set(drivername="postgresql+psycopg"))
+
+
 def _postgresql(columns: Columns, folder: Path, server: str, *, text: bool = False) -> str:
-    url = sa.make_url(server).set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(url, poolclass=sa.NullPool)
     frame = _texts(columns) if text else _inferred(columns)
-    frame.to_sql("t", engine, index=False, if_exists="replace")
+    frame.to_sql("t", _engine(server), index=False, if_exists="replace")
     return f"{server}#public.t"
 
 

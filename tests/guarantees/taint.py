@@ -105,13 +105,13 @@ class Search:
         keys = low[places] | raw[places + 2] << 16 | raw[places + 3] << 24
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         known = self._keys[at] == keys
-        found: set[bytes] = set()
+        forms: set[bytes] = set()
         for place, key in zip(places[known].tolist(), keys[known].tolist(), strict=True):
             for form, offset in self._by_key[key]:
                 start = place - offset
                 if start >= 0 and start % self._step[form] == 0 and content.startswith(form, start):
-                    found.add(form)
-        return found
+                    forms.add(form)
+        return forms
 
     def _values(self, place: str, values: npt.NDArray[np.generic]) -> None:
         """Compare numbers by value, as precisely as float32 holds them."""

@@ -59,8 +59,8 @@ def plain(epsilon: float, spends: Sequence[Spend]) -> bool:
     def exact(values: Sequence[float]) -> Fraction:
         return sum((Fraction(repr(value)) for value in values), Fraction(0))
 
-    within = exact([one.epsilon for one in spends]) <= Fraction(repr(epsilon))
-    return within and exact([one.delta for one in spends]) <= Fraction(9, 10) * Fraction(
+    within = exact([spend.epsilon for spend in spends]) <= Fraction(repr(epsilon))
+    return within and exact([spend.delta for spend in spends]) <= Fraction(9, 10) * Fraction(
         repr(DELTA)
     )
 
@@ -108,7 +108,7 @@ def each_fit_by_its_better_condition(epsilon: float, spends: Sequence[Spend]) ->
 
 
 def the_largest_fit(epsilon: float, spends: Sequence[Spend]) -> bool:
-    return all(proved(epsilon, [one]) for one in spends)
+    return all(proved(epsilon, [spend]) for spend in spends)
 
 
 def the_last_fit_alone(epsilon: float, spends: Sequence[Spend]) -> bool:
@@ -130,7 +130,7 @@ def the_largest_event_of_each(epsilon: float, spends: Sequence[Spend]) -> bool:
 
 
 def deltas_of_the_largest(epsilon: float, spends: Sequence[Spend]) -> bool:
-    worst = max((one.delta for one in spends), default=0.0)
+    worst = max((spend.delta for spend in spends), default=0.0)
     return proved(epsilon, spends) or (
         worst <= 0.9 * DELTA and plain(epsilon, [Spend(s.epsilon, 0.0, s.events) for s in spends])
     )
@@ -179,5 +179,5 @@ def test_the_filter_is_what_was_proved(histories: list[tuple[float, list[Spend]]
 def test_a_swapped_quantifier_is_told_apart(
     name: str, histories: list[tuple[float, list[Spend]]]
 ) -> None:
-    wrong = [one for one in histories if SWAPPED[name](*one) and not real(*one)]
+    wrong = [history for history in histories if SWAPPED[name](*history) and not real(*history)]
     assert len(wrong) >= 3

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.trainer import Units
 from dpsynth.models.generators import ctgan, warm_started
 from dpsynth.models.generators.tvae_network import Network
-from dpsynth.models.marginals import initial_model, measurement
+from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import mechanisms
 from dpsynth.schema.schema import Schema
@@ -219,23 +218,25 @@ def an_exact_total(patch: Patch) -> None:
 
 
 def exact_ends(patch: Patch) -> None:
-    """A column ends at the outermost cell that a private row is in."""
+    """The tails of a column are those of the counts without noise."""
     cohorts: list[Any] = []
     levelled, leaves_of = measurement.levelled, measurement.leaves_of
+    tails_of = adaptive_cells.tails_of
 
     def keeping(cohort: Any, domain: Any) -> Any:
         cohorts.append(levelled(cohort, domain))
         return cohorts[-1]
 
-    def exactly(domain: Any, counts: Any, *, total: float, sigma: float) -> Any:
+    def exactly(domain: Any, counts: Any, **public: Any) -> Any:
         rows = cohorts[-1].codes[cohorts[-1].mask]
-        exact = [np.bincount(rows[:, j], minlength=len(one)) for j, one in enumerate(counts)]
-        ends = leaves_of(domain, exact, total=total, sigma=0.0)
-        leaves = leaves_of(domain, counts, total=total, sigma=sigma)
-        return tuple(
-            replace(leaf, empty=end.empty) if len(feature.levels) == 1 else leaf
-            for feature, leaf, end in zip(domain.features, leaves, ends, strict=True)
-        )
+        exact = (np.bincount(rows[:, j], minlength=len(one)) for j, one in enumerate(counts))
+
+        def telling(levels: Any, widths: Any, **public: Any) -> Any:
+            own = [next(exact)[: len(level)] for level in levels]
+            return tails_of(own, widths, **public | {"sigma": 0.0})
+
+        patch.setattr(adaptive_cells, "tails_of", telling)
+        return leaves_of(domain, counts, **public)
 
     patch.setattr(measurement, "levelled", keeping)
     patch.setattr(measurement, "leaves_of", exactly)

@@ -100,7 +100,7 @@ def reached(start: list[Any]) -> list[np.ndarray[Any, Any]]:
         elif isinstance(some, BaseException):
             left += [some.__traceback__, some.__cause__, some.__context__, some.args]
         else:
-            left += [one for one in gc.get_referents(some) if one is not sys.modules]
+            left += [referent for referent in gc.get_referents(some) if referent is not sys.modules]
     return found
 
 

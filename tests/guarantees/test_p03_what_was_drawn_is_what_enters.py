@@ -33,6 +33,7 @@ from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
+from ..support.bare_counts import Silence
 from .streams import Streams
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
@@ -50,13 +51,6 @@ def cohort() -> Cohort:
     mask = np.arange(MOST) < rng.integers(1, MOST + 1, (UNITS, 1))
     codes = np.stack([rng.integers(0, f.size - 1, (UNITS, MOST)) for f in FEATURES], axis=-1)
     return Cohort(np.where(mask[..., None], codes, 0).astype(np.uint16), mask)
-
-
-class Silence(SeededEntropy):
-    """No noise."""
-
-    def discrete_gaussian(self, sigma: float, size: int) -> Any:
-        return np.zeros(size, np.int64)
 
 
 class Heard:

@@ -172,12 +172,19 @@ def differs(shown: Callable[..., dict[str, Any]], visits: Visits) -> Callable[..
 
 
 FEWER = ["an undeclared category", "one more decimal", "NaN", "one patient more, all of it odd"]
+ALL_OF_FEWER = ("independent", "autoregressive")  # the first and last of the others in `make test`
 
 
 @pytest.mark.parametrize(
     ("model", "name"),
     [("independent", name) for name in NEIGHBOURS]
-    + [(model, name) for model in NAMES if model != "independent" for name in FEWER],
+    + [
+        pytest.param(model, name, marks=pytest.mark.long if rest and place % 3 else ())
+        for model in NAMES
+        if model != "independent"
+        for rest in [model not in ALL_OF_FEWER]
+        for place, name in enumerate(FEWER)
+    ],
 )
 def test_a_neighbour_shows_nowhere(
     model: str,

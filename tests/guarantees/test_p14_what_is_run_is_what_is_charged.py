@@ -38,7 +38,9 @@ def run_events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def watched(mechanism: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
-            events.extend(one.to_dict() for one in arguments if hasattr(one, "with_mu"))
+            events.extend(
+                argument.to_dict() for argument in arguments if hasattr(argument, "with_mu")
+            )
             return mechanism(*arguments)
 
         return run

@@ -100,7 +100,7 @@ def test_a_signal_leaves_nothing(name: str, office: Path) -> None:
     number = getattr(signal, name)
     with splitting(office, "write_csv") as process:
         process.send_signal(number)
-        assert process.wait(20) == 128 + number
+        assert process.wait(120) == 128 + number  # Python itself takes seconds on a busy machine
     assert not list(office.glob(".tmp-*")) and not (office / "split").exists()
 
 

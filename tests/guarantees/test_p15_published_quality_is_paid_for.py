@@ -196,7 +196,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Office]
 def test_the_share_is_spent_once(fitted: Any, tmp_path: Path) -> None:
     office = fitted(tmp_path)
     quality = publish_quality(office.run, office.table, office.source, ledger=office.ledger)
-    assert [one.key for one in quality.statistics] == ["tvd1", "tvd2", "tvd3"]
+    assert [statistic.key for statistic in quality.statistics] == ["tvd1", "tvd2", "tvd3"]
     entry = office.ledger.state().entries[-1]
     assert entry.measured is not None and entry.measured.table == quality.table_sha256
     before = (office.run / "quality.json").read_bytes()

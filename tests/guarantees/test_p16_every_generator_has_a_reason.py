@@ -225,7 +225,9 @@ def test_nothing_draws_from_a_generator_that_all_share() -> None:
 )
 def test_a_generator_with_a_seed_of_its_own_is_caught(slip: str) -> None:
     generators, _ = found_in(slip)
-    assert generators and not {one[1:] for one in generators} & {one[1:] for one in REASONS}
+    assert generators and not {generator[1:] for generator in generators} & {
+        reason[1:] for reason in REASONS
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ import pickle
 import random
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,14 +20,10 @@ from dpsynth.privacy.entropy import Entropy, OsEntropy, SeededEntropy
 from dpsynth.privacy.events import JointHistograms
 from dpsynth.privacy.mechanisms import joint_histograms
 
+from ..support.bare_counts import Rows
+
 SIZES = (40, 3)
 EVENT = JointHistograms("counts", histograms=2, rows_per_unit=1, sigma=30.0)
-
-
-@dataclass(frozen=True)
-class Rows:
-    codes: Any
-    mask: Any
 
 
 def cohort(units: int) -> Rows:

@@ -161,10 +161,10 @@ def test_a_budget_is_required_unless_not_private(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--epsilon", "--delta"])
 def test_a_budget_contradicts_not_private(tmp_path: Path, option: str) -> None:
-    found = invoke(
+    outcome = invoke(
         "fit", "demo", "rows.csv", "--not-private", option, "0.1", "-o", str(tmp_path / "run")
     )
-    assert found.exit_code == 2 and f"leave out {option}" in found.output
+    assert outcome.exit_code == 2 and f"leave out {option}" in outcome.output
 
 
 def test_the_command_says_so_and_charges_nothing(

@@ -19,21 +19,15 @@ from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators import independent
 from dpsynth.models.marginals import measurement
 from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
+
+from ..support.bare_counts import Silence
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 
 Visits = Callable[[int], pd.DataFrame]
 FIT: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic", "without_ledger": True}
-
-
-class Silence(SeededEntropy):
-    """No noise: what a release would have been without it."""
-
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        return np.zeros(size, np.int64)
 
 
 class Noises:

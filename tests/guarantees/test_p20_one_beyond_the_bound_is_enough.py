@@ -9,7 +9,6 @@ refused, before any noise is drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,18 +25,14 @@ from dpsynth.privacy.events import ChosenHistograms, JointHistograms, PoissonSgd
 from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
 from dpsynth.privacy.noisy_queries import Counts, ask
 
+from ..support.bare_counts import Rows
+
 UNITS, PAID, COLUMNS = 400, 2, 4
 SIZES = (5,) * COLUMNS
 JOINT = JointHistograms("counts", COLUMNS, PAID, 9.0)
 CHOSEN = ChosenHistograms("pairs", 3, PAID, 4.0)
 PAIRS = [(0, 1), (1, 2), (2, 3)]
 PARTS = [3**-0.5 * (1 - 1e-9)] * 3
-
-
-@dataclass(frozen=True)
-class Rows:
-    codes: Any
-    mask: Any
 
 
 class Mute(SeededEntropy):

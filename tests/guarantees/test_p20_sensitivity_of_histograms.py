@@ -7,8 +7,6 @@ and the true divergence between the releases with and without that unit is withi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,20 +18,9 @@ from dpsynth.privacy.events import UNDECIDED, JointHistograms
 from dpsynth.privacy.mechanisms import joint_histograms
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 
+from ..support.bare_counts import Rows, Silence
+
 SIZES = (4, 3, 2)
-
-
-@dataclass(frozen=True)
-class Rows:
-    codes: Any
-    mask: Any
-
-
-class Silence(SeededEntropy):
-    """No noise: shows the counts bare, in a test only."""
-
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        return np.zeros(size, np.int64)
 
 
 def cohort(rows: int, spread: bool, units: int = 30) -> Rows:

@@ -21,19 +21,13 @@ from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.marginals.measurement import cohort_with_visits, pair_noise
 from dpsynth.models.presets import mass_of
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import SMOOTHING, ChosenHistograms, JointHistograms
 from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
 
+from ..support.bare_counts import Silence
+
 COLUMNS = (2, 3)  # a pair table of six cells
 CELLS = list(product(*(range(size) for size in COLUMNS)))
-
-
-class Silence(SeededEntropy):
-    """No noise: shows the counts bare, in a test only."""
-
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        return np.zeros(size, np.int64)
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,9 @@ def single(trainer: DpSgd, loss: Any, batch: Batch, mask: Tensor) -> Tensor:
     total = torch.zeros_like(trainer.flat.values)
     views = trainer.flat.views(total)
     for pack in packs(batch, mask, rows_at_once(trainer.flat.layers.values())):
-        found = UnitGradients.of(loss, pack)
-        factors = pack.per_row(found.factors(trainer.clipping_norm).float())
-        for layer, a, b in zip(found.layers, found.inputs, found.grads, strict=True):
+        gradients = UnitGradients.of(loss, pack)
+        factors = pack.per_row(gradients.factors(trainer.clipping_norm).float())
+        for layer, a, b in zip(gradients.layers, gradients.inputs, gradients.grads, strict=True):
             layer.accumulate(a, b * factors, views[layer])
     return total
 

@@ -80,7 +80,7 @@ def overlapping(frames: Tables, people: People) -> People:
     """Draw a reference from everybody known, people in the data among them."""
     some = [people.members.units, people.reference.units]
     everybody = ALL.take(np.flatnonzero(np.isin(ALL.units, np.concatenate(some))))
-    views = {one.name: getattr(people, one.name) for one in fields(people)}
+    views = {field.name: getattr(people, field.name) for field in fields(people)}
     return Unchecked(**views | {"reference": everybody})
 
 
@@ -113,7 +113,7 @@ def test_rows_dealt_out_instead_of_units_would_be_seen() -> None:
 def test_overlapping_sets_are_refused() -> None:
     table = cohort(1)
     people = People.of(table, np.random.default_rng(1))
-    views = {one.name: getattr(people, one.name) for one in fields(people)}
+    views = {field.name: getattr(people, field.name) for field in fields(people)}
     twin = overlapping(table, people)
     with pytest.raises(InputError, match="share a unit"):
         People(**views | {"reference": twin.reference})

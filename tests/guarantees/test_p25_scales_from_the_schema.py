@@ -67,7 +67,7 @@ def of_non_members(people: People) -> dict[str, np.ndarray]:
         *(players, LARGE.synthetic, people.reference, LARGE, metric, inside),
         np.random.default_rng(1),
     )
-    found = {one.key: one.values[~inside] for one in scores if one.judged.all()}
+    found = {score.key: score.values[~inside] for score in scores if score.judged.all()}
     rng = np.random.default_rng(1)
     ratios = log_ratios(players, LARGE.synthetic, people.reference, LARGE.codec, rng)
     non_members = np.isin(players.units, people.non_members.units)

@@ -89,7 +89,7 @@ def test_too_few_people_to_attack_are_told_inside_and_change_nothing_outside(
     page = (outcome.order.internal / "internal.html").read_text()
     assert "The table was not attacked" in page
     again = run_stages(outcome.order)  # and it is not tried again and again
-    assert {one.state for one in again.states} <= {"kept", "not needed"}
+    assert {state.state for state in again.states} <= {"kept", "not needed"}
     assert len(json.loads((outcome.order.run / "audit.json").read_text())["audits"]) == 1
 
 

@@ -173,4 +173,4 @@ def test_figures_that_are_lost_are_left_out_by_name_only(
     release(folder / "run", folder / "bundle", override=excuse, **words)
     verify(folder / "bundle")
     privacy = json.loads((folder / "bundle" / "privacy.json").read_text())
-    assert [one["gate"] for one in privacy["overrides"]] == ["quality"]
+    assert [override["gate"] for override in privacy["overrides"]] == ["quality"]

@@ -75,10 +75,10 @@ def bundles(office: Office, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
         office.run(at="release", accept=ACCEPTED)
     shutil.copytree(office.folder, office.folder.with_name("other"))
     other = office.folder.with_name("other")
-    found = json.loads((other / "bundle.work/check.json").read_text())
-    assert set(found["serious"]) == {*ACCEPTED}
+    document = json.loads((other / "bundle.work/check.json").read_text())
+    assert set(document["serious"]) == {*ACCEPTED}
     (other / "bundle.work/check.json").write_text(
-        json.dumps(found | {"serious": [], "findings": [], "level": "clean"})
+        json.dumps(document | {"serious": [], "findings": [], "level": "clean"})
     )
     office.run(accept=ACCEPTED)
     run_stages(

@@ -67,7 +67,7 @@ def found(name: str, bad: list[str], good: list[str] | None = None) -> list[Find
     )
     cells = (GOOD[name] if good is None else good) + bad
     checked = check_fit(pd.DataFrame({name: pd.Series(cells, dtype=object)}), schema)
-    findings = [one for one in checked.findings if one.place == name]
+    findings = [finding for finding in checked.findings if finding.place == name]
     shown = json.dumps(checked.to_dict()) + "".join(line for f in findings for line in f.lines())
     for text in bad:  # no cell is shown
         if len(text) > 3 and not text.isdigit() and text != "unknown":
@@ -144,7 +144,7 @@ OTHERS: list[tuple[str, list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "bad", "what"), OTHERS, ids=[one[2] for one in OTHERS])
+@pytest.mark.parametrize(("name", "bad", "what"), OTHERS, ids=[other[2] for other in OTHERS])
 def test_no_cause_is_claimed_without_reason(name: str, bad: list[str], what: str) -> None:
     (finding,) = found(name, bad)
     assert finding.causes == () and finding.remedy, finding.causes
@@ -152,16 +152,19 @@ def test_no_cause_is_claimed_without_reason(name: str, bad: list[str], what: str
 
 def test_cells_are_divided_among_causes() -> None:
     (finding,) = found("smoker", ["Ja"] * 30 + ["k.A."] * 20 + ["sometimes"] * 10)
-    assert [(one.key, one.cells) for one in finding.causes] == [("case", 30), ("missing-word", 20)]
+    assert [(cause.key, cause.cells) for cause in finding.causes] == [
+        ("case", 30),
+        ("missing-word", 20),
+    ]
     assert finding.unexplained == 10
     assert any("10 cells: no likely cause found" in line for line in finding.lines())
 
 
 def test_7_5_decides_what_1_250_is() -> None:
     (finding,) = found("income", ["1,250"] * 9 + ["7,5"] * 9)
-    assert [one.key for one in finding.causes] == ["decimal"]
+    assert [cause.key for cause in finding.causes] == ["decimal"]
     (finding,) = found("income", ["1,250"] * 18)
-    assert [one.key for one in finding.causes] == ["thousands"]
+    assert [cause.key for cause in finding.causes] == ["thousands"]
 
 
 def test_a_column_in_one_other_format_gets_that_format() -> None:

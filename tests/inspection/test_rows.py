@@ -63,7 +63,7 @@ def table(units: int = 50) -> pd.DataFrame:
 
 def found(frame: pd.DataFrame, schema: Schema | None = None) -> dict[str, Finding]:
     checked = check_fit(frame, schema or schema_of())
-    return {one.key: one for one in checked.findings}
+    return {finding.key: finding for finding in checked.findings}
 
 
 def test_a_clean_table_has_no_finding() -> None:

@@ -38,19 +38,19 @@ def test_json_holds_the_whole_ledger(full: Ledger, tmp_path: Path) -> None:
     assert found["policy"]["document"] == state.adopted[-1].policy.to_dict()
     assert found["policy"]["digest"] == state.adopted[-1].policy.digest
     assert found["policy"]["adopted"] == {"at": state.adopted[-1].at, "who": "chair"}
-    assert [one["document"]["name"] for one in found["earlier_policies"]] == ["interim rules"]
+    assert [policy["document"]["name"] for policy in found["earlier_policies"]] == ["interim rules"]
 
 
 def test_json_accounts_are_those_of_the_ledger_and_of_idle_groups(
     full: Ledger, tmp_path: Path
 ) -> None:
-    found = json.loads(exported(full, tmp_path / "l.json").read_text())["accounts"]
-    assert list(found) == ["cardio", "diabetes", "oncology"]
+    document = json.loads(exported(full, tmp_path / "l.json").read_text())["accounts"]
+    assert list(document) == ["cardio", "diabetes", "oncology"]
     for account in accounts(full.state(), datetime.now(UTC), compose=True):
-        assert found[account.name] == account.to_dict()
-    assert [m["name"] for m in found["diabetes"]["room"]][3:] == ["tier rare: epsilon in all"]
-    assert [m["used"] for m in found["diabetes"]["room"]] == [0, 0.75, 0.75, 0.3]
-    assert found["oncology"]["fits"] == 0
+        assert document[account.name] == account.to_dict()
+    assert [m["name"] for m in document["diabetes"]["room"]][3:] == ["tier rare: epsilon in all"]
+    assert [m["used"] for m in document["diabetes"]["room"]] == [0, 0.75, 0.75, 0.3]
+    assert document["oncology"]["fits"] == 0
 
 
 @pytest.mark.parametrize("html", [False, True])

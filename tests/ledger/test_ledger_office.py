@@ -113,7 +113,9 @@ def test_two_others_sign_before_a_release(
         with pytest.raises(BudgetError, match="another person must sign"):
             sign(ledger, entry.id)
     user("curie")
-    assert [one.who for one in sign(ledger, entry.id[:8], "seen").signatures] == ["curie"]
+    assert [signature.who for signature in sign(ledger, entry.id[:8], "seen").signatures] == [
+        "curie"
+    ]
     with pytest.raises(BudgetError, match="has already signed entry"):
         sign(ledger, entry.id)
     with pytest.raises(BudgetError, match="requires 1 more person to sign"):

@@ -191,7 +191,9 @@ def test_what_is_left_is_that_of_the_given_time(full: Ledger, tmp_path: Path) ->
     assert (year["used"], year["left"], total["used"]) == (0, 1, 0.75)
     after = read(full, tmp_path, now=leaves + timedelta(days=1))
     assert "In the last 365 days: 0 of 1 used, 1 left" in after.pictures
-    assert any("ends at 0.75; the dashed line is the cap of 4" in one for one in after.pictures)
+    assert any(
+        "ends at 0.75; the dashed line is the cap of 4" in picture for picture in after.pictures
+    )
 
 
 def test_history_rises_with_each_fit_and_falls_after_365_days() -> None:
@@ -224,9 +226,9 @@ def test_an_empty_ledger_says_so_and_how_to_begin(sqlite: Ledger, tmp_path: Path
     assert "No budget has been spent" in text and "How to start" in text
     assert "dpsynth ledger policy office.policy.yaml" in text
     assert "Every fit" not in text
-    found = json.loads(exported(sqlite, tmp_path / "l.json").read_text())
-    assert (found["entries"], found["accounts"], found["policy"]) == ([], {}, None)
-    assert found["head"]["number"] == 0
+    document = json.loads(exported(sqlite, tmp_path / "l.json").read_text())
+    assert (document["entries"], document["accounts"], document["policy"]) == ([], {}, None)
+    assert document["head"]["number"] == 0
 
 
 def test_a_policy_without_fits_shows_its_groups_as_full(

@@ -130,8 +130,8 @@ def test_even_draws_are_closer_to_the_law_than_chance() -> None:
     errors: dict[bool, list[float]] = {True: [], False: []}
     for even, seed in itertools.product((True, False), range(20)):
         drawn = network.draw(rows, np.random.default_rng(seed), leaders=LEADERS, even=even)
-        found = [(drawn == row).all(axis=1).mean() for row in ROWS]
-        errors[even].append(float(np.abs(np.array(found) - expected).sum()))
+        shares = [(drawn == row).all(axis=1).mean() for row in ROWS]
+        errors[even].append(float(np.abs(np.array(shares) - expected).sum()))
     assert np.mean(errors[True]) < 0.7 * np.mean(errors[False])
 
 
@@ -165,8 +165,8 @@ def test_the_start_is_the_product_of_the_columns() -> None:
     drawn = network.draw(100_000, np.random.default_rng(5), leaders=NO_LEADERS, even=False)
     for row in ROWS:
         by_hand = np.prod([column[code] for column, code in zip(shares, row, strict=True)])
-        found = (drawn == row).all(axis=1).mean()
-        assert abs(found - by_hand) < 5 * np.sqrt(by_hand / 100_000), row
+        share = (drawn == row).all(axis=1).mean()
+        assert abs(share - by_hand) < 5 * np.sqrt(by_hand / 100_000), row
 
 
 def test_the_loss_of_a_row_does_not_depend_on_the_other_rows() -> None:

@@ -166,8 +166,8 @@ def test_even_draws_are_closer_to_the_law_than_chance() -> None:
     errors: dict[bool, list[float]] = {True: [], False: []}
     for even, seed in itertools.product((True, False), range(20)):
         drawn = network.draw(mixture, 2000, np.random.default_rng(seed), even=even)
-        found = [(drawn == row).all(axis=1).mean() for row in ROWS]
-        errors[even].append(float(np.abs(found - expected).sum()))
+        shares = [(drawn == row).all(axis=1).mean() for row in ROWS]
+        errors[even].append(float(np.abs(shares - expected).sum()))
     assert np.mean(errors[True]) < 0.7 * np.mean(errors[False])
 
 

@@ -81,8 +81,8 @@ def test_samples_follow_the_learned_shares(fitted: Independent) -> None:
     assert drawn.shape == (rows, 3) and drawn.dtype == np.uint16
     assert (drawn < np.array(DOMAIN.sizes)).all()
     for j, shares in enumerate(fitted.shares_):
-        found = np.bincount(drawn[:, j], minlength=len(shares)) / rows
-        assert (abs(found - shares) <= 5 * np.sqrt(shares * (1 - shares) / rows)).all()
+        counts = np.bincount(drawn[:, j], minlength=len(shares)) / rows
+        assert (abs(counts - shares) <= 5 * np.sqrt(shares * (1 - shares) / rows)).all()
 
 
 def test_no_relation_is_kept(cohort: Cohort, fitted: Independent) -> None:

@@ -86,18 +86,20 @@ def test_consistent_levels_add_up_where_the_last_cells_are_short() -> None:
 
 
 def test_heaps_are_found_and_empty_stretches_stay_whole() -> None:
-    codes = np.concatenate([np.full(3000, 1000), np.full(1500, 1002), np.full(500, 4000)])
+    heaps = {0: 250, 1000: 2500, 1002: 1500, 3999: 250, 4000: 500}
+    codes = np.repeat(list(heaps), list(heaps.values()))
     leaves = AdaptiveCells.of(WIDE, levels_of(codes), total=5000.0, sigma=10.0)
     shares = leaves.code_shares(5000.0)
-    assert shares[[1000, 1002, 4000]].tolist() == pytest.approx([0.6, 0.3, 0.1], abs=0.01)
-    assert leaves.counts[leaves.leaf_of[1000]] == pytest.approx(3000, abs=1)
+    assert shares[list(heaps)].tolist() == pytest.approx([0.05, 0.5, 0.3, 0.05, 0.1], abs=0.01)
+    assert leaves.counts[leaves.leaf_of[1000]] == pytest.approx(2500, abs=5)
     assert len(np.unique(leaves.leaf_of[64:128])) == 1  # nobody there: one leaf of 64 codes
-    assert len(np.unique(leaves.leaf_of)) == len(leaves.counts) == 62 + 7 + 8 + 1
-    assert leaves.ordered == 62 + 7 + 8
+    assert len(np.unique(leaves.leaf_of)) == len(leaves.counts) == 62 + 7 + 8 + 2 + 1
+    assert leaves.ordered == 62 + 7 + 8 + 2  # each end is a tail of one code
 
 
 def test_within_a_leaf_lattice_points_share_alike() -> None:
-    codes = np.repeat(np.arange(64, 128), 1)  # one row a code: far below the noise
+    ends = np.repeat([0, 3999], 2000)  # between them one row a code: far below the noise
+    codes = np.concatenate([ends, np.arange(64, 128)])
     leaves = AdaptiveCells.of(WIDE, levels_of(codes), total=5000.0, sigma=20.0)
     within = leaves.within[64:128]
     assert within.sum() == pytest.approx(1.0)

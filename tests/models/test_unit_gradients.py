@@ -66,7 +66,7 @@ def test_clipping_norm_is_a_quantile_of_the_unit_norms() -> None:
     norms = unit_gradients(net, x, mask).norm(dim=1)
     norms = norms[mask.any(dim=1)].double()
     for quantile in (0.5, 0.95):
-        found = clipping_norm_from(net, net, x, mask, quantile)
-        assert found == pytest.approx(float(torch.quantile(norms, quantile)), rel=1e-5)
+        norm = clipping_norm_from(net, net, x, mask, quantile)
+        assert norm == pytest.approx(float(torch.quantile(norms, quantile)), rel=1e-5)
     with pytest.raises(InputError, match="no unit has a finite, positive"):
         clipping_norm_from(net, net, x, torch.zeros(40, 3))

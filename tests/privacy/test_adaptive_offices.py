@@ -205,9 +205,9 @@ def test_composing_what_happened_to_be_run_is_no_filter() -> None:
 
     def natural(spends: Sequence[Spend]) -> bool:
         p, q = [1.0], [1.0]
-        for one in spends:
-            p = [a * b for a in p for b in laws[one].p]
-            q = [a * b for a in q for b in laws[one].q]
+        for spend in spends:
+            p = [a * b for a in p for b in laws[spend].p]
+            q = [a * b for a in q for b in laws[spend].q]
         return max(_delta(p, q, epsilon), _delta(q, p, epsilon)) <= delta * (1 + 1e-9)
 
     assert worst(natural, fits, epsilon, 2) > 1.3 * delta

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,27 +17,15 @@ from dpsynth.errors import InputError
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.presets import MAX_MASS, mass_of, one_way_event
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import UNDECIDED, ChosenHistograms, JointHistograms, event_from_dict
 from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
 from dpsynth.schema.reader import MAX_UNIT_ROWS
 
+from ..support.bare_counts import Rows, Silence
+
 SIZES = (4, 3, 2)
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 CAPS = [2, 3, 4, 5, 7, 10, 11, 13, 40]
-
-
-@dataclass(frozen=True)
-class Rows:
-    codes: Any
-    mask: Any
-
-
-class Silence(SeededEntropy):
-    """No noise: shows the counts bare, in a test only."""
-
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        return np.zeros(size, np.int64)
 
 
 def bare(rows: Rows, cap: int, mass: int) -> list[np.ndarray]:

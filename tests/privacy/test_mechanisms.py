@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,24 +13,7 @@ from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
 from dpsynth.privacy.events import UNDECIDED, JointHistograms
 from dpsynth.privacy.mechanisms import joint_histograms
 
-
-@dataclass(frozen=True)
-class Rows:
-    codes: Any
-    mask: Any
-
-
-class Silence(SeededEntropy):
-    """No noise, and a count of how often noise was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.asked: list[tuple[float, int]] = []
-
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        self.asked.append((sigma, size))
-        return np.zeros(size, np.int64)
-
+from ..support.bare_counts import Rows, Silence
 
 SIZES = (3, 2)
 EVENT = JointHistograms("counts", histograms=2, rows_per_unit=2, sigma=4.0)

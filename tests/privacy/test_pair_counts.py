@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,28 +20,12 @@ from dpsynth.privacy.events import (
 from dpsynth.privacy.mechanisms import chosen_histograms
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 
+from ..support.bare_counts import Rows, Silence
+
 PAIRS = ChosenHistograms("pairs", most=3, rows_per_unit=2, noise_multiplier=4.0, unit_mass=2)
 
 
 ONE_ROW = ChosenHistograms("pairs", most=6, rows_per_unit=1, noise_multiplier=2.0)
-
-
-@dataclass(frozen=True)
-class Rows:
-    codes: Any
-    mask: Any
-
-
-class Silence(SeededEntropy):
-    """No noise, and a record of how often and with what scale noise was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.asked: list[tuple[float, int]] = []
-
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        self.asked.append((sigma, size))
-        return np.zeros(size, np.int64)
 
 
 SIZES = (3, 2, 2)

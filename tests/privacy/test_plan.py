@@ -29,18 +29,25 @@ def calibrate(eps: float, at: float, *shares: tuple[Event, float]) -> PrivacyPla
     )
 
 
-@pytest.mark.parametrize("eps", [0.1, 1.0, 20.0])
-@pytest.mark.parametrize("at", [1e-5, 1e-9])
-@pytest.mark.parametrize(
-    ("first", "second", "fraction"),
-    [
-        (counts(), steps(), 0.15),
-        (counts(48, 5), steps(0.05, 2000), 0.5),
-        (counts(12), steps(0.001, 2000), 0.5),
-        (counts(24, 2), steps(0.001, 50), 0.3),
-        (counts(48), steps(0.2, 2000), 0.9),
-    ],
-)
+EPSILONS, DELTAS = (0.1, 1.0, 20.0), (1e-5, 1e-9)
+PAIRS = [
+    (counts(), steps(), 0.15),
+    (counts(48, 5), steps(0.05, 2000), 0.5),
+    (counts(24, 2), steps(0.001, 50), 0.3),
+    (counts(48), steps(0.2, 2000), 0.9),
+    (counts(12), steps(0.001, 2000), 0.5),
+]
+# `make test` has each pair of events, epsilon and delta; `make test-all` every combination
+GRID = [
+    pytest.param(*pair, eps, at, marks=() if quick else pytest.mark.long)
+    for place, pair in enumerate(PAIRS)
+    for i, eps in enumerate(EPSILONS)
+    for j, at in enumerate(DELTAS)
+    for quick in [i == place % len(EPSILONS) and j == place % len(DELTAS)]
+]
+
+
+@pytest.mark.parametrize(("first", "second", "fraction", "eps", "at"), GRID)
 def test_close_below_the_budget(
     first: Event, second: Event, fraction: float, eps: float, at: float
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,31 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import ChosenHistograms
 from dpsynth.privacy.noisy_queries import Counts, Deviation, ask
+
+from ..support.bare_counts import Rows, Silence
 
 EVENT = ChosenHistograms("quality", most=3, rows_per_unit=2, noise_multiplier=2.0)
 SIZES = (3, 2)
 EQUAL = (math.sqrt(1 / 3) * (1 - 1e-9),) * 3
-
-
-@dataclass(frozen=True)
-class Rows:
-    codes: Any
-    mask: Any
-
-
-class Silence(SeededEntropy):
-    """No noise, and a record of the scales that were asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.asked: list[float] = []
-
-    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
-        self.asked.append(sigma)
-        return np.zeros(size, np.int64)
 
 
 def first(rows: np.ndarray) -> np.ndarray:
@@ -94,7 +76,7 @@ def test_a_unit_moves_an_answer_by_its_rows_at_most(
     others: list[list[tuple[int, int]]], unit: list[tuple[int, int]], total: int
 ) -> None:
     def rows(units: list[list[tuple[int, int]]]) -> np.ndarray:
-        return np.array([row for one in units for row in one], np.uint16).reshape(-1, 2)
+        return np.array([row for unit in units for row in unit], np.uint16).reshape(-1, 2)
 
     for question in (COUNTS, MEAN):
         out = question.exact(rows(others), float(total))
@@ -106,9 +88,10 @@ def test_each_answer_has_the_noise_of_its_part() -> None:
     silence = Silence()
     parts = (0.5, 0.5, 0.7)
     answers = ask(cohort([[(0, 0)]]), SIZES, [COUNTS, MEAN], parts, EVENT, silence)
-    assert silence.asked == [EVENT.sigma_for(part) for part in parts]
-    assert [answer.sigma for answer in answers] == silence.asked
-    assert silence.asked[0] == pytest.approx(math.hypot(2 * 2.0 / 0.5, 1.5), rel=1e-5)
+    sigmas = [sigma for sigma, _ in silence.asked]
+    assert sigmas == [EVENT.sigma_for(part) for part in parts]
+    assert [answer.sigma for answer in answers] == sigmas
+    assert sigmas[0] == pytest.approx(math.hypot(2 * 2.0 / 0.5, 1.5), rel=1e-5)
 
 
 @pytest.mark.parametrize(

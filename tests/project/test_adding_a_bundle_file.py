@@ -20,7 +20,9 @@ PATH = "columns.txt"
 
 def columns_text(material: Material) -> bytes:
     """List the columns of the synthetic table, and how many of their cells are missing."""
-    lines = [f"{one.column.name}: {one.missing} missing\n" for one in material.profile.columns]
+    lines = [
+        f"{column.column.name}: {column.missing} missing\n" for column in material.profile.columns
+    ]
     return "".join(lines).encode()
 
 

@@ -6,6 +6,7 @@ Who may import whom is written down once, as contracts of import-linter in pypro
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import subprocess
 import sys
@@ -22,10 +23,16 @@ FACES = [path for path in SOURCES if path.name == "__init__.py"]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
 
 
+@functools.cache
+def parsed(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+@functools.cache
 def imported(path: Path) -> set[str]:
     """Modules that a file imports, at any level."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in parsed(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -161,7 +168,7 @@ def test_no_pickle_and_no_eval() -> None:
             assert not names_any(modules, banned), path
         calls = {
             node.func.id
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in parsed(path)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert not calls & {"eval", "exec"}, path

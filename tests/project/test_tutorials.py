@@ -89,8 +89,8 @@ def check(arguments: list[str]) -> None:
         assert stop.exit_code == 0
 
 
-CALLS = [(page, call) for page in GUIDES for one in blocks(page) if one.kind == "bash"
-         for call in invocations(one.text)]  # fmt: skip
+CALLS = [(page, call) for page in GUIDES for block in blocks(page) if block.kind == "bash"
+         for call in invocations(block.text)]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ def test_a_draft_may_leave_the_longest_gap_open() -> None:
         ({"longest": 10**9}, "longest: is more than 1000 years"),
         ({"longest": 800, "unit": "a", "shortest": -1}, "completed years are not negative"),
         ({"unit": "h"}, "unit: 'h' is not one of d, wk, a"),
+        ({"unit": "mo"}, "unit: months are not equally long"),
         ({"step": 2}, "step: follows from 'after' and the other date; remove it"),
         ({"calendar": "weekday"}, "an interval keeps none; declare it for the other date"),
         ({"bounds_basis": None}, "bounds_basis: is missing for the longest gap"),

@@ -43,7 +43,7 @@ def _document(copied: int, apart: float, passed: bool) -> Json:
         **guesses(draft),
         "shadows": shadows(draft),
     }
-    hits = any(one["found"] for one in draft.findings)
+    hits = any(finding["found"] for finding in draft.findings)
     return {
         "format": "dpsynth-audit",
         "version": 1,

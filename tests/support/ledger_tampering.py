@@ -51,7 +51,11 @@ def rewritten(ledger: Ledger, records: list[Record]) -> list[Record]:
             fields = {name: getattr(record, name) for name in ("kind", "entry", "at", "who")}
             draft = linked(head, body=record.document, **fields)
             with suppress(Disorder):
-                fits = [one for entry in replayed([*rechained, draft]) for one in spendings(entry)]
+                fits = [
+                    spending
+                    for entry in replayed([*rechained, draft])
+                    for spending in spendings(entry)
+                ]
             state = Tally.of(nodes, fits, (), None).save()  # the sums as well
             rechained.append(linked(head, body=record.document, state=state, **fields))
             nodes.flush(state)

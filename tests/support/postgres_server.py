@@ -44,7 +44,8 @@ class Server:
         assert done.returncode == 0, (done.stdout + done.stderr).decode(errors="replace")
 
     def start(self) -> None:
-        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=120"
+        # without fsync: what a killed server has written stays, only a dead machine loses it
+        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=120 -c fsync=off"
         log = self.folder / "log"
         self.run(self.control, "-D", self.data, "-o", options, "-l", log, "-w", "start")
 

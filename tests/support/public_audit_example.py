@@ -73,7 +73,7 @@ def _audit(seed: int) -> PublicAudit:
         "canaries": 1000,
         "included": 489,
         "views": [_view("black", 0.4, seed, None), _view("white", 1.2, seed, 4.61)],
-        "controls": [vars(one).copy() for one in CONTROLS],
+        "controls": [vars(control).copy() for control in CONTROLS],
     }
     return PublicAudit.from_dict(document)
 

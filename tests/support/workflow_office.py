@@ -85,7 +85,7 @@ class Office:
 
 
 def states(outcome: Outcome) -> dict[str, str]:
-    return {one.stage: one.state for one in outcome.states}
+    return {state.stage: state.state for state in outcome.states}
 
 
 def interrupt(*_: Any, **__: Any) -> None:

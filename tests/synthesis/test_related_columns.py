@@ -14,8 +14,11 @@ import dpsynth
 from dpsynth.bundle.verifier import verify
 from dpsynth.bundle.writer import release
 from dpsynth.encoding.codec import Codec
+from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.fidelity.rule_violations import rules
+from dpsynth.eval.report.sections.audit import other_table
 from dpsynth.ledger import Ledger
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
@@ -96,3 +99,12 @@ def test_an_evaluation_sees_the_gap(run: Run) -> None:
     assert "discharged is before admitted" in json.dumps(found.details)
     half = tables.source.take(np.arange(10))
     assert half.published is not None and len(half.published) == 10
+
+
+def test_evaluation_and_audit_name_the_same_schema(run: Run) -> None:
+    """Or the page of one table would say that they are of different ones, and give no answer."""
+    tables = Tables.read(SCHEMA, source(1), run.sample(200, seed=1), source(2))
+    judged = evaluation(tables, limits=())
+    attacked = audit(SCHEMA, {}, (), tables=tables, seed=0, settings={})
+    assert judged["schema"] == attacked["schema"]
+    assert other_table(attacked, judged) == ""

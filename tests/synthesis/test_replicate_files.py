@@ -31,9 +31,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:units have several rows")
 def test_replicates_are_recorded_apart_from_samples(run_folder: Path, tmp_path: Path) -> None:
     records = write_replicates(run_folder, 3, tmp_path / "out.csv", rows=20, seed=4)
     assert records == read_replicates(run_folder)
-    assert [one.file for one in records] == ["out-1.csv", "out-2.csv", "out-3.csv"]
-    assert [one.sha256 for one in records] == [file_digest(tmp_path / one.file) for one in records]
-    assert [(one.rows, one.seed, one.number, one.condition) for one in records] == [
+    assert [record.file for record in records] == ["out-1.csv", "out-2.csv", "out-3.csv"]
+    assert [record.sha256 for record in records] == [
+        file_digest(tmp_path / record.file) for record in records
+    ]
+    assert [(record.rows, record.seed, record.number, record.condition) for record in records] == [
         (20, 4, number, None) for number in (1, 2, 3)
     ]
     assert read_samples(run_folder) == ()

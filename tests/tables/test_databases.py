@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import dpsynth
 from dpsynth.encoding.codec import Codec
 from dpsynth.errors import TableError
+from dpsynth.schema.schema import Schema
 from dpsynth.tables.sources import connections, database_tables
 from dpsynth.tables.sources.addresses import Address
 from dpsynth.tables.sources.reference import Reference
@@ -151,7 +153,8 @@ def test_rows_are_streamed_by_a_cursor_of_the_server(
         ("real", "reduced precision"),
         ("timestamptz", "time zone"),
         ("text[]", "a kind that no schema has"),
-        ("time", "a kind that no schema has"),
+        ("time", "holds times of day, and its type is number"),
+        ("interval", "a kind that no schema has"),
     ],
 )
 def test_a_column_whose_type_could_change_codes_is_refused(
@@ -238,3 +241,20 @@ def test_texts_of_the_database_s_errors_are_withheld(url: str, tmp_path: Path) -
     with pytest.raises(TableError, match="the database refused .*SQLSTATE 22P02") as refused:
         list(table.chunks())
     assert CANARY not in str(refused.value) and refused.value.__suppress_context__
+
+
+def test_a_time_of_day_is_read_as_its_text(url: str) -> None:
+    execute(url, 'CREATE TABLE ward.times ("at" time, place time with time zone)')
+    execute(
+        url, "INSERT INTO ward.times VALUES ('08:30', '08:30+02'), (NULL, NULL), ('24:00', '1:0')"
+    )
+    number = {"value": 90, "basis": "made for this test"}
+    own = {"version": 1, "population": number, "rows": number}
+
+    def times(name: str) -> pd.DataFrame:
+        schema = Schema.from_dict({"fields": [{"name": name, "type": "time"}], "dpsynth": own})
+        return dpsynth.read_table(f"{url}#ward.times", schema)
+
+    assert times("at")["at"].tolist() == ["08:30:00", None, "24:00:00"]
+    with pytest.raises(TableError, match="times with a time zone"):
+        times("place")

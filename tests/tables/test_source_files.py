@@ -251,7 +251,7 @@ def test_types_of_statistics_programs_that_are_refused(tmp_path: Path) -> None:
         variable_value_labels=LABELS,
     )
     message = refusal(str(tmp_path / "clock.sav"), dialect={"labels": True})
-    assert "column 'age' holds cells of a kind that no schema has" in message
+    assert "column 'age' holds times of day, and its type is integer" in message
     for suffix in (".sav", ".sas7bdat", ".dta", ".duckdb"):
         path = tmp_path / f"damaged{suffix}"
         path.write_bytes(b"$FL2 SECRET" * 100)

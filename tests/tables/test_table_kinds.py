@@ -116,7 +116,7 @@ OBJECTS: list[tuple[list[Any], Held]] = [
     (["2001-02-03", date(2001, 2, 3)], Held.MIXED),
     ([1, True], Held.MIXED),
     ([b"a"], Held.OTHER),
-    ([time(1, 2)], Held.OTHER),
+    ([time(1, 2)], Held.CLOCK),
     ([1j], Held.OTHER),
     ([["a"]], Held.MIXED),
 ]
@@ -181,7 +181,7 @@ def test_kinds_of_columns(cells: pd.Series, held: Held) -> None:
         (pa.bool_(), Held.TRUTH),
         (pa.null(), Held.NOTHING),
         (pa.binary(), Held.OTHER),
-        (pa.time32("s"), Held.OTHER),
+        (pa.time32("s"), Held.CLOCK),
     ],
 )
 def test_kinds_of_arrow(kind: Any, held: Held) -> None:

@@ -86,7 +86,7 @@ def test_parquet_keys_stay_exact(tmp_path: Path) -> None:
         (pa.array([[1], [2]]), "column 'age' is nested"),
         (pa.array([{"canary": 1}, None]), "column 'age' is nested"),
         (pa.array([b"1", b"2"]), "of Parquet type binary"),
-        (pa.array([1, 2], pa.time64("us")), "of Parquet type time64"),
+        (pa.array([1, 2], pa.duration("us")), "of Parquet type duration"),
     ],
 )
 def test_parquet_types_that_no_schema_means(tmp_path: Path, column: pa.Array, words: str) -> None:

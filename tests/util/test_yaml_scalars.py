@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth._util.strict_yaml import parse_json, parse_yaml
+from dpsynth._util.strict_yaml import parse_json, parse_yaml, yaml_text
 from dpsynth._util.written_files import read_plain
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.eval.gates import gates
@@ -42,3 +42,30 @@ def test_policies_and_gates_are_read_the_same_way(tmp_path: Path) -> None:
         read_plain(path, "policy", subject="a policy is", title="policy has")
     with pytest.raises(InputError, match="line 1: '0777'"):
         gates(path)
+
+
+TEXTS = (
+    *("07609", "008", "007", "1_000", "0x1F", "0o17", "0b1", "1:20", "1e5", "1e-6", ".5", "5."),
+    *(
+        "yes",
+        "No",
+        "on",
+        "~",
+        "null",
+        "NULL",
+        "true",
+        "True",
+        "",
+        " ",
+        "-",
+        "=",
+        "<<",
+        "2020-01-01",
+    ),
+    *("+1", "-0", "1.0", ".inf", "nan", ".nan", "0", "00", "0.", "é", "a: b", "#x", "'", '"'),
+)
+
+
+def test_every_text_that_is_written_is_read_as_it_was() -> None:
+    document = {"texts": list(TEXTS), **{text: text for text in TEXTS}}
+    assert parse_yaml(yaml_text(document).encode(), "x.yaml") == document

@@ -59,7 +59,7 @@ def test_a_corrected_table_or_schema_goes_on_in_the_same_folder(office: Office) 
     with pytest.raises(GateError):
         office.run()
     document = Schema.load(office.settings.schema).to_dict()
-    (sex,) = [one for one in document["fields"] if one["name"] == "sex"]
+    (sex,) = [field for field in document["fields"] if field["name"] == "sex"]
     sex["constraints"]["enum"].append("Quokka7")
     Schema.from_dict(document).save(office.settings.schema)
     assert states(office.run())["check"] == "done"

@@ -79,7 +79,7 @@ def test_the_whole_way(
     assert evaluation["tables"]["synthetic"]["sha256"] == file_digest(work / "synthetic.parquet")
     assert evaluation["tables"]["holdout"]["name"] == "holdout.csv"
     public_audit = json.loads((bundle / "audit.json").read_text())
-    assert [one["canaries"] for one in public_audit["audits"]] == [60]
+    assert [audit["canaries"] for audit in public_audit["audits"]] == [60]
 
     for folder in (work, internal):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700

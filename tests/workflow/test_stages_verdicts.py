@@ -144,4 +144,4 @@ def test_a_share_that_was_spent_in_vain_is_said(
     outcome = run_stages(order, override=Override("a power cut", "A. Person"))
     assert not (office.path("bundle") / "quality.json").exists()
     privacy = read_document(outcome.order.bundle / "privacy.json")
-    assert [one["gate"] for one in privacy["overrides"]] == ["quality"]
+    assert [override["gate"] for override in privacy["overrides"]] == ["quality"]

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth._util.clock import clock_text
 from dpsynth.schema import Column, Lattice
 from dpsynth.schema.lattice import EPOCH
 
@@ -57,6 +58,8 @@ def value_text(column: Column, lattice: Lattice, value: float) -> str:
         return f"{_time(value * _DAY):%Y-%m-%d}"
     if column.kind.is_time:
         return _time(value).isoformat(sep=" ", timespec="minutes" if value % 60 == 0 else "seconds")
+    if column.kind.is_clock:
+        return clock_text(value)
     comma = "," if column.kind.is_quantity else ""
     text = f"{value:{comma}.{lattice.decimals}f}"
     return text.rstrip("0").rstrip(".") if lattice.decimals > 3 else text
@@ -66,7 +69,7 @@ def _of_numbers(column: Column, lattice: Lattice, values: Floats, counts: Ints) 
     ticks = lattice.ticks(lattice.positions(values))
     # Bins begin at multiples of their width, unless the lattice's points lie between such.
     origin = lattice.first % lattice.stride
-    for width in _widths(lattice.stride):
+    for width in _widths(lattice.stride, clock=column.kind.is_clock):
         places = (ticks - origin) // width
         if places[-1] - places[0] < MAX_BINS:
             break
@@ -106,8 +109,10 @@ def _counted(places: Ints, counts: Ints, label: Callable[[int], str]) -> tuple[B
     return tuple(Bin(label(first + step), int(count)) for step, count in enumerate(rows))
 
 
-def _widths(stride: int) -> Iterator[int]:
-    """Yield the stride times 1, 2, 5, 10, 20, 50, ..."""
+def _widths(stride: int, *, clock: bool) -> Iterator[int]:
+    """Yield the stride times 1, 2, 5, 10, 20, 50, ...; parts of an hour or a day for a clock."""
+    if clock:
+        yield from (width for width in _SECONDS if width % stride == 0)
     power = 1
     while True:
         for digit in (1, 2, 5):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 
 from dpsynth._util.formatting import percent, quantity
@@ -87,6 +87,8 @@ def _bound(bound: Bound, column: Column) -> str:
         return bound.isoformat(sep=" ", timespec="minutes")
     if isinstance(bound, date):
         return bound.isoformat()
+    if isinstance(bound, time):
+        return bound.isoformat("minutes")
     comma = "," if column.kind.is_quantity else ""
     text = f"{Decimal(repr(bound)):{comma}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -48,6 +48,12 @@ MINUTES = 30.0
     show_default=True,
     help="Candidate patients to plant; about half are included.",
 )
+@click.option(
+    "--repeats",
+    default=1,
+    show_default=True,
+    help="How often to audit the training again, with more canaries, where it could see no leak.",
+)
 @click.option("--no-training", is_flag=True, help="Attack the table only; plant no canaries.")
 @click.option(
     "--background",
@@ -80,6 +86,7 @@ def audit(
     force: bool,
     seed: int,
     canaries: int,
+    repeats: int,
     no_training: bool,
     background: str,
     dataset: str | None,
@@ -99,11 +106,12 @@ def audit(
     packages. Use SCHEMA for tables from other tools. Findings about tables are INTERNAL. Every
     audit runs controls. The exit code is 3 if an attack succeeded or a control failed.
     """
-    from dpsynth.assessment import attack_audit as verbs
-    from dpsynth.assessment import check_canaries
-    from dpsynth.assessment.results_folder import PAGE
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.assessment import Trained, check_canaries
+        from dpsynth.assessment import attack_audit as verbs
+        from dpsynth.assessment.results_folder import PAGE
+
         if data is not None and train is not None:
             raise click.UsageError("DATA and --train mean the same; give only one")
         source = data or train
@@ -115,7 +123,7 @@ def audit(
         _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
         trained, paid = None, None
         if run is not None and not no_training and background == "run":
-            trained = verbs.Trained(Path(subject), canaries)
+            trained = Trained(Path(subject), canaries, repeats)
         added = plugins_for(
             plugins, no_plugins, source is not None and synthetic is not None, console
         )

@@ -39,6 +39,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
 
     folder = _fresh(Path(output))
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
         schema = Schema.load("demo")
         ledger = Ledger.create(folder / "ledger.sqlite")
         console.progress("simulating", 0.0)

@@ -97,12 +97,13 @@ def evaluate(
     schema that ships with dpsynth. All results are INTERNAL because they are computed from real
     rows. The exit code is 3 if an internal gate fails.
     """
-    from dpsynth.assessment import check_place, publish_quality
-    from dpsynth.assessment import evaluation as verbs
-    from dpsynth.assessment.results_folder import EVALUATION, PAGE
-    from dpsynth.eval.gates import gates
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.assessment import check_place, publish_quality
+        from dpsynth.assessment import evaluation as verbs
+        from dpsynth.assessment.results_folder import EVALUATION, PAGE
+        from dpsynth.eval.gates import gates
+
         schema, candidate = _subject(subject, synthetic)
         chosen = gates(limits)
         if publish and candidate.run is None:
@@ -144,8 +145,7 @@ def evaluate(
         console.advice("Internal: computed from real rows. Do not release.")
         failed = [verdict["key"] for verdict in document["gates"] if verdict["passed"] is False]
         if failed:
-            many = counted(len(failed), "internal gate")
-            raise GateError(f"{many} failed: {', '.join(failed)}")
+            raise GateError(f"{counted(len(failed), 'internal gate')} failed: {', '.join(failed)}")
 
 
 @click.command(
@@ -178,11 +178,12 @@ def compare(
     from which the schema's number of rows is drawn. The result is INTERNAL because it is computed
     from real rows.
     """
-    from dpsynth.assessment import evaluation as verbs
-    from dpsynth.assessment.results_folder import COMPARISON_PAGE
-    from dpsynth.schema import Schema
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.assessment import evaluation as verbs
+        from dpsynth.assessment.results_folder import COMPARISON_PAGE
+        from dpsynth.schema import Schema
+
         loaded = Schema.load(schema)
         chosen = [_candidate(text, loaded, seed) for text in candidates]
         documents = verbs.compare(

@@ -66,10 +66,11 @@ def fit(
     The result is a run. You must give --epsilon, --delta and --dataset. The ledger is charged
     before the first row is read. The budget stays charged even if the fit is interrupted.
     """
-    from dpsynth.policy import Policy
-    from dpsynth.synthesis import fitting
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.policy import Policy
+        from dpsynth.synthesis import fitting
+
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
         if not_private:
             if publish_quality is not None:

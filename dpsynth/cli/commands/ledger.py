@@ -6,9 +6,10 @@ import click
 
 from dpsynth.cli.commands.ledger_lines import account_lines, entry_lines, meter, when
 from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.whole_help import HelpfulGroup
 
 
-@click.group(epilog="Example:  dpsynth ledger show --dataset diabetes")
+@click.group(cls=HelpfulGroup, epilog="Example:  dpsynth ledger show --dataset diabetes")
 def ledger() -> None:
     """Show and govern the privacy budget that was spent.
 

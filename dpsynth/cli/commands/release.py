@@ -50,6 +50,7 @@ def release(
     from dpsynth.certificate import Override
 
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
         if (override is None) != (by is None):
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
         console.progress("bundle", 0.0)

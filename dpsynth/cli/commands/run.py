@@ -97,12 +97,13 @@ def run(
     or if the evaluation or audit could not be completed. Read internal.html before you sign the
     bundle with dpsynth sign.
     """
-    from dpsynth.assessment.results_folder import PAGE
-    from dpsynth.bundle.format.layout import SIGNATURE
-    from dpsynth.certificate import Override
-    from dpsynth.workflow import ResolvedSettings
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.assessment.results_folder import PAGE
+        from dpsynth.bundle.format.layout import SIGNATURE
+        from dpsynth.certificate import Override
+        from dpsynth.workflow import ResolvedSettings
+
         if (override is None) != (by is None):
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
         excuse = None if override is None or by is None else Override(override, by)

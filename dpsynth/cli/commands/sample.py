@@ -14,7 +14,12 @@ from dpsynth.cli.console import Console, output_options
 @click.argument("run", type=click.Path())
 @click.option("--rows", type=int, help="Rows to draw; default: the schema's public number.")
 @click.option("--seed", type=int, help="Seed for sampling; default: a new one, which is recorded.")
-@click.option("--where", help="Keep only rows that meet a condition, such as \"sex == 'F'\".")
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    help='Keep only synthetic rows that meet a condition, such as "sex == \'F\'", "age >= 65 and '
+    "ward in ('ICU', 'surgery')\" or \"grade not in (1, 2)\". Text is in quotes.",
+)
 @click.option(
     "--output",
     "-o",
@@ -50,16 +55,21 @@ def sample(
     independent draws and the table stays close to what was learned. Use --plain for independent
     draws.
 
+    A --where condition is written like a rule of the schema: comparisons (< <= > >= == !=) and
+    lists (in, not in), joined by and, or, not and implies. It selects among rows that were drawn,
+    so it costs no privacy budget. A missing value never meets it.
+
     With --replicates, the plan of the run is repeated on tables drawn from the run, and each
     replicate is drawn from one such refit. A refit takes as long as the fit but uses no privacy
     budget. Replicates show how uncertain estimates are. They cannot be released.
     """
-    from dpsynth._util.seeds import fresh_seed
-    from dpsynth.files import check_apart, check_no_bundle
-    from dpsynth.synthesis import Run, Sampler, default_rows, record_sample
-    from dpsynth.tables import write_table
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth._util.seeds import fresh_seed
+        from dpsynth.files import check_apart, check_no_bundle
+        from dpsynth.synthesis import Run, Sampler, default_rows, record_sample
+        from dpsynth.tables import write_table
+
         check_no_bundle(output)
         if replicates is not None:
             _replicates(

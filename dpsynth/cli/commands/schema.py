@@ -10,12 +10,13 @@ from dpsynth._util.formatting import counted
 from dpsynth.cli.commands.schema_draft import draft
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query, takes_schema
+from dpsynth.cli.whole_help import HelpfulGroup
 
 if TYPE_CHECKING:
     from dpsynth.inspection import TableCheck
 
 
-@click.group(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
+@click.group(cls=HelpfulGroup, epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
 def schema() -> None:
     """List, show, draft and check schemas. A schema holds the public facts about a table."""
 
@@ -48,12 +49,10 @@ def list_schemas(as_json: bool, quiet: bool) -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Print a schema as YAML, as a starting point for your own."""
-    import yaml
-
+    from dpsynth._util.strict_yaml import yaml_text
     from dpsynth.schema import Schema
 
-    document = Schema.load(name).to_dict()
-    click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), nl=False)
+    click.echo(yaml_text(Schema.load(name).to_dict()), nl=False)
 
 
 @schema.command(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
@@ -84,9 +83,10 @@ def check(
     The exit code is 3 if a finding is serious. `dpsynth run` stops at the same findings before it
     charges anything.
     """
-    from dpsynth.errors import GateError, InputError, Problem, SchemaError
-
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        from dpsynth.errors import GateError, InputError, Problem, SchemaError
+
         if show_values is not None and data is None:
             raise click.UsageError("--show-values lists cells of a table; name DATA too")
         try:

@@ -56,6 +56,7 @@ def split(
     from dpsynth.tables import OptOut, split_file
 
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
         loaded = Schema.load(schema)
         absent = None if opt_out is None else OptOut.load(opt_out, loaded)
         train, rest = split_file(

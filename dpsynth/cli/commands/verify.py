@@ -56,6 +56,7 @@ def verify(
     from dpsynth.bundle import verify as check
 
     with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
         book = None
         if ledger:
             from dpsynth.ledger import Ledger

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, time
 from typing import Any
 
 from dpsynth._util.field_reader import FieldReader
@@ -81,7 +81,7 @@ def _value_text(target: object, column: Column) -> str:
     value: Any = read_bound(column.type, target, column.format)
     if not within_bounds(value, column):
         raise ValueError
-    if isinstance(value, date):
+    if isinstance(value, date | time):
         return str(write_bound(value, column.format))
     return canonical_number(value)
 

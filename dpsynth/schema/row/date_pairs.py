@@ -47,7 +47,7 @@ def date_pairs(schema: Facts) -> list[DatePair]:
     columns = {column.name: column for column in schema.modelled}
     pairs: dict[frozenset[str], DatePair] = {}
     for rule in schema.rules:
-        for first, last in _ordered(rule.tree):
+        for first, last in ordered(rule.tree):
             both = [columns.get(name) for name in (first, last)]
             if any(c is None or not c.kind.is_time or c.is_categorical for c in both):
                 continue
@@ -57,11 +57,11 @@ def date_pairs(schema: Facts) -> list[DatePair]:
     return list(pairs.values())
 
 
-def _ordered(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of columns that a comparison orders, the earlier first."""
+def ordered(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of columns that the comparisons of a rule order, the earlier first."""
     if isinstance(tree, Joined):
         for part in tree.parts:
-            yield from _ordered(part)
+            yield from ordered(part)
     elif isinstance(tree, Comparison) and isinstance(tree.left, Name):
         if isinstance(tree.right, Name) and tree.sign in ("<", "<=", ">", ">="):
             pair = tree.left.text, tree.right.text

@@ -33,6 +33,11 @@ from dpsynth.schema.relations.interval import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MONTHS = ("mo", "month", "months")
+NO_MONTHS = (
+    "months are not equally long, so a gap of whole months does not say how many days it is; "
+    "write d or wk, and longest in that unit (6 months: longest: 184, unit: d)"
+)
 RELATION_KEYS = ("after", "before", "longest", "shortest", "unit", "derived", "calendar")
 CALENDAR_PARTS = ("weekday", "month")
 MAX_YEARS = 1_000  # of a gap
@@ -73,7 +78,12 @@ def read_relation(constraints: FieldReader, extra: FieldReader, column: Column) 
 def _read_ends(extra: FieldReader, column: Column, base: str, *, before: bool) -> Interval:
     """Read unit and ends of a gap."""
     units = UNITS_OF_DATES if column.kind.in_days else UNITS_OF_TIMES
-    unit = extra.choice("unit", units, "d" if column.kind.in_days else "min")
+    usual = "d" if column.kind.in_days else "min"
+    if extra.values.get("unit") in MONTHS:
+        extra.mistake("unit", NO_MONTHS)
+        unit = usual
+    else:
+        unit = extra.choice("unit", units, usual)
     unit = unit if unit in units else units[0]
     if not extra.has("longest"):
         extra.gap("longest", "is missing; declare it, it is never taken from the data")

@@ -58,6 +58,9 @@ def check_cells(
         raise TableError(f"{path} is damaged; open it in Excel and save it again") from None
     if not kinds:
         return  # a header and no rows
+    for at, name in places.items():  # a time of day in a column of dates is a cell like any other
+        if schema.column(name).kind.is_time and Held.CLOCK in kinds.get(at, ()):
+            kinds[at] = kinds[at] - {Held.CLOCK} | {Held.TIME}
     for kind in Held:  # in a fixed order, whatever the rows hold
         here = {name: kind for at, name in places.items() if kind in kinds.get(at, {kind.NOTHING})}
         check_kinds(here, schema, place, _REMEDY)
@@ -106,7 +109,20 @@ def _kind(element: Any, book: Any) -> Held:
     style = int(element.get("s", 0))
     if style in book._timedelta_formats:
         return Held.OTHER
-    return Held.TIME if style in book._date_formats else Held.FLOAT
+    if style not in book._date_formats:
+        return Held.FLOAT
+    return Held.CLOCK if _shows_clock(book, style) else Held.TIME
+
+
+def _shows_clock(book: Any, style: int) -> bool:
+    """Tell whether a format of dates and times shows a time of day only."""
+    from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE, is_datetime
+
+    number = book._cell_styles[style].numFmtId
+    own = number >= BUILTIN_FORMATS_MAX_SIZE
+    form = book._number_formats[number - BUILTIN_FORMATS_MAX_SIZE] if own else ""
+    form = form or BUILTIN_FORMATS.get(number, "")
+    return is_datetime(form) == "time" and "h" in form.lower()
 
 
 def _check_row(number: str | None, path: Path) -> None:

@@ -6,7 +6,7 @@ A kind of None means that the database does not say. The kinds of the cells them
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +26,8 @@ _BY_OID: Mapping[int, Held] = {
     1082: Held.TIME,
     1114: Held.TIME,
     1184: Held.ZONED,
+    1083: Held.CLOCK,
+    1266: Held.ZONED,
     705: Held.TEXT,  # unknown: a bare literal
 }
 _FIRST_OWN = 16_384  # from here on, types are made by users and extensions
@@ -72,6 +74,9 @@ def kind_of_sql(kind: Any, backend: str) -> Held | None:
         if backend == "sqlite":  # which keeps them as text
             return Held.TEXT
         return Held.ZONED if getattr(kind, "timezone", False) else Held.TIME
+    if isinstance(kind, types.Time):
+        zoned = getattr(kind, "timezone", False)
+        return Held.TEXT if backend == "sqlite" else Held.ZONED if zoned else Held.CLOCK
     if isinstance(kind, types.Boolean):
         return Held.WHOLE if backend == "sqlite" else Held.TRUTH
     if isinstance(kind, types.Float):
@@ -100,6 +105,8 @@ def kind_of_value(value: Any) -> Held:
     """
     if isinstance(value, datetime):
         return Held.TIME if value.tzinfo is None else Held.ZONED
+    if isinstance(value, time):
+        return Held.CLOCK if value.tzinfo is None else Held.ZONED
     for family, held in (
         (str, Held.TEXT),
         (bool, Held.TRUTH),

@@ -23,7 +23,13 @@ from dpsynth.errors import TableError
 from dpsynth.schema import Column, Schema
 from dpsynth.tables.cell_kinds import Held, check_kinds
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
-from dpsynth.tables.sources.statistical_dates import date_text, is_time, is_time_of_day
+from dpsynth.tables.sources.statistical_dates import (
+    clock_text,
+    date_text,
+    is_clock,
+    is_other_time,
+    is_time,
+)
 from dpsynth.tables.text_columns import cell_text
 
 _READERS = {".sav": "read_sav", ".sas7bdat": "read_sas7bdat", ".dta": "read_dta"}
@@ -113,7 +119,7 @@ class StatisticalTable:
         labels = self.labels.get(column.name, {})
         decimal, program = self.schema.dialect.decimal, _PROGRAMS[self.kind]
         form = self.formats[column.name]
-        dated = is_time(form, program)
+        dated, clocked = is_time(form, program), is_clock(form, program)
 
         def text(value: Any) -> str | None:
             if value in labels:
@@ -122,6 +128,8 @@ class StatisticalTable:
                 return value
             if dated:
                 return date_text(value, form, program)
+            if clocked:
+                return clock_text(value, program)
             return cell_text(value, decimal=decimal)
 
         return text
@@ -139,8 +147,10 @@ def _held(facts: Any, name: str, form: str, kind: str) -> Held:
     program = _PROGRAMS[kind]
     if held is Held.TEXT:
         return held
-    if is_time_of_day(form, program):
+    if is_other_time(form, program):
         return Held.OTHER
+    if is_clock(form, program):
+        return Held.CLOCK
     if is_time(form, program):
         return Held.TIME
     if kind == ".sas7bdat" and facts.variable_storage_width.get(name, _BYTES) < _BYTES:

@@ -1,8 +1,11 @@
-"""Dates of SPSS, SAS and Stata: numbers since a day of each program's own, by a column's format.
+"""Dates and times of SPSS, SAS and Stata: numbers since a start of each program's own.
+
+What a number means follows from the format of its column.
 
 - SPSS: seconds since 1582-10-14, for dates as well
 - SAS: days (formats of dates) or seconds (formats of dates and times) since 1960-01-01
 - Stata: days (``%td``) or milliseconds (``%tc``) since 1960-01-01
+- times of day: seconds since midnight; in Stata, milliseconds whose format shows no date
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ _STARTS = {
 }
 _SPSS_TIMES = re.compile(r"(A|E|J|S)?DATE\d*|DATETIME[\d.]*|YMDHMS[\d.]*|(QYR|MOYR|WKYR)\d*")
 _SPSS_CLOCKS = re.compile(r"(D|M)?TIME[\d.]*|(WKDAY|MONTH)\d*")
+_SPSS_DAY = re.compile(r"TIME[\d.]*")
+_SAS_DAY = re.compile(r"(TIME|TIMEAMPM|HHMM|(E8601|B8601|IS8601)TM)[\d.]*")
+_STATA_DAY = re.compile(r"%-?tc[Hh]+([:._]*(MM|mm|SS|ss|s+))*([_.]*(am|AM|a\.m\.|A\.M\.))?")
 _STATA_TIMES = re.compile(r"%-?(t?d|tc)")
 _SAS_DATES = re.compile(
     r"(DATE|DAY|DDMMYY[BCDNPS]?|MMDDYY[BCDNPS]?|YYMMDD[BCDNPS]?|YYMM[CDNPS]?|MMYY[CDNPS]?|MONYY"
@@ -37,6 +43,8 @@ def is_time(form: str, program: str) -> bool:
     >>> is_time("DATE11", "SPSS"), is_time("%td", "Stata"), is_time("F8.2", "SPSS")
     (True, True, False)
     """
+    if is_clock(form, program):
+        return False
     if program == "Stata":  # %tC, which counts leap seconds, is not read
         return _STATA_TIMES.match(form) is not None
     form = form.upper()
@@ -45,8 +53,35 @@ def is_time(form: str, program: str) -> bool:
     return _SAS_DATES.fullmatch(form) is not None or _SAS_TIMES.fullmatch(form) is not None
 
 
-def is_time_of_day(form: str, program: str) -> bool:
-    """Tell whether a format shows what is neither a number nor a date that dpsynth reads."""
+def is_clock(form: str, program: str) -> bool:
+    """Tell whether a format shows a time of day.
+
+    >>> is_clock("TIME8", "SPSS"), is_clock("%tcHH:MM", "Stata"), is_clock("%tc", "Stata")
+    (True, True, False)
+    """
+    if program == "Stata":
+        return _STATA_DAY.fullmatch(form) is not None
+    return (_SPSS_DAY if program == "SPSS" else _SAS_DAY).fullmatch(form.upper()) is not None
+
+
+def clock_text(value: float, program: str) -> str | None:
+    """Return a time of day as text, or the number itself where no clock shows it.
+
+    >>> clock_text(30_600.0, "SPSS"), clock_text(90_000.0, "SAS")
+    ('08:30:00', '90000')
+    """
+    if value != value:
+        return None
+    micro = round(float(value) * (1_000 if program == "Stata" else 1_000_000))
+    if not 0 <= micro < _DAY * 1_000_000:
+        return cell_text(value)
+    return (datetime.min + timedelta(microseconds=micro)).time().isoformat()
+
+
+def is_other_time(form: str, program: str) -> bool:
+    """Tell whether a format shows what dpsynth reads neither as number, nor date, nor time."""
+    if is_clock(form, program):
+        return False
     if program == "Stata":
         return re.match(r"%-?t", form) is not None and not is_time(form, program)
     form = form.upper()

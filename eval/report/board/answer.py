@@ -21,9 +21,10 @@ from typing import Any
 
 from dpsynth.eval.attacks import sights, verdict_of
 from dpsynth.eval.report.board.differences import Difference, differences
+from dpsynth.eval.report.board.figures import part
 from dpsynth.eval.report.board.remedies import remedies
 from dpsynth.eval.report.board.uses import CARE, FIT, OPEN, UNFIT, Use, uses
-from dpsynth.eval.report.formatting import counted, listed, shown
+from dpsynth.eval.report.formatting import counted, listed, percent, shown
 from dpsynth.eval.report.sections.audit import other_table
 
 Details = Mapping[str, Any]
@@ -35,6 +36,7 @@ HEADLINES = {
     STOP: "Do not release",
     UNDECIDED: "No answer yet",
 }
+OUTSIDE, OUTSIDE_PART, RULES = "outside_worst", "outside", "rules"
 STOPPING = "copies"  # the internal gate whose failure speaks against any release
 CAVEAT = (
     "A recommendation for the person who decides. It was computed from real rows, which epsilon "
@@ -141,13 +143,14 @@ def _judge_evaluation(
         return
     gates = list(evaluation.get("gates") or [])
     failed = [one for one in gates if one["passed"] is False]
+    worst = _farthest_out(evaluation)
     if copied := [one for one in failed if one["key"] == STOPPING]:
         against.append(f"An internal gate failed that no release should fail: {_named(copied)}.")
     if others := [one for one in failed if one["key"] != STOPPING]:
         many = f"{len(others)} of {counted(len(gates), 'internal gate')}"
-        warnings.append(f"{many} failed: {_named(others)}.")
+        warnings.append(f"{many} failed: {_named(others, worst)}.")
     if unjudged := [one for one in gates if one["passed"] is None]:
-        good.append(f"Not judged, as nothing was measured: {_named(unjudged)}.")
+        good.append(f"Not judged, as nothing was there to measure: {_named(unjudged)}.")
     if gates and not failed and len(unjudged) < len(gates):
         good.insert(0, "Every internal gate that could be judged passed.")
     known = [one for one in judged if one.verdict != OPEN]
@@ -159,8 +162,23 @@ def _judge_evaluation(
         warnings.append(f"Not fit for: {'; '.join(unfit)}.")
 
 
-def _named(gates: list[Details]) -> str:
-    return _titles([str(one.get("title") or one["key"]) for one in gates], 7)
+def _named(gates: list[Details], worst: str = "") -> str:
+    titles = {str(one["key"]): str(one.get("title") or one["key"]) for one in gates}
+    if worst and OUTSIDE in titles:
+        titles[OUTSIDE] += f" ({worst})"
+    if titles.get(RULES) == RULES:  # the schema has none, so its gate has no measure to name it
+        titles[RULES] = "rows that break a rule (the schema declares no rule)"
+    return _titles(list(titles.values()), 7)
+
+
+def _farthest_out(evaluation: Details) -> str:
+    """Name the column with most values beyond the source's range, and their share."""
+    columns = part(evaluation, "fidelity").get(OUTSIDE_PART) or []
+    known = [one for one in columns if one.get("synthetic") is not None]
+    if not known:
+        return ""
+    worst = max(known, key=lambda one: float(one["synthetic"]))
+    return f"{worst.get('title') or worst['column']}: {percent(float(worst['synthetic']))}"
 
 
 def _judge_audit(audit: Details, against: list[str], warnings: list[str], good: list[str]) -> None:

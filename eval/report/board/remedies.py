@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpsynth.errors import InputError
 from dpsynth.eval.report.board.differences import Difference
-from dpsynth.eval.report.board.figures import part
+from dpsynth.eval.report.board.figures import listing, part
 from dpsynth.eval.report.board.uses import CARE, UNFIT, Use
 from dpsynth.eval.report.formatting import listed, shown
+from dpsynth.schema import Rule, ordered
 
 Details = Mapping[str, Any]
 
 MUCH = 10.0  # epsilon from which more promises almost nothing
 MANY = 20  # columns among which a budget is thin
 FEW_PEOPLE = 5_000  # in the source
+UNITS = {"date": "d", "datetime": "h"}  # of a gap to a column of the type
 WITHOUT_RELATIONS = "independent"  # the model that keeps none
 
 
@@ -32,12 +35,9 @@ def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]
     run = document.get("run") or {}
     if run.get("model") == WITHOUT_RELATIONS and weak & {"pairs", "prediction", "effects"}:
         ways.append("Another model: independent draws each column alone and keeps no relation.")
-    dates = [str(one["name"]) for one in columns if one.get("type") in ("date", "datetime")]
+    dates = {str(one["name"]): one["type"] for one in columns if one.get("type") in UNITS}
     if len(dates) > 1:
-        ways.append(
-            f"An interval for two dates: of {listed(dates, 3)}, declare the later one by its "
-            "distance after the earlier one (docs/schema.md)."
-        )
+        ways.append(_interval(document, dates))
     if len(columns) > MANY:
         ways.append(
             f"Fewer columns: {len(columns)} share one budget; leave out those that no analysis "
@@ -67,3 +67,28 @@ def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]
     if units is not None and units < FEW_PEOPLE:
         ways.append(f"More patients than {units:,}: the same noise weighs less among more of them.")
     return ways
+
+
+def _interval(document: Details, dates: Mapping[str, str]) -> str:
+    """Name the two dates, and the keys that make an interval of the later one.
+
+    A rule tells which is the later one; without a rule it is the one that the schema names later.
+    """
+    pairs = [pair for rule in listing(document, "rules") for pair in _pairs(rule)]
+    known = next((pair for pair in pairs if set(pair) <= set(dates)), None)
+    first, last = known or list(dates)[:2]
+    keys = f"after: {shown(first)}, longest: 90, unit: {UNITS[dates[last]]}, bounds_basis: ..."
+    says = "" if known else f", if it never lies before {shown(first)}"
+    return (
+        f"An interval for two dates: declare {shown(last)} by its distance after {shown(first)}"
+        f"{says}. In the schema, remove minimum and maximum of {shown(last)} and write "
+        f"dpsynth: {{{keys}}}; put the longest time that your protocol allows in place of 90."
+    )
+
+
+def _pairs(rule: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the pairs of columns that a rule of a document orders; none if it cannot be read."""
+    try:
+        return list(ordered(Rule.parse(str(rule.get("rule") or rule.get("text") or "")).tree))
+    except InputError:
+        return []

@@ -170,7 +170,8 @@ def _prediction(document: Details) -> tuple[str, str]:
         lost, made = grade(float(entry["value"]), PREDICTION), score.get("value")
         guesses = target.get("kind") == "classification" and made is not None and made < GUESSING
         verdicts.append(UNFIT if guesses else lost)
-        name = "AUC" if target.get("kind") == "classification" else "score"
+        name = "AUC (0.5 is guessing, 1 is perfect)"
+        name = name if target.get("kind") == "classification" else "score"
         told = f"{title}: a model trained on the table loses {figure(float(entry['value']))}"
         if real is not None and made is not None:
             told = (

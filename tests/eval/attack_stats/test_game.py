@@ -26,8 +26,8 @@ def gaussian(by: float, seed: int, cut: float | None) -> Game:
 
 @pytest.mark.parametrize("cut", [None, MU / 2])
 def test_most_of_a_claim_shows_and_no_more_than_it(cut: float | None) -> None:
-    found = gaussian(MU, 1, cut).play(10_000)
-    assert 0.6 < found.share < 1 and not found.broken
+    finding = gaussian(MU, 1, cut).play(10_000)
+    assert 0.6 < finding.share < 1 and not finding.broken
 
 
 @pytest.mark.parametrize("cut", [None, MU])

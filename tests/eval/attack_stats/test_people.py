@@ -44,7 +44,7 @@ def dealt(inside: np.ndarray, outside: np.ndarray, seed: int, **more: int) -> Pe
 
 
 def sets(people: People) -> dict[str, set[int]]:
-    return {one.name: set(getattr(people, one.name).units.tolist()) for one in fields(people)}
+    return {field.name: set(getattr(people, field.name).units.tolist()) for field in fields(people)}
 
 
 SMALL = read(visits(range(400)), visits(range(400, 800)))
@@ -67,10 +67,10 @@ def test_sets_share_no_unit_and_keep_all_rows_of_each(
     assert got["others"] == got["non_members"] | got["reference"]
     apart = [got[name] for name in ("members", "non_members", "reference", "fresh")]
     assert len(set().union(*apart)) == sum(map(len, apart))
-    for one in fields(people):
-        view = getattr(people, one.name)
-        side = cohort.source if one.name == "members" else cohort.holdout
-        assert view.rows == sum(unit in got[one.name] for unit in side.units.tolist())
+    for field in fields(people):
+        view = getattr(people, field.name)
+        side = cohort.source if field.name == "members" else cohort.holdout
+        assert view.rows == sum(unit in got[field.name] for unit in side.units.tolist())
         assert np.array_equal(view.frame["a"], side.frame["a"][np.isin(side.units, view.units)])
 
 

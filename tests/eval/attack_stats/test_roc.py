@@ -36,11 +36,11 @@ def test_the_area_counts_pairs_and_ties_half(
     members: list[float], non_members: list[float]
 ) -> None:
     pairs = [(a > b) + 0.5 * (a == b) for a, b in itertools.product(members, non_members)]
-    found = roc(members, non_members).auc
-    assert found.value == pytest.approx(np.mean(pairs), abs=1e-12)
-    assert found.low is not None and found.high is not None
-    assert 0 <= found.low <= found.value <= found.high <= 1
-    assert found.low < found.high and found.n == len(members) + len(non_members)
+    area = roc(members, non_members).auc
+    assert area.value == pytest.approx(np.mean(pairs), abs=1e-12)
+    assert area.low is not None and area.high is not None
+    assert 0 <= area.low <= area.value <= area.high <= 1
+    assert area.low < area.high and area.n == len(members) + len(non_members)
 
 
 def test_the_interval_is_delongs() -> None:
@@ -48,9 +48,9 @@ def test_the_interval_is_delongs() -> None:
     members, non_members = [3.0, 1.0, 2.0, 5.0], [1.0, 0.0, 4.0]
     wins = np.array([[(a > b) + 0.5 * (a == b) for b in non_members] for a in members])
     error = math.sqrt(wins.mean(1).var(ddof=1) / 4 + wins.mean(0).var(ddof=1) / 3)
-    found = roc(members, non_members).auc
-    assert found.low == pytest.approx(max(0, wins.mean() - 1.959964 * error), abs=1e-6)
-    assert found.high == pytest.approx(min(1, wins.mean() + 1.959964 * error), abs=1e-6)
+    area = roc(members, non_members).auc
+    assert area.low == pytest.approx(max(0, wins.mean() - 1.959964 * error), abs=1e-6)
+    assert area.high == pytest.approx(min(1, wins.mean() + 1.959964 * error), abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -52,5 +52,5 @@ def test_the_claim_goes_to_attacks_that_use_it() -> None:
 
 
 def test_every_attack_of_dpsynth_has_a_key_of_its_own_and_a_positive_control() -> None:
-    assert len({one.key for one in ATTACKS}) == len(ATTACKS)
-    assert all(one.controls for one in ATTACKS)
+    assert len({attack.key for attack in ATTACKS}) == len(ATTACKS)
+    assert all(attack.controls for attack in ATTACKS)

@@ -108,7 +108,7 @@ def test_a_fresh_sample_of_the_population_is_not_found(seeds: range) -> None:
     for seed in seeds:
         frames = [drawn(300, 3 * seed + k, told=seed % 2 == 0) for k in range(3)]
         attack = attacked(tables(FIELDS, *frames), seed)
-        assert [one.found for one in attack.findings] == [False, False]
+        assert [finding.found for finding in attack.findings] == [False, False]
 
 
 def test_what_is_true_of_the_population_is_guessed_of_everybody_and_no_leak() -> None:
@@ -173,17 +173,17 @@ def test_the_baseline_is_the_success_of_the_commonest_value() -> None:
         return drawn(rows, seed).assign(illness=rng.choice(["a", "b"], size=rows, p=[0.8, 0.2]))
 
     attack = attacked(tables(FIELDS, ill(400, 1), ill(400, 2), ill(400, 3)))
-    for one in attack.part.details["columns"]:
-        if one["column"] == "illness":
-            assert 0.7 < one["baseline"]["value"] < 0.9
-            runs = one["success"]["members"]["runs"] + one["success"]["controls"]["runs"]
-            assert one["baseline"]["runs"] == runs
+    for column in attack.part.details["columns"]:
+        if column["column"] == "illness":
+            assert 0.7 < column["baseline"]["value"] < 0.9
+            runs = column["success"]["members"]["runs"] + column["success"]["controls"]["runs"]
+            assert column["baseline"]["runs"] == runs
 
 
 def test_each_attacker_knows_what_is_said() -> None:
     cohort = tables(FIELDS, drawn(200, 1), drawn(200, 2), drawn(200, 3))
     columns = attacked(cohort).part.details["columns"]
-    illness = [one for one in columns if one["column"] == "illness"]
+    illness = [column for column in columns if column["column"] == "illness"]
     assert [(one["attack"], len(one["known"])) for one in illness] == [
         ("nearest", 3),
         ("model", 3),
@@ -220,8 +220,8 @@ def test_people_are_counted_and_not_their_rows() -> None:
     cohort = tables(UNITS, source, drawn(500, 3), holdout, **more)
     people = People.of(cohort, np.random.default_rng(0))
     attack = attribute(cohort, people, np.random.default_rng(0))
-    for one in attack.part.details["columns"]:
-        members, controls = one["success"]["members"], one["success"]["controls"]
+    for column in attack.part.details["columns"]:
+        members, controls = column["success"]["members"], column["success"]["controls"]
         assert members["runs"] == len(np.unique(people.members.units)) < people.members.rows / 2
         assert controls["runs"] == len(np.unique(people.non_members.units))
 
@@ -257,7 +257,7 @@ POOR = {
 def test_poor_tables_are_attacked(synthetic: pd.DataFrame) -> None:
     attack = attacked(tables(FIELDS, drawn(200, 1), synthetic, drawn(200, 3)))
     json.dumps(attack.part.details, allow_nan=False)
-    assert [one.found for one in attack.findings] == [False, False]
+    assert [finding.found for finding in attack.findings] == [False, False]
 
 
 def test_a_secret_that_is_missing_for_all_is_guessed_and_no_leak() -> None:
@@ -266,4 +266,4 @@ def test_a_secret_that_is_missing_for_all_is_guessed_and_no_leak() -> None:
     finding = attack.finding("attribute:dose")
     assert finding is not None and not finding.found
     assert rates(attack, "dose", "nearest", 6) == (1.0, 1.0)
-    assert [one.least for one in attack.powers if one.key == "attribute:dose"] == [None]
+    assert [power.least for power in attack.powers if power.key == "attribute:dose"] == [None]

@@ -65,8 +65,10 @@ def played(
 
 def records(others: Mapping[str, AttackOf]) -> list[TableAttack]:
     return [
-        replace(one, run=others[one.key], uses_claim=False) if one.key in others else one
-        for one in ATTACKS
+        replace(attack, run=others[attack.key], uses_claim=False)
+        if attack.key in others
+        else attack
+        for attack in ATTACKS
     ]
 
 
@@ -166,7 +168,7 @@ def by_kind_of_table(*keys: str) -> AttackOf:
         copied = len(of(cohort.source) & of(cohort.synthetic)) > 0
         metric = Metric.of(cohort.codec)
         points = [metric.points(view) for view in (cohort.synthetic, cohort.source, people.fresh)]
-        near, far = (nearest(metric, points[0], one).squared[:, 0] for one in points[1:])
+        near, far = (nearest(metric, points[0], point).squared[:, 0] for point in points[1:])
         leaks = copied or float(np.median(near)) < 0.7 * float(np.median(far)) and far.min() > 0
         text = "more than chance allows" if leaks else "no more than chance allows"
         return Attack(PartResult(), tuple(Finding(key, key, bool(leaks), text) for key in keys))
@@ -185,7 +187,7 @@ def test_a_jittered_table_that_fails_the_usual_test_shows_nothing(
 ) -> None:
     monkeypatch.setattr(module, "jittered", lambda held, *_: (held.source, False))
     results = played(clinic, people, others=REMEMBERED | QUICK)
-    [found] = [one for one in results if one.key == "jittered"]
+    [found] = [result for result in results if result.key == "jittered"]
     assert not found.passed and "more than chance allows" in found.sentence
     assert "does not pass it, so that this control shows nothing" in found.sentence
 

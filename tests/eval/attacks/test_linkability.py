@@ -88,9 +88,9 @@ def test_records_that_everybody_shares_are_linked_for_both_and_no_leak() -> None
 def test_halves_are_disjoint_and_share_the_quasi_identifiers_out() -> None:
     cohort = tables(FIELDS, drawn(200, 1), drawn(200, 2), drawn(200, 3))
     splits = attacked(cohort).part.details["splits"]
-    assert [one["neighbours"] for one in splits] == [1, 10] * 3
-    for one in splits:
-        first, second = set(one["first"]), set(one["second"])
+    assert [split["neighbours"] for split in splits] == [1, 10] * 3
+    for split in splits:
+        first, second = set(split["first"]), set(split["second"])
         assert not first & second and first | second == {*NUMBERS, *WORDS}
         assert len(first & set(WORDS)) == len(second & set(WORDS)) == 2
     assert len({frozenset([*map(frozenset, (s["first"], s["second"]))]) for s in splits}) == 3
@@ -172,7 +172,7 @@ def test_poor_tables_are_attacked(synthetic: pd.DataFrame) -> None:
     source, holdout = (drawn(200, seed).assign(n0=None) for seed in (1, 3))
     attack = attacked(tables(FIELDS, source, synthetic, holdout))
     json.dumps(attack.part.details, allow_nan=False)
-    assert [one.found for one in attack.findings] == [False]
+    assert [finding.found for finding in attack.findings] == [False]
 
 
 def test_one_column_is_left_out_with_a_note() -> None:

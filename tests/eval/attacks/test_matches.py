@@ -115,13 +115,15 @@ def test_the_same_sets_are_asked_of_all_tables(monkeypatch: pytest.MonkeyPatch) 
 def test_sets_have_one_to_four_different_columns(columns: int, seed: int) -> None:
     sets = column_sets(columns, np.random.default_rng(seed))
     assert len(sets) == QUERIES
-    for one in sets:
-        assert 1 <= len(one) <= min(WAYS, columns)
-        assert len(set(one.tolist())) == len(one) and one.tolist() == sorted(one.tolist())
-        assert 0 <= one.min() and one.max() < columns
+    for subset in sets:
+        assert 1 <= len(subset) <= min(WAYS, columns)
+        assert len(set(subset.tolist())) == len(subset) and subset.tolist() == sorted(
+            subset.tolist()
+        )
+        assert 0 <= subset.min() and subset.max() < columns
     if columns > 1:
-        assert {len(one) for one in sets} == set(range(1, min(WAYS, columns) + 1))
-        assert {int(column) for one in sets for column in one} == set(range(columns))
+        assert {len(subset) for subset in sets} == set(range(1, min(WAYS, columns) + 1))
+        assert {int(column) for subset in sets for column in subset} == set(range(columns))
 
 
 def test_a_table_of_one_column_has_one_query_again_and_again() -> None:

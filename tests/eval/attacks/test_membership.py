@@ -52,7 +52,7 @@ def attacked(cohort: Tables, seed: int = 0, **more: Any) -> Attack:
 
 
 def found(attack: Attack) -> set[str]:
-    return {one.key.removeprefix("membership:") for one in attack.findings if one.found}
+    return {finding.key.removeprefix("membership:") for finding in attack.findings if finding.found}
 
 
 def area(attack: Attack, key: str) -> float:
@@ -163,8 +163,12 @@ def test_who_is_judged_by_classifiers_is_about_half(fresh: Attack) -> None:
 
 def test_every_attack_has_measures_a_finding_and_a_power(copied: Attack) -> None:
     keys = [f"membership:{key}" for key in ("distance", "density", "queries", "ensemble")]
-    assert [one.key for one in copied.findings] == keys == [one.key for one in copied.powers]
-    measures = {one.key for one in copied.part.measures}
+    assert (
+        [finding.key for finding in copied.findings]
+        == keys
+        == [power.key for power in copied.powers]
+    )
+    measures = {measure.key for measure in copied.part.measures}
     for key in TITLES:
         groups = {a["group"] for a in copied.part.details["attacks"] if a["key"] == key}
         assert {"everyone", "outliers", "rare"} >= groups
@@ -240,8 +244,8 @@ def test_what_a_claim_allows_stands_beside_the_attacks(copied: Attack, fresh: At
     assert (shown["epsilon"], shown["delta"]) == CLAIM
     assert shown["auc"] == ceiling_auc(*CLAIM)
     expected = ceiling(*CLAIM, np.array(ALARMS)).tolist()
-    assert [one["tpr"] for one in shown["rates"]] == pytest.approx(expected)
-    assert [one["fpr"] for one in shown["rates"]] == list(ALARMS)
+    assert [rate["tpr"] for rate in shown["rates"]] == pytest.approx(expected)
+    assert [rate["fpr"] for rate in shown["rates"]] == list(ALARMS)
     curve = ceiling(*CLAIM, np.array(shown["roc"]["fpr"]))
     assert shown["roc"]["tpr"] == pytest.approx(curve.tolist(), rel=2e-3)
     assert area(copied, "distance") > shown["auc"]  # this release breaks its claim

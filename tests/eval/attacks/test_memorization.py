@@ -76,7 +76,9 @@ def attacked(read_tables: Tables, seed: int = 0) -> Attack:
 
 
 def found(attack: Attack) -> set[str]:
-    return {one.key.removeprefix("memorization:") for one in attack.findings if one.found}
+    return {
+        finding.key.removeprefix("memorization:") for finding in attack.findings if finding.found
+    }
 
 
 def values(attack: Attack) -> dict[str, float]:
@@ -105,7 +107,7 @@ def test_ten_percent_of_copied_rows_are_found_in_every_way() -> None:
     assert got["copies_rows"] == got["copies_units"]
     assert 0.52 < got["closer"] < 0.58
     least = {power.key.removeprefix("memorization:"): power.least for power in attack.powers}
-    assert list(least) == [one.key.removeprefix("memorization:") for one in attack.findings]
+    assert list(least) == [finding.key.removeprefix("memorization:") for finding in attack.findings]
     assert least["copies"] is not None and least["copies"] < 0.1
     assert least["closer"] is not None and 0.1 < least["closer"] < 1  # so it may miss this leak
 
@@ -143,7 +145,7 @@ def test_people_with_many_rows_count_once() -> None:
     source, holdout = law(400, 1, rows=4), law(300, 2, rows=4)
     cohort = read(source, pd.concat([law(300, 3), source.iloc[:80]]), holdout)
     attack = attacked(cohort)
-    copies = {one["what"]: one["success"] for one in attack.part.details["copies"]}
+    copies = {copy["what"]: copy["success"] for copy in attack.part.details["copies"]}
     units = copies["People with a row equal to a synthetic row"]["members"]
     rows = copies["Rows equal to a synthetic row"]["members"]
     assert units["runs"] == attack.part.details["units"] < 300
@@ -164,7 +166,7 @@ def test_a_unit_of_fifty_equal_rows_counts_once() -> None:
     else:
         raise AssertionError("the person was never drawn")
     copies = attack.part.details["copies"]
-    assert [one["success"]["members"]["hits"] for one in copies][:2] == [50, 1]
+    assert [copy["success"]["members"]["hits"] for copy in copies][:2] == [50, 1]
     assert found(attack) == set()
     [closer] = [m.estimate for m in attack.part.measures if m.key == "closer"]
     assert closer.low is not None and closer.low < 0.5 < 0.7 < closer.value
@@ -185,7 +187,7 @@ def test_a_weighted_sum_of_coins_is_found_as_seldom_as_promised() -> None:
     rng = np.random.default_rng(1)
     for weights in (np.ones(60), rng.pareto(1.0, 60) + 0.01, np.r_[20.0, np.ones(59)]):
         coins = rng.random((20_000, 60)) < 0.5
-        alarms = sum(ClosestRecord(weights * one, weights * ~one).found for one in coins)
+        alarms = sum(ClosestRecord(weights * coin, weights * ~coin).found for coin in coins)
         assert alarms <= 20_000 * ALARM + 3 * math.sqrt(20_000 * ALARM)
     least = norm.isf(ALARM / 3.18) / (2 * math.sqrt(60))
     inside = math.ceil((0.5 + least) * 60)
@@ -225,7 +227,7 @@ def test_a_table_of_categories_without_quasi_identifiers() -> None:
     source, holdout = plain(400, 1), plain(300, 2)
     quiet = attacked(read(source, plain(400, 3), holdout, PLAIN))
     assert found(quiet) == set()
-    assert {one.key.split(":")[1] for one in quiet.findings} == {
+    assert {finding.key.split(":")[1] for finding in quiet.findings} == {
         *("copies", "near", "closer", "outliers"),
     }
     assert any("no quasi-identifier is declared" in note for note in quiet.part.notes)

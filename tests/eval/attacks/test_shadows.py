@@ -124,13 +124,13 @@ def test_chance_is_not_found() -> None:
     attacks = [judged(played(60, seed, 0.0)) for seed in range(10)]
     assert not any(attack.findings[0].found for attack in attacks)
     areas = [attack.part.measures[0].estimate for attack in attacks]
-    assert sum(one.low <= 0.5 <= one.high for one in areas) >= 8  # type: ignore[operator]
+    assert sum(area.low <= 0.5 <= area.high for area in areas) >= 8  # type: ignore[operator]
 
 
 def test_scores_do_not_know_the_coins_that_they_are_judged_by() -> None:
     fits = played(60, 1, 1.0)
     turned = [
-        Shadow(one.number, one.included ^ (one.number % 2 == 1), one.features) for one in fits
+        Shadow(fit.number, fit.included ^ (fit.number % 2 == 1), fit.features) for fit in fits
     ]
     areas = [judged(some).part.details["auc"]["value"] for some in (fits, turned)]
     assert areas[0] > 0.6 and sum(areas) == pytest.approx(1, abs=1e-5)

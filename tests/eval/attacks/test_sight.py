@@ -33,7 +33,7 @@ Json = dict[str, Any]
 def with_failed(document: Json, key: str) -> Json:
     """The same audit with one control failed."""
     changed = copy.deepcopy(document)
-    next(one for one in changed["controls"] if one["key"] == key)["passed"] = False
+    next(control for control in changed["controls"] if control["key"] == key)["passed"] = False
     return changed
 
 
@@ -41,7 +41,7 @@ def clinic(patients: int = 300) -> Tables:
     """A cohort with one modelled column."""
     document = Schema.load("demo").to_dict()
     kept = ("patient_id", "age")
-    document["fields"] = [one for one in document["fields"] if one["name"] in kept]
+    document["fields"] = [field for field in document["fields"] if field["name"] in kept]
     del document["dpsynth"]["rules"]
     schema = Schema.from_dict(document)
     sides = [simulate(patients, seed=seed)[list(kept)] for seed in (1, 2, 3)]
@@ -69,7 +69,7 @@ def test_what_a_blind_attack_found_stands() -> None:
     document = with_failed(found(), "jittered")
     assert sight.verdict_of(document) == "found"
     hits = [one for one in sight.sights(document) if one.found]
-    assert hits and not any(one.blind for one in hits)
+    assert hits and not any(hit.blind for hit in hits)
     with pytest.raises(GateError, match="attacks succeeded"):
         end(document)
 
@@ -146,3 +146,16 @@ def test_bad_input_is_no_broken_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "STAGES", ("people", "echo", "controls"))
     with pytest.raises(InputError, match="too few people"):
         module.attacked(clinic(), claim=None, seed=1, progress=lambda *_: None, broken=[])
+
+
+def test_an_attack_without_a_known_power_is_blind() -> None:
+    document = audit()
+    first, second = (one["key"] for one in document["powers"][:2])
+    for one in document["findings"]:
+        one["found"] = False
+    document["powers"] = [one for one in document["powers"] if one["key"] != first]
+    document["powers"][0] |= {"least": None, "sentence": "no leak is sure to be seen"}
+    found = {one.key: one for one in sight.sights(document)}
+    assert found[first].sees is None and found[first].blind and found[first].remedy
+    assert found[second].sees is False and found[second].blind
+    assert found[second].reason == "no leak is sure to be seen"

@@ -96,7 +96,7 @@ def test_a_fresh_sample_of_the_population_is_not_found(monkeypatch: pytest.Monke
     for seed in range(30):
         cohort = tables(FIELDS, drawn(300, seed), drawn(400, 100 + seed), drawn(300, 200 + seed))
         attack = attacked(cohort, seed)
-        assert [one.found for one in attack.findings] == [False, False]
+        assert [finding.found for finding in attack.findings] == [False, False]
 
 
 @pytest.mark.long
@@ -220,7 +220,7 @@ def test_poor_tables_are_attacked_or_left_out_in_words(synthetic: pd.DataFrame) 
     attack = attacked(tables(FIELDS, source, synthetic, holdout))
     json.dumps(attack.part.details, allow_nan=False)
     assert len(attack.findings) + len(attack.part.notes) == 2
-    assert [one.key for one in attack.findings] == [one.key for one in attack.powers]
+    assert [one.key for one in attack.findings] == [power.key for power in attack.powers]
     assert not any(finding.found for finding in attack.findings)
 
 

@@ -98,9 +98,9 @@ def test_groups_are_whole_units() -> None:
 
 
 def test_one_row_has_no_groups_and_no_interval() -> None:
-    found = PairedTables.of(tables(FIELDS, people(50, 1), people(1, 2)), np.random.default_rng(0))
-    assert found.synthetic.groups == 0
-    figure = JackknifeEstimate.of(half_l1, found.joint([0]))
+    pairs = PairedTables.of(tables(FIELDS, people(50, 1), people(1, 2)), np.random.default_rng(0))
+    assert pairs.synthetic.groups == 0
+    figure = JackknifeEstimate.of(half_l1, pairs.joint([0]))
     assert figure is not None
     estimate = figure.estimate(1)
     assert estimate.low is None and estimate.n == 1 and estimate.reference is None
@@ -139,8 +139,8 @@ def test_the_interval_holds_the_value_in_nineteen_of_twenty() -> None:
             pd.DataFrame({"group": np.where(rng.random(400) < share, "a", "b")})
             for share in (0.3, 0.5)
         )
-        found = PairedTables.of(tables([words("group", "a", "b")], a, b), rng)
-        figure = JackknifeEstimate.of(half_l1, found.joint([0]))
+        pairs = PairedTables.of(tables([words("group", "a", "b")], a, b), rng)
+        figure = JackknifeEstimate.of(half_l1, pairs.joint([0]))
         assert figure is not None
         estimate = figure.estimate(400)
         assert estimate.low is not None and estimate.high is not None

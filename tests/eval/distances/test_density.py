@@ -77,8 +77,8 @@ def test_it_is_the_log_mean_of_kernels_of_all_rows(
     queries: pd.DataFrame, table: pd.DataFrame, width: float
 ) -> None:
     metric, points, others = read(queries, table)
-    found = log_density(metric, points, others, width)
-    assert found == pytest.approx(by_hand(queries, table, width), abs=1e-4, rel=1e-5)
+    densities = log_density(metric, points, others, width)
+    assert densities == pytest.approx(by_hand(queries, table, width), abs=1e-4, rel=1e-5)
 
 
 @settings(max_examples=15, deadline=None)
@@ -87,10 +87,10 @@ def test_the_least_width_and_huge_ones_give_finite_numbers(
     queries: pd.DataFrame, table: pd.DataFrame, width: float
 ) -> None:
     metric, points, others = read(queries, table)
-    found = log_density(metric, points, others, width)
+    densities = log_density(metric, points, others, width)
     slack = Product.of(metric, points, others).error / (2 * width**2) + 1e-6
-    assert np.isfinite(found).all()
-    assert found == pytest.approx(by_hand(queries, table, width), abs=slack, rel=1e-5)
+    assert np.isfinite(densities).all()
+    assert densities == pytest.approx(by_hand(queries, table, width), abs=slack, rel=1e-5)
 
 
 def test_blocks_of_a_long_table_are_one_sum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,5 +167,5 @@ def test_noise_of_single_precision_does_not_drown_the_least_width() -> None:
     cohort = tables(fields, table, table)
     metric = Metric.of(cohort.codec)
     copied = metric.points(cohort.source)
-    found = log_density(metric, copied, metric.points(cohort.synthetic), MIN_WIDTH)
-    assert found == pytest.approx(np.full(300, -math.log(300)), abs=0.05)
+    densities = log_density(metric, copied, metric.points(cohort.synthetic), MIN_WIDTH)
+    assert densities == pytest.approx(np.full(300, -math.log(300)), abs=0.05)

@@ -144,26 +144,26 @@ def test_a_missing_number_is_at_distance_one_from_every_number() -> None:
     values = pd.DataFrame({"x": pd.array([0, 3, 10], dtype="Int64")})
     gap = pd.DataFrame({"x": pd.array([None], dtype="Int64")})
     metric, a, b = read(gap, values, [number("x", 0, 10)])
-    found = nearest(metric, a, b, 3)
-    assert found.squared.tolist() == [[1.0, 1.0, 1.0]]
-    assert sorted(found.rows[0]) == [0, 1, 2]
+    neighbours = nearest(metric, a, b, 3)
+    assert neighbours.squared.tolist() == [[1.0, 1.0, 1.0]]
+    assert sorted(neighbours.rows[0]) == [0, 1, 2]
     assert nearest(metric, a, a).squared.tolist() == [[0.0]]
 
 
 def test_fewer_rows_than_neighbours() -> None:
     one = pd.DataFrame({"x": [4]})
     metric, a, b = read(one, one, [number("x", 0, 10)])
-    found = nearest(metric, a, b, 3)
-    assert found.squared.tolist() == [[0.0, math.inf, math.inf]]
-    assert found.rows.tolist() == [[0, -1, -1]]
+    neighbours = nearest(metric, a, b, 3)
+    assert neighbours.squared.tolist() == [[0.0, math.inf, math.inf]]
+    assert neighbours.rows.tolist() == [[0, -1, -1]]
 
 
 def test_equal_rows_are_neighbours_each() -> None:
     many = pd.DataFrame({"x": [5] * 300 + [6]})
     metric, a, b = read(pd.DataFrame({"x": [5, 9]}), many, [number("x", 0, 10)])
-    found = nearest(metric, a, b, 2)
-    assert found.squared[0].tolist() == [0.0, 0.0] and len(set(found.rows[0])) == 2
-    assert found.rows[1, 0] == 300
+    neighbours = nearest(metric, a, b, 2)
+    assert neighbours.squared[0].tolist() == [0.0, 0.0] and len(set(neighbours.rows[0])) == 2
+    assert neighbours.rows[1, 0] == 300
     mine = nearest(metric, a, b, 2, np.array([1] * 300 + [2]))
     assert mine.squared[0] == pytest.approx([0, 0.01]) and mine.rows[0, 1] == 300
 

@@ -33,12 +33,12 @@ def test_spearman_is_that_of_scipy_with_ties_and_gaps() -> None:
     values = rng.integers(0, 6, (3, 200)) + rng.integers(0, 3, 200) * 1.0
     values[0, :40] = np.nan
     values[2, 20:90] = np.nan
-    found = spearman(np.stack([_order(column) for column in values]))
+    correlations = spearman(np.stack([_order(column) for column in values]))
     for i, j in ((0, 1), (0, 2), (1, 2)):
         both = ~np.isnan(values[i]) & ~np.isnan(values[j])
         expected = spearmanr(values[i][both], values[j][both]).statistic
-        assert found[i, j] == found[j, i] == pytest.approx(expected)
-    assert np.isnan(np.diag(found)).all()
+        assert correlations[i, j] == correlations[j, i] == pytest.approx(expected)
+    assert np.isnan(np.diag(correlations)).all()
 
 
 def test_a_reversed_column_is_two_away() -> None:

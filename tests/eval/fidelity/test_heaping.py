@@ -17,7 +17,7 @@ from ...support.evaluation_tables import BASIS, number, tables
 
 
 def compared(field: dict[str, Any], *values: Any) -> PartResult:
-    frames = [pd.DataFrame({"x": one}) for one in values]
+    frames = [pd.DataFrame({"x": value}) for value in values]
     return heaping(PairedTables.of(tables([field], *frames), np.random.default_rng(0)))
 
 

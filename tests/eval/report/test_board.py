@@ -42,7 +42,7 @@ def with_measure(key: str, **changed: Any) -> Json:
 
 
 def verdicts(document: Json) -> dict[str, str]:
-    return {one.key: one.verdict for one in uses.uses(document)}
+    return {use.key: use.verdict for use in uses.uses(document)}
 
 
 @pytest.mark.parametrize("module", [differences, figures, rare, uses])
@@ -55,7 +55,7 @@ def test_a_release_needs_both_documents_and_no_reason_against_it() -> None:
     document = good()
     fit = {**document, "parts": {**document["parts"]}}
     found = answer(fit, seeing())
-    against = [one for one in found.reasons if "Not fit for" in one]
+    against = [reason for reason in found.reasons if "Not fit for" in reason]
     assert found.decision == ("warning" if against else "release")
     assert answer(document, None).decision == "undecided"
     assert answer(None, seeing()).decision == "undecided"
@@ -155,9 +155,16 @@ def test_two_dates_and_many_columns_are_named_as_ways_out() -> None:
     for place in (0, 1):
         document["parts"]["fidelity"]["columns"][place]["type"] = "date"
     document["measures"]["tvd1"]["value"] = 0.5
+    first, last = (document["parts"]["fidelity"]["columns"][place]["name"] for place in (0, 1))
     helps = " ".join(answer(document, None).helps)
-    assert "interval for two dates" in helps and "30 share one budget" in helps
+    keys = "dpsynth: {{after: {}, longest: 90, unit: d, bounds_basis: ...}}"
+    assert f"declare {last} by its distance after {first}, if it never lies before" in helps
+    assert keys.format(first) in helps and "30 share one budget" in helps
     assert "More epsilon than 3:" in helps
+    document["parts"]["fidelity"]["columns"][0]["type"] = "datetime"
+    document["parts"]["rules"] = [{"rule": f"`{last}` <= `{first}`"}, {"rule": "<= broken"}]
+    helps = " ".join(answer(document, None).helps)
+    assert keys.format(last).replace("unit: d", "unit: h") in helps and "if it never" not in helps
 
 
 def test_the_page_begins_with_the_answer() -> None:
@@ -181,3 +188,26 @@ def test_the_terminal_says_the_same_and_obeys_nothing() -> None:
 def test_every_decision_has_words() -> None:
     assert set(HEADLINES) == {"release", "warning", "stop", "undecided"}
     assert copy.copy(answer(good(), seeing())).to_dict()["decision"] in HEADLINES
+
+
+def test_a_gate_is_named_so_that_a_board_knows_what_it_is_about() -> None:
+    document = good()
+    document["gates"] = [
+        {"key": "outside_worst", "title": "Values beyond the range", "passed": False},
+        {"key": "rules", "title": "rules", "passed": None},
+    ]
+    shares = {"Temperature": 0.044, "Height": 0.01}
+    outside = [{"column": name, "synthetic": share} for name, share in shares.items()]
+    document["parts"]["fidelity"]["outside"] = outside
+    said = " ".join(answer(document, seeing()).reasons)
+    assert "1 of 2 internal gates failed: Values beyond the range (Temperature: 4.4 %)." in said
+    assert "rows that break a rule (the schema declares no rule)" in said
+
+
+def test_a_table_that_is_fit_for_no_measured_use_is_stopped() -> None:
+    document = good()
+    document["measures"] = {"tvd1": document["measures"]["tvd1"] | {"value": 0.9}}
+    document |= {"parts": {}, "gates": []}
+    found = answer(document, seeing())
+    assert found.decision == "stop"
+    assert "The table is fit for no use that was measured." in found.reasons

@@ -48,7 +48,7 @@ def test_curves_are_drawn_on_two_logarithmic_axes_down_to_one_person(page: Page)
     for trace in spec["data"]:
         assert trace["x"] and all(1 / 1200 - 1e-6 <= x <= 1 for x in trace["x"])
         assert all(1 / 1200 - 1e-6 <= y <= 1 for y in trace["y"])
-    styles = [(one["line"]["color"], one["line"]["dash"]) for one in lines]
+    styles = [(line["line"]["color"], line["line"]["dash"]) for line in lines]
     assert len({dash for _, dash in styles}) == 4, "told apart without colours"
 
 
@@ -72,9 +72,9 @@ def test_a_curve_without_false_alarms_stays_on_the_picture() -> None:
 
 def test_each_attack_has_a_line_for_each_group_with_intervals_and_counts(page: Page) -> None:
     words = page.words()
-    for one in audit()["parts"]["membership"]["attacks"]:
-        assert f"{one['title']}: {one['group_title']} {one['members']:,} / " in words
-        tpr, false = one["rates"][1]["tpr"], one["rates"][1]["false"]
+    for attack in audit()["parts"]["membership"]["attacks"]:
+        assert f"{attack['title']}: {attack['group_title']} {attack['members']:,} / " in words
+        tpr, false = attack["rates"][1]["tpr"], attack["rates"][1]["false"]
         counts = f"{tpr['hits']:,} of {tpr['runs']:,}; wrongly {false['hits']:,} of"
         assert f"{audit_formatting.share(tpr)} {counts}" in words
 
@@ -82,7 +82,7 @@ def test_each_attack_has_a_line_for_each_group_with_intervals_and_counts(page: P
 def test_epsilon_claimed_proved_and_visible_have_marks_of_their_own(page: Page) -> None:
     spec = picture(page, "Epsilon claimed")
     marks = {one["name"]: one for one in spec["data"] if one["mode"] == "markers"}
-    symbols = {one["marker"]["symbol"] for one in marks.values()}
+    symbols = {mark["marker"]["symbol"] for mark in marks.values()}
     assert len(symbols) == len(marks) == 4
     assert marks["claimed: proof"]["x"] == [3.0]
     assert marks["least leak that would have been seen"]["x"] == [5.4]
@@ -142,7 +142,7 @@ def test_success_for_both_is_told_to_be_no_leak(page: Page) -> None:
 def test_every_picture_has_words_and_every_header_a_scope(page: Page) -> None:
     charts = [one for one in page.all("div") if "data-figure" in one]
     assert len(charts) == len(figures(page)) == 8
-    assert all(one["role"] == "img" and len(one["aria-label"] or "") > 20 for one in charts)
+    assert all(chart["role"] == "img" and len(chart["aria-label"] or "") > 20 for chart in charts)
     assert all(one.get("scope") in ("col", "row") for one in page.all("th"))
     assert len(page.all("table")) == len(page.all("caption"))
 

@@ -273,7 +273,7 @@ def test_a_strip_has_best_on_the_left_whichever_way_is_better() -> None:
 
 def test_a_measure_of_an_unknown_kind_is_still_listed() -> None:
     groups = dict(key_figures.every(document()["measures"]))
-    assert [one.key for one in groups["Others"]] == ["brand_new"]
+    assert [other.key for other in groups["Others"]] == ["brand_new"]
     listed = [one.key for group in groups.values() for one in group]
     assert sorted(listed) == sorted(document()["measures"])
 

@@ -55,28 +55,28 @@ def test_every_part_has_a_section_that_says_what_the_attacker_has_and_tries(page
 
 def test_every_finding_stands_at_a_glance_with_its_power(page: Page) -> None:
     words, document = page.words(), audit()
-    powers = {one["key"]: one for one in document["powers"]}
-    for one in document["findings"]:
+    powers = {power["key"]: power for power in document["powers"]}
+    for finding in document["findings"]:
         outcome = audit_formatting.sentence(
-            one["sentence"], capital=not one["key"].startswith("attr")
+            finding["sentence"], capital=not finding["key"].startswith("attr")
         )
-        could = audit_formatting.sentence(powers[one["key"]]["sentence"])
-        word = "No." if powers[one["key"]]["least"] is None else "Yes."
-        assert f"{one['title']} no success {outcome} {word} {could}" in words
+        could = audit_formatting.sentence(powers[finding["key"]]["sentence"])
+        word = "No." if powers[finding["key"]]["least"] is None else "Yes."
+        assert f"{finding['title']} no success {outcome} {word} {could}" in words
 
 
 def test_a_finding_without_power_says_that_it_is_not_known() -> None:
     document = audit(powers=[])
     words = Page(internal_page(None, document)).words()
-    for one in document["findings"]:
-        assert f"{one['sentence'][1:]}. Not known: the least leak" in words
+    for finding in document["findings"]:
+        assert f"{finding['sentence'][1:]}. Not known: the least leak" in words
     assert words.count("Not known:") == len(document["findings"])
     assert "It is not known that the audit would have seen any leak" in words
 
 
 def test_what_succeeded_says_so_in_words_and_comes_first() -> None:
     words = Page(internal_page(None, found())).words()
-    hits = [one["title"] for one in found()["findings"] if one["found"]]
+    hits = [finding["title"] for finding in found()["findings"] if finding["found"]]
     assert len(hits) == 6 and f"6 of 16 attacks succeeded: {hits[0]};" in words
     for title in hits:
         assert f"{title} ▲ succeeded" in words
@@ -86,7 +86,9 @@ def test_what_succeeded_says_so_in_words_and_comes_first() -> None:
 
 def test_a_refuted_claim_is_told_apart_from_other_successes() -> None:
     document = audit(verdict="found")
-    next(one for one in document["findings"] if one["key"] == "training:white")["found"] = True
+    next(finding for finding in document["findings"] if finding["key"] == "training:white")[
+        "found"
+    ] = True
     words = Page(internal_page(None, document)).words()
     assert "Canaries refute the claim itself" in words
     assert "White box (the claim is refuted)" in words
@@ -99,7 +101,7 @@ def test_a_quiet_audit_says_at_once_what_it_could_have_seen(page: Page) -> None:
     summary = words[start : words.index("Each attack, with what it saw")]
     assert "with a probability of 90 %" in summary
     assert "leaks epsilon 5.4 or more (by: Canaries, white box)" in summary
-    least = min(one["least"] for one in audit()["powers"] if one["unit"] == "auc")
+    least = min(power["least"] for power in audit()["powers"] if power["unit"] == "auc")
     assert f"AUC of {math.ceil(1000 * least) / 1000:.3f} or more" in summary
     assert "1 of 16 could not have seen one here." in summary
     assert "Attacks that could have seen no leak here Canaries, black box: " in summary
@@ -235,7 +237,7 @@ def test_no_text_of_an_audit_is_markup() -> None:
     wild = Page(text)
     assert [tag for tag, _ in wild.elements] == [tag for tag, _ in calm.elements]
     assert len(wild.scripts) == len(calm.scripts)
-    assert not any("alert(1)" in one and not one.startswith("[{") for one in wild.scripts)
+    assert not any("alert(1)" in script and not script.startswith("[{") for script in wild.scripts)
     for _, attributes in wild.elements:
         assert not any(name.startswith("on") for name in attributes)
     assert "‮" not in text, "an invisible character is named, not kept"
@@ -279,9 +281,9 @@ def test_any_attack_can_be_shown_without_a_section_of_its_own(
     page = Page(internal_page(None, document))
     assert set(SECTIONS.values()) <= set(ids(page))
     words = page.words()
-    for one in document["powers"]:  # once at a glance, once in the section of the attack
-        if one["key"].partition(":")[0] not in ("training", "shadows"):
-            assert words.count(audit_formatting.sentence(one["sentence"])) >= 2
+    for power in document["powers"]:  # once at a glance, once in the section of the attack
+        if power["key"].partition(":")[0] not in ("training", "shadows"):
+            assert words.count(audit_formatting.sentence(power["sentence"])) >= 2
     assert "Controls of this attack" in words and "Success and power" in words
 
 

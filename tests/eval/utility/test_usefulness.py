@@ -79,18 +79,20 @@ def useful(
 def test_the_source_itself_loses_nothing() -> None:
     source = cohort(600, 1)
     part = useful(source, source, cohort(400, 2))
-    found = measured(part)
-    assert found["tstr:ill"].value == pytest.approx(found["tstr:ill"].reference, abs=0.02)
-    assert 0.75 < found["tstr:ill"].low < found["tstr:ill"].high < 1
-    assert abs(found["tstr_linear_gap:ill"].value) < 1e-6  # the same rows give the same model
-    assert found["importance:ill"].value > 0.4
-    assert found["calibration:ill"].value == pytest.approx(found["calibration:ill"].reference,
+    figures = measured(part)
+    assert figures["tstr:ill"].value == pytest.approx(figures["tstr:ill"].reference, abs=0.02)
+    assert 0.75 < figures["tstr:ill"].low < figures["tstr:ill"].high < 1
+    assert abs(figures["tstr_linear_gap:ill"].value) < 1e-6  # the same rows give the same model
+    assert figures["importance:ill"].value > 0.4
+    assert figures["calibration:ill"].value == pytest.approx(figures["calibration:ill"].reference,
                                                            abs=0.03)  # fmt: skip
     target = part.details["targets"][0]
     assert target["class"] == "true" and target["kind"] == "classification"
     assert target["importance"][0]["column"] == "age"
     assert [model["model"] for model in target["models"]] == ["boosting", "linear"]
-    assert target["models"][0]["tstr"]["value"] == pytest.approx(found["tstr:ill"].value, rel=1e-5)
+    assert target["models"][0]["tstr"]["value"] == pytest.approx(
+        figures["tstr:ill"].value, rel=1e-5
+    )
     bins = target["models"][1]["calibration"]["synthetic"]
     assert sum(entry["n"] for entry in bins) == 400
     assert part.details["survival"] is None
@@ -100,23 +102,23 @@ def test_a_shuffled_target_teaches_nothing() -> None:
     source = cohort(600, 1)
     shuffled = cohort(600, 3)
     shuffled["ill"] = np.random.default_rng(5).permutation(shuffled["ill"])
-    found = measured(useful(source, shuffled, cohort(1000, 2)))
-    assert found["tstr:ill"].value == pytest.approx(0.5, abs=0.15)
+    figures = measured(useful(source, shuffled, cohort(1000, 2)))
+    assert figures["tstr:ill"].value == pytest.approx(0.5, abs=0.15)
     for model in ("tstr", "tstr_linear"):  # a linear one may be anywhere: few slopes, by chance
-        assert found[f"{model}_gap:ill"].low > 0.05
-        assert found[f"{model}:ill"].chance > 0.8
-    assert found["odds:ill"].value < found["odds:ill"].reference
-    assert found["calibration:ill"].value > 1.5 * found["calibration:ill"].reference
+        assert figures[f"{model}_gap:ill"].low > 0.05
+        assert figures[f"{model}:ill"].chance > 0.8
+    assert figures["odds:ill"].value < figures["odds:ill"].reference
+    assert figures["calibration:ill"].value > 1.5 * figures["calibration:ill"].reference
 
 
 def test_a_number_is_regressed() -> None:
     part = useful(
         cohort(500, 1), cohort(500, 3), cohort(300, 2), schema(dose="target", ill="sensitive")
     )
-    found = measured(part)
-    assert found["tstr:dose"].value == pytest.approx(found["tstr:dose"].reference, abs=0.1)
-    assert found["tstr_linear:dose"].low > 0.5
-    assert "calibration:dose" not in found and "odds:dose" not in found
+    figures = measured(part)
+    assert figures["tstr:dose"].value == pytest.approx(figures["tstr:dose"].reference, abs=0.1)
+    assert figures["tstr_linear:dose"].low > 0.5
+    assert "calibration:dose" not in figures and "odds:dose" not in figures
     target = part.details["targets"][0]
     assert target["class"] is None and target["kind"] == "regression"
     assert target["models"][0]["roc"] is None and target["models"][0]["calibration"] is None
@@ -126,9 +128,9 @@ def test_the_demo_cohort_goes_through_with_holdout() -> None:
     holdout = simulate(200, seed=2)
     holdout["patient_id"] = holdout["patient_id"].astype(str) + "h"
     part = useful(simulate(400, seed=1), simulate(300, seed=3), holdout, Schema.load("demo"))
-    found = measured(part)
-    assert {"tstr:readmitted_30d", "odds:readmitted_30d", "group_means"} <= set(found)
-    assert found["group_means"].reference is not None
+    figures = measured(part)
+    assert {"tstr:readmitted_30d", "odds:readmitted_30d", "group_means"} <= set(figures)
+    assert figures["group_means"].reference is not None
     assert any("no survival curves" in note for note in part.notes)
 
 
@@ -140,9 +142,9 @@ def test_no_target_is_said_and_nothing_measured() -> None:
 
 def test_a_synthetic_target_of_one_class_scores_as_a_constant() -> None:
     part = useful(cohort(300, 1), cohort(300, 3).assign(ill=True), cohort(200, 2))
-    found = measured(part)
-    assert found["tstr:ill"].value == found["tstr_linear:ill"].value == 0.5
-    assert "importance:ill" not in found and found["odds:ill"].value == 0
+    figures = measured(part)
+    assert figures["tstr:ill"].value == figures["tstr_linear:ill"].value == 0.5
+    assert "importance:ill" not in figures and figures["odds:ill"].value == 0
     assert any("ill: its value is the same" in note for note in part.notes)
 
 

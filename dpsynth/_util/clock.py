@@ -1,0 +1,93 @@
+"""Times of day: read from text, written back, and counted in seconds since midnight.
+
+Midnight is 0 and one second before the next is 86 399. ``24:00`` is no time of day.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime, time
+
+WHOLE_DAY = "the whole day"  # the basis of bounds that a schema need not declare
+_PLAIN = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]+))?)?")
+_DATE_WORDS = re.compile(r"%[aAwdbBmyYjUWcxGuVD]")
+
+
+def read_clock(text: str, pattern: str | None = None) -> float:
+    """Read a time of day, as seconds since midnight: by a strptime pattern, or else HH:MM[:SS].
+
+    What is no time of day is NaN, and so is a date with a time. Digits of a second after the sixth
+    are dropped.
+
+    >>> read_clock("08:30"), read_clock("8:30:15.5"), read_clock("8.30", "%H.%M")
+    (30600.0, 30615.5, 30600.0)
+    """
+    if pattern is not None:
+        try:
+            return clock_seconds(datetime.strptime(text, pattern).time())
+        except ValueError:
+            pass
+    found = _PLAIN.fullmatch(text) if text.isascii() else None
+    if found is None:
+        return math.nan
+    hour, minute, second = (int(part or 0) for part in found.groups()[:3])
+    micro = int((found[4] or "")[:6].ljust(6, "0"))
+    return hour * 3600 + minute * 60 + second + micro / 1e6
+
+
+def clock_seconds(moment: time) -> float:
+    """Return the seconds from midnight to a time of day.
+
+    >>> clock_seconds(time(8, 30))
+    30600.0
+    """
+    whole = moment.hour * 3600 + moment.minute * 60 + moment.second
+    return whole + moment.microsecond / 1e6
+
+
+def clock_of(seconds: float) -> time:
+    """Return the time of day that many seconds after midnight, in whole seconds.
+
+    >>> clock_of(30_600.0)
+    datetime.time(8, 30)
+    """
+    whole = int(seconds)
+    return time(whole // 3600, whole // 60 % 60, whole % 60)
+
+
+def clock_text(seconds: float) -> str:
+    """Write a time of day for people: without seconds where there are none.
+
+    >>> clock_text(30_600), clock_text(30_615)
+    ('08:30', '08:30:15')
+    """
+    moment = clock_of(seconds)
+    return moment.isoformat("seconds" if moment.second else "minutes")
+
+
+def the_day(pattern: str | None) -> dict[str, time | None]:
+    """Return the first and last time of day, to the second, or as far as a format can hold them.
+
+    >>> the_day("%H:%M")
+    {'minimum': datetime.time(0, 0), 'maximum': datetime.time(23, 59)}
+    """
+    last = time(23, 59, 59)
+    if pattern is not None:
+        last = datetime.strptime(last.strftime(pattern), pattern).time()
+    return {"minimum": time(0), "maximum": last}
+
+
+def is_clock_format(pattern: str) -> bool:
+    """Tell whether a strptime pattern reads the time of day that it writes, and no date.
+
+    >>> is_clock_format("%H.%M"), is_clock_format("%I:%M %p"), is_clock_format("%d.%m. %H:%M")
+    (True, True, False)
+    """
+    if _DATE_WORDS.search(pattern):
+        return False
+    try:
+        texts = [time(hour, 5).strftime(pattern) for hour in (3, 15)]
+        return [datetime.strptime(text, pattern).hour for text in texts] == [3, 15]
+    except (ValueError, LookupError, re.error):  # the last: a directive that occurs twice
+        return False
