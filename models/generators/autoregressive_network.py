@@ -92,6 +92,34 @@ class Network(BinnedNetwork):
             paths.take(j, torch.from_numpy(bins[:, j]))
         return rng.permutation(bins) if even else bins
 
+    @torch.no_grad()
+    def draw_after(
+        self,
+        given: npt.NDArray[np.int64],
+        rng: np.random.Generator,
+        allowed: npt.NDArray[np.bool_] | None = None,
+    ) -> npt.NDArray[np.int64]:
+        """Draw the last columns of rows whose first ones are given, ``[rows, columns drawn]``.
+
+        Args:
+            given: bins of the first columns, ``[rows, columns]``.
+            rng: of the draws.
+            allowed: bins that the first column to be drawn may take, ``[rows, bins]``.
+        """
+        paths = _Paths(self, len(given))
+        for j, bins in enumerate(given.T):
+            paths.logits(j) if self.shape.masked else None
+            paths.take(j, torch.from_numpy(np.ascontiguousarray(bins)))
+        columns = range(given.shape[1], len(self.shape.bins))
+        drawn = np.empty((len(given), len(columns)), dtype=np.int64)
+        for place, j in enumerate(columns):
+            logits = paths.logits(j)
+            if place == 0 and allowed is not None:
+                logits = logits.masked_fill(~torch.from_numpy(allowed), -torch.inf)
+            drawn[:, place] = draw_column(logits, None, drawn[:, :0], rng, even=False)
+            paths.take(j, torch.from_numpy(drawn[:, place].copy()))
+        return drawn
+
 
 class _Paths:
     """The logits of rows under construction: of each column, from those drawn before it."""

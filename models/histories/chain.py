@@ -103,7 +103,10 @@ class _Walk:
         allowed, room = None, start.ends[who] - self.days[who]
         if table.table.timed:
             allowed = self._allowed(room)
-        bins = draw_given(self.model.products, given, drawn, rng, allowed)
+        if self.model.network is not None:
+            bins = self.model.network.draw_after(given, rng, allowed)
+        else:
+            bins = draw_given(self.model.products, given, drawn, rng, allowed)
         codes = [
             self.model.bins[column].refine(bins[:, place], rng).astype(np.int64)
             for place, column in enumerate(drawn)

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Feature, Progress
+from dpsynth.models.generators.autoregressive_network import Network
+from dpsynth.models.histories.distilled import distilled
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.histories import SeriesRows
 from dpsynth.models.histories.lines import CELLS, Line, line_cells
@@ -63,6 +65,7 @@ class StepModel:
     table: StepTable
     bins: tuple[MergedBins, ...]
     products: Products
+    network: Network | None = None
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,9 @@ def _fitted(
                 tie=settings.tie,
                 rng=entropy.generator(),
             )
-        models.append(StepModel(table, tuple(bins[place]), products))
+        import os
+        network = distilled(products, entropy.generator(), masked=int(os.environ.get("MASKED","0"))) if len(table.series.values)>=8 and len(products.weights)>1 else None
+        models.append(StepModel(table, tuple(bins[place]), products, network))
     progress("steps", 1.0)
     return models
 
