@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dpsynth.assessment import attack_audit as verbs
+from dpsynth.assessment import repeated_audits
 from dpsynth.errors import BudgetError
 from dpsynth.eval.attack_stats.result import Attack, Finding, Power
 from dpsynth.eval.attacks.controls import Control
@@ -146,7 +147,7 @@ def test_earlier_audits_that_were_changed_are_refused_before_any_work(
     document = json.loads(path.read_text())
     document["audits"][0]["claim"]["epsilon"] = 1.0
     path.write_text(json.dumps(document))
-    monkeypatch.setattr(verbs, "audited_training", None)
+    monkeypatch.setattr(repeated_audits, "audited_training", None)
     assert call("audit", office.path("run"), "--canaries", "60") == 2
     assert "audit.json was changed" in capsys.readouterr().err
     path.write_text("{")

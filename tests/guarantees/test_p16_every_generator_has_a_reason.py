@@ -124,7 +124,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): (INTERNAL),
     ("eval/attacks/audit.py", "attacked", "default_rng(seed)"): INTERNAL,
     ("eval/attacks/audit.py", "attacked", "default_rng([seed, *attack.key.encode()])"): INTERNAL,
-    ("eval/attacks/canaries.py", "separation_needed", "default_rng(0)"): INTERNAL,
+    ("eval/attacks/canaries.py", "_falls", "default_rng(0)"): INTERNAL,
     ("eval/evaluation.py", "_parts", "default_rng(seed)"): INTERNAL,
     ("eval/fidelity/joints.py", "_sets", "default_rng(SEED)"): INTERNAL,
     ("eval/overview.py", "_scores", "default_rng(0)"): INTERNAL,

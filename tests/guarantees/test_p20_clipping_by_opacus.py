@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from opacus import GradSampleModule
 from torch import Tensor, nn
 
 from dpsynth.errors import BudgetError, InputError
@@ -139,6 +140,19 @@ def test_no_gradient_of_a_row_outlives_a_step() -> None:
         assert not module._forward_hooks and not module._backward_hooks
         kept = [value for value in vars(module).values() if isinstance(value, list)]
         assert not any(isinstance(part, Tensor) for value in kept for part in value)
+
+
+def test_it_is_not_left_to_opacus_to_remove_the_gradients_of_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Versions of Opacus differ in what they leave on a network."""
+    monkeypatch.setattr(GradSampleModule, "to_standard_module", GradSampleModule.remove_hooks)
+    trainer, loss = setting()
+    batch, mask = units()
+    chosen = trainer.sample_batch(UNITS)
+    trainer.step(loss, batch[chosen], mask[chosen])
+    for parameter in trainer.flat.network.parameters():
+        assert not {"grad_sample", "summed_grad"} & set(vars(parameter))
 
 
 def test_a_step_lets_out_the_noisy_sum_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:

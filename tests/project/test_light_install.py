@@ -74,7 +74,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
     called |= {"sqlalchemy": "SQLAlchemy", "dp_accounting": "dp-accounting"}
     extras = PROJECT["optional-dependencies"]
     declared = names(PROJECT["dependencies"] + extras["full"] + extras["postgres"])
-    declared |= names(extras["formats"])
+    declared |= names(extras["formats"] + extras["notebook"])
     found = set()
     for folder in ("dpsynth", "models", "eval", "data_schemas"):
         for path in (ROOT / folder).rglob("*.py"):
