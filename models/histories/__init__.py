@@ -2,6 +2,7 @@
 
 - `chain`: histories drawn step by step, from each patient's first row on
 - `conditional`: draws of some columns of a mixture, given others
+- `distilled`: a step table's mixture taught to a network
 - `domain`: public facts of linked tables, as a generator of histories sees them
 - `generator`: `cohort`, histories of patients from noisy counts
 - `grids`: public grids for numbers of rows, days, gaps and paces
@@ -10,7 +11,8 @@
 - `person_table`: the table of patients with hidden columns that describe their histories
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `stack`: steps of all series of a table, counted together
-- `step_model`: what is learned of the steps of a table
+- `step_fit`: what is learned of the steps of a table
+- `step_model`: what a fit keeps of the steps of one series
 - `step_pairs`: which pairs of a step table's columns are measured, and how finely
 - `step_table`: the steps of histories, one row for each pair of consecutive rows
 """

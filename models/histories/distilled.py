@@ -7,18 +7,40 @@ on rows drawn from the mixture, generalises: post-processing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from dpsynth.models.dpsgd import PlainSgd
 from dpsynth.models.generators.autoregressive_network import Network, Shape
+from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import Products
 
 ROWS = 200_000  # of the mixture
 BATCH = 1_000
 STEPS = 1_500
 RATE = 0.01
+
+
+def weights_of_network(network: Network, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """Give the network's weights, by name."""
+    return arrays_of(network, prefix)
+
+
+def restored_network(
+    sizes: tuple[int, ...], arrays: Mapping[str, npt.NDArray[Any]], prefix: str
+) -> Network | None:
+    """Rebuild a network from its weights; None where there are none."""
+    if not any(name.startswith(f"{prefix}.") for name in arrays):
+        return None
+    width = arrays.get(f"{prefix}.masked_in.bias")
+    masked = 0 if width is None else len(width)
+    network = Network(Shape(sizes, masked), generator=torch.Generator().manual_seed(0))
+    load_arrays(network, prefix, arrays)
+    return network
 
 
 def distilled(products: Products, rng: np.random.Generator, *, masked: int) -> Network:
@@ -30,9 +52,7 @@ def distilled(products: Products, rng: np.random.Generator, *, masked: int) -> N
         masked: width of its hidden layer; 0 leaves a linear map.
     """
     seed = int(rng.integers(2**31))
-    network = Network(
-        Shape(products.sizes, masked), generator=torch.Generator().manual_seed(seed)
-    )
+    network = Network(Shape(products.sizes, masked), generator=torch.Generator().manual_seed(seed))
     one_way = products.weights @ products.tables
     network.start_at(np.split(one_way, products.offsets[1:-1]))
     rows = torch.from_numpy(products.draw(ROWS, rng))

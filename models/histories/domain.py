@@ -1,4 +1,4 @@
-"""Public facts of linked tables, as a generator of histories sees them: no names of codes, no rows."""
+"""Public facts of linked tables, as a generator of histories sees them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from dpsynth.models.histories.grids import Grid, TimeGrid
 Ints = npt.NDArray[np.int64]
 
 COARSE = 16  # codes of a value up to which it is drawn as it stands, not as a change
+
+WIDE = 8  # values of a row from which on a step draws many columns
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,11 @@ class HistoryTable:
         """
         if not self.series or {len(one.values) for one in self.series} != {len(self.changes)}:
             raise ValueError("all series of a table have the same number of values")
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether many columns are drawn at each step."""
+        return len(self.changes) >= WIDE
 
     @cached_property
     def gaps(self) -> Grid:

@@ -25,7 +25,8 @@ from dpsynth.models.histories.settings import (
     conditions_of,
     shares_of_histories,
 )
-from dpsynth.models.histories.step_model import StepModel, arrays_of, fit_steps, restored
+from dpsynth.models.histories.step_fit import fit_steps
+from dpsynth.models.histories.step_model import StepModel, arrays_of, restored
 from dpsynth.models.histories.step_table import Coarse
 from dpsynth.models.marginals import Binning, Products, fit_products, measure
 from dpsynth.privacy import Entropy, PrivacyBudget, PrivacyPlan, Share
@@ -187,6 +188,7 @@ class CohortGenerator:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""
+        arrays: dict[str, npt.NDArray[Any]]
         arrays = {"person.weights": self.products.weights, "person.tables": self.products.tables}
         arrays |= {f"person.{name}": array for name, array in self.binning.arrays().items()}
         for place, models in enumerate(self.models):

@@ -59,7 +59,7 @@ class Grid:
         return len(self.edges) - 1
 
     def feature(self, name: str, *, none: bool = False) -> Feature:
-        """Return the column of the cells; the last code means that there is no number, if wanted."""
+        """Return the column of the cells; with ``none``, one code more for no number."""
         points = tuple(np.diff(self.edges).tolist())
         return Feature(name, self.cells + int(none), self.cells, points)
 

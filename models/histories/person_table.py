@@ -96,7 +96,7 @@ class PersonTable:
         columns: list[npt.NDArray[np.integer]] = [series.counts.code(counts)]
         if table.timed:
             grid = self.domain.days
-            days = _at(rows.days, first)
+            days = _at(rows.days, first).astype(np.int64)
             columns.append(np.where(has, grid.code(days, ends), grid.cells))
             last = np.maximum(first + counts - 1, 0)
             span = _at(rows.days, last) - days

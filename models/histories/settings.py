@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.person_table import PersonTable
 from dpsynth.models.histories.stack import levels_of
-from dpsynth.models.histories.step_model import (
+from dpsynth.models.histories.step_fit import (
     AGAIN,
     LINES,
     ONE_WAY,
@@ -24,7 +24,6 @@ from dpsynth.privacy.events import UNDECIDED
 PERSONS = "patients"
 MAX_CONDITIONS = 4
 """Columns of the person table that the steps of a series depend on, at most."""
-WIDE = 8  # values of a row from which on steps get most of the budget
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class HistorySettings:
     @classmethod
     def of(cls, domain: HistoryDomain, budget: PrivacyBudget) -> HistorySettings:
         """Choose the settings from public facts."""
-        return cls(10, 500, 300, 1.0, StepSettings(16, 400, 300, 1.0))
+        return cls(10, 500, 300, 1.0, StepSettings(16, 400, 300, 1.0, 64))
 
 
 def person_event(kind: str) -> str:
@@ -86,8 +85,7 @@ def _share_of_steps(domain: HistoryDomain) -> float:
     """Return what the steps get: more where many columns are drawn at each."""
     if not domain.tables:
         return 0.0
-    wide = any(len(table.changes) >= WIDE for table in domain.tables)
-    return 0.62 if wide else 0.42
+    return 0.62 if any(table.is_wide for table in domain.tables) else 0.42
 
 
 def _shares_of_steps(domain: HistoryDomain, table: HistoryTable, share: float) -> Iterator[Share]:

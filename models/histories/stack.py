@@ -99,7 +99,7 @@ class Stack:
     def histograms(
         self, cells: Sequence[Sequence[Ints]], size: int, event: JointHistograms, entropy: Entropy
     ) -> list[list[Ints]]:
-        """Release histograms of given cells, ``[histogram][series]``, of one size in each series."""
+        """Release histograms of given cells, of one size, ``[histogram][series]``."""
         sizes = [[size] * len(by_series) for by_series in cells]
         return self._released(cells, sizes, [event.sigma] * len(cells), event, entropy)
 

@@ -2,9 +2,9 @@
 
 A step says what is known before it (the coarse baseline, how many rows the patient has, which one
 this is and how many follow, the day, the pace, the gap before, the values before) and what is to be
-drawn: the gap, and the values. A measurement is drawn as its change from where a line puts it, given
-the patient's level (the mean of her last value and of her values so far); other values are drawn as
-they stand.
+drawn: the gap, and the values. A measurement is drawn as its change from where a line puts it,
+given the patient's level (the mean of her last value and of her values so far); other values are
+drawn as they stand.
 
 Each step of a patient weighs one over her steps in the series and over the series of the table in
 which she has a step, as a whole number (`privacy.weighted_histograms` says what that costs). The
