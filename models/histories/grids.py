@@ -44,7 +44,7 @@ class Grid:
     @classmethod
     def of_gaps(cls, longest: int) -> Grid:
         """Days between two rows: single days, weeks within a year, months to five, half years."""
-        grid = [*range(8), *range(8, 366, 7), *range(372, 1830, 30), *range(1842, 36_500, 183)]
+        grid = [*range(8), *range(8, 366, 7), *range(366, 1827, 91), *range(1827, 36_500, 365)]
         return cls(np.array([*(day for day in grid if day <= longest), longest + 1]))
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpsynth.models import runs_again
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.person_table import PersonTable
 from dpsynth.models.histories.stack import levels_of
@@ -73,7 +74,8 @@ def shares_of_histories(domain: HistoryDomain) -> tuple[Share, ...]:
             0.1 * own,
         )
     ]
-    for kind, part in ((PAIRS, 0.35), (AGAIN, 0.65)):
+    rounds = ((PAIRS, 0.35), (AGAIN, 0.65)) if runs_again(person.as_domain) else ((PAIRS, 1.0),)
+    for kind, part in rounds:
         event = ChosenHistograms(person_event(kind), pairs, 1, UNDECIDED)
         shares.append(Share(event, part * 0.9 * own))
     for table in domain.tables:

@@ -1,0 +1,115 @@
+"""P02, P04 for histories: what one patient adds to each event, and that nothing else is kept.
+
+The counts that every event of a fit is about to release are watched, with and without one patient
+of as many rows as there may be. Broken versions: weights by the root of the number of rows, and a
+patient counted once for each series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsynth.errors import InputError
+from dpsynth.models.histories import CohortGenerator, Histories, step_fit
+from dpsynth.models.histories.settings import HistorySettings
+from dpsynth.models.histories.step_fit import StepSettings
+from dpsynth.models.histories.step_table import MASS, Steps
+from dpsynth.privacy import (
+    ChosenHistograms,
+    JointHistograms,
+    PrivacyBudget,
+    PrivacyPlan,
+    SeededEntropy,
+)
+
+from ..support.bare_counts import Silence
+from ..support.made_histories import domain_of, histories_of, hostile, with_patient
+
+BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
+PATIENTS = 150
+Event = JointHistograms | ChosenHistograms
+Released = list[tuple[Event, list[np.ndarray]]]
+
+
+class Watched(SeededEntropy):
+    """Noise that is the same whatever is counted: later steps see the same releases."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+
+    def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
+        return np.random.default_rng(size).integers(40, 60, size) * MASS
+
+
+def counts_of(histories: Histories, monkeypatch: pytest.MonkeyPatch) -> tuple[Released, Any]:
+    """Fit, and return the exact counts of each event; what is released is always the same."""
+    seen: Released = []
+
+    def same(real: Callable[..., Any], event_place: int) -> Callable[..., list[np.ndarray]]:
+        def released(*arguments: Any) -> list[np.ndarray]:
+            exact = real(*arguments[:-1], Silence())
+            seen.append((arguments[event_place], exact))
+            noise = Watched()
+            return [noise.discrete_gaussian(1.0, one.size).reshape(one.shape) for one in exact]
+
+        return released
+
+    for module, name, place in (
+        ("dpsynth.models.marginals.measurement", "joint_histograms", 2),
+        ("dpsynth.models.marginals.measurement", "chosen_histograms", 4),
+        ("dpsynth.models.histories.stack", "weighted_histograms", 3),
+    ):
+        real = getattr(import_module(module), name)
+        monkeypatch.setattr(f"{module}.{name}", same(real, place))
+    quick = HistorySettings(10, 20, 20, 1.0, StepSettings(16, 20, 20, 1.0, 8))
+    monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
+    generator = CohortGenerator(domain_of(PATIENTS))
+    plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
+    generator.fit(histories, plan, SeededEntropy(1))
+    monkeypatch.undo()
+    return seen, generator
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_a_patient_moves_each_histogram_by_her_mass_and_changes_nothing_else(
+    equal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    histories = histories_of(PATIENTS)
+    joined = with_patient(histories, hostile(60, equal, seed=1))
+    without, kept = counts_of(histories, monkeypatch)
+    within, same = counts_of(joined, monkeypatch)
+    assert [event.name for event, _ in without] == [event.name for event, _ in within]
+    names = {share.event.name for share in CohortGenerator(domain_of()).shares(BUDGET)}
+    assert {event.name for event, _ in without} == names
+    for (event, before), (_, after) in zip(without, within, strict=True):
+        for one, other in zip(before, after, strict=True):
+            moved = (other - one).ravel()
+            assert (moved >= 0).all()
+            assert moved.sum() <= event.mass, event.name
+            assert np.linalg.norm(moved) <= event.mass
+    for name, array in kept.arrays().items():
+        assert np.array_equal(array, same.arrays()[name]), name
+
+
+def by_root(steps: list[Steps], patients: int) -> list[np.ndarray]:
+    return [(MASS / np.sqrt(np.maximum(part.counts - 1, 1))).astype(np.int64) for part in steps]
+
+
+def for_each_series(steps: list[Steps], patients: int) -> list[np.ndarray]:
+    return [MASS // np.maximum(part.counts - 1, 1) for part in steps]
+
+
+@pytest.mark.parametrize("broken", [by_root, for_each_series])
+def test_weights_that_are_not_covered_are_refused_before_noise(
+    broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_fit, "weights_of", broken)
+    generator = CohortGenerator(domain_of(PATIENTS))
+    plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
+    with pytest.raises(InputError, match="weigh more"):
+        generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
