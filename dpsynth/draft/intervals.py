@@ -26,6 +26,7 @@ def add_intervals(proposals: list[Proposal]) -> None:
         extra = later.document["dpsynth"]
         later.document.pop("constraints", None)
         later.comments.pop("constraints", None)
+        later.comments.pop("dpsynth.calendar", None)
         role = {"role": extra["role"]} if "role" in extra else {}
         after = str(earlier.document["name"])
         unit = {"unit": "h"} if later.document["type"] == "datetime" else {}

@@ -153,7 +153,11 @@ def _date(draft: Proposal, entry: Entry, kind: str, source: str) -> None:
     document["constraints"] = limits
     known = TODO not in limits.values()
     basis = f"{source}, {entry.place}" if known else ""
-    document["dpsynth"] = _role(draft) | {"bounds_basis": _proposed(basis) if known else TODO}
+    hours = {"calendar": ["hour"]} if kind == "datetime" else {}
+    basis = _proposed(basis) if known else TODO
+    document["dpsynth"] = _role(draft) | hours | {"bounds_basis": basis}
+    if hours:
+        draft.comments["dpsynth.calendar"] = "keeps how the hours of the day differ"
     if not known:
         draft.comments["constraints"] = _PERIOD
 

@@ -155,7 +155,7 @@ class Column:
 
     An ``interval`` is a date that is modelled as its gap to another; its bounds follow from those
     of the other. A ``derived`` column is computed from drawn ones, and never read from the source.
-    ``calendar`` lists parts of a date that are modelled beside it: weekday, month.
+    ``calendar`` lists parts of a date that are modelled beside it: weekday, month, hour.
     ``forms`` says how cells are written; ``status_of`` names the
     column whose status this one is (see `dpsynth.schema.cells.status`).
     """
