@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 VALUES = 'add to the column: dpsynth: {values: {"CELL": "CATEGORY"}}'
 CASE = "add to the column: dpsynth: {case: false}"
@@ -27,6 +27,24 @@ SHOW = "--show-values FILE lists them"
 def decimal(sign: str) -> str:
     """Propose another decimal sign."""
     return f'set at the end of the schema: dpsynth: {{dialect: {{decimal: "{sign}"}}}}'
+
+
+def one_decimal(sign: str) -> str:
+    """Say that a table has one decimal sign, where other cells are read with the declared one."""
+    return f"let the source write them with {sign!r}: other cells of the table have it"
+
+
+def thousands(marks: Iterable[str], decimal: str) -> str:
+    """Propose to declare a separator of thousands, if there is one and it is not the decimal sign.
+
+    >>> thousands([","], ".")
+    'add to the column: groupChar: ","; or let the source write numbers without it: 5000, not 5,000'
+    """
+    source = "let the source write numbers without it: 5000, not 5,000"
+    signs = sorted(marks)
+    if len(signs) != 1 or signs[0] == decimal:
+        return source
+    return f"add to the column: groupChar: {_quoted(signs[0])}; or {source}"
 
 
 def encoding(name: str) -> str:

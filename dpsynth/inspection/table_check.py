@@ -123,6 +123,9 @@ def check_fit(
             for name, column in columns.items()
         }
         rows.add(chunk, units, kinds, columns)
+    used = any(column.suspects.has_decimals for column in columns.values())
+    for column in columns.values():
+        column.suspects.sign_is_used = used
     found = [finding for column in columns.values() for finding in column.findings()]
     found += rows.findings()
     found += [
