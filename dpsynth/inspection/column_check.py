@@ -25,11 +25,13 @@ from dpsynth.inspection.findings import (
     Finding,
     share_text,
 )
+from dpsynth.inspection.gap_causes import gap_causes
 from dpsynth.inspection.known_words import REST_WORDS, plain_text
 from dpsynth.inspection.number_causes import number_causes
 from dpsynth.inspection.suspects import Suspects
 from dpsynth.schema import Column
 from dpsynth.schema.column import MISSING, OTHER, REFUSE
+from dpsynth.schema.relations.interval import Interval
 from dpsynth.tables import distinct, read_cells, texts_of, trimmed
 
 MAX_VALID = 5_000  # valid values of a numeric column that are kept, the first ones
@@ -57,9 +59,9 @@ class CellShares:
 class ColumnCheck:
     """Counts the cells of one column, chunk by chunk."""
 
-    def __init__(self, column: Column, decimal: str) -> None:
-        """Take the declaration; nothing is counted yet."""
-        self.column = column
+    def __init__(self, column: Column, decimal: str, interval: Interval | None = None) -> None:
+        """Take the declaration, and of a gap which dates it lies between; nothing is counted."""
+        self.column, self.interval = column, interval
         self.coder: Coder = coder_of(column, decimal)
         self.counts = np.zeros(len(Kind), dtype=np.int64)
         self.suspects = Suspects(column, decimal)
@@ -148,10 +150,14 @@ class ColumnCheck:
 
     def _causes(self, kind: Kind, readable: bool) -> tuple[Cause, ...]:
         texts, column = self.suspects.of_kind[kind], self.column
+        if kind is Kind.CLIPPED and self.interval is not None:
+            return gap_causes(self.interval, texts)
         if kind is Kind.CLIPPED:
             return clipped_causes(self.suspects, texts)
         if kind is Kind.UNKNOWN:
             return unknown_causes(self.suspects, texts)
+        if column.is_categorical and column.kind.is_number and column.labels:
+            return unknown_causes(self.suspects, texts) or number_causes(self.suspects, texts)
         if column.kind.is_truth:
             return truth_causes(self.suspects, texts)
         if column.kind.is_time or column.kind.is_clock:

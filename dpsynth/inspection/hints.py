@@ -16,11 +16,13 @@ CODE = (
     'with its meaning: dpsynth: {missing: {REASON: ["CODE"]}}'
 )
 UNIT = (
-    "convert them in the source; or, if another column names the unit: dpsynth: {unit_from: "
+    "convert them in the source: no key of a schema guesses a unit from the size of a value; or, "
+    "if another column names the unit: dpsynth: {unit_from: "
     '{column: UNIT_COLUMN, "UNIT": FACTOR}}'
 )
 LOW = 'add to the column, from the protocol of the assay: dpsynth: {censored: {low: "<LIMIT"}}'
 HIGH = 'add to the column, from the protocol of the assay: dpsynth: {censored: {high: ">LIMIT"}}'
+MAX_LABELS = 12  # more make a line that nobody reads
 SHOW = "--show-values FILE lists them"
 
 
@@ -57,6 +59,19 @@ def date_format(pattern: str, declared: str, *, only: bool) -> str:
     if only:
         return f'set in the column: format: "{pattern}"'
     return f'declare both formats in the column: dpsynth: {{formats: ["{declared}", "{pattern}"]}}'
+
+
+def labels(of_category: Mapping[str, str], *, case: bool) -> str:
+    """Propose the value map from labels to their categories; all are declared, so public.
+
+    >>> labels({"F": "female", "M": "male"}, case=True)
+    'add to the column: dpsynth: {values: {"female": "F", "male": "M"}}'
+    """
+    pairs = {label: category for category, label in of_category.items()}
+    ignored = "" if case else "case: false, "
+    if len(pairs) > MAX_LABELS:
+        return f"{VALUES}, for each label; {SHOW}"
+    return f"add to the column: {values_line(pairs).replace('{values', '{' + ignored + 'values')}"
 
 
 def values_line(texts: Mapping[str, str]) -> str:

@@ -105,8 +105,9 @@ def check_fit(
     ...     print(finding.key, finding.level.word, finding.causes[0].key)
     sex:unknown serious case
     """
+    intervals = {column.name: column.interval for column in schema.modelled}
     columns = {
-        column.name: ColumnCheck(column, schema.dialect.decimal)
+        column.name: ColumnCheck(column, schema.dialect.decimal, intervals.get(column.name))
         for column in coded_schema(schema).modelled
         if column.status_of is None
     }
