@@ -95,7 +95,7 @@ def _meant(header: Sequence[str], needed: Sequence[str], absent: Sequence[str]) 
             f"; {present} of {len(needed)} are there: is this the right file, and is its first "
             "line the header?"
         )
-    others = {name: place for place, name in enumerate(header, 1) if name not in needed}
+    others = {str(name): n for n, name in enumerate(header, 1) if name not in needed}
     near = {name: closest(name, others) for name in absent}
     words = [
         f"column {others[other]} is spelt like {name}" for name, other in near.items() if other
