@@ -5,11 +5,13 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 
 - `clinical`: the shipped table of clinical variables: units, plausible ranges, names in four
   languages
+- `code_words`: code systems that a document names
+- `date_bounds`: the bounds of dates and datetimes as a document writes them
 - `dictionary`: data dictionaries: a row for each column, under headings in four languages
 - `drafts`: a draft of a schema, from a header, a dictionary or both
 - `entry`: what a document says about one column
 - `header`: the names of a table's columns, from the first line of its CSV file
-- `intervals`: dates that belong together: the later one as an interval
+- `intervals`: dates that belong together, and a body mass index with its weight and height
 - `limits`: the bounds of a number: the document's, then those of the shipped table
 - `names`: names of columns in one spelling
 - `proposal`: the draft of one field, with comments
