@@ -5,8 +5,6 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 
 - `clinical`: the shipped table of clinical variables: units, plausible ranges, names in four
   languages
-- `code_words`: code systems that a document names
-- `date_bounds`: the bounds of dates and datetimes as a document writes them
 - `dictionary`: data dictionaries: a row for each column, under headings in four languages
 - `drafts`: a draft of a schema, from a header, a dictionary or both
 - `entry`: what a document says about one column
@@ -18,7 +16,7 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 - `redcap`: the data dictionary that REDCap exports
 - `sheets`: the cells of a dictionary as text, within limits
 - `statistics_file`: labels and formats from files of SPSS, SAS and Stata
-- `type_words`: words for types and date formats, in four languages
+- `type_words`: words for types, date formats and code systems
 - `units`: units of measurement as people write them, matched with UCUM
 - `value_lists`: lists of values, ranges and numbers within a cell
 - `workbook`: workbooks (.xlsx), read as data from a stranger

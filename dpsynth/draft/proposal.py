@@ -12,10 +12,9 @@ from typing import Any
 from dpsynth._util.field_reader import PROPOSAL, TODO
 from dpsynth.draft.clinical import CODES, DROP, Match, Range, Variable, find, fits
 from dpsynth.draft.clinical import KEY as KEY_TYPE
-from dpsynth.draft.code_words import code_system
-from dpsynth.draft.date_bounds import moment_text
 from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, Entry
-from dpsynth.draft.limits import TOP, Limits, bounds_of, number_text
+from dpsynth.draft.limits import TOP, Limits, bounds_of, moment_text, number_text
+from dpsynth.draft.type_words import code_system
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import read_number, truth_words
 
