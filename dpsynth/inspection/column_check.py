@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth.encoding.column_codecs import Coder, Kind, coder_of
+from dpsynth.inspection import hints
 from dpsynth.inspection.category_causes import truth_causes, unknown_causes
 from dpsynth.inspection.clipped_causes import clipped_causes
 from dpsynth.inspection.date_causes import date_causes
@@ -188,5 +189,7 @@ def _remedy(kind: Kind, column: Column) -> str:
     if kind is Kind.CLIPPED:
         return "compare the bounds with their source (bounds_basis), and the extract with its unit"
     if kind is Kind.UNKNOWN:
-        return "compare the list of categories or codes with the coding manual"
+        collected = column.on_unknown in (OTHER, *(column.categories or ()))
+        other = "" if collected or not column.kind.is_text else f"; {hints.REST}"
+        return f"compare the list of categories or codes with the coding manual{other}"
     return f"compare the extract with the declared type, {column.type}"

@@ -20,6 +20,7 @@ UNIT = (
     "if another column names the unit: dpsynth: {unit_from: "
     '{column: UNIT_COLUMN, "UNIT": FACTOR}}'
 )
+REST = "to keep the rest as a category of its own: dpsynth: {on_unknown: other}"
 LOW = 'add to the column, from the protocol of the assay: dpsynth: {censored: {low: "<LIMIT"}}'
 HIGH = 'add to the column, from the protocol of the assay: dpsynth: {censored: {high: ">LIMIT"}}'
 MAX_LABELS = 12  # more make a line that nobody reads

@@ -47,6 +47,14 @@ def test_a_label_that_two_categories_have_explains_nothing() -> None:
     assert next(one for one in found if one.place == "sex").causes == ()
 
 
+@pytest.mark.parametrize(("policy", "advised"), [("missing", True), ("other", False), ("9", False)])
+def test_other_is_advised_where_unknown_cells_are_not_collected(policy: str, advised: bool) -> None:
+    schema = schema_of(sex={**SEX, "dpsynth": SEX["dpsynth"] | {"on_unknown": policy}})
+    found = check_fit(pd.DataFrame({"sex": ["1", "indeterminado", "otra"] * 9}), schema).findings
+    (finding,) = [one for one in found if one.place == "sex"]
+    assert ("{on_unknown: other}" in finding.remedy) == advised and finding.causes == ()
+
+
 @pytest.mark.parametrize("shortest", [0, 2])
 def test_dates_in_the_wrong_order_name_the_other_date(shortest: int) -> None:
     later = {**DISCHARGED, "dpsynth": DISCHARGED["dpsynth"] | {"shortest": shortest}}
