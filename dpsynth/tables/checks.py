@@ -75,7 +75,8 @@ def check_names(header: Sequence[str], needed: Sequence[str], place: str, hint: 
         columns = "a column" if len(absent) == 1 else f"{len(absent)} columns"
         raise TableError(
             f"{place} lacks {columns} of the schema: {', '.join(absent)} "
-            f"(its header has {len(header)} names{hint}){_meant(header, needed, absent)}"
+            f"(its header has {len(header)} names{hint})"
+            f"{_meant(header, needed, absent)}"
         )
     doubled = [name for name in needed if list(header).count(name) > 1]
     if doubled:
