@@ -32,7 +32,7 @@ from dpsynth.ledger import LedgerFile, enter_figures, spend_quality
 from dpsynth.privacy import Entropy, OsEntropy, ask, reserved
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, drawn_from
-from dpsynth.tables import Keys, Table, open_synthetic, open_table
+from dpsynth.tables import Keys, Table, as_written, open_synthetic, open_table
 
 _ROOM = 2**20  # bytes that the figures take at most, by far
 
@@ -93,7 +93,7 @@ def publish_quality(
     schema, codec = run.schema, Codec(run.schema)
     progress("questions", 0.0)
     synthetic = pd.concat(open_synthetic(table, schema).chunks(), ignore_index=True)
-    form = Questionnaire.of(codec, codec.encode(synthetic))
+    form = Questionnaire.of(codec, Codec(as_written(schema)).encode(synthetic))
     real = open_table(data, schema)
     _read_through(real, codec, schema)
     if drawn_from(folder, table) != sample:

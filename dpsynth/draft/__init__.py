@@ -9,14 +9,14 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 - `drafts`: a draft of a schema, from a header, a dictionary or both
 - `entry`: what a document says about one column
 - `header`: the names of a table's columns, from the first line of its CSV file
-- `intervals`: dates that belong together: the later one as an interval
+- `intervals`: dates that belong together, and a body mass index with its weight and height
 - `limits`: the bounds of a number: the document's, then those of the shipped table
 - `names`: names of columns in one spelling
 - `proposal`: the draft of one field, with comments
 - `redcap`: the data dictionary that REDCap exports
 - `sheets`: the cells of a dictionary as text, within limits
 - `statistics_file`: labels and formats from files of SPSS, SAS and Stata
-- `type_words`: words for types and date formats, in four languages
+- `type_words`: words for types, date formats and code systems
 - `units`: units of measurement as people write them, matched with UCUM
 - `value_lists`: lists of values, ranges and numbers within a cell
 - `workbook`: workbooks (.xlsx), read as data from a stranger

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from dpsynth.draft.entry import CATEGORY, NUMERIC, TEXT, TIME, Entry
+from dpsynth.draft.entry import KEY as KEY_KIND
 from dpsynth.draft.names import cores, spellings, words
 from dpsynth.draft.units import find_unit
 
@@ -116,6 +118,22 @@ def find(name: str) -> Match | None:
             if bare or match.variable.type not in (KEY, DROP, "date"):
                 return match  # but "lab name" is not a person's name
     return None
+
+
+def fits(entry: Entry, variable: Variable) -> bool:
+    """Tell whether what a document says about a column can be true of a variable."""
+    kind = entry.kind
+    if variable.type == KEY:
+        return not (entry.values or entry.minimum or entry.maximum)
+    if variable.type == DROP:
+        return not entry.values and kind not in ("boolean", CATEGORY, "integer", "number", NUMERIC)
+    if variable.is_numeric:
+        return kind in (None, NUMERIC, "integer", "number", "year") or (
+            kind == CATEGORY and bool(entry.values)
+        )
+    if variable.type == "date":
+        return kind in (None, "date", "datetime", TEXT, "string")
+    return kind not in ("date", "datetime", TIME, KEY_KIND)
 
 
 def _match(parts: list[str]) -> Match | None:

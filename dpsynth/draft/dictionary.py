@@ -11,6 +11,7 @@ from dpsynth.draft.header import check_names
 from dpsynth.draft.names import compact
 from dpsynth.draft.sheets import Row, Sheet
 from dpsynth.draft.type_words import date_format, kind_of
+from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import YES, is_missing, read_range, read_values
 from dpsynth.errors import InputError
 
@@ -130,6 +131,7 @@ def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
         not unit
         and (match := _UNIT.search(cells["label"]))
         and kind in ("integer", "number", "numeric")
+        and _may_be_unit(match[1])
     ):
         unit = match[1]
     remark = ""
@@ -151,6 +153,16 @@ def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
         identifying=compact(cells["identifying"]) in YES,
         remark=remark,
     )
+
+
+def _may_be_unit(text: str) -> bool:
+    """Tell whether what a label has in brackets can be a unit, and is no remark.
+
+    >>> [_may_be_unit(one) for one in ("mmol/l", "mm Hg", "10^9 /l", "ver unidad_edad", "see age")]
+    [True, True, True, False, False]
+    """
+    parts = text.split()
+    return len(parts) == 1 or common_unit(text) != "" or any(c in "/^%°0123456789" for c in text)
 
 
 def _single(text: str) -> list[str]:

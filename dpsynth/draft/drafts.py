@@ -19,7 +19,12 @@ from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft.dictionary import read_dictionary
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import read_header
-from dpsynth.draft.intervals import add_intervals, without_intervals
+from dpsynth.draft.intervals import (
+    add_body_mass_index,
+    add_intervals,
+    drop_encounter_keys,
+    without_intervals,
+)
 from dpsynth.draft.proposal import Proposal, propose
 from dpsynth.draft.redcap import is_redcap, read_redcap
 from dpsynth.draft.sheets import read_text_sheets
@@ -192,6 +197,10 @@ def _checked(entry: Entry, source: str) -> Proposal:
     problem = _problem(proposal.document)
     if problem is None:
         return proposal
+    unbounded = propose(replace(entry, minimum="", maximum=""), source)
+    if (entry.minimum or entry.maximum) and _problem(unbounded.document) is None:
+        unbounded.notes.append(f"the bounds of the document cannot be used: {problem}")
+        return unbounded
     bare = replace(
         entry, values=(), minimum="", maximum="", missing=(), format=None, label="", unit=""
     )
@@ -221,6 +230,8 @@ def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
         SchemaError: it takes the draft in neither form, such as one that drops every column.
     """
     add_intervals(proposals)
+    add_body_mass_index(proposals)
+    drop_encounter_keys(proposals)
     try:
         Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
     except SchemaError:

@@ -18,6 +18,11 @@ from dpsynth.draft.entry import Entries, Entry
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
 
+MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 MAX_HEADER = 2**20  # characters
 _VALUE = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?|[0-9]{1,4}([./-])[0-9]{1,2}\2[0-9]{1,4}.*")
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt")
@@ -41,6 +46,7 @@ def read_header(path: str | Path, delimiter: str | None = None, encoding: str = 
             "data dictionary with --from instead"
         )
     sign = delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
+    encoding = _marked(path) or encoding
     line = _first_line(path, encoding)
     if not line.strip():
         raise InputError(f"{path} has no header: its first line is empty")
@@ -96,6 +102,26 @@ def check_names(names: list[str], source: str, places: list[str] | None = None) 
                 "rename it"
             )
         first[name] = place
+
+
+def _marked(path: Path) -> str | None:
+    """Return the encoding that a byte order mark at the start names; None without a mark.
+
+    Bytes are read one by one, and no further than they can be a mark.
+    """
+    start = b""
+    try:
+        with _opened(path) as file:
+            while any(mark.startswith(start) for mark in MARKS):
+                if start in MARKS:
+                    return MARKS[start]
+                byte = file.read(1)
+                if not byte:
+                    return None
+                start += byte
+    except (OSError, EOFError) as error:
+        raise _unreadable(path, error) from None
+    return None
 
 
 def _first_line(path: Path, encoding: str) -> str:

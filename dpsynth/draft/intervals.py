@@ -1,4 +1,4 @@
-"""Dates that belong together, such as admission and discharge: the later one as an interval.
+"""Columns that belong together: pairs of dates, weight, height and their index, and keys.
 
 Modelled apart, two dates give a stay that is wrong by weeks. So the later date of a known pair is
 declared by its distance from the earlier one.
@@ -6,13 +6,28 @@ declared by its distance from the earlier one.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from dpsynth._util.field_reader import TODO
+from dpsynth.draft.clinical import KEY
+from dpsynth.draft.names import words
 from dpsynth.draft.proposal import Proposal
 
 PAIRS = (
     ("admission date", "discharge date"),
     ("ICU admission date", "ICU discharge date"),
     ("operation start", "operation end"),
+)
+# Words of four languages and Italian; a name that has one of each is no pair of two columns.
+_STARTS = frozenset(
+    "arrival arrived admission admitted start started begin onset ankunft aufnahme eintritt beginn "
+    "anfang arrivee entree admis debut llegada ingreso entrada admision inicio comienzo arrivo "
+    "ricovero ammissione ingresso inizio".split()
+)
+_ENDS = frozenset(
+    "departure departed left discharge discharged end ended stop abgang entlassung austritt ende "
+    "depart sortie fin salida alta egreso final partenza uscita dimissione fine".split()
 )
 _LONGEST = "the longest distance, from a protocol"
 
@@ -21,17 +36,90 @@ def add_intervals(proposals: list[Proposal]) -> None:
     """Declare the later date of each pair by its distance, where both occur once."""
     for first, second in PAIRS:
         earlier, later = _only(proposals, first), _only(proposals, second)
-        if earlier is None or later is None:
+        if earlier is not None and later is not None:
+            _declare(earlier, later)
+    for earlier, later in _by_name(proposals):
+        _declare(earlier, later)
+
+
+def _declare(earlier: Proposal, later: Proposal) -> None:
+    """Declare a date by its distance from an earlier one."""
+    extra = later.document["dpsynth"]
+    later.document.pop("constraints", None)
+    later.comments.pop("constraints", None)
+    later.comments.pop("dpsynth.calendar", None)
+    role = {"role": extra["role"]} if "role" in extra else {}
+    after = str(earlier.document["name"])
+    unit = {"unit": "h"} if later.document["type"] == "datetime" else {}
+    declared = {"after": after, "longest": TODO} | unit
+    later.document["dpsynth"] = role | declared | {"bounds_basis": TODO}
+    later.comments["dpsynth.longest"] = _LONGEST
+
+
+def _by_name(proposals: list[Proposal]) -> Iterator[tuple[Proposal, Proposal]]:
+    """Yield pairs of dates whose names differ by a word for the start and one for the end only.
+
+    A name with several words of one kind, and a start or an end that occurs twice, is no pair.
+    """
+    starts: dict[tuple[str, ...], list[Proposal]] = {}
+    ends: dict[tuple[str, ...], list[Proposal]] = {}
+    for one in proposals:
+        if one.document["type"] not in ("date", "datetime") or one.is_dropped:
             continue
-        extra = later.document["dpsynth"]
-        later.document.pop("constraints", None)
-        later.comments.pop("constraints", None)
-        role = {"role": extra["role"]} if "role" in extra else {}
-        after = str(earlier.document["name"])
-        unit = {"unit": "h"} if later.document["type"] == "datetime" else {}
-        declared = {"after": after, "longest": TODO} | unit
-        later.document["dpsynth"] = role | declared | {"bounds_basis": TODO}
-        later.comments["dpsynth.longest"] = _LONGEST
+        parts = words(str(one.document["name"]))
+        for known, found in ((_STARTS, starts), (_ENDS, ends)):
+            rest = tuple(part for part in parts if part not in known)
+            if len(rest) == len(parts) - 1:
+                found.setdefault(rest, []).append(one)
+    declared = {one.document["dpsynth"].get("after") for one in proposals} - {None}
+    for rest, first in starts.items():
+        last = ends.get(rest, [])
+        if len(first) == len(last) == 1 and first[0] is not last[0]:
+            free = not any("after" in one.document["dpsynth"] for one in (*first, *last))
+            if free and last[0].document["name"] not in declared:
+                yield first[0], last[0]
+
+
+def add_body_mass_index(proposals: list[Proposal]) -> None:
+    """Declare the body mass index by its formula, where weight and height occur once with units."""
+    index, weight, height = (
+        _only(proposals, name, ("number", "integer"))
+        for name in ("body mass index", "body weight", "body height")
+    )
+    if index is None or weight is None or height is None:
+        return
+    extra = index.document["dpsynth"]
+    kilograms, metres = (
+        parts.get(one.document["dpsynth"].get("ucum"))
+        for one, parts in (
+            (weight, {"kg": "", "g": " / 1000"}),
+            (height, {"m": "", "cm": " / 100"}),
+        )
+    )
+    if kilograms is None or metres is None or extra.get("ucum") != "kg/m2" or "role" in extra:
+        return
+    first, second = (_quoted(str(one.document["name"])) for one in (weight, height))
+    below = f"({second}{metres})" if metres else second
+    index.document["dpsynth"] = {"derived": f"{first}{kilograms} / {below} ^ 2"} | extra
+    index.comments["dpsynth.derived"] = (
+        "computed, not modelled; remove it if the table says otherwise"
+    )
+
+
+def drop_encounter_keys(proposals: list[Proposal]) -> None:
+    """Drop the numbers of stays where one column is the patient's; else a person chooses."""
+    keys = [one for one in proposals if one.variable is not None and one.variable.type == KEY]
+    stays = [one for one in keys if str(one.variable and one.variable.name).startswith("encounter")]
+    if len(keys) - len(stays) != 1:
+        return
+    for one in stays:
+        one.document["dpsynth"] = {"role": "drop"}
+        one.comments["dpsynth.role"] = "names a stay; the patient's number is the unit to protect"
+
+
+def _quoted(name: str) -> str:
+    """Write a column in a formula."""
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"
 
 
 def without_intervals(proposals: list[Proposal]) -> None:
@@ -50,13 +138,15 @@ def without_intervals(proposals: list[Proposal]) -> None:
         proposal.inner.append(f"after: {after}, longest: TODO ({_LONGEST}, in {unit})")
 
 
-def _only(proposals: list[Proposal], variable: str) -> Proposal | None:
-    """Return the only date of this meaning."""
+def _only(
+    proposals: list[Proposal], variable: str, types: tuple[str, ...] = ("date", "datetime")
+) -> Proposal | None:
+    """Return the only column of this meaning and of one of these types."""
     found = [
         one
         for one in proposals
         if one.variable is not None
         and one.variable.name == variable
-        and one.document["type"] in ("date", "datetime")
+        and one.document["type"] in types
     ]
     return found[0] if len(found) == 1 else None

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpsynth._util.field_reader import PROPOSAL, TODO
-from dpsynth.draft.clinical import CODES, DROP, Match, Range, Variable, find
+from dpsynth.draft.clinical import CODES, DROP, Match, Range, Variable, find, fits
 from dpsynth.draft.clinical import KEY as KEY_TYPE
 from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, Entry
-from dpsynth.draft.limits import TOP, Limits, bounds_of, number_text
+from dpsynth.draft.limits import TOP, Limits, bounds_of, moment_text, number_text
+from dpsynth.draft.type_words import code_system
+from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import read_number, truth_words
 
 _TYPES = ("integer", "number", "boolean", "string", "date", "datetime", "time", "year")
@@ -62,7 +64,7 @@ def propose(entry: Entry, source: str) -> Proposal:
     {'minimum': 3, 'maximum': 20}
     """
     match = find(entry.name) or (find(entry.label) if entry.label else None)
-    if match is not None and not _fits(entry, match.variable):
+    if match is not None and not fits(entry, match.variable):
         match = None
     draft = Proposal({"name": entry.name, "type": TODO})
     if entry.label:
@@ -73,20 +75,6 @@ def propose(entry: Entry, source: str) -> Proposal:
         draft.notes.append(entry.remark)
     _decide(draft, entry, match, source)
     return draft
-
-
-def _fits(entry: Entry, variable: Variable) -> bool:
-    """Tell whether what a document says about a column can be true of a variable."""
-    kind = entry.kind
-    if variable.type == KEY_TYPE:
-        return not (entry.values or entry.minimum or entry.maximum)
-    if variable.type == DROP:
-        return not entry.values and kind not in ("boolean", CATEGORY, "integer", "number", NUMERIC)
-    if variable.is_numeric:
-        return kind in (None, NUMERIC, *_NUMBERS) or (kind == CATEGORY and bool(entry.values))
-    if variable.type == "date":
-        return kind in (None, "date", "datetime", TEXT, "string")
-    return kind not in ("date", "datetime", TIME, KEY)
 
 
 def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> None:
@@ -113,6 +101,10 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         _number(draft, entry, match, source)
     elif table == "boolean":
         _boolean(draft, entry, source)
+    elif (found := code_system(entry)) is not None:
+        draft.document |= {"type": "string", "dpsynth": {"role": "sensitive", "codes": found}}
+        draft.comments["dpsynth.codes"] = "as the document names the codes; confirm"
+        draft.notes.clear()
     elif table == CODES:
         draft.document["type"] = "string"
         extra = {"role": variable.role} if variable and variable.role else {}
@@ -148,12 +140,19 @@ def _date(draft: Proposal, entry: Entry, kind: str, source: str) -> None:
         document["format"] = entry.format or TODO
         if entry.format is None:
             draft.comments["format"] = _FORMAT if kind == "date" else _FORMAT_OF_TIMES
-    limits = {"minimum": entry.minimum or TODO, "maximum": entry.maximum or TODO}
+    limits = {
+        "minimum": moment_text(entry.minimum, entry.format, kind, last=False) or TODO,
+        "maximum": moment_text(entry.maximum, entry.format, kind, last=True) or TODO,
+    }
     _missing(draft, entry)
     document["constraints"] = limits
     known = TODO not in limits.values()
     basis = f"{source}, {entry.place}" if known else ""
-    document["dpsynth"] = _role(draft) | {"bounds_basis": _proposed(basis) if known else TODO}
+    hours = {"calendar": ["hour"]} if kind == "datetime" else {}
+    basis = _proposed(basis) if known else TODO
+    document["dpsynth"] = _role(draft) | hours | {"bounds_basis": basis}
+    if hours:
+        draft.comments["dpsynth.calendar"] = "keeps how the hours of the day differ"
     if not known:
         draft.comments["constraints"] = _PERIOD
 
@@ -255,6 +254,8 @@ def _measured(
         extra["ucum"] = range_.ucum
         if range_.step is not None and draft.document["type"] == "number":
             extra["step"] = number_text(range_.step)
+    elif ucum := common_unit(entry.unit):
+        extra["ucum"] = ucum
     elif several:
         extra["ucum"] = TODO
         if entry.unit:

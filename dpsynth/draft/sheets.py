@@ -59,6 +59,10 @@ def read_text_sheets(path: Path, delimiter: str | None, encoding: str) -> list[S
         InputError: it is not text in this encoding, or not a CSV file.
     """
     content = read_bytes(path)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    elif content.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8"
     try:
         codecs.lookup(encoding)
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)

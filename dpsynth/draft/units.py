@@ -7,14 +7,32 @@ heart rate.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from dpsynth.draft.names import compact
 
+_CONCENTRATION = re.compile(
+    r"(?P<amount>[pnumPNUM]?g|[pnumPNUM]?mol|mEq|meq|mval|m?(?:UI|IU|IE|ui|iu|ie)|m?U)/"
+    r"(?P<volume>[dmu]?[lL])"
+)
+_AMOUNTS = {
+    **{"ui": "[IU]", "iu": "[IU]", "ie": "[IU]", "mui": "m[IU]", "miu": "m[IU]", "mie": "m[IU]"},
+    **{"u": "U", "mu": "mU", "mval": "meq"},
+}
+_COMMON = {
+    **dict.fromkeys(("/ul", "1/ul", "/mm3", "/mm³", "cells/ul", "zellen/ul", "cel/ul"), "/uL"),
+    **dict.fromkeys(("/min", "1/min", "bpm", "lat/min", "latidos/min"), "/min"),
+    **{"mmhg": "mm[Hg]", "°c": "Cel", "ºc": "Cel", "%": "%", "kg/m2": "kg/m2", "kg/m²": "kg/m2"},
+    **{"kg": "kg", "cm": "cm", "mm": "mm", "semanas": "wk", "wochen": "wk", "semaines": "wk"},
+    **{"días": "d", "dias": "d", "años": "a", "jours": "d", "tage": "d", "giorni": "d"},
+}
+
 # Other spellings than UCUM's own, without case and signs; each means the same amount.
 _SPELLINGS = {
     "%": "percent pct prozent perc pourcent pourcentage porcentaje vh",
-    "/min": "bpm permin 1min min minute spm schlaegemin schlmin perminute",
+    "/min": "bpm lpm latmin latidosmin latidosporminuto rpm battmin "
+    "permin 1min min minute spm schlaegemin schlmin perminute",
     "10*12/L": "1012l 10e12l tl tptl pl miol mioul 106ul 10e6ul milul millul tral",
     "10*9/L": "109l 10e9l gl gptl nl tsdul tsul 103ul 10e3ul kul thousul tsdmm3 103mm3 gigal",
     "Cel": "c gradc celsius grad degc gradcelsius",
@@ -76,6 +94,20 @@ def is_unit(text: str, ucum: str) -> bool:
     """
     key = unit_key(text)
     return bool(key) and (key == unit_key(ucum) or key in _SPELLINGS.get(ucum, "").split())
+
+
+def common_unit(text: str) -> str:
+    """Return the UCUM unit of a spelling that has one meaning in medicine; else an empty text.
+
+    >>> [common_unit(text) for text in ("ng/l", "UI/L", "/µL", "bpm", "mm Hg", "lpm", "points")]
+    ['ng/L', '[IU]/L', '/uL', '/min', 'mm[Hg]', '', '']
+    """
+    key = re.sub(r"\s", "", text).replace("µ", "u").replace("μ", "u")
+    if match := _CONCENTRATION.fullmatch(key):
+        amount, volume = match["amount"].lower(), match["volume"].lower()
+        prefix = {"l": "", "dl": "d", "ml": "m", "ul": "u"}[volume]
+        return f"{_AMOUNTS.get(amount, amount)}/{prefix}L"
+    return _COMMON.get(key.casefold(), "")
 
 
 def find_unit(text: str, ucums: Iterable[str]) -> str | None:

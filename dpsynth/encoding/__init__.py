@@ -2,6 +2,7 @@
 
 This room decides what one unit can contribute: bounded codes, and at most `max_rows` rows.
 
+- `calendar_parts`: weekday, month and hour beside a date, and drawn dates moved to them
 - `cell_status`: the status of a column: coded from its cells, and made to agree with them when rows
   are drawn
 - `codec`: bounded, declared columns to integer codes and back; missing is a code of its own
@@ -10,7 +11,7 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `conformity`: does a synthetic table hold only what its schema allows: types, bounds,
   resolution, categories
 - `grid`: the codes of a numeric column: which points of its lattice share a code
-- `relations`: dates and gaps, derived columns, weekdays
+- `relations`: dates and gaps, derived columns, parts of the calendar
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same
 """

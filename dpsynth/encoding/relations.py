@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth.encoding.calendar_parts import calendar_part, moved_dates
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Schema, in_order, is_related, lattice_of, part_name
 from dpsynth.schema.relations.interval import DAY
-from dpsynth.schema.row.coded import PARTS
 from dpsynth.tables import read_cells, typed_series, typed_values
 
 Floats = npt.NDArray[np.float64]
@@ -33,8 +33,6 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 BAD = np.inf  # stands for a gap between cells that cannot be read; NaN for a missing one
-WEEK = 7
-MAX_MONTHS = 6  # how far the nearest month of a name can be
 
 
 def related(frame: pd.DataFrame, schema: Schema) -> Mapping[Any, pd.Series[Any]]:
@@ -54,7 +52,7 @@ def related(frame: pd.DataFrame, schema: Schema) -> Mapping[Any, pd.Series[Any]]
         if column.interval is None:
             columns[column.name] = frame[column.name]
             for part in column.calendar:
-                columns[part_name(column.name, part)] = _part(frame, column, part, decimal)
+                columns[part_name(column.name, part)] = calendar_part(frame, column, part, decimal)
             continue
         gaps = row_gaps(frame, column, schema.column(column.interval.base), decimal)
         columns[column.name] = pd.Series(gaps, name=column.name)
@@ -77,28 +75,6 @@ def row_gaps(frame: pd.DataFrame, column: Column, base: Column, decimal: str) ->
     return gaps
 
 
-def _part(frame: pd.DataFrame, column: Column, part: str, decimal: str) -> pd.Series[Any]:
-    """Return a part of the calendar of each cell, None where it is missing or cannot be read."""
-    values, missing = read_cells(frame[column.name], column, decimal)
-    absent = missing | ~np.isfinite(values)
-    days = np.where(absent, 0.0, values / (1 if column.kind.in_days else DAY))
-    names = np.array([*PARTS[part], None], dtype=object)
-    places = _place_of(np.floor(days).astype(np.int64), part)
-    return pd.Series(names[np.where(absent, -1, places)], name=part_name(column.name, part))
-
-
-def _place_of(days: Ints, part: str) -> Ints:
-    """Return the weekday from Monday, or the month from January, from 0."""
-    if part == "weekday":
-        return (days + 3) % WEEK  # 1970 began on a Thursday
-    return _months(days) % 12
-
-
-def _months(days: Ints) -> Ints:
-    months: Ints = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-    return months
-
-
 def published(frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> pd.DataFrame:
     """Return decoded rows as they are published: dates from gaps, then derived columns.
 
@@ -114,7 +90,7 @@ def published(frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> 
     for name in in_order(schema.modelled):
         column = by_name[name]
         if column.calendar:
-            cells[name] = _moved(cells, column)
+            cells[name] = moved_dates(cells, column)
         if column.interval is not None:
             cells[name] = _drawn(cells, column, by_name[column.interval.base], rng)
     for column in schema.modelled:
@@ -139,61 +115,6 @@ def _drawn(
     )
     drawn = column.interval.draw(origin, whole, rng, in_days=column.kind.in_days)
     return typed_series(drawn.astype(np.float64), missing, column)
-
-
-def _moved(cells: Mapping[Any, pd.Series[Any]], column: Column) -> pd.Series[Any]:
-    """Move each drawn date to the nearest one of the drawn month and weekday, within the bounds."""
-    values = typed_values(cells[column.name], column.kind)
-    missing = np.isnan(values)
-    lattice = lattice_of(column)
-    unit = 1 if column.kind.in_days else DAY
-    ends = (lattice.values(np.array([0, lattice.points - 1])) // unit).astype(np.int64)
-    whole = np.where(missing, ends[0] * unit, values).astype(np.int64)
-    days, clock = np.divmod(whole, unit)
-    moved = days
-    for part in reversed(column.calendar):  # the month before the weekday
-        wanted = _wanted(cells[part_name(column.name, part)], part)
-        moved = _nearest(moved, wanted, part, ends)
-    values = (moved * unit + clock).astype(np.float64)
-    values = lattice.values(lattice.positions(values))
-    return typed_series(values, missing, column)
-
-
-def _wanted(cells: pd.Series[Any], part: str) -> Ints:
-    """Return the place of each drawn part in the calendar, -1 where it is missing."""
-    places = {name: place for place, name in enumerate(PARTS[part])}
-    return np.array([places.get(name, -1) for name in cells], dtype=np.int64)
-
-
-def _nearest(days: Ints, wanted: Ints, part: str, ends: Ints) -> Ints:
-    """Return the nearest days with this part of the calendar; others stay where none is allowed."""
-    if part == "weekday":
-        shift = (wanted - _place_of(days, part) + 3) % WEEK - 3
-        options = [days + shift, days + shift + WEEK, days + shift - WEEK]
-        month = _months(days)
-        inside = [_months(option) == month for option in options]
-    else:
-        months = _months(days)
-        shift = (wanted - months % 12 + MAX_MONTHS - 1) % 12 - MAX_MONTHS + 1
-        within = days - _first(months)
-        options = [
-            np.minimum(_first(month) + within, _first(month + 1) - 1)
-            for month in (months + shift, months + shift + 12, months + shift - 12)
-        ]
-        inside = [np.ones(len(days), dtype=bool)] * len(options)
-    chosen = days.copy()
-    done = wanted < 0
-    for strict in (True, False):
-        for option, same in zip(options, inside, strict=True):
-            fits = ~done & (option >= ends[0]) & (option <= ends[1]) & (same | (not strict))
-            chosen[fits] = option[fits]
-            done |= fits
-    return chosen
-
-
-def _first(months: Ints) -> Ints:
-    first: Ints = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-    return first
 
 
 def derived(

@@ -10,6 +10,7 @@ contract keeps runs, bundles, ledgers and policies from importing it.
 - `conversions`: conversions between units that extracts of hospitals mix up
 - `date_causes`: why a cell of a column of dates or times cannot be read
 - `findings`: what was found in which column, how bad it is, and what it is due to
+- `gap_causes`: why the gap between two dates is outside its bounds
 - `hints`: the lines that a check proposes for a schema, with placeholders in the place of cells
 - `known_words`: words that tables of hospitals use for a missing value or for yes and no; formats
   of dates

@@ -41,9 +41,37 @@ def unknown_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]
     )
     if suspects.column.codes is not None:
         return explained(suspects, texts, [missing, *_codes(suspects)])
+    labels = _labels(suspects, texts)
     if not suspects.column.kind.is_text:
-        return explained(suspects, texts, [missing])
-    return explained(suspects, texts, [repaired, *_spellings(levels), missing, *_typos(levels)])
+        return explained(suspects, texts, [*labels, missing])
+    return explained(
+        suspects, texts, [repaired, *_spellings(levels), *labels, missing, *_typos(levels)]
+    )
+
+
+def _labels(suspects: Suspects, texts: Counter[str]) -> list[Explanation]:
+    """Explain texts that are the declared label of a category, in place of its code."""
+    categories = suspects.column.categories or ()
+    of_label: dict[str, list[str]] = {}
+    for category, label in suspects.column.labels.items():
+        if category in categories and label.strip():
+            of_label.setdefault(label.strip().casefold(), []).append(category)
+    known = {label: found[0] for label, found in of_label.items() if len(found) == 1}
+    if not known:
+        return []
+    declared = {category: suspects.column.labels[category].strip() for category in known.values()}
+    written = {*declared.values()}
+    found = [text for text in texts if text.casefold() in known]
+    can_fold = suspects.column.kind.is_text or suspects.column.kind.is_truth
+    case = not can_fold or all(text in written for text in found)
+    return [
+        Explanation(
+            "label",
+            "hold the label of a category in place of the category",
+            hints.labels(declared, case=case),
+            lambda text: known.get(text.casefold()),
+        )
+    ]
 
 
 def truth_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:

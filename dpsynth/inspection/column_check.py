@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth.encoding.column_codecs import Coder, Kind, coder_of
+from dpsynth.inspection import hints
 from dpsynth.inspection.category_causes import truth_causes, unknown_causes
 from dpsynth.inspection.clipped_causes import clipped_causes
 from dpsynth.inspection.date_causes import date_causes
@@ -25,11 +26,13 @@ from dpsynth.inspection.findings import (
     Finding,
     share_text,
 )
+from dpsynth.inspection.gap_causes import gap_causes
 from dpsynth.inspection.known_words import REST_WORDS, plain_text
 from dpsynth.inspection.number_causes import number_causes
 from dpsynth.inspection.suspects import Suspects
 from dpsynth.schema import Column
 from dpsynth.schema.column import MISSING, OTHER, REFUSE
+from dpsynth.schema.relations.interval import Interval
 from dpsynth.tables import distinct, read_cells, texts_of, trimmed
 
 MAX_VALID = 5_000  # valid values of a numeric column that are kept, the first ones
@@ -57,9 +60,9 @@ class CellShares:
 class ColumnCheck:
     """Counts the cells of one column, chunk by chunk."""
 
-    def __init__(self, column: Column, decimal: str) -> None:
-        """Take the declaration; nothing is counted yet."""
-        self.column = column
+    def __init__(self, column: Column, decimal: str, interval: Interval | None = None) -> None:
+        """Take the declaration, and of a gap which dates it lies between; nothing is counted."""
+        self.column, self.interval = column, interval
         self.coder: Coder = coder_of(column, decimal)
         self.counts = np.zeros(len(Kind), dtype=np.int64)
         self.suspects = Suspects(column, decimal)
@@ -148,10 +151,14 @@ class ColumnCheck:
 
     def _causes(self, kind: Kind, readable: bool) -> tuple[Cause, ...]:
         texts, column = self.suspects.of_kind[kind], self.column
+        if kind is Kind.CLIPPED and self.interval is not None:
+            return gap_causes(self.interval, texts)
         if kind is Kind.CLIPPED:
             return clipped_causes(self.suspects, texts)
         if kind is Kind.UNKNOWN:
             return unknown_causes(self.suspects, texts)
+        if column.is_categorical and column.kind.is_number and column.labels:
+            return unknown_causes(self.suspects, texts) or number_causes(self.suspects, texts)
         if column.kind.is_truth:
             return truth_causes(self.suspects, texts)
         if column.kind.is_time or column.kind.is_clock:
@@ -182,5 +189,7 @@ def _remedy(kind: Kind, column: Column) -> str:
     if kind is Kind.CLIPPED:
         return "compare the bounds with their source (bounds_basis), and the extract with its unit"
     if kind is Kind.UNKNOWN:
-        return "compare the list of categories or codes with the coding manual"
+        collected = column.on_unknown in (OTHER, *(column.categories or ()))
+        other = "" if collected or not column.kind.is_text else f"; {hints.REST}"
+        return f"compare the list of categories or codes with the coding manual{other}"
     return f"compare the extract with the declared type, {column.type}"

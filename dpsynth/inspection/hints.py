@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 VALUES = 'add to the column: dpsynth: {values: {"CELL": "CATEGORY"}}'
 CASE = "add to the column: dpsynth: {case: false}"
@@ -16,17 +16,38 @@ CODE = (
     'with its meaning: dpsynth: {missing: {REASON: ["CODE"]}}'
 )
 UNIT = (
-    "convert them in the source; or, if another column names the unit: dpsynth: {unit_from: "
+    "convert them in the source: no key of a schema guesses a unit from the size of a value; or, "
+    "if another column names the unit: dpsynth: {unit_from: "
     '{column: UNIT_COLUMN, "UNIT": FACTOR}}'
 )
+REST = "to keep the rest as a category of its own: dpsynth: {on_unknown: other}"
 LOW = 'add to the column, from the protocol of the assay: dpsynth: {censored: {low: "<LIMIT"}}'
 HIGH = 'add to the column, from the protocol of the assay: dpsynth: {censored: {high: ">LIMIT"}}'
+MAX_LABELS = 12  # more make a line that nobody reads
 SHOW = "--show-values FILE lists them"
 
 
 def decimal(sign: str) -> str:
     """Propose another decimal sign."""
     return f'set at the end of the schema: dpsynth: {{dialect: {{decimal: "{sign}"}}}}'
+
+
+def one_decimal(sign: str) -> str:
+    """Say that a table has one decimal sign, where other cells are read with the declared one."""
+    return f"let the source write them with {sign!r}: other cells of the table have it"
+
+
+def thousands(marks: Iterable[str], decimal: str) -> str:
+    """Propose to declare a separator of thousands, if there is one and it is not the decimal sign.
+
+    >>> thousands([","], ".")
+    'add to the column: groupChar: ","; or let the source write numbers without it: 5000, not 5,000'
+    """
+    source = "let the source write numbers without it: 5000, not 5,000"
+    signs = sorted(marks)
+    if len(signs) != 1 or signs[0] == decimal:
+        return source
+    return f"add to the column: groupChar: {_quoted(signs[0])}; or {source}"
 
 
 def encoding(name: str) -> str:
@@ -39,6 +60,19 @@ def date_format(pattern: str, declared: str, *, only: bool) -> str:
     if only:
         return f'set in the column: format: "{pattern}"'
     return f'declare both formats in the column: dpsynth: {{formats: ["{declared}", "{pattern}"]}}'
+
+
+def labels(of_category: Mapping[str, str], *, case: bool) -> str:
+    """Propose the value map from labels to their categories; all are declared, so public.
+
+    >>> labels({"F": "female", "M": "male"}, case=True)
+    'add to the column: dpsynth: {values: {"female": "F", "male": "M"}}'
+    """
+    pairs = {label: category for category, label in of_category.items()}
+    ignored = "" if case else "case: false, "
+    if len(pairs) > MAX_LABELS:
+        return f"{VALUES}, for each label; {SHOW}"
+    return f"add to the column: {values_line(pairs).replace('{values', '{' + ignored + 'values')}"
 
 
 def values_line(texts: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 from dpsynth.inspection import hints
 from dpsynth.inspection.findings import Cause
@@ -17,29 +18,39 @@ _HIGH = re.compile(
 _UNIT = re.compile(
     r"(?P<number>[+-]?[0-9][0-9.,]*)\s*(%|°|[a-zA-ZµμÄÖÜäöü°][\w%/².³^*·µμ ]{0,19})\.?"
 )
+_SIGNED = re.compile(r"[+-]?[0-9]*[.,][0-9]+([eE][+-]?[0-9]+)?")
+_LIMITED = re.compile(r"(?P<limit>[<>]=?|[≤≥])\s*(?P<number>[0-9].*)")
 _EXPONENT = re.compile(r"[0-9.,]+[eE][+-]?[0-9]+")
 _GROUPED = {
     ",": re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?"),
     ".": re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})+(,[0-9]+)?"),
 }
-_SPACED = re.compile(r"[+-]?[0-9]{1,3}([ '\u2019\u00a0\u202f][0-9]{3})+([.,][0-9]+)?")
+BLANKS = " '\u2019\u00a0\u202f"
+_SPACED = re.compile(rf"[+-]?[0-9]{{1,3}}([{BLANKS}][0-9]{{3}})+([.,][0-9]+)?")
 
 
 def number_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
     """Explain cells that are no number, or no whole number where one is declared."""
     sign = suspects.decimal
     other = "." if sign == "," else ","
-
-    def number(text: str) -> str:
-        """Give the number inside a text its declared decimal sign."""
-        return text if sign in text else text.replace(other, sign)
+    limited = suspects.column.forms.is_censored
 
     def swapped(text: str) -> str | None:
-        return text.replace(other, sign) if text.count(other) == 1 and sign not in text else None
+        one_sign = text.count(other) == 1 and _SIGNED.fullmatch(text)
+        return text.replace(other, sign) if one_sign else None
+
+    def number(text: str) -> str:
+        """Give the number inside a text its declared decimal sign, and no thousands."""
+        plain = None if clear else grouped(text)
+        return plain or (text if sign in text else text.replace(other, sign))
 
     def grouped(text: str) -> str | None:
+        if limited and (match := _LIMITED.fullmatch(text)) is not None:
+            bare = grouped(match["number"])
+            return None if bare is None else match["limit"] + bare
         if _SPACED.fullmatch(text):
-            return number(re.sub(r"[ '\u2019\u00a0\u202f]", "", text))
+            bare = re.sub(rf"[{BLANKS}]", "", text)
+            return bare if sign in bare else bare.replace(other, sign)
         for mark, pattern in _GROUPED.items():
             if pattern.fullmatch(text):
                 point = "." if mark == "," else ","
@@ -55,16 +66,20 @@ def number_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
         return None if match is None else number(match["number"])
 
     decimal = Explanation(
-        "decimal", f"have {other!r} as decimal sign", hints.decimal(other), swapped
+        "decimal",
+        f"have {other!r} as decimal sign",
+        hints.one_decimal(sign) if suspects.sign_is_used else hints.decimal(other),
+        swapped,
     )
     thousands = Explanation(
         "thousands",
         "have a separator of thousands",
-        "let the source write numbers without it: 5000, not 5,000",
+        hints.thousands(_marks(texts), sign),
         grouped,
     )
-    # 1,250 may be either; cells such as 7,5 or 12,34 decide.
-    clear = sum(n for text, n in texts.items() if swapped(text) and not grouped(text))
+    # 1,250 may be either; cells such as 7,5 or 12,34 decide, and so do cells of the table that are
+    # read with the declared sign: a table has one.
+    clear = any(swapped(text) and not grouped(text) for text in texts)
     plain = [decimal, thousands] if clear else [thousands, decimal]
     limit = "hold a limit of detection, such as"
     return explained(
@@ -78,13 +93,13 @@ def number_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
                 lambda text: "" if is_missing_word(text) else None,
                 trusted=True,
             ),
+            *plain,
             Explanation(
                 "censored-low", f'{limit} "<LIMIT"', hints.LOW, lambda text: within(_LOW, text)
             ),
             Explanation(
                 "censored-high", f'{limit} ">LIMIT"', hints.HIGH, lambda text: within(_HIGH, text)
             ),
-            *plain,
             Explanation(
                 "unit-text",
                 "hold a number and its unit",
@@ -94,6 +109,17 @@ def number_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
             *([_fraction(suspects)] if suspects.column.kind.whole else []),
         ],
     )
+
+
+def _marks(texts: Iterable[str]) -> set[str]:
+    """Return the separators of thousands that occur."""
+    marks: set[str] = set()
+    for text in texts:
+        inner = text.lstrip("<>=≤≥ ")
+        if _SPACED.fullmatch(inner):
+            marks |= set(inner) & set(BLANKS)
+        marks |= {mark for mark, pattern in _GROUPED.items() if pattern.fullmatch(inner)}
+    return marks
 
 
 def _fraction(suspects: Suspects) -> Explanation:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Comparison, Family, Joined, Name, Schema, Tree
+from dpsynth.schema.relations.interval import DAY, SECONDS
 
 _ORDERS = ("<", "<=", ">", ">=")
 
@@ -16,6 +17,9 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
     Two dates that are ordered by a rule, with no interval between them: dpsynth models each date
     alone and draws again what breaks the rule. So the time between them has the right sign and no
     more: a stay of 4 days can come out as 40.
+
+    A datetime whose time of day is not modelled: cells are drawn evenly within wide steps of time,
+    so each hour of the day comes out as frequent as the others.
 
     >>> schema_warnings(Schema.load("demo"))
     ()
@@ -34,7 +38,30 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
                     f"dpsynth: {{after: {first}, longest: ..., bounds_basis: ...}}",
                 )
             )
+    for column in columns.values():
+        if (remedy := _lost_time_of_day(column)) is not None:
+            found.append(
+                Problem(
+                    column.name,
+                    "its time of day will be even: as many cells at night as at noon; to keep how "
+                    f"the hours of the day differ, {remedy}",
+                )
+            )
     return tuple(dict.fromkeys(found))
+
+
+def _lost_time_of_day(column: Column) -> str | None:
+    """Say how to declare the time of day of a datetime; None where nothing is lost."""
+    if not column.kind.is_time or column.kind.in_days or column.is_categorical:
+        return None
+    if column.interval is not None:
+        if column.interval.length(in_days=False) < DAY:
+            return None
+        return "declare the gap in shorter units, with longest in them: dpsynth: {unit: min}"
+    if "hour" in column.calendar or SECONDS["h"] % (column.step or 1):
+        return None
+    parts = ", ".join([*column.calendar, "hour"])
+    return f"add to the column: dpsynth: {{calendar: [{parts}]}}"
 
 
 def _is_interval(column: Column) -> bool:

@@ -33,12 +33,22 @@ class Suspects:
         decimal: the declared decimal sign.
         of_kind: how often each distinct trimmed text occurs, by `Kind`.
         valid: some of the valid values of a numeric column, in its unit.
+        sign_is_used: whether cells of the table, of any column, are read with the decimal sign.
     """
 
     column: Column
     decimal: str
     of_kind: dict[Kind, Counter[str]] = field(default_factory=dict)
     valid: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    sign_is_used: bool = False
+
+    @property
+    def has_decimals(self) -> bool:
+        """Whether a valid value of a column of numbers is not whole, so that its sign was read."""
+        if not self.column.kind.has_decimals or self.column.is_categorical:
+            return False
+        values = self.valid[np.isfinite(self.valid)]
+        return bool((values != np.rint(values)).any())
 
     def add(self, kind: Kind, texts: Iterable[str], counts: Iterable[int]) -> None:
         """Count texts; distinct ones beyond `MAX_TEXTS` are not kept."""

@@ -105,8 +105,9 @@ def check_fit(
     ...     print(finding.key, finding.level.word, finding.causes[0].key)
     sex:unknown serious case
     """
+    intervals = {column.name: column.interval for column in schema.modelled}
     columns = {
-        column.name: ColumnCheck(column, schema.dialect.decimal)
+        column.name: ColumnCheck(column, schema.dialect.decimal, intervals.get(column.name))
         for column in coded_schema(schema).modelled
         if column.status_of is None
     }
@@ -123,6 +124,9 @@ def check_fit(
             for name, column in columns.items()
         }
         rows.add(chunk, units, kinds, columns)
+    used = any(column.suspects.has_decimals for column in columns.values())
+    for column in columns.values():
+        column.suspects.sign_is_used = used
     found = [finding for column in columns.values() for finding in column.findings()]
     found += rows.findings()
     found += [

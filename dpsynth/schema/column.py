@@ -122,6 +122,7 @@ class CellForms:
         status: the name of the column that holds reasons and limits; None for ``<name>_status``.
         unit: where the unit of each cell stands; None if all cells have one unit.
         formats: several date formats, ``default`` for ISO 8601; empty for the column's own.
+        thousands: the sign between groups of three digits, ``.`` in 28.123; empty for none.
     """
 
     values: tuple[tuple[str, str], ...] = ()
@@ -132,6 +133,7 @@ class CellForms:
     status: str | None = None
     unit: UnitFrom | None = None
     formats: tuple[str, ...] = ()
+    thousands: str = ""
 
     @property
     def is_censored(self) -> bool:
@@ -155,7 +157,7 @@ class Column:
 
     An ``interval`` is a date that is modelled as its gap to another; its bounds follow from those
     of the other. A ``derived`` column is computed from drawn ones, and never read from the source.
-    ``calendar`` lists parts of a date that are modelled beside it: weekday, month.
+    ``calendar`` lists parts of a date that are modelled beside it: weekday, month, hour.
     ``forms`` says how cells are written; ``status_of`` names the
     column whose status this one is (see `dpsynth.schema.cells.status`).
     """

@@ -15,6 +15,7 @@ from dpsynth.schema.cells.form_reader import (
     is_date_format,
     read_formats,
     read_forms,
+    read_thousands,
 )
 from dpsynth.schema.column import ROLES, UNMODELLED, Column
 from dpsynth.schema.invalid_cells import read_policies
@@ -85,6 +86,8 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
                     key, f"a column with role {listed(sorted(roles))} has none; remove it"
                 )
         return column
+    if extra.values.get("role") == TODO:
+        return column  # a gap already: what else is missing depends on the role
     _check_writing(field, constraints, column, table)
     column = replace(column, bounds_basis=extra.text("bounds_basis"))
     if is_proposal(column.bounds_basis):
@@ -98,7 +101,8 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
         return column  # the mistake in its categories is noted; what follows needs them
     column = read_relation(constraints, extra, column)
     column = _read_bounds(constraints, extra, column)
-    return read_forms(extra, read_policies(extra, column))
+    column = read_thousands(field, read_policies(extra, column), table.decimal)
+    return read_forms(extra, column)
 
 
 def _check_keys(field: FieldReader, extra: FieldReader) -> None:
@@ -210,9 +214,8 @@ def _check_writing(
             f"{shown(decimal)} is not the {table.decimal!r} of dpsynth.dialect.decimal; "
             "a table has one decimal sign",
         )
-    if field.has("groupChar") or field.values.get("bareNumber") is False:
-        key = "groupChar" if field.has("groupChar") else "bareNumber"
-        field.mistake(key, "thousands separators and units within cells are not read; remove them")
+    if field.values.get("bareNumber") is False:
+        field.mistake("bareNumber", "units within cells are not read; remove it, and them")
     for key, value in constraints.values.items():
         if key == "unique":
             if value is not False:

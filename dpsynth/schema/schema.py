@@ -16,7 +16,8 @@ from a document and reports every mistake at once, `dpsynth.schema.writer` turns
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -81,7 +82,27 @@ class Schema(Facts):
         if not self.draft:
             return
         problems = [Problem("dpsynth.draft", "this is a draft; fill the gaps, then remove draft")]
-        raise SchemaError(self.name, [*problems, *self.gaps])
+        raise SchemaError(self.name, [*problems, *_grouped(self.gaps)])
+
+
+_FIELD = re.compile(r"fields\[[0-9]+\] '(?P<name>.*)'\.(?P<key>[a-z_A-Z.]+)")
+_NAMED = 6  # columns that a line of gaps names
+
+
+def _grouped(gaps: Sequence[Problem]) -> list[Problem]:
+    """Put gaps of one kind on one line, with the first columns that have them."""
+    groups: dict[tuple[str, str], list[tuple[str, Problem]]] = {}
+    for gap in gaps:
+        match = _FIELD.fullmatch(gap.place)
+        key = (match["key"] if match else gap.place, gap.message)
+        groups.setdefault(key, []).append((match["name"] if match else "", gap))
+    lines = []
+    for (place, message), found in groups.items():
+        names = [name for name, _ in found]
+        rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        which = f"{message}: {', '.join(names[:_NAMED])}{rest}"
+        lines.append(found[0][1] if len(found) == 1 else Problem(place, which))
+    return lines
 
 
 def shipped_schemas() -> list[str]:

@@ -83,6 +83,8 @@ def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str
         field["falseValues"] = list(column.false_values)
     if column.kind.has_decimals and dialect.decimal != Dialect().decimal:
         field["decimalChar"] = dialect.decimal
+    if column.forms.thousands:
+        field["groupChar"] = column.forms.thousands
     constraints: dict[str, Any] = _filled(required=column.required or None)
     for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
         if bound is not None and column.interval is None:

@@ -23,6 +23,7 @@ from .sources import with_query as with_query
 from .splitting import leave_out as leave_out
 from .splitting import split_file as split_file
 from .table import Table as Table
+from .table import as_written as as_written
 from .table import check_output as check_output
 from .table import needed_columns as needed_columns
 from .table import open_columns as open_columns

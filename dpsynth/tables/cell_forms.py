@@ -6,6 +6,7 @@ text of one other cell of its own row. No other row is looked at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,26 @@ def split_signs(texts: Texts, column: Column) -> tuple[Texts, Signs]:
             starts = pc.starts_with(texts, word).fill_null(False)
             signs[starts.to_numpy(zero_copy_only=False)] = sign
     return bare, signs
+
+
+def ungrouped(texts: Texts, column: Column, decimal: str) -> Texts:
+    """Return numbers without their declared thousands separator; other texts as they stand.
+
+    The sign is taken away only between groups of three digits before the decimal sign, of a number
+    that does not begin with 0. So ``28.123`` is 28123 where ``.`` is declared, while ``0.123``,
+    ``28.12`` and ``1234.567`` stay as they are, and are then no numbers: whoever wrote them meant
+    the sign otherwise. Each text is judged alone, whatever the others of its column look like.
+    """
+    sign = column.forms.thousands
+    if not sign:
+        return texts
+    grouped = (
+        rf"^[+-]?[1-9][0-9]{{0,2}}({re.escape(sign)}[0-9]{{3}})+({re.escape(decimal)}[0-9]*)?$"
+    )
+    of_text, each = distinct(texts)
+    pattern = re.compile(grouped)
+    bare = [text.replace(sign, "") if pattern.fullmatch(text) else text for text in each]
+    return array_of([*bare, None]).take(of_text % (len(each) + 1))
 
 
 def at_limits(values: Floats, signs: Signs, column: Column) -> Floats:

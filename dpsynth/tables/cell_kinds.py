@@ -225,6 +225,8 @@ def _refusal_of_form(column: Column, kind: Held, decimal: str) -> str | None:
     """Judge typed cells of the declared kind: has their text the form that the schema declares?"""
     if decimal != "." and (column.kind.has_decimals or kind in (Held.FLOAT, Held.DECIMAL)):
         return f"but the schema declares {decimal!r} as decimal sign, so its numbers must be text"
+    if column.forms.thousands:
+        return "but the schema declares a groupChar, so its numbers must be text"
     if column.forms.values and not column.kind.is_number:
         return "but the schema declares a value map, so the cells must be text"
     if (column.format is not None or column.forms.formats) and kind in (Held.TIME, Held.CLOCK):

@@ -26,6 +26,7 @@ from dpsynth.tables.cell_forms import (
     declared_texts,
     in_own_unit,
     split_signs,
+    ungrouped,
 )
 from dpsynth.tables.text_columns import Texts, array_of, distinct, is_typed
 
@@ -146,7 +147,7 @@ def read_texts(texts: Texts, column: Column, decimal: str) -> Floats:
     """Read trimmed texts by the column's type; NaN for null and for what is not of it."""
     parse = column.kind.read
     if parse is None:
-        return numbers(texts, decimal=decimal)
+        return numbers(ungrouped(texts, column, decimal), decimal=decimal)
     of_text, each = distinct(texts)
     patterns = [*map(pattern_of, column.forms.formats)] or [column.format]
     values = [_first(parse(text, pattern) for pattern in patterns) for text in each]
@@ -162,7 +163,7 @@ def numbers(texts: Texts, *, decimal: str = ".") -> Floats:
     """Read decimal numbers such as ``-3.5`` or ``1e3``; anything else is NaN.
 
     Thousands separators, hexadecimal, underscores, "nan" and "inf" are not numbers; one too large
-    for a float64 is infinite.
+    for a float64 is infinite. (Declared separators are gone by now, see `ungrouped`.)
     """
     point = re.escape(decimal)
     grammar = rf"^[+-]?([0-9]+{point}?[0-9]*|{point}[0-9]+)([eE][+-]?[0-9]+)?$"

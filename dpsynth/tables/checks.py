@@ -9,11 +9,14 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dpsynth._util.messages import closest
 from dpsynth.errors import NoRowsError, TableError
 from dpsynth.files import cannot_read
 
 CHUNK = 65_536  # rows
 CHUNK_CELLS = 2**22  # fewer rows where columns are many, to keep within a few hundred MB
+FEW, MIN_NEEDED = 0.25, 3  # a table with so few of the needed columns is likely another one
+MAX_NEAR = 5  # misspelt names that a message points at
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
 Progress = Callable[[float], None]
@@ -73,12 +76,32 @@ def check_names(header: Sequence[str], needed: Sequence[str], place: str, hint: 
         raise TableError(
             f"{place} lacks {columns} of the schema: {', '.join(absent)} "
             f"(its header has {len(header)} names{hint})"
+            f"{_meant(header, needed, absent)}"
         )
     doubled = [name for name in needed if list(header).count(name) > 1]
     if doubled:
         raise TableError(
             f"{place} has more than one column called {', '.join(doubled)}; rename or remove one"
         )
+
+
+def _meant(header: Sequence[str], needed: Sequence[str], absent: Sequence[str]) -> str:
+    """Say what may be wrong with a header: another file, or a name that is spelt otherwise.
+
+    A name of the header is called by its place: it may be the cell of a row.
+    """
+    present = len(needed) - len(absent)
+    if len(needed) > MIN_NEEDED and present <= FEW * len(needed):
+        return (
+            f"; {present} of {len(needed)} are there: is this the right file, and is its first "
+            "line the header?"
+        )
+    others = {str(name): n for n, name in enumerate(header, 1) if name not in needed}
+    near = {name: closest(name, others) for name in absent}
+    words = [
+        f"column {others[other]} is spelt like {name}" for name, other in near.items() if other
+    ]
+    return f"; did you mean: {', '.join(words[:MAX_NEAR])}?" if words else ""
 
 
 def no_rows(place: str) -> NoRowsError:

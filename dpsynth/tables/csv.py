@@ -204,6 +204,17 @@ def _decoded(path: Path, raw: BinaryIO, dialect: Dialect) -> io.TextIOWrapper:
         raise TableError(f"dialect.encoding {dialect.encoding!r} is not known") from None
 
 
+def _wide(line: str) -> str:
+    """Name the encoding whose letters have two bytes, if a line with NUL bytes looks like it."""
+    if line.startswith(("\xff\xfe", "\xfe\xff")):
+        likely = "utf-16"
+    elif line.count("\0") * 3 < len(line):
+        return ""
+    else:
+        likely = "utf-16-be" if line.startswith("\0") else "utf-16-le"
+    return f"; it is likely in {likely}: write dialect: {{encoding: {likely}}}"
+
+
 def _lines(path: Path, text: io.TextIOWrapper, dialect: Dialect) -> Iterator[str]:
     """Yield the lines of a text; refuse those that no table has."""
     number = 0
@@ -212,7 +223,7 @@ def _lines(path: Path, text: io.TextIOWrapper, dialect: Dialect) -> Iterator[str
         if "\0" in line:
             raise TableError(
                 f"{path} line {number} has a NUL byte, so this is not a text file in "
-                f"{dialect.encoding}, the declared dialect.encoding"
+                f"{dialect.encoding}, the declared dialect.encoding{_wide(line)}"
             )
         if len(line) == MAX_LINE_LENGTH:
             raise TableError(f"{path} line {number}: longer than {MAX_LINE_LENGTH} characters")

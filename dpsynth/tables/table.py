@@ -16,7 +16,8 @@ import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
-from dpsynth.schema import Dialect, PrivacyUnit, Schema
+from dpsynth.schema import Column, Dialect, PrivacyUnit, Schema
+from dpsynth.schema.cells.date_formats import DEFAULT
 from dpsynth.tables.cell_kinds import check_frame
 from dpsynth.tables.checks import (
     Progress,
@@ -29,7 +30,7 @@ from dpsynth.tables.checks import (
 from dpsynth.tables.sources import Reference, open_reference
 from dpsynth.tables.writer import check_output, write_table
 
-__all__ = ["Table", "check_output", "open_synthetic", "open_table", "write_table"]
+__all__ = ["Table", "as_written", "check_output", "open_synthetic", "open_table", "write_table"]
 
 
 class Table(Protocol):
@@ -78,8 +79,28 @@ def open_synthetic(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
         TableError: as `open_table`; but a public table may have columns of any type.
     """
     rows = PrivacyUnit(column=None, max_rows=1, max_rows_basis=None)
-    plain = replace(schema, unit=rows, dialect=Dialect())
+    plain = replace(as_written(schema), unit=rows)
     return open_columns(source, plain, tuple(c.name for c in plain.modelled), private=False)
+
+
+def as_written(schema: Schema) -> Schema:
+    """Return the schema by which the cells of a synthetic table are read: as `write_table` does.
+
+    Its decimal sign is a point, no number has thousands separators, and dates are in ISO 8601; a
+    declared format is read, too. The codes are those of the schema. Were a synthetic table read
+    like the source, 12.125 would be no number where the source has a decimal comma, and 12125
+    where it has a point between thousands.
+    """
+    return replace(
+        schema, dialect=Dialect(), columns=tuple(_as_written(column) for column in schema.columns)
+    )
+
+
+def _as_written(column: Column) -> Column:
+    declared = column.forms.formats or ((column.format,) if column.format else ())
+    formats = (DEFAULT, *(one for one in declared if one != DEFAULT)) if declared else ()
+    forms = replace(column.forms, thousands="", formats=formats)
+    return replace(column, format=None if formats else column.format, forms=forms)
 
 
 def open_columns(

@@ -14,7 +14,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError, TableError
 from dpsynth.schema import Schema, is_related
-from dpsynth.tables import Keys, Table, open_synthetic, open_table
+from dpsynth.tables import Keys, Table, as_written, open_synthetic, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
 Codes = npt.NDArray[np.uint16]
@@ -176,7 +176,7 @@ class RealTables:
         """
         codec, schema = self.codec, self.codec.published
         cells = pd.concat(open_synthetic(synthetic, schema).chunks(), ignore_index=True)
-        view = _view(open_synthetic(cells, schema), codec, None)
+        view = _view(open_synthetic(cells, schema), Codec(as_written(schema)), None)
         broken = tuple(str(problem) for problem in codec.conforms(cells))
         return Tables(codec.schema, codec, self.source, view, self.holdout, broken)
 

@@ -43,7 +43,7 @@ def test_a_draft_loads_and_lists_what_is_open(tmp_path: Path) -> None:
     with pytest.raises(SchemaError) as caught:
         schema.require_complete()
     message = str(caught.value)
-    assert "'age'.dpsynth.bounds_basis: is a proposal" in message
+    assert "dpsynth.bounds_basis: is a proposal" in message and ": age, " in message
     assert "'pat_nr'.dpsynth.role: is still TODO" in message
     assert "population.value: is still TODO" in message
 

@@ -26,9 +26,9 @@ from dpsynth.errors import TableError
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import open_table
 
-from ..support.declared_cells import ALL, schema_of
+from ..support.declared_cells import ALL, LEUKOCYTES, schema_of
 
-SCHEMA = schema_of(**ALL)
+SCHEMA = schema_of(**ALL, leukocytes=LEUKOCYTES)
 CODEC = Codec(SCHEMA)
 CELLS = {
     "smoker": ["ja", "JA", "J", "nein", "k.A.", "-8", "w.n.", "NA", "x", "", "1", "TRUE"],
@@ -39,6 +39,8 @@ CELLS = {
     "seen": ["03.02.2012", "2012-02-03", "3.2.2012", "02/03/2012", "13.12.2012", "1900-01-01",
              "01.01.1900", "", "5", "2012-02-03T10:00"],
     "moved": ["J", "n", "TRUE", "false", "1", "0", "9", "9.0", "", "2"],
+    "leukocytes": ["8,200", "12,400", "8200", "<1,000", "0,123", "8,20", "1,234,567", "12345,678",
+                   "8.5", "8,200.5", "", "-8", ",123", "x"],
     "grade": ["1", "2.0", "3", "-8", "-8.0", "7", "", "x", "01"],
 }  # fmt: skip
 Rows = list[dict[str, str]]
@@ -123,12 +125,20 @@ def by_the_lowest_limit(frame: pd.DataFrame) -> Any:
     return CODEC.encode(frame.assign(crp=frame["crp"].where(~censored, lowest)))
 
 
+def by_the_usual_sign(frame: pd.DataFrame) -> Any:
+    """Broken: a comma stands between thousands unless a cell of the column has it elsewhere."""
+    decimal = frame["leukocytes"].str.fullmatch(r"[0-9]+,[0-9]{1,2}").any()
+    cells = frame["leukocytes"].str.replace(",", ".") if decimal else frame["leukocytes"]
+    return CODEC.encode(frame.assign(leukocytes=cells))
+
+
 @pytest.mark.parametrize(
     ("broken", "column", "own", "other"),
     [
         (by_the_usual_format, "seen", "2012-02-03", "03.02.2012"),
         (by_the_usual_unit, "unit", "%", "mmol/mol"),
         (by_the_lowest_limit, "crp", "<5", "< 2"),
+        (by_the_usual_sign, "leukocytes", "8,200", "8,20"),
     ],
 )
 def test_the_check_finds_a_column_that_is_read_as_a_whole(

@@ -19,12 +19,28 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.schema.column import Column
 from dpsynth.schema.schema import Schema
 
-from ..support.related_columns import ADMITTED, AGE, BMI, BORN, DISCHARGED, SEEN, SIZES, document
+from ..support.related_columns import (
+    ADMITTED,
+    AGE,
+    BASIS,
+    BMI,
+    BORN,
+    DISCHARGED,
+    SEEN,
+    SIZES,
+    document,
+)
 
 Gaps = Callable[[pd.DataFrame, Column, Column, str], np.ndarray]
 
 DATE = {**ADMITTED, "dpsynth": ADMITTED["dpsynth"] | {"calendar": ["weekday", "month"]}}
-SCHEMA = Schema.from_dict(document(DISCHARGED, DATE, BORN, SEEN, *SIZES, BMI, AGE))
+CALLED = {
+    "name": "called",
+    "type": "datetime",
+    "constraints": {"minimum": "2010-01-01T00:00:00", "maximum": "2014-12-31T23:59:00"},
+    "dpsynth": BASIS | {"calendar": ["weekday", "hour"]},
+}
+SCHEMA = Schema.from_dict(document(DISCHARGED, DATE, BORN, SEEN, CALLED, *SIZES, BMI, AGE))
 ROWS = 60
 ODD = {
     "earliest of all": {"admitted": "0001-01-01", "discharged": "0001-01-01"},
@@ -32,6 +48,9 @@ ODD = {
     "longest of all": {"admitted": "2010-01-01", "discharged": "9999-01-01", "born": "0001-01-01"},
     "nothing": {"admitted": "", "discharged": "", "born": "", "seen": "", "weight": ""},
     "no dates": {"admitted": "x", "discharged": "?", "born": "31.12.", "seen": "soon"},
+    "first second of all": {"called": "0001-01-01T00:00:00"},
+    "last second of all": {"called": "9999-12-31T23:59:59"},
+    "no time": {"called": "noon"},
 }
 
 
@@ -87,6 +106,26 @@ def test_the_check_finds_gaps_that_look_at_other_rows(
     broken: Gaps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(relations, "row_gaps", broken)
+    assert len(moved_codes()) >= 2
+
+
+def hours_since_the_first(
+    frame: pd.DataFrame, column: Column, part: str, decimal: str
+) -> pd.Series:
+    """A broken version: the hour of the day, counted from the table's first one."""
+    cells = PART(frame, column, part, decimal)
+    if part != "hour":
+        return cells
+    hours = pd.to_numeric(cells)
+    moved = (hours - hours.min()).map("{:02.0f}".format)
+    return moved.where(cells.notna(), None).astype(object)
+
+
+PART = relations.calendar_part
+
+
+def test_the_check_finds_hours_that_look_at_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relations, "calendar_part", hours_since_the_first)
     assert len(moved_codes()) >= 2
 
 

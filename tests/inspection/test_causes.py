@@ -93,7 +93,7 @@ CAUSES: list[tuple[str, list[str], str, str]] = [
     ("height", [f"{x:.2f}" for x in RNG.normal(1.7, 0.09, 20)], "unit", "unit_from"),
     ("height", ["999"] * 9, "missing-code", "coding manual"),
     ("height", ["-9"] * 9 + ["99.5"], "missing-code", "coding manual"),
-    ("height", ["170,5", "165,0"] * 9, "decimal", 'decimal: ","'),
+    ("height", ["170,5", "165,0"] * 9, "decimal", "let the source write them with '.'"),
     ("height", ["170 cm", "165.5cm"] * 9, "unit-text", "ucum"),
     ("height", ["not done"] * 9, "missing-word", "missingValues"),
     ("crea", [f"{x:.0f}" for x in RNG.normal(88, 9, 20)], "unit", "unit_from"),

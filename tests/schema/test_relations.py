@@ -149,10 +149,13 @@ def test_mistakes_in_a_formula(text: str, message: str) -> None:
 
 
 def test_mistakes_in_a_calendar() -> None:
-    assert "calendar: 'weekdays' is not one of weekday, month" in problems(
+    assert "calendar: 'weekdays' is not one of weekday, month, hour" in problems(
         changed(ADMITTED, calendar="weekdays")
     )
     assert "only a date has a calendar" in problems(changed(SIZES[0], calendar="month"))
+    assert "a date has no hour; set type: datetime" in problems(changed(ADMITTED, calendar="hour"))
+    quarters = {**ADMITTED, "type": "datetime", "dpsynth": ADMITTED["dpsynth"] | {"step": 2400}}
+    assert "an hour needs a step that divides it" in problems(changed(quarters, calendar="hour"))
     clash = {**SIZES[0], "name": "admitted: weekday"}
     assert "is the name of a column; rename that one" in problems(
         changed(ADMITTED, calendar="weekday"), clash

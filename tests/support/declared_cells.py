@@ -52,6 +52,9 @@ SEEN = field("date", DAYS, formats=["%d.%m.%Y", "default"], missing={"unknown": 
 MOVED = field("boolean", values={"j": True, "n": False}, case=False, missing={"refused": ["9"]})
 GRADE = field("integer", {"enum": [1, 2, 3]}, missing={"refused": ["-8"]})
 WARD = field("string", codes={"system": "ICD-9-CM", "rollup": "chapter"}, values={"Herz": "428.0"})
+LEUKOCYTES = {"groupChar": ","} | field(
+    "number", {"minimum": 0, "maximum": 2_000_000}, step=0.5, censored={"low": 1000}
+)
 ALL = {
     "smoker": SMOKER,
     "crp": CRP,

@@ -27,7 +27,12 @@ from dpsynth.cli.console import Console, output_options
     "--output", "-o", type=click.Path(), help="New file for the draft; default: standard output."
 )
 @click.option("--delimiter", help="Character between the cells of a text file, such as ';'.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a text file.")
+@click.option(
+    "--encoding",
+    default="utf-8",
+    show_default=True,
+    help="Encoding of a text file without a byte order mark.",
+)
 @click.option("--sheet", help="Sheet of a workbook; default: the first that is a dictionary.")
 @output_options
 def draft(

@@ -25,6 +25,7 @@ from dpsynth.schema.column import (
 )
 
 FORM_KEYS = ("values", "case", "missing", "censored", "status", "unit_from", "formats")
+THOUSANDS = (".", ",", "'", "\u2019", " ", "\u00a0", "\u202f")  # the last two do not break lines
 RESERVED = (VALUE, LOW, HIGH, MISSING, OTHER, REFUSE)
 
 
@@ -74,6 +75,30 @@ def read_formats(extra: FieldReader, column: Column, *, declared: bool) -> Colum
         return column
     first = None if formats[0] == DEFAULT else formats[0]
     return replace(column, format=first, forms=replace(column.forms, formats=formats))
+
+
+def read_thousands(field: FieldReader, column: Column, decimal: str) -> Column:
+    """Read the sign between groups of three digits, Table Schema's ``groupChar``.
+
+    Such a sign is read in quantities only, and never where it could be the decimal sign, or where
+    it says nothing: a year or a code has no thousands.
+    """
+    if not field.has("groupChar"):
+        return column
+    sign = field.values["groupChar"]  # a blank is one of them
+    if not column.kind.is_quantity or not column.kind.is_number or column.is_categorical:
+        field.mistake("groupChar", "only a number with bounds has thousands; remove it")
+    elif sign not in THOUSANDS:
+        known = "a point, a comma, an apostrophe or a blank"
+        field.mistake("groupChar", f"{shown(sign)} is not {known}")
+    elif sign == decimal:
+        field.mistake(
+            "groupChar",
+            f"{shown(sign)} is the decimal sign, dpsynth.dialect.decimal; one sign has one meaning",
+        )
+    else:
+        return replace(column, forms=replace(column.forms, thousands=sign))
+    return column
 
 
 def is_date_format(pattern: str) -> bool:

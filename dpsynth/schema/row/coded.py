@@ -22,6 +22,7 @@ PARTS = {
         *("January", "February", "March", "April", "May", "June"),
         *("July", "August", "September", "October", "November", "December"),
     ),
+    "hour": tuple(f"{hour:02}" for hour in range(24)),
 }
 
 

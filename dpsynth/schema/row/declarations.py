@@ -39,7 +39,7 @@ NO_MONTHS = (
     "write d or wk, and longest in that unit (6 months: longest: 184, unit: d)"
 )
 RELATION_KEYS = ("after", "before", "longest", "shortest", "unit", "derived", "calendar")
-CALENDAR_PARTS = ("weekday", "month")
+CALENDAR_PARTS = ("weekday", "month", "hour")
 MAX_YEARS = 1_000  # of a gap
 _OF_INTERVALS = ("longest", "shortest", "unit")
 _DERIVED_HAS_NO = ("role", "on_bad", "on_unknown", "codes", "after", "before", "calendar")
@@ -132,7 +132,11 @@ def _read_calendar(extra: FieldReader, column: Column) -> Column:
     for word in words or ():
         if word is not None and word not in CALENDAR_PARTS:
             meant = did_you_mean(word, CALENDAR_PARTS)
-            extra.mistake("calendar", f"{shown(word)} is not one of weekday, month{meant}")
+            known = ", ".join(CALENDAR_PARTS)
+            extra.mistake("calendar", f"{shown(word)} is not one of {known}{meant}")
+    if column.kind.in_days and "hour" in (words or ()):
+        text = "a date has no hour; set type: datetime if the cells have a time of day"
+        extra.mistake("calendar", text)
     return replace(column, calendar=tuple(part for part in CALENDAR_PARTS if part in (words or ())))
 
 
@@ -159,6 +163,9 @@ def settled(
             if f"{column.name}: {part}" in known:
                 text = f"'{column.name}: {part}' is the name of a column; rename that one"
                 findings.mistake(f"{places[column.name]}.dpsynth.calendar", text)
+        if "hour" in column.calendar and SECONDS["h"] % (column.step or 1):
+            text = "an hour needs a step that divides it: 3600 seconds, or a part of them"
+            findings.mistake(f"{places[column.name]}.dpsynth.calendar", text)
         if not problem:
             sound.append(column.name)
     for name in in_order(known.values()):

@@ -1,0 +1,146 @@
+"""What a draft takes from the words of a messy dictionary, and from a file's first bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpsynth._util.strict_yaml import parse_yaml
+from dpsynth.draft import draft_schema
+from dpsynth.errors import SchemaError
+from dpsynth.schema.schema import Schema
+
+HEAD = "Variable;Etiqueta;Tipo;Unidad;Valores;Mínimo;Máximo;Formato;Perdidos\n"
+
+
+def drafted(tmp_path: Path, *rows: str) -> dict[str, dict]:
+    path = tmp_path / "d.csv"
+    path.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+    text = draft_schema(dictionary=path).text
+    return {one["name"]: one for one in parse_yaml(text.encode(), "draft")["fields"]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_byte_order_mark_names_the_encoding(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "t.tsv").write_bytes("edad\tpeso\n1\t2\n".encode(encoding))
+    (tmp_path / "d.csv").write_bytes(f"{HEAD}edad;Edad;entero;a;;0;110;;\n".encode(encoding))
+    draft = draft_schema(header=tmp_path / "t.tsv", dictionary=tmp_path / "d.csv")
+    assert draft.only_in_header == ("peso",) and "title: Edad" in draft.text
+    assert ('encoding: "utf-16"' in draft.text) == (encoding == "utf-16")
+
+
+def test_a_short_file_without_a_mark_is_not_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"\xef\n")
+    assert draft_schema(header=tmp_path / "t.csv", encoding="latin-1").open == ("ï",)
+
+
+def test_a_bound_that_names_a_day_is_that_day_from_start_to_end(tmp_path: Path) -> None:
+    days = "01/01/2023;31/12/2024;DD/MM/AAAA HH:MM"
+    found = drafted(
+        tmp_path,
+        f"a;Llegada;fecha y hora;;;{days};",
+        "b;Otra;fecha y hora;;;pronto;;DD/MM/AAAA HH:MM;",
+    )
+    limits = {"minimum": "2023-01-01T00:00:00", "maximum": "2024-12-31T23:59:00"}
+    assert found["a"]["constraints"] == limits and found["a"]["title"] == "Llegada"
+    assert found["a"]["dpsynth"]["calendar"] == ["hour"]
+    assert found["b"]["title"] == "Otra" and found["b"]["format"] == "%d/%m/%Y %H:%M"
+    assert set(found["b"]["constraints"].values()) == {"TODO"}
+
+
+@pytest.mark.parametrize(
+    ("label", "unit", "ucum"),
+    [
+        ("Troponina I", "ng/L", "ng/L"),
+        ("Frecuencia cardíaca", "lpm", "/min"),
+        ("Cosa", "bpm", "/min"),
+        ("Leucocitos", "/µL", "/uL"),
+        ("Beta-hCG", "UI/L", "[IU]/L"),
+        ("Cosa", "mUI/mL", "m[IU]/mL"),
+        ("Cosa", "lpm", "TODO"),
+        ("Cosa (mg/dl)", "", "mg/dL"),
+        ("Cosa (ver unidad_cosa)", "", None),
+    ],
+)
+def test_units_of_a_dictionary(tmp_path: Path, label: str, unit: str, ucum: str | None) -> None:
+    (field,) = drafted(tmp_path, f"x;{label};decimal;{unit};;0;9;;").values()
+    assert field["dpsynth"].get("ucum") == ucum
+
+
+@pytest.mark.parametrize(
+    ("label", "codes"),
+    [
+        ("Diagnóstico CIE-10-ES", {"system": "ICD-10-CM", "rollup": "chapter"}),
+        ("Nebendiagnose ICD-10-GM", {"system": "ICD-10-GM", "rollup": "chapter"}),
+        ("ICD10GM", {"system": "ICD-10-GM", "rollup": "chapter"}),
+        ("Fármaco (ATC)", {"system": "ATC", "rollup": "level-2"}),
+        ("Diagnostic relié CIM-10", "TODO"),
+    ],
+)
+def test_code_systems_in_a_label(tmp_path: Path, label: str, codes: object) -> None:
+    (field,) = drafted(tmp_path, f"x;{label};código;;;;;;").values()
+    assert field["type"] == "string" and field["dpsynth"]["codes"] == codes
+
+
+PATIENT, EPISODE = "id_paciente;Paciente;texto;;;;;;", "num_episodio;Episodio;entero;;;;;;"
+
+
+def test_the_number_of_a_stay_is_dropped_beside_the_patient_s(tmp_path: Path) -> None:
+    both = drafted(tmp_path, PATIENT, EPISODE, "sexo;Sexo;texto;;;;;;")
+    assert both["num_episodio"]["dpsynth"] == {"role": "drop"}
+    assert both["id_paciente"]["dpsynth"] == {"role": "TODO"}  # a person says what is protected
+    alone = drafted(tmp_path, EPISODE, "sexo;Sexo;texto;;;;;;")
+    assert alone["num_episodio"]["dpsynth"] == {"role": "TODO"}
+    two = drafted(tmp_path, PATIENT, "nhc;Historia;texto;;;;;;", EPISODE, "sexo;Sexo;texto;;;;;;")
+    assert two["num_episodio"]["dpsynth"] == {"role": "TODO"}
+
+
+SIZES = ("peso;Peso;decimal;kg;;;;;", "talla;Talla;decimal;cm;;;;;")
+
+
+def test_the_body_mass_index_follows_from_weight_and_height(tmp_path: Path) -> None:
+    index = "imc;Índice de masa corporal;decimal;kg/m2;;;;;"
+    assert (
+        drafted(tmp_path, *SIZES, index)["imc"]["dpsynth"]["derived"] == "peso / (talla / 100) ^ 2"
+    )
+    assert "derived" not in drafted(tmp_path, SIZES[0], index)["imc"]["dpsynth"]
+    again = drafted(tmp_path, *SIZES, "body_height;Otra talla;decimal;cm;;;;;", index)
+    assert "derived" not in again["imc"]["dpsynth"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("fecha_llegada", "fecha_salida"),
+        ("date_arrivee", "date_depart"),
+        ("tratamiento_inicio", "tratamiento_fin"),
+        ("beginn_therapie", "ende_therapie"),
+        ("arrival_time", "departure_time"),
+        ("data_ricovero", "data_dimissione"),
+    ],
+)
+def test_pairs_of_dates_by_their_names(tmp_path: Path, first: str, last: str) -> None:
+    found = drafted(tmp_path, f"{last};;fecha y hora;;;;;;", f"{first};;fecha y hora;;;;;;")
+    own = found[last]["dpsynth"]
+    assert (own["after"], own["longest"], own["unit"]) == (first, "TODO", "h")
+    assert "after" not in found[first]["dpsynth"] and "calendar" not in own
+
+
+def test_names_that_are_no_pair(tmp_path: Path) -> None:
+    names = ("fecha_llegada", "hora_salida", "llegada_salida", "inicio_a", "fin_b")
+    found = drafted(tmp_path, *(f"{name};;fecha y hora;;;;;;" for name in names))
+    assert not any("after" in one["dpsynth"] for one in found.values())
+
+
+def test_the_gaps_of_a_draft_are_one_line_for_each_kind(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text(HEAD + PATIENT + "\n" + "".join(f"n{i};N;entero;;;0;9;;\n" for i in range(30)))
+    draft = draft_schema(dictionary=path)
+    with pytest.raises(SchemaError) as refused:
+        Schema.from_dict(parse_yaml(draft.text.encode(), "draft")).require_complete()
+    lines = [str(problem) for problem in refused.value.problems]
+    (proposals,) = [line for line in lines if "is a proposal" in line]
+    assert proposals.startswith("dpsynth.bounds_basis: ") and ": n0, n1, n2," in proposals
+    assert "and 24 more" in proposals
+    assert not any("enum" in line for line in lines)  # the key has a role to fill first

@@ -1,0 +1,93 @@
+"""Labels in place of codes, dates in the wrong order, and what is said about another file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpsynth.errors import TableError
+from dpsynth.inspection import check_fit
+from dpsynth.schema.schema import Schema
+from dpsynth.tables import open_table
+from dpsynth.tables.checks import check_names
+
+from ..support.declared_cells import field, schema_of
+from ..support.related_columns import ADMITTED, DISCHARGED, document
+
+SEX = field("string", {"enum": ["1", "2", "9"]})
+SEX |= {"categories": [{"value": "1", "label": "Hombre"}, {"value": "2", "label": "Mujer"}]}
+GRADE = field("integer", {"enum": [1, 2]})
+GRADE |= {"categories": [{"value": 1, "label": "leve"}, {"value": 2, "label": "grave"}]}
+
+
+def test_labels_in_place_of_codes_get_their_value_map() -> None:
+    cells = {"sex": ["1", "2", "Mujer", "Hombre"] * 9, "grade": ["1", "2", "leve", "grave"] * 9}
+    found = check_fit(pd.DataFrame(cells), schema_of(sex=SEX, grade=GRADE)).findings
+    causes = {one.place: one.causes for one in found if one.place != "table"}
+    assert [one.key for one in causes["sex"]] == ["label"] == [one.key for one in causes["grade"]]
+    assert 'dpsynth: {values: {"Hombre": "1", "Mujer": "2"}}' in causes["sex"][0].remedy
+    other = schema_of(sex=SEX)
+    upper = check_fit(pd.DataFrame({"sex": ["1", "MUJER"] * 9}), other).findings
+    assert (
+        "{case: false, values:" in next(one for one in upper if one.place == "sex").causes[0].remedy
+    )
+    values = {"Hombre": "1", "Mujer": "2"}
+    mended = {**SEX, "dpsynth": SEX["dpsynth"] | {"case": False, "values": values}}
+    frame = pd.DataFrame({"sex": ["1", "MUJER", "hombre"] * 9})
+    assert [
+        one for one in check_fit(frame, schema_of(sex=mended)).findings if one.place == "sex"
+    ] == []
+
+
+def test_a_label_that_two_categories_have_explains_nothing() -> None:
+    same = {"categories": [{"value": "1", "label": "Mujer"}, {"value": "2", "label": "mujer"}]}
+    found = check_fit(pd.DataFrame({"sex": ["1", "Mujer"] * 9}), schema_of(sex=SEX | same)).findings
+    assert next(one for one in found if one.place == "sex").causes == ()
+
+
+@pytest.mark.parametrize(("policy", "advised"), [("missing", True), ("other", False), ("9", False)])
+def test_other_is_advised_where_unknown_cells_are_not_collected(policy: str, advised: bool) -> None:
+    schema = schema_of(sex={**SEX, "dpsynth": SEX["dpsynth"] | {"on_unknown": policy}})
+    found = check_fit(pd.DataFrame({"sex": ["1", "indeterminado", "otra"] * 9}), schema).findings
+    (finding,) = [one for one in found if one.place == "sex"]
+    assert ("{on_unknown: other}" in finding.remedy) == advised and finding.causes == ()
+
+
+@pytest.mark.parametrize("shortest", [0, 2])
+def test_dates_in_the_wrong_order_name_the_other_date(shortest: int) -> None:
+    later = {**DISCHARGED, "dpsynth": DISCHARGED["dpsynth"] | {"shortest": shortest}}
+    schema = Schema.from_dict(document(ADMITTED, later))
+    day = ["2012-01-05"] * 9
+    after = ["2012-01-01"] * 3 + ["2012-01-08"] * 5 + ["2013-01-01"]
+    frame = pd.DataFrame({"patient": list("abcdefghi"), "admitted": day, "discharged": after})
+    (finding,) = [one for one in check_fit(frame, schema).findings if one.place == "discharged"]
+    first = "lie less than 2 days after admitted" if shortest else "lie before admitted"
+    messages = [(one.cells, one.message) for one in finding.causes]
+    assert messages == [(3, first), (1, "lie more than 90 days after admitted")]
+    assert "shortest" in finding.causes[0].remedy and "longest" in finding.causes[1].remedy
+
+
+def test_a_misspelt_name_is_pointed_at_and_not_quoted() -> None:
+    with pytest.raises(TableError) as refused:
+        check_names(["edad", "sexo", "creatinia", "peso"], ["edad", "creatinina", "peso"], "t.csv")
+    assert "did you mean: column 3 is spelt like creatinina?" in str(refused.value)
+    assert "creatinia " not in str(refused.value) and "sexo" not in str(refused.value)
+
+
+def test_another_file_is_taken_for_that_and_not_quoted() -> None:
+    with pytest.raises(TableError) as refused:
+        check_names(["Hospital de la Ría", "", ""], ["edad", "sexo", "talla", "peso"], "t.csv")
+    assert "0 of 4 are there: is this the right file" in str(refused.value)
+    assert "Hospital" not in str(refused.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("declared", ["latin-1", "cp1252", "utf-8"])
+def test_two_bytes_a_letter_are_recognised(encoding: str, declared: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("grade\n1\n2\n".encode(encoding))
+    own = schema_of(grade=GRADE).to_dict()
+    own["dpsynth"]["dialect"] = {"encoding": declared}
+    with pytest.raises(TableError, match=f"encoding: {encoding}}}"):
+        pd.concat(open_table(tmp_path / "t.csv", Schema.from_dict(own)).chunks())
