@@ -21,6 +21,7 @@ HALF_YEAR = 182.625  # days
 PARTS = 20  # of follow-up, by which days after the origin are told apart
 MAX_HALF_YEARS = 240
 PACES = 40
+EXACT = 6  # rows up to which each number has a code
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +37,9 @@ class Grid:
     @classmethod
     def of_counts(cls, maximum: int) -> Grid:
         """Numbers of rows from 0: exact to 6, then cells that widen by two fifths each."""
-        edges = [0]
+        edges = [*range(min(maximum, EXACT) + 2)]
         while edges[-1] <= maximum:
-            edges.append(max(edges[-1] + 1, min(int(edges[-1] * 1.4), maximum + 1)))
+            edges.append(min(int(edges[-1] * 1.4), maximum + 1))
         return cls(np.array(edges))
 
     @classmethod

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
+from dpsynth.models.histories import SeriesRows
 from dpsynth.models.histories.step_table import MASS, Steps, weights_of
 from dpsynth.privacy import (
     ChosenHistograms,
@@ -17,7 +18,13 @@ from dpsynth.privacy import (
 )
 
 from ...support.bare_counts import Silence
-from ...support.made_histories import domain_of, histories_of, hostile, with_patient
+from ...support.made_histories import (
+    domain_of,
+    feature,
+    histories_of,
+    hostile,
+    with_patient,
+)
 
 EVENT = JointHistograms("steps", histograms=2, rows_per_unit=59, sigma=1e4, unit_mass=MASS)
 
@@ -40,6 +47,13 @@ def test_each_cell_gets_noise_of_the_paid_scale() -> None:
     silence = Silence()
     weighted_histograms(rows_of([2], 1), (3, 4), (1e4, 1e4), EVENT, silence)
     assert silence.asked == [(1e4, 3), (1e4, 4)]
+
+
+def test_what_is_released_is_the_counts_and_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = Silence()
+    monkeypatch.setattr(noise, "discrete_gaussian", lambda sigma, size: 100 + np.arange(size))
+    counts = weighted_histograms(rows_of([2], 7), (3, 2), (1e4, 1e4), EVENT, noise)
+    assert [count.tolist() for count in counts] == [[107, 108, 102], [107, 108]]
 
 
 @pytest.mark.parametrize(
@@ -119,3 +133,13 @@ def test_one_patient_more_has_steps_of_her_own_only() -> None:
                 assert np.array_equal(one.levels, other.levels[others], equal_nan=True)
                 for name in ("patients", "index", "counts", "gaps"):
                     assert np.array_equal(getattr(one, name), getattr(other, name)[others])
+
+
+def test_levels_begin_anew_with_each_patient_and_skip_missing_values() -> None:
+    value = feature("value", 10, loose=1)
+    codes = np.array([[8], [10], [4], [10], [6], [2]], dtype=np.uint16)
+    rows = SeriesRows(np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, np.int64), codes)
+    steps = Steps.of(rows, [value], 2)
+    assert steps.place.tolist() == [1, 2, 4, 5]
+    expected = [8.0, 8.0, np.nan, 6.0]
+    assert np.array_equal(steps.levels[:, 0], expected, equal_nan=True)
