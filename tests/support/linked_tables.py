@@ -62,7 +62,7 @@ def package() -> dict[str, Any]:
     events = [
         plain("id"),
         plain("days", "integer"),
-        choice("event", "stroke", "mi", required=True),
+        choice("event", "stroke", "mi"),
         plain("severity", role="drop"),
     ]
     visits = [
