@@ -2,4 +2,5 @@
 
 Every bound and category comes from the documentation of the table, from the range of a device or
 from a stated choice; none was read from the rows. ``dpsynth.Schema.load("cardio")`` finds them.
+Schemas of linked tables are ``NAME.package.yaml``; ``dpsynth.schema.LinkedSchema`` loads them.
 """

@@ -12,6 +12,8 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
   resolution, categories
 - `grid`: the codes of a numeric column: which points of its lattice share a code
 - `relations`: dates and gaps, derived columns, parts of the calendar
+- `linked/`: linked tables to coded histories of patients
+- `relations`: dates and gaps, derived columns, weekdays
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same
 """

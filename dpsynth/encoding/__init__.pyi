@@ -5,6 +5,15 @@ from .cohort import Cohort as Cohort
 from .cohort import read_cohort as read_cohort
 from .cohort import select as select
 from .column_codecs import level_values as level_values
+from .linked import NEVER as NEVER
+from .linked import CodedColumn as CodedColumn
+from .linked import CodedSeries as CodedSeries
+from .linked import CodedTable as CodedTable
+from .linked import Histories as Histories
+from .linked import HistoryCodec as HistoryCodec
+from .linked import SeriesRows as SeriesRows
+from .linked import Tally as Tally
+from .linked import read_histories as read_histories
 from .relations import related as related
 from .strict_table import Content as Content
 from .strict_table import cell_values as cell_values

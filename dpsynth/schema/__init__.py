@@ -21,6 +21,7 @@ from private rows.
 - `invalid_cells`: where cells go that a column does not declare: `on_bad` and `on_unknown`, with
   their defaults
 - `lattice`: declared bounds and resolution
+- `linked/`: linked tables: patients, and tables of what happened to them
 - `reader`: from a parsed document to a `Schema`: every mistake is noted before any is reported
 - `relations/`: how a column follows from others of its row: an interval, a formula
 - `row/`: the columns of a row taken together: what is modelled of them, pairs of dates

@@ -12,6 +12,12 @@ from .descriptions import unit_of as unit_of
 from .lattice import Lattice as Lattice
 from .lattice import in_units as in_units
 from .lattice import lattice_of as lattice_of
+from .linked import ChildTable as ChildTable
+from .linked import Link as Link
+from .linked import LinkedSchema as LinkedSchema
+from .linked import LongSeries as LongSeries
+from .linked import Window as Window
+from .linked import shipped_packages as shipped_packages
 from .relations import Formula as Formula
 from .relations import Interval as Interval
 from .row import coded_schema as coded_schema

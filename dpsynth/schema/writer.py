@@ -99,6 +99,13 @@ def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str
     return field
 
 
+def field_document(
+    column: Column, missing_values: tuple[str, ...], dialect: Dialect
+) -> dict[str, Any]:
+    """Write one field, beside the table's missing values and dialect."""
+    return _field(column, missing_values, dialect)
+
+
 def _own(column: Column) -> dict[str, Any]:
     """Write the dpsynth object of a field."""
     roles = sorted(column.roles)

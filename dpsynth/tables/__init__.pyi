@@ -14,6 +14,7 @@ from .cell_values import typed_values as typed_values
 from .checks import Progress as Progress
 from .checks import check_file as check_file
 from .checks import table_kind as table_kind
+from .linked_tables import open_linked as open_linked
 from .opt_out import OptOut as OptOut
 from .simulated import simulate as simulate
 from .sources import Reference as Reference

@@ -6,7 +6,7 @@
 - `domain`: public facts of linked tables, as a generator of histories sees them
 - `generator`: `cohort`, histories of patients from noisy counts
 - `grids`: public grids for numbers of rows, days, gaps and paces
-- `histories`: coded histories: what a generator learns from, and what it emits
+- `linked_domain`: the public facts of linked tables, from the codec of their schema
 - `lines`: where a measurement is expected, given a patient's level
 - `person_table`: the table of patients with hidden columns that describe their histories
 - `settings`: events of a fit of histories, and how the budget is split among them

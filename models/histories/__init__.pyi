@@ -4,6 +4,3 @@ from .domain import HistoryTable as HistoryTable
 from .domain import Series as Series
 from .domain import drawn_as_changes as drawn_as_changes
 from .generator import CohortGenerator as CohortGenerator
-from .histories import NEVER as NEVER
-from .histories import Histories as Histories
-from .histories import SeriesRows as SeriesRows

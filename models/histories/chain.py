@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.conditional import draw_given
-from dpsynth.models.histories.histories import SeriesRows
 from dpsynth.models.histories.step_model import StepModel
 from dpsynth.models.histories.step_table import Known
 

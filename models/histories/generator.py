@@ -13,11 +13,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import NEVER, Cohort, Histories
 from dpsynth.models import Progress, silent
 from dpsynth.models.histories.chain import Beginnings, draw_series
 from dpsynth.models.histories.domain import HistoryDomain
-from dpsynth.models.histories.histories import NEVER, Histories
 from dpsynth.models.histories.person_table import Hidden, PersonTable
 from dpsynth.models.histories.settings import (
     PERSONS,

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.encoding import NEVER, Histories, SeriesRows
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.histories import NEVER, Histories, SeriesRows
 
 Ints = npt.NDArray[np.int64]
 

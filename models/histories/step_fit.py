@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.encoding import SeriesRows
 from dpsynth.models import Progress
 from dpsynth.models.histories.distilled import distilled
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.histories import SeriesRows
 from dpsynth.models.histories.lines import CELLS, Line, line_cells
 from dpsynth.models.histories.stack import Stack
 from dpsynth.models.histories.step_model import StepModel

@@ -20,10 +20,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.encoding import SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
 from dpsynth.models.histories.grids import Grid
-from dpsynth.models.histories.histories import SeriesRows
 from dpsynth.models.histories.lines import Line
 
 Ints = npt.NDArray[np.int64]

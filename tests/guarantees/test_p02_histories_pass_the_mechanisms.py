@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
-from dpsynth.models.histories import CohortGenerator, Histories, step_fit
+from dpsynth.models.histories import CohortGenerator, step_fit
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.step_fit import StepSettings
 from dpsynth.models.histories.step_table import MASS, Steps

@@ -6,16 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpsynth.encoding import NEVER, Histories, SeriesRows
 from dpsynth.models import Feature
-from dpsynth.models.histories import (
-    NEVER,
-    FollowUp,
-    Histories,
-    HistoryDomain,
-    HistoryTable,
-    Series,
-    SeriesRows,
-)
+from dpsynth.models.histories import FollowUp, HistoryDomain, HistoryTable, Series
 
 DAYS = 4_000
 WEEKS = 1 + DAYS // 7

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth.models.histories import NEVER, CohortGenerator, Histories
+from dpsynth.encoding import NEVER, Histories
+from dpsynth.models.histories import CohortGenerator
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ...support.made_histories import DAYS, domain_of, histories_of

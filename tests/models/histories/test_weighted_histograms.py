@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsynth.encoding import SeriesRows
 from dpsynth.errors import InputError
-from dpsynth.models.histories import SeriesRows
 from dpsynth.models.histories.step_table import MASS, Steps, weights_of
 from dpsynth.privacy import (
     ChosenHistograms,

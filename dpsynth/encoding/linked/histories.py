@@ -7,27 +7,32 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models import Codes
+from dpsynth._util.short_repr import short_repr
 
+Codes = npt.NDArray[np.uint16]
 Ints = npt.NDArray[np.int64]
 NEVER = np.iinfo(np.int64).min
 """The day of an event that a patient does not have."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SeriesRows:
     """Rows of one series, by patient, and in order within a patient.
 
     Attributes:
         patients: the patient of each row, ascending, ``[rows]``.
-        days: since the patient's origin, ``[rows]``, ascending within a patient; 0 in an untimed
-            table.
+        days: since the patient's origin, ``[rows]``, ascending within a patient; 0 in a table
+            without time.
         values: their codes, ``[rows, values]``.
     """
 
     patients: Ints
     days: Ints
     values: Codes
+
+    def __repr__(self) -> str:
+        """Show no code: the rows may be real."""
+        return short_repr(self, "coded rows")
 
     def counts(self, patients: int) -> Ints:
         """Return the number of rows of each patient, ``[patients]``."""
@@ -39,7 +44,7 @@ class SeriesRows:
         return np.asarray(np.cumsum(counts) - counts)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Histories:
     """Patients with all their rows.
 
@@ -54,6 +59,10 @@ class Histories:
     ends: Ints
     onsets: Ints
     rows: tuple[tuple[SeriesRows, ...], ...]
+
+    def __repr__(self) -> str:
+        """Show no code: the rows may be real."""
+        return short_repr(self, "coded rows of patients")
 
     def __len__(self) -> int:
         """Return the number of patients."""

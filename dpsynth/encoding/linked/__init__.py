@@ -1,0 +1,16 @@
+"""Linked tables to coded histories of patients.
+
+This room decides what one patient can contribute with all of her tables: bounded codes and days,
+and at most `max_rows` rows of a series.
+
+- `assembly`: the rows of a child table put to their patients: days in the window, in order, capped
+- `codec`: what the tables of a schema are coded as; a function of the schema alone
+- `histories`: coded histories: what a generator learns from, and what it emits
+- `patients`: the table of patients, read: who there is, and each one's codes, end and origin
+- `reading`: the tables of a schema, read into histories
+- `rows`: the rows of a child table, coded one by one
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

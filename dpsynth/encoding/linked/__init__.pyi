@@ -1,0 +1,9 @@
+from .codec import CodedColumn as CodedColumn
+from .codec import CodedSeries as CodedSeries
+from .codec import CodedTable as CodedTable
+from .codec import HistoryCodec as HistoryCodec
+from .histories import NEVER as NEVER
+from .histories import Histories as Histories
+from .histories import SeriesRows as SeriesRows
+from .reading import Tally as Tally
+from .reading import read_histories as read_histories

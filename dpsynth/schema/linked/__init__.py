@@ -1,0 +1,19 @@
+"""Linked tables: patients, and tables of what happened to them.
+
+This room decides what a Data Package of table schemas may say. Nothing in it is ever learned from
+private rows.
+
+- `children`: one child table of a document, read: its key, its time, its series or events
+- `facts`: the facts of linked tables, as values
+- `keys`: keys from table to table: found, checked, and never in a circle
+- `linked_schema`: every public fact about linked tables, checked
+- `reader`: from a parsed document to a `LinkedSchema`: every mistake is noted before any is
+  reported
+- `resources`: the table schema of one resource, read as a schema of its own
+- `series`: the tests of a long table, each with the bounds of its values
+- `writer`: from a `LinkedSchema` back to a document
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,184 @@
+"""The facts of linked tables, as values; `LinkedSchema` reads them from a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
+from dpsynth.errors import InputError, Problem
+from dpsynth.schema.column import Column, Declared
+from dpsynth.schema.schema import Schema
+
+DROP = "drop"  # what a row of a test that is not declared does, unless the schema refuses it
+
+
+@dataclass(frozen=True)
+class Link:
+    """A foreign key.
+
+    Attributes:
+        columns: of this table.
+        table: that they point to.
+        target: the columns there.
+    """
+
+    columns: tuple[str, ...]
+    table: str
+    target: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The days that are kept, relative to each patient's origin, both inclusive.
+
+    Attributes:
+        first: at most 0.
+        last: at least 0.
+        basis: where both come from.
+    """
+
+    first: int
+    last: int
+    basis: str
+
+    @property
+    def days(self) -> int:
+        """How many days it is long, from the first to the last."""
+        return self.last - self.first
+
+
+@dataclass(frozen=True)
+class LongSeries:
+    """What a long table measures: one test a row.
+
+    Attributes:
+        column: the column that names the test.
+        value: the column that holds its value.
+        columns: one for each test, with its name, and the bounds or categories of its value.
+        on_unknown: whether a row of another test is dropped ("drop"), or refused ("refuse").
+    """
+
+    column: str
+    value: str
+    columns: tuple[Column, ...]
+    on_unknown: str = DROP
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tests."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, repr=False)
+class ChildTable:
+    """A table of rows that belong to patients.
+
+    It is *wide* (a row a visit, all of its modelled columns are values), *long* (a test and its
+    value a row), or *once* (an event that a patient has once).
+
+    Attributes:
+        schema: of its columns. The unit is the patient: its column is the key to the table of
+            patients, and ``max_rows`` the cap of a patient (of each test, in a long table).
+        time: the column of the day, or of the date; None where rows are only ordered.
+        origin: the date of the patients' table from which dates count; None for days.
+        order: the column that orders rows, beside the time those of one day; None without one.
+        series: of a long table: its tests.
+        once: the column that names the event.
+        longest_gap: days between two rows of a patient; None for the whole window.
+        links: keys to other tables than that of patients. They are kept, not modelled.
+    """
+
+    schema: Schema
+    time: str | None = None
+    origin: str | None = None
+    order: str | None = None
+    series: LongSeries | None = None
+    once: str | None = None
+    longest_gap: int | None = None
+    links: tuple[Link, ...] = ()
+
+    def __repr__(self) -> str:
+        """Say which table it is, and of which kind."""
+        return short_repr(self, self.name, self.kind)
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.schema.name
+
+    @property
+    def kind(self) -> str:
+        """Which of the three kinds it is: wide, long or once."""
+        return "long" if self.series is not None else "once" if self.once is not None else "wide"
+
+    @property
+    def key(self) -> str:
+        """The column of the patient's key."""
+        return self.schema.unit.column or ""
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns to read that are not modelled, the key first."""
+        value = None if self.series is None else self.series.value
+        names = (self.key, self.time, self.order, value)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+@dataclass(frozen=True, repr=False)
+class LinkedFacts:
+    """The public facts of linked tables.
+
+    Attributes:
+        name: of them all.
+        patients: the schema of the table of patients; each row is a patient, and its unit's column
+            is the patient's key.
+        children: the other tables.
+        window: the days that are kept; None where no table has a time.
+        end: the column of patients with the last day of follow-up: whole days since the origin, or
+            a date that is an interval after it. None: all are followed to the window's end.
+        gaps: what a draft leaves open, as it was read; not part of the facts.
+    """
+
+    name: str
+    patients: Schema
+    children: tuple[ChildTable, ...] = ()
+    window: Window | None = None
+    end: str | None = None
+    title: str | None = None
+    description: str | None = None
+    source: str | None = None
+    draft: bool = False
+    gaps: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        """Say which tables it is about."""
+        tables = counted(1 + len(self.children), "table")
+        return short_repr(self, self.name, tables, self.draft and "draft" or None)
+
+    @property
+    def population(self) -> Declared:
+        """The public number of patients."""
+        return self.patients.population
+
+    @property
+    def key(self) -> str:
+        """The column of the patient's key in the table of patients."""
+        return self.patients.unit.column or ""
+
+    @property
+    def origin(self) -> str | None:
+        """The date of the patients' table from which dates count, if a table has dates."""
+        return next((table.origin for table in self.children if table.origin is not None), None)
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The names of all tables, that of patients first."""
+        return (self.patients.name, *(table.name for table in self.children))
+
+    def child(self, name: str) -> ChildTable:
+        """Return the child table of that name; an `InputError` says that there is none."""
+        for table in self.children:
+            if table.name == name:
+                return table
+        raise InputError(f"schema {self.name} has no child table {name!r}")

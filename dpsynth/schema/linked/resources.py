@@ -1,0 +1,219 @@
+"""The table schema of one resource, read as a schema of its own.
+
+A resource states no unit and no sizes: the package does, once. So its fields go to the reader of
+single tables with a plain unit beside them, and what that reader notes is put in the package's
+places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dpsynth._util.field_reader import FieldFindings, FieldReader
+from dpsynth._util.messages import closest, did_you_mean, shown
+from dpsynth.errors import Problem, SchemaError
+from dpsynth.schema.schema import Schema
+
+RESOURCE_KEYS = (
+    *("name", "schema", "dpsynth", "path", "title", "description", "$schema", "type", "profile"),
+    *("format", "mediatype", "bytes", "hash", "sources", "licenses", "homepage"),
+)
+ELSEWHERE = {
+    "dialect": "is not read here: say how the file is written in dpsynth.dialect of the resource",
+    "encoding": "is not read here: write dpsynth: {dialect: {encoding: ...}} in the resource",
+    "data": "rows stand in files, never in a schema; remove it",
+    "foreignKeys": "belongs inside 'schema' of the resource",
+    "primaryKey": "belongs inside 'schema' of the resource",
+}
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+STRUCTURE = ("unit", "order")
+_PLAIN: Mapping[str, Any] = {"value": 1, "basis": "stands for what the package declares"}
+
+
+@dataclass
+class Resource:
+    """One resource of a document, while it is read.
+
+    Attributes:
+        part: the resource. schema: its table schema. own: its ``dpsynth`` object.
+        name: of the table; a substitute if it has none.
+        fields: its fields, as they stand.
+        columns: the names of all of them.
+        places: of the fields, by name, as messages call them.
+        meant: columns that a misspelt name probably means, so that they raise no mistakes more.
+    """
+
+    part: FieldReader
+    schema: FieldReader
+    own: FieldReader
+    name: str
+    fields: list[Any]
+    columns: tuple[str, ...]
+    places: dict[str, str] = field(default_factory=dict)
+    meant: set[str] = field(default_factory=set)
+
+    @classmethod
+    def read(cls, value: object, index: int, findings: FieldFindings) -> Resource:
+        """Read what every resource has."""
+        part = FieldReader(value, f"resources[{index}]", findings)
+        for key in part.values:
+            if key in ELSEWHERE:
+                part.mistake(key, ELSEWHERE[key])
+            elif key not in RESOURCE_KEYS and (meant := did_you_mean(key, RESOURCE_KEYS)):
+                part.mistake(key, f"there is no such key here{meant}")
+        name = part.text("name")
+        if not part.has("name"):
+            part.mistake("name", "is missing: the table's name, by which others point to it")
+        elif name is not None and not NAME.fullmatch(name):
+            part.mistake("name", "a table's name has letters, digits, '.', '_' and '-' only")
+            name = None
+        if not part.has("schema"):
+            part.mistake("schema", "is missing: the table's columns, as a Table Schema with fields")
+        schema, own = part.part("schema"), part.part("dpsynth")
+        if "dpsynth" in schema.values:
+            schema.mistake("dpsynth", "belongs beside 'schema': write it in the resource")
+        listed = schema.values.get("fields")
+        fields = list(listed) if isinstance(listed, list | tuple) else []
+        names = [f.get("name") if isinstance(f, Mapping) else None for f in fields]
+        columns = tuple(dict.fromkeys(n for n in names if isinstance(n, str)))
+        places = {
+            name: schema.at(f"fields[{place}]") + f" {shown(name)}"
+            for place, name in reversed(list(enumerate(names)))
+            if isinstance(name, str)
+        }
+        return cls(part, schema, own, name or f"table-{index}", fields, columns, places)
+
+    @property
+    def findings(self) -> FieldFindings:
+        """Where notes go."""
+        return self.part.findings
+
+    def column(self, key: str) -> str | None:
+        """Read a key of ``dpsynth`` that names a column of this table."""
+        name = self.own.text(key)
+        return name if name is None else self.known(name, self.own, key)
+
+    def known(self, name: str, part: FieldReader, key: str) -> str | None:
+        """Return the name of a column that this table has; note one that it does not have."""
+        if name in self.columns:
+            return name
+        near, hint = closest(name, self.columns), did_you_mean(name, self.columns)
+        self.meant |= set() if near is None else {near}
+        part.mistake(key, f"table {self.name} has no column {shown(name)}{hint}")
+        return None
+
+    def read_schema(
+        self,
+        *,
+        unit: str | None,
+        plain: tuple[str, ...],
+        tests: Tested | None,
+        draft: bool,
+        capped: bool,
+    ) -> Schema | None:
+        """Read the table schema; None if it has mistakes, which are noted.
+
+        Args:
+            unit: the column of the patient's key.
+            plain: columns with a place of their own: time, order, the value of a long table.
+            tests: the column of tests, whose categories they are.
+            draft: whether gaps may be left.
+            capped: whether it says how many rows of a patient are kept.
+        """
+        if not isinstance(self.part.values.get("schema"), Mapping):
+            return None  # noted
+        fields = [self._field(value, unit, plain, tests) for value in self.fields]
+        document = {k: v for k, v in self.schema.values.items() if k not in ("dpsynth", "name")}
+        document |= {"name": self.name}
+        if isinstance(self.schema.values.get("fields"), list | tuple):
+            document |= {"fields": fields}
+        plainly = {"version": 1, "draft": draft, "population": _PLAIN, "rows": _PLAIN}
+        names = ("dialect", "rules", *(["max_rows"] if capped else []))
+        own = {key: self.own.values[key] for key in names if key in self.own.values}
+        document["dpsynth"] = plainly | ({} if capped else {"max_rows": _PLAIN}) | own
+        try:
+            schema = Schema.from_dict(document)
+        except SchemaError as error:
+            for problem in error.problems:
+                self.findings.mistake(self._place(problem, tests), problem.message)
+            return None
+        for gap in schema.gaps:
+            self.findings.gap(self._place(gap, tests), gap.message)
+        title, text = self.part.text("title"), self.part.text("description")
+        return replace(
+            schema,
+            title=schema.title if title is None else title,
+            description=schema.description if text is None else text,
+            draft=False,
+            gaps=(),
+        )
+
+    def _field(
+        self, value: Any, unit: str | None, plain: tuple[str, ...], tests: Tested | None
+    ) -> Any:
+        """Return a field with the role that its place gives it."""
+        name = value.get("name") if isinstance(value, Mapping) else None
+        own = {} if not isinstance(value, Mapping) else value.get("dpsynth")
+        own = {} if own is None else own
+        if not isinstance(name, str) or not isinstance(own, Mapping):
+            return value
+        place, role = self.places[name], own.get("role")
+        roles = role if isinstance(role, list | tuple) else (role,)
+        if tests is not None and name == tests.column:
+            return tests.field(value, own, place, self.findings)
+        if name == unit or name in plain or name in self.meant:
+            if role is not None:
+                self.findings.mistake(f"{place}.dpsynth.role", "its place says it; remove the role")
+            return {**value, "dpsynth": {**own, "role": "unit" if name == unit else "drop"}}
+        for word in STRUCTURE:
+            if any(isinstance(one, str) and one == word for one in roles):
+                key = "primaryKey and foreignKeys" if word == "unit" else "dpsynth.order"
+                self.findings.mistake(
+                    f"{place}.dpsynth.role",
+                    f"linked tables declare no role {word}: {key} of the resource says it",
+                )
+                return {**value, "dpsynth": {**own, "role": "drop"}}
+        return value
+
+    def _place(self, problem: Problem, tests: Tested | None) -> str:
+        place = problem.place
+        if place.split(".")[0] == "dpsynth":
+            return self.part.at(None) + "." + place
+        place = self.part.at("schema") + "." + place
+        if tests is not None and place.startswith(self.places[tests.column] + ".constraints"):
+            return self.own.at("series") + ".tests"
+        return place
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The column of a long table that names the test: its categories are the tests.
+
+    A cell that names no test is missing there, so that its row is dropped, or refused.
+    """
+
+    column: str
+    names: tuple[str, ...]
+    on_unknown: str
+
+    def field(
+        self, value: Mapping[str, Any], own: Mapping[str, Any], place: str, findings: FieldFindings
+    ) -> dict[str, Any]:
+        """Return the field with the tests as categories; what it says of them itself is noted."""
+        for key in ("constraints", "categories"):
+            if value.get(key) is not None:
+                findings.mistake(f"{place}.{key}", "its categories are the tests; remove it")
+        for key in own:
+            if key not in ("values", "case"):
+                findings.mistake(
+                    f"{place}.dpsynth.{key}",
+                    "the column of tests declares values and case only; remove it",
+                )
+        kept = {key: own[key] for key in ("values", "case") if key in own}
+        policy = "refuse" if self.on_unknown == "refuse" else "missing"
+        kept |= {"on_unknown": policy, "on_bad": policy, "bounds_basis": "the tests of the table"}
+        field = {k: v for k, v in value.items() if k not in ("constraints", "categories")}
+        return field | {"constraints": {"enum": list(self.names)}, "dpsynth": kept}

@@ -1,0 +1,42 @@
+"""The public facts of linked tables, from the codec of their schema."""
+
+from __future__ import annotations
+
+from dpsynth.encoding import CodedColumn, CodedTable, HistoryCodec
+from dpsynth.models import Feature
+from dpsynth.models.histories.domain import (
+    FollowUp,
+    HistoryDomain,
+    HistoryTable,
+    Series,
+    drawn_as_changes,
+)
+
+
+def domain_of(codec: HistoryCodec) -> HistoryDomain:
+    """Read the domain off a codec; no data is involved."""
+    end = None if codec.end is None else FollowUp(*codec.end)
+    return HistoryDomain(
+        baseline=tuple(map(_feature, codec.baseline)),
+        events=codec.events,
+        tables=tuple(map(_table, codec.tables)),
+        first=codec.first,
+        last=codec.last,
+        population=codec.schema.population.value,
+        end=end,
+    )
+
+
+def _feature(column: CodedColumn) -> Feature:
+    return Feature(column.name, column.size, column.cells, column.points)
+
+
+def _table(table: CodedTable) -> HistoryTable:
+    series = tuple(
+        Series(one.name, tuple(map(_feature, one.values)), one.max_rows) for one in table.series
+    )
+    by_place = zip(*(one.values for one in series), strict=True)
+    changes = tuple(
+        any(drawn_as_changes(value, long=table.long) for value in values) for values in by_place
+    )
+    return HistoryTable(table.name, series, table.timed, table.longest, changes)
