@@ -11,6 +11,7 @@
 - `person_table`: the table of patients with hidden columns that describe their histories
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `stack`: steps of all series of a table, counted together
+- `step_events`: the events that read a table's steps, by name, and their public settings
 - `step_fit`: what is learned of the steps of a table
 - `step_model`: what a fit keeps of the steps of one series
 - `step_pairs`: which pairs of a step table's columns are measured, and how finely

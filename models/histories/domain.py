@@ -67,6 +67,11 @@ class HistoryTable:
         if not self.series or {len(one.values) for one in self.series} != {len(self.changes)}:
             raise ValueError("all series of a table have the same number of values")
 
+    def changes_of(self, series: Series) -> tuple[bool, ...]:
+        """Say which values of a series are drawn as changes: none without an order."""
+        pairs = zip(series.values, self.changes, strict=True)
+        return tuple(change and value.cells > 1 for value, change in pairs)
+
     @property
     def is_wide(self) -> bool:
         """Whether many columns are drawn at each step."""

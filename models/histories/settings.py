@@ -9,7 +9,7 @@ from dpsynth.models import runs_again
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.person_table import PersonTable
 from dpsynth.models.histories.stack import levels_of
-from dpsynth.models.histories.step_fit import (
+from dpsynth.models.histories.step_events import (
     AGAIN,
     LINES,
     ONE_WAY,

@@ -7,7 +7,6 @@ and again the pairs that stand out. All else is post-processing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +14,18 @@ import numpy.typing as npt
 from dpsynth.encoding import SeriesRows
 from dpsynth.models import Progress
 from dpsynth.models.histories.distilled import distilled
-from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
 from dpsynth.models.histories.lines import CELLS, Line, line_cells
 from dpsynth.models.histories.stack import Stack
+from dpsynth.models.histories.step_events import (
+    AGAIN,
+    LINES,
+    MIN_MASS,
+    ONE_WAY,
+    PAIRS,
+    StepSettings,
+    event_name,
+)
 from dpsynth.models.histories.step_model import StepModel
 from dpsynth.models.histories.step_pairs import StepPlaces, step_pairs
 from dpsynth.models.histories.step_table import MASS, Coarse, Known, Steps, StepTable, weights_of
@@ -36,38 +44,6 @@ from dpsynth.privacy import ChosenHistograms, Entropy, JointHistograms, PrivacyP
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-LINES = "where the next value lies"
-ONE_WAY = "one-way histograms"
-PAIRS = "two-way histograms"
-AGAIN = "two-way histograms that stand out"
-
-MIN_MASS = 150
-"""Patients with a step in a series; with fewer, its columns are drawn one by one."""
-
-
-def event_name(table: HistoryTable, kind: str) -> str:
-    """Name an event of a table's steps."""
-    return f"{table.name}: {kind} of steps"
-
-
-@dataclass(frozen=True)
-class StepSettings:
-    """Settings of the fit of a step table; public.
-
-    Attributes:
-        bins: that a smooth value is cut into, about.
-        components: of each mixture.
-        steps: of a round of its fit.
-        tie: as in `fit_products`.
-        masked: width of the network that the mixture of a wide table is taught to.
-    """
-
-    bins: int
-    components: int
-    steps: int
-    tie: float
-    masked: int
 
 
 def fit_steps(
@@ -134,7 +110,7 @@ def _lines(
     assert isinstance(event, JointHistograms)
     cells = [
         [
-            line_cells(part.levels[:, place], one.values[part.place, place], series.values[place])
+            _line_cells(part, one, table, series, place)
             for part, one, series in zip(steps, rows, table.series, strict=True)
         ]
         for place in places
@@ -143,9 +119,20 @@ def _lines(
     noisy = stack.histograms(cells, CELLS * CELLS + 1, event, entropy)
     for place, by_series in zip(places, noisy, strict=True):
         for of_series, counts, series in zip(lines, by_series, table.series, strict=True):
-            square = counts[:-1].reshape(CELLS, CELLS).astype(np.float64)
-            of_series[place] = Line.of(square, event.sigma, MASS, series.values[place])
+            if table.changes_of(series)[place]:
+                square = counts[:-1].reshape(CELLS, CELLS).astype(np.float64)
+                of_series[place] = Line.of(square, event.sigma, MASS, series.values[place])
     return lines
+
+
+def _line_cells(
+    steps: Steps, rows: SeriesRows, table: HistoryTable, series: Series, place: int
+) -> Ints:
+    """Return the cell of each step in the table of one value; the last one where it has no line."""
+    if not table.changes_of(series)[place]:
+        return np.full(len(steps.place), CELLS * CELLS)
+    codes = rows.values[steps.place, place]
+    return line_cells(steps.levels[:, place], codes, series.values[place])
 
 
 def _coded(

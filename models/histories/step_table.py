@@ -120,7 +120,7 @@ class StepTable:
 
     @property
     def _values(self) -> list[tuple[Feature, bool]]:
-        return [*zip(self.series.values, self.table.changes, strict=True)]
+        return [*zip(self.series.values, self.table.changes_of(self.series), strict=True)]
 
     def known_codes(self, known: Known) -> Ints:
         """Return the codes of the conditions, ``[steps, conditions]``."""

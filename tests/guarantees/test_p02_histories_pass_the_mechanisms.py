@@ -18,7 +18,7 @@ from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
 from dpsynth.models.histories import CohortGenerator, step_fit
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_fit import StepSettings
+from dpsynth.models.histories.step_events import StepSettings
 from dpsynth.models.histories.step_table import MASS, Steps
 from dpsynth.privacy import (
     ChosenHistograms,
