@@ -9,7 +9,9 @@
 - `heaping`: numbers that people round, such as blood pressures at 120 or incomes at 50 000
 - `joints`: joint distributions of two and three columns: total variation distance, mutual
   information
+- `location`: mean and reach of each column of numbers: what bins of equal mass cannot show
 - `missingness`: the share of each column, and which columns are missing together
+- `numeric_values`: the numbers that are compared one column at a time: of each table
 - `outside`: synthetic rows where no real row is
 - `rule_formatting`: plain words for a row that breaks a rule: "diastolic pressure is at least
   systolic pressure"

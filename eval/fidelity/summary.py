@@ -31,6 +31,7 @@ from dpsynth.eval.fidelity.counting_queries import queries
 from dpsynth.eval.fidelity.embedding import embedding
 from dpsynth.eval.fidelity.heaping import heaping
 from dpsynth.eval.fidelity.joints import joints
+from dpsynth.eval.fidelity.location import location
 from dpsynth.eval.fidelity.missingness import gaps, missingness
 from dpsynth.eval.fidelity.outside import outside
 from dpsynth.eval.fidelity.tails import tails
@@ -89,6 +90,7 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
         heaping(sides),
         tails(sides),
         outside(sides),
+        location(sides),
         queries(sides),
     ]
     del sides

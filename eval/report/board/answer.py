@@ -7,7 +7,8 @@ reaches a public file.
 - **Do not release**: an attack succeeded; the audit is broken; the run is stamped; the table could
   not be evaluated; it is fit for no use that was measured; more rows than chance explains are rows
   of the source (gate ``copies``).
-- **Release with a warning**: another internal gate failed; the table was not attacked; an attack
+- **Release with a warning**: another internal gate failed; a column's mean or outer values are far
+  off; the table was not attacked; an attack
   could have seen no leak here; nothing says what the table is fit for.
 - **Release**: none of these.
 - **No answer yet**: only one of evaluation and audit was made, and it speaks against no release.
@@ -22,6 +23,7 @@ from typing import Any
 from dpsynth.eval.attacks import sights, verdict_of
 from dpsynth.eval.report.board.differences import Difference, differences
 from dpsynth.eval.report.board.figures import part
+from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.remedies import remedies
 from dpsynth.eval.report.board.uses import CARE, FIT, OPEN, UNFIT, Use, uses
 from dpsynth.eval.report.formatting import counted, listed, percent, shown
@@ -143,6 +145,9 @@ def _judge_evaluation(
         return
     gates = list(evaluation.get("gates") or [])
     failed = [one for one in gates if one["passed"] is False]
+    if off := [one for one in off_columns(evaluation) if one.unfit]:
+        more = f" {counted(len(off) - 1, 'more column')} below." if len(off) > 1 else ""
+        warnings.append(f"{off[0].title}: {off[0].sentence}{more}")
     worst = _farthest_out(evaluation)
     if copied := [one for one in failed if one["key"] == STOPPING]:
         against.append(f"An internal gate failed that no release should fail: {_named(copied)}.")
@@ -158,7 +163,9 @@ def _judge_evaluation(
         against.append("The table is fit for no use that was measured.")
     elif not known:
         warnings.append("Nothing that was measured says what the table is fit for.")
-    elif unfit := [one.title.lower() for one in known if one.verdict == UNFIT]:
+    elif unfit := [
+        f"{one.title[0].lower()}{one.title[1:]}" for one in known if one.verdict == UNFIT
+    ]:
         warnings.append(f"Not fit for: {'; '.join(unfit)}.")
 
 

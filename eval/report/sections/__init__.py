@@ -5,6 +5,7 @@
 - `epsilon`: as claimed, as attacks prove it, and as they would have seen it
 - `fidelity`: sections of the internal report on fidelity: columns, pairs, what is missing, ends
 - `inference`: guesses about people in the internal report: attributes, links, and singling out
+- `means`: mean and outer percentiles of each numeric column in the internal report
 - `membership`: attacks on a synthetic table in the internal report: copies, and who was in the
   data
 - `outside`: which columns have values beyond the source's range, and what it means

@@ -25,6 +25,7 @@ from dpsynth.eval.report import (
     present,
     sparklines,
 )
+from dpsynth.eval.report.sections.means import means
 from dpsynth.eval.report.sections.outside import beyond
 from dpsynth.eval.report.sections.queries import queries
 
@@ -261,13 +262,17 @@ def ends(details: Details) -> Section | None:
             ),
             compared("Rows in the tails, share of rows", "Column and end", ones),
         ]
+    if entries := details.get("location") or []:
+        finding, more = means(entries)
+        findings.insert(0, finding)
+        blocks = [*more, *blocks]
     if entries := details.get("outside") or []:
         finding, more = beyond(entries)
         findings.append(finding)
         blocks += more
     if not blocks:
         return None
-    return Section("ends", "Round numbers and tails", "; ".join(findings), tuple(blocks))
+    return Section("ends", "Means, round numbers and tails", "; ".join(findings), tuple(blocks))
 
 
 def _base(base: Any) -> str:
