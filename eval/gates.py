@@ -29,6 +29,8 @@ KEYS = (
         "outside",
         "outside_worst",
         "mean_worst",
+        "followed_worst",
+        "followed_correlation",
         "reach_worst",
         "queries",
         "queries_worst",
@@ -41,7 +43,17 @@ KEYS = (
     *("cox", "subgroup_worst_tvd2"),
 )
 KINDS = (
-    *("tvd1", "mean", "reach", "tstr", "tstr_gap", "tstr_linear", "tstr_linear_gap", "calibration"),
+    *(
+        "tvd1",
+        "followed",
+        "mean",
+        "reach",
+        "tstr",
+        "tstr_gap",
+        "tstr_linear",
+        "tstr_linear_gap",
+        "calibration",
+    ),
     *("importance", "odds", "subgroup_worst_tstr"),
 )
 LIMITS = ("at_most", "at_least", "beyond_reference")

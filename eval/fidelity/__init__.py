@@ -6,6 +6,7 @@
 - `counting_queries`: what an analyst would read off the table, and how far off it is
 - `embedding`: a map of the rows in two dimensions, as shares of squares and never as points
 - `exact_copies`: how many synthetic rows are the same as a real one, cell by cell?
+- `followed`: derived columns, dates of intervals, and the calendar, of the published table
 - `heaping`: numbers that people round, such as blood pressures at 120 or incomes at 50 000
 - `joints`: joint distributions of two and three columns: total variation distance, mutual
   information

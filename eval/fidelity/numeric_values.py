@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import PairedTables, numbers
-from dpsynth.schema import lattice_of, unit_of
+from dpsynth.eval.core import PairedTables, numbers, published_numbers
+from dpsynth.schema import Column, Schema, lattice_of, unit_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,16 +41,37 @@ class NumericColumn:
 
 
 def numeric_columns(sides: PairedTables) -> Iterator[NumericColumn]:
-    """Yield the numeric columns that are modelled, one at a time."""
+    """Yield the numeric columns that are modelled, one at a time, then those that follow from them.
+
+    The last are derived columns, and the dates of intervals, whose modelled column is their gap.
+    """
     for column in sides.tables.schema.modelled:
         if column.is_categorical:
             continue
-        lattice = lattice_of(column)
-        yield NumericColumn(
-            column.name,
-            column.title or column.name,
-            unit_of(column) or "",
-            column.type,
-            lattice.stride / 10**lattice.decimals,
-            tuple(numbers(side.view, column) for side in sides.every),
-        )
+        values = tuple(numbers(side.view, column) for side in sides.every)
+        yield _of(column, column.name, column.title or column.name, values)
+    for column in following(sides.tables.codec.published):
+        values = tuple(published_numbers(side.view, column) for side in sides.every)
+        title = f"{column.title or column.name} ({mark_of(column)})"
+        yield _of(column, followed_name(column), title, values)
+
+
+def following(schema: Schema) -> list[Column]:
+    """Return the numeric columns of the published table that are computed from modelled ones."""
+    return [column for column in schema.modelled if column.derived or column.interval]
+
+
+def followed_name(column: Column) -> str:
+    """Name a column that follows from others; the gap of an interval has its column's name."""
+    return f"{column.name} ({mark_of(column)})" if column.interval else column.name
+
+
+def mark_of(column: Column) -> str:
+    """Say how a column follows from others, in one word."""
+    return "derived" if column.derived else column.type
+
+
+def _of(column: Column, name: str, title: str, values: tuple[Floats, ...]) -> NumericColumn:
+    lattice = lattice_of(column)
+    step = lattice.stride / 10**lattice.decimals
+    return NumericColumn(name, title, unit_of(column) or "", column.type, step, values)

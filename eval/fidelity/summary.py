@@ -29,6 +29,7 @@ from dpsynth.eval.fidelity.columns import margins
 from dpsynth.eval.fidelity.correlation import correlation
 from dpsynth.eval.fidelity.counting_queries import queries
 from dpsynth.eval.fidelity.embedding import embedding
+from dpsynth.eval.fidelity.followed import followed
 from dpsynth.eval.fidelity.heaping import heaping
 from dpsynth.eval.fidelity.joints import joints
 from dpsynth.eval.fidelity.location import location
@@ -91,6 +92,7 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
         tails(sides),
         outside(sides),
         location(sides),
+        followed(sides),
         queries(sides),
     ]
     del sides

@@ -32,6 +32,8 @@ _REST = {
         "tails",
         "outside",
         "outside_worst",
+        "followed_worst",
+        "followed_correlation",
         "mean_worst",
         "reach_worst",
         "queries_worst",
@@ -42,7 +44,7 @@ _REST = {
     ),
     "Usefulness": ("tstr_gap", "tstr_linear_gap", "calibration", "cox"),
 }
-OF_COLUMNS = ("tvd1:", "mean:", "reach:")
+OF_COLUMNS = ("tvd1:", "followed:", "mean:", "reach:")
 _SAME = 0.1  # a distance that differs less from the holdout's is called the same
 
 

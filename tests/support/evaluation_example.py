@@ -123,6 +123,10 @@ def fidelity(columns: list[Json]) -> Json:
             tail | {"tail": "high", "quantile": 0.99},
         ],
         "location": [location(column) for column in columns if column["kind"] == "numeric"],
+        "followed": [category("visits", ("Mon", "Tue")) | {"mark": "weekday"}],
+        "followed_pairs": [
+            {"column": names[0], "with": names[-1], "source": 0.5, "synthetic": 0.1}
+        ],
         "queries": {
             "ways": 3,
             "count": 500,

@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dpsynth.eval.report import sparklines
-from dpsynth.eval.report.board.figures import beyond, listing, part
+from dpsynth.eval.report.board.figures import beyond, listing, part, single_columns
 from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.uses import COLUMNS, CORRELATIONS
 from dpsynth.eval.report.formatting import figure, percent, shown
@@ -73,7 +73,7 @@ def differences(document: Details, count: int = SHOWN) -> list[Difference]:
 
 
 def _means(document: Details) -> Iterator[Difference]:
-    columns = {str(c["name"]): c for c in part(document, "fidelity").get("columns") or []}
+    columns = {str(c["name"]): c for c in single_columns(document)}
     for one in off_columns(document):
         whole = columns.get(one.name) or {}
         real, made = whole.get("source"), whole.get("synthetic")
@@ -85,7 +85,7 @@ def _means(document: Details) -> Iterator[Difference]:
 
 
 def _columns(document: Details) -> Iterator[Difference]:
-    for column in part(document, "fidelity").get("columns") or []:
+    for column in single_columns(document):
         source, synthetic = column.get("source"), column.get("synthetic")
         away = beyond(column["tvd"]) if column.get("tvd") else None
         if away is None or not source or not synthetic or len(source) != len(synthetic):

@@ -21,6 +21,7 @@ from dpsynth.eval.report.board.figures import (
     measure,
     part,
     reference_of,
+    single_columns,
 )
 from dpsynth.eval.report.board.means import judged, off_columns
 from dpsynth.eval.report.board.rare import kept, rare_shares
@@ -80,7 +81,7 @@ def uses(document: Details) -> list[Use]:
 def far_columns(document: Details) -> list[str]:
     """Return the columns that are not fit on their own, the worst first."""
     known = []
-    for column in part(document, "fidelity").get("columns") or []:
+    for column in single_columns(document):
         away = beyond(column["tvd"]) if column.get("tvd") else None
         if away is not None and away > COLUMNS[1]:
             known.append((away, str(column["name"])))
