@@ -56,6 +56,7 @@ KINDS = (
     ),
     *("importance", "odds", "subgroup_worst_tstr"),
 )
+UNMEASURED = {"tstr_gap:*": "Loss of prediction models", "odds:*": "Overlap of odds ratios"}
 LIMITS = ("at_most", "at_least", "beyond_reference")
 OR_NOISE = "or_noise"
 EVERY = ":*"  # ends the key of a gate for all figures of a kind
@@ -99,7 +100,7 @@ class Gate:
     def _verdict(self, key: str, measure: Mapping[str, Any] | None) -> dict[str, Any]:
         verdict: dict[str, Any] = {
             "key": key,
-            "title": key if measure is None else measure["title"],
+            "title": UNMEASURED.get(key, key) if measure is None else measure["title"],
             "passed": None,
             "value": None,
             "limit": self._wording(None),

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsynth.eval.attacks import sights, verdict_of
+from dpsynth.eval.gates import UNMEASURED
 from dpsynth.eval.report.board.differences import Difference, differences
 from dpsynth.eval.report.board.figures import part
 from dpsynth.eval.report.board.means import off_columns
@@ -40,6 +41,10 @@ HEADLINES = {
 }
 OUTSIDE, OUTSIDE_PART, RULES = "outside_worst", "outside", "rules"
 STOPPING = "copies"  # the internal gate whose failure speaks against any release
+NO_TARGET = (
+    "No target column is declared (role: target), or none could be used, so usefulness for "
+    "prediction was not judged."
+)
 CAVEAT = (
     "A recommendation for the person who decides. It was computed from real rows, which epsilon "
     "does not cover: keep it in the office. It says no more than was measured here."
@@ -154,9 +159,15 @@ def _judge_evaluation(
     if others := [one for one in failed if one["key"] != STOPPING]:
         many = f"{len(others)} of {counted(len(gates), 'internal gate')}"
         warnings.append(f"{many} failed: {_named(others, worst)}.")
-    if unjudged := [one for one in gates if one["passed"] is None]:
+    unjudged = [one for one in gates if one["passed"] is None]
+    if not part(evaluation, "usefulness").get("targets"):
+        untold = [one for one in unjudged if one["key"] in UNMEASURED]
+        if untold:
+            good.append(NO_TARGET)
+        unjudged = [one for one in unjudged if one not in untold]
+    if unjudged:
         good.append(f"Not judged, as nothing was there to measure: {_named(unjudged)}.")
-    if gates and not failed and len(unjudged) < len(gates):
+    if gates and not failed and any(one["passed"] for one in gates):
         good.insert(0, "Every internal gate that could be judged passed.")
     known = [one for one in judged if one.verdict != OPEN]
     if known and all(one.verdict == UNFIT for one in known):

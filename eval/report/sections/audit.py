@@ -251,7 +251,9 @@ def controls(audit: Audit) -> Section | None:
         "The audit is given tables and trainings whose answer is known: some leak on purpose, and "
         "the attack that is named must find it; some leak nothing, and nothing may be found. Where "
         "an attack missed a leak, its silence says nothing here, and what it found stands. An "
-        "audit that claimed a leak where there is none proves nothing."
+        "audit that claimed a leak where there is none proves nothing. Most of these controls use "
+        "the real rows at hand. The public page (report.html) tells only those of the audit of "
+        "the training, which use invented patients, so they can pass where one here does not."
     )
     missed, rash = len(missed_leaks(audit)), len(false_alarms(audit))
     finding = counted(len(entries), "control") + ("" if missed or rash else ", all of which passed")

@@ -34,7 +34,11 @@ def ward(seed: int, *, related: bool = True, weekend: bool = False) -> pd.DataFr
         day = rng.integers(0, 1_400, ROWS)
     admitted = pd.Timestamp("2010-01-04") + pd.to_timedelta(day, unit="D")
     stay = pd.to_timedelta(rng.integers(0, 9, ROWS), unit="D")
-    frame = {"patient": [f"p{seed}-{k}" for k in range(ROWS)], "admitted": admitted, "discharged": admitted + stay}
+    frame = {
+        "patient": [f"p{seed}-{k}" for k in range(ROWS)],
+        "admitted": admitted,
+        "discharged": admitted + stay,
+    }
     dates = {name: frame[name].strftime("%Y-%m-%d") for name in ("admitted", "discharged")}
     sizes = {"weight": np.round(2 * weight) / 2, "height": height.round()}
     return pd.DataFrame({**frame, **dates, **sizes})

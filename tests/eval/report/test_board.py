@@ -211,3 +211,17 @@ def test_a_table_that_is_fit_for_no_measured_use_is_stopped() -> None:
     found = answer(document, seeing())
     assert found.decision == "stop"
     assert "The table is fit for no use that was measured." in found.reasons
+
+
+def test_a_gate_on_prediction_without_a_target_is_told_in_plain_words() -> None:
+    document = good()
+    document["gates"] += [
+        {"key": key, "title": key, "passed": None, "limit": "l", "reason": "r"}
+        for key in ("tstr_gap:*", "odds:*")
+    ]
+    document["parts"]["usefulness"] = {"targets": []}
+    said = " ".join(answer(document, seeing()).reasons)
+    assert "No target column is declared (role: target)" in said
+    assert "usefulness for prediction was not judged" in said
+    assert "tstr_gap" not in said and "odds:*" not in said
+    assert "Every internal gate that could be judged passed." in said
