@@ -6,13 +6,10 @@
 - `counting_queries`: what an analyst would read off the table, and how far off it is
 - `embedding`: a map of the rows in two dimensions, as shares of squares and never as points
 - `exact_copies`: how many synthetic rows are the same as a real one, cell by cell?
-- `followed`: derived columns, dates of intervals, and the calendar, of the published table
 - `heaping`: numbers that people round, such as blood pressures at 120 or incomes at 50 000
 - `joints`: joint distributions of two and three columns: total variation distance, mutual
   information
-- `location`: mean and reach of each column of numbers: what bins of equal mass cannot show
 - `missingness`: the share of each column, and which columns are missing together
-- `numeric_values`: the numbers that are compared one column at a time: of each table
 - `outside`: synthetic rows where no real row is
 - `rule_formatting`: plain words for a row that breaks a rule: "diastolic pressure is at least
   systolic pressure"
@@ -21,6 +18,7 @@
   reports
 - `tails`: how many rows lie beyond the source's first and last percentile
 - `total_variation`: half the L1 distance of their histograms
+- `values/`: what decile bins of single modelled columns cannot show: means, tails, derived columns
 """
 
 import lazy_loader

@@ -29,14 +29,15 @@ from dpsynth.eval.fidelity.columns import margins
 from dpsynth.eval.fidelity.correlation import correlation
 from dpsynth.eval.fidelity.counting_queries import queries
 from dpsynth.eval.fidelity.embedding import embedding
-from dpsynth.eval.fidelity.followed import followed
 from dpsynth.eval.fidelity.heaping import heaping
 from dpsynth.eval.fidelity.joints import joints
-from dpsynth.eval.fidelity.location import location
 from dpsynth.eval.fidelity.missingness import gaps, missingness
 from dpsynth.eval.fidelity.outside import outside
 from dpsynth.eval.fidelity.tails import tails
 from dpsynth.eval.fidelity.total_variation import mean_tvd, tvd
+from dpsynth.eval.fidelity.values.followed import followed
+from dpsynth.eval.fidelity.values.location import location
+from dpsynth.eval.fidelity.values.unseen import unseen
 
 __all__ = ["coarse", "decile_edges", "fidelity", "mean_tvd", "sdmetrics_reports", "tvd"]
 
@@ -93,6 +94,7 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
         outside(sides),
         location(sides),
         followed(sides),
+        unseen(sides),
         queries(sides),
     ]
     del sides

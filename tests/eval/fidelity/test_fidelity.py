@@ -212,7 +212,7 @@ def test_all_measures_and_details_are_there(demo: PartResult) -> None:
     }
     assert set(demo.details) == {
         *("columns", "pairs", "missing_patterns", "heaping", "tails", "outside", "queries", "c2st"),
-        *("sdmetrics", "embedding", "location", "followed", "followed_pairs"),
+        *("sdmetrics", "embedding", "location", "followed", "followed_pairs", "unseen"),
     }
     assert set(demo.details["pairs"]) == {"names", "tvd", "correlation", "information"}
     assert json.loads(json.dumps(demo.details, allow_nan=False)) == demo.details

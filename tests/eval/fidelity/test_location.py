@@ -12,7 +12,7 @@ import pytest
 from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.fidelity.columns import margins
-from dpsynth.eval.fidelity.location import location
+from dpsynth.eval.fidelity.values.location import location
 from dpsynth.eval.gates import gates, judged
 from dpsynth.eval.report import formatting
 from dpsynth.eval.report.board.means import off_columns

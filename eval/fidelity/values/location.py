@@ -31,7 +31,7 @@ from dpsynth.eval.core import (
     Variants,
     plain,
 )
-from dpsynth.eval.fidelity.numeric_values import NumericColumn, numeric_columns
+from dpsynth.eval.fidelity.values.numeric_values import NumericColumn, numeric_columns
 
 Floats = npt.NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from dpsynth.eval.core import (
 )
 from dpsynth.eval.fidelity.columns import spans
 from dpsynth.eval.fidelity.correlation import order_of, spearman
-from dpsynth.eval.fidelity.numeric_values import followed_name, following, mark_of
 from dpsynth.eval.fidelity.total_variation import half_l1
+from dpsynth.eval.fidelity.values.numeric_values import followed_name, following, mark_of
 from dpsynth.schema import Column, lattice_of, unit_of
 
 Floats = npt.NDArray[np.float64]
