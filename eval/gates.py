@@ -28,6 +28,10 @@ KEYS = (
         "tails",
         "outside",
         "outside_worst",
+        "mean_worst",
+        "followed_worst",
+        "followed_correlation",
+        "reach_worst",
         "queries",
         "queries_worst",
         "c2st",
@@ -39,9 +43,20 @@ KEYS = (
     *("cox", "subgroup_worst_tvd2"),
 )
 KINDS = (
-    *("tvd1", "tstr", "tstr_gap", "tstr_linear", "tstr_linear_gap", "calibration"),
+    *(
+        "tvd1",
+        "followed",
+        "mean",
+        "reach",
+        "tstr",
+        "tstr_gap",
+        "tstr_linear",
+        "tstr_linear_gap",
+        "calibration",
+    ),
     *("importance", "odds", "subgroup_worst_tstr"),
 )
+UNMEASURED = {"tstr_gap:*": "Loss of prediction models", "odds:*": "Overlap of odds ratios"}
 LIMITS = ("at_most", "at_least", "beyond_reference")
 OR_NOISE = "or_noise"
 EVERY = ":*"  # ends the key of a gate for all figures of a kind
@@ -56,7 +71,8 @@ class Gate:
         kind: one of `LIMITS`.
         limit: the number.
         reason: why it is there; one sentence.
-        or_noise: of ``at_most``: the limit is no less than so many times the noise of a count.
+        or_noise: the limit of ``at_most`` or ``beyond_reference`` is no less than so many times the
+            noise of a count.
     """
 
     key: str
@@ -84,7 +100,7 @@ class Gate:
     def _verdict(self, key: str, measure: Mapping[str, Any] | None) -> dict[str, Any]:
         verdict: dict[str, Any] = {
             "key": key,
-            "title": key if measure is None else measure["title"],
+            "title": UNMEASURED.get(key, key) if measure is None else measure["title"],
             "passed": None,
             "value": None,
             "limit": self._wording(None),
@@ -109,7 +125,7 @@ class Gate:
     def _wording(self, reference: float | None) -> str:
         if self.kind == "beyond_reference":
             beside = "" if reference is None else f" ({reference:.3g})"
-            return f"at most {self.limit:g} worse than the reference{beside}"
+            return f"at most {self.limit:.3g} worse than the reference{beside}"
         return f"{self.kind.replace('_', ' ')} {self.limit:.3g}"
 
 
@@ -195,6 +211,6 @@ def _gate(entry: Any, place: str) -> Gate | str:
         or not 0 <= or_noise < 1e3
     ):
         raise InputError(f"{place}: {OR_NOISE} is a number from 0, how many times the noise")
-    if or_noise and kinds[0] != "at_most":
-        raise InputError(f"{place}: {OR_NOISE} goes with at_most only")
+    if or_noise and kinds[0] == "at_least":
+        raise InputError(f"{place}: {OR_NOISE} goes with at_most or beyond_reference")
     return Gate(key, kinds[0], float(limit), reason, float(or_noise))

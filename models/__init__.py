@@ -9,6 +9,7 @@ This room decides how the budget of a fit is used. It never sees a cell, a file 
 - `dpsgd/`: DP-SGD with exact clipping by unit: the only way in which private rows change a
   network
 - `generators/`: the generators, one in each file beside its networks
+- `histories/`: histories of patients: several linked tables, learned and drawn patient by patient
 - `marginals/`: noisy counts, and the distributions that are fitted to them
 - `outside/`: generators of other packages: they ask for noisy results, and get no row
 - `presets`: settings of the generators: a public function of (population, columns, codes,

@@ -26,7 +26,6 @@ codes and counts, and no generator.
   epsilon
 - `unit`: whose presence its epsilon is about, and whom a ledger counts
 - `unit_terms`: the one place that says "patient", "row" or "value of a column"
-- `weighted_histograms`: noisy histograms of rows that carry whole weights, for histories
 """
 
 import lazy_loader

@@ -15,8 +15,10 @@ from .filter import Total as Total
 from .filter import exactly as exactly
 from .filter import rounded_down as rounded_down
 from .gaussian import gaussian_mu as gaussian_mu
+from .mechanisms import WeightedRows as WeightedRows
 from .mechanisms import chosen_histograms as chosen_histograms
 from .mechanisms import joint_histograms as joint_histograms
+from .mechanisms import weighted_histograms as weighted_histograms
 from .noise_source import NoiseSource as NoiseSource
 from .noise_source import kinds as kinds
 from .noise_source import noise_sources as noise_sources
@@ -43,5 +45,3 @@ from .unit_terms import short_of as short_of
 from .unit_terms import source_unit as source_unit
 from .unit_terms import units_of as units_of
 from .unit_terms import whom as whom
-from .weighted_histograms import WeightedRows as WeightedRows
-from .weighted_histograms import weighted_histograms as weighted_histograms

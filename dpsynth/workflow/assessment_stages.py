@@ -25,6 +25,7 @@ from dpsynth.assessment.results_folder import AUDIT, EVALUATION
 from dpsynth.bundle import ledger_of
 from dpsynth.bundle.format import read_audits, read_quality
 from dpsynth.certificate import Certificate
+from dpsynth.eval.attacks import all_blind, false_alarms
 from dpsynth.eval.report import Answer, answer
 from dpsynth.synthesis import Run
 from dpsynth.workflow.resolved_settings import ResolvedSettings
@@ -151,10 +152,20 @@ def successful_attacks(order: ResolvedSettings) -> tuple[str, ...]:
     return tuple(finding["key"] for finding in document["findings"] if finding["found"])
 
 
-def failed_controls(order: ResolvedSettings) -> tuple[str, ...]:
-    """List the controls that did not do what they must: what rests on them says nothing."""
+def faults_of_audit(order: ResolvedSettings) -> tuple[str, ...]:
+    """List, a few words each, why the audit as a whole says nothing; none if it does.
+
+    An attack that missed a leak made on purpose is blind, and is told beside the other attacks. It
+    is no fault of the audit while another attack could have seen a leak.
+    """
     document = read_document(order.internal / AUDIT)
-    return tuple(control["key"] for control in document["controls"] if not control["passed"])
+    faults = [
+        f"“{one.get('title') or one['key']}” was accused, where nothing leaks"
+        for one in false_alarms(document)
+    ]
+    faults += [f"{one['attack']} ended with an error" for one in document.get("broken") or []]
+    faults += ["no attack could have seen a leak here"] if all_blind(document) else []
+    return tuple(faults)
 
 
 def _about(path: Path, table: Path) -> bool:

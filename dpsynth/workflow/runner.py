@@ -32,8 +32,8 @@ from dpsynth.workflow.assessment_stages import (
     AuditStage,
     EvaluateStage,
     answer_of,
-    failed_controls,
     failed_gates,
+    faults_of_audit,
     not_done,
     successful_attacks,
 )
@@ -81,7 +81,7 @@ class Outcome:
         states: of the stages, in their order.
         gates: internal gates that the table failed.
         attacks: that found more than chance explains.
-        controls: of the audit that failed; what rests on them says nothing.
+        faults: why the audit as a whole says nothing, a few words each.
         not_done: what could not be done with the real rows, and why.
         notes: what a person should know; internal.
     """
@@ -90,7 +90,7 @@ class Outcome:
     states: tuple[RunState, ...]
     gates: tuple[str, ...]
     attacks: tuple[str, ...]
-    controls: tuple[str, ...]
+    faults: tuple[str, ...]
     not_done: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -106,19 +106,20 @@ class Outcome:
         """Make sure that a person looks before a bundle goes out that should worry them.
 
         Raises:
-            GateError: an internal gate failed, an attack succeeded, a control failed, or the table
-                could not be evaluated or attacked.
+            GateError: an internal gate failed, an attack succeeded, the audit says nothing, or the
+                table could not be evaluated or attacked.
         """
         kinds = (
             ("internal gate", "failed", self.gates),
             ("attack", "succeeded", self.attacks),
-            ("control of the audit", "failed", self.controls),
         )
         findings = [
             f"{counted(len(keys), noun)} {verb} ({', '.join(keys)})"
             for noun, verb, keys in kinds
             if keys
         ]
+        if self.faults:
+            findings.append(f"the audit proves nothing: {'; '.join(self.faults)}")
         findings += [f"not done: {reason.rstrip('.')}" for reason in self.not_done]
         if findings:
             raise GateError(
@@ -182,7 +183,7 @@ def run_stages(
             tuple(states),
             failed_gates(order),
             successful_attacks(order),
-            failed_controls(order),
+            faults_of_audit(order),
             not_done(order),
             tuple(job.notes),
         )

@@ -11,7 +11,9 @@ from .shadow_models import ShadowSight as ShadowSight
 from .shadow_models import shadow_attack as shadow_attack
 from .shadow_targets import Exposed as Exposed
 from .sight import Sight as Sight
+from .sight import all_blind as all_blind
 from .sight import failed_controls as failed_controls
 from .sight import false_alarms as false_alarms
+from .sight import missed_leaks as missed_leaks
 from .sight import sights as sights
 from .sight import verdict_of as verdict_of

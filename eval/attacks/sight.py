@@ -80,6 +80,23 @@ def false_alarms(audit: Details) -> list[Details]:
     return [one for one in failed_controls(audit) if one.get("kind") == "negative"]
 
 
+def missed_leaks(audit: Details) -> list[Details]:
+    """Return the leaks made on purpose that their attack did not find; only that attack is blind.
+
+    >>> missed_leaks({"controls": [{"key": "copied", "kind": "negative", "passed": False}]})
+    []
+    """
+    return [one for one in failed_controls(audit) if one.get("kind") != "negative"]
+
+
+def all_blind(audit: Details) -> bool:
+    """Whether a leak on purpose was missed, and no attack could have seen one here."""
+    made = sights(audit)
+    return bool(made and missed_leaks(audit)) and all(
+        not one.found and one.sees is False for one in made
+    )
+
+
 def failed_controls(audit: Details) -> list[Details]:
     """Return the controls that did not pass."""
     return [one for one in audit.get("controls") or [] if not one["passed"]]

@@ -7,6 +7,7 @@ from .estimate import jackknife_error as jackknife_error
 from .features import DesignMatrix as DesignMatrix
 from .features import numbers as numbers
 from .features import ordinal as ordinal
+from .features import published_numbers as published_numbers
 from .jackknife import JackknifeEstimate as JackknifeEstimate
 from .jackknife import Variants as Variants
 from .jackknife import absolute as absolute

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.tables import TableView
@@ -20,7 +22,16 @@ MAX_CATEGORIES = 255  # that scikit-learn's histogram boosting takes as such
 
 def numbers(view: TableView, column: Column) -> Floats:
     """Return a numeric column in its unit (days or seconds for times), NaN where missing."""
-    cells = view.frame[column.name]
+    return typed_numbers(view.frame[column.name], column)
+
+
+def published_numbers(view: TableView, column: Column) -> Floats:
+    """Return a numeric column of the published table, as `numbers` does."""
+    return typed_numbers(view.cells[column.name], column)
+
+
+def typed_numbers(cells: pd.Series[Any], column: Column) -> Floats:
+    """Return typed cells of a numeric column in its unit, NaN where missing."""
     if column.kind.is_clock:
         return clock_values(cells)
     if column.kind.is_time:

@@ -117,7 +117,7 @@ class PairedTables:
 
     def each(self, statistic: Callable[[PairedTable], Floats]) -> Variants:
         """Compute a statistic of each table."""
-        return self._variants([statistic(side) for side in self.every])
+        return self.variants([statistic(side) for side in self.every])
 
     def joint(self, columns: Sequence[int]) -> Variants:
         """Return the shares of the cells that some columns span ``[variants, cells]``."""
@@ -135,9 +135,10 @@ class PairedTables:
             ends = np.cumsum([len(part) for part in keys])
             keys, cells = np.split(codes.astype(np.int64), ends[:-1]), len(uniques)
         counts = [side.counts(part, cells) for side, part in zip(self.every, keys, strict=True)]
-        return self._variants([part / part.sum(axis=1, keepdims=True) for part in counts])
+        return self.variants([part / part.sum(axis=1, keepdims=True) for part in counts])
 
-    def _variants(self, values: Sequence[Floats]) -> Variants:
+    def variants(self, values: Sequence[Floats]) -> Variants:
+        """Name the statistics of the tables, which come in the order of `every`."""
         holdout = None if self.holdout is None else values[2]
         return Variants(values[0], values[1], holdout, values[-1])
 

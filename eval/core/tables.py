@@ -33,8 +33,8 @@ class TableView:
             is its gap, a whole number (see `dpsynth.schema.relations.coded`).
         codes: the same cells as codes ``[rows, columns]``; see `dpsynth.encoding.codec.Codec`.
         units: the number of the privacy unit of each row ``[rows]``.
-        published: the same rows with the columns of the published table, which rules are about;
-            None where they are those of ``frame``.
+        published: the same rows with the columns of the published table: rules are about these,
+            and derived columns are among them; None where they are those of ``frame``.
     """
 
     frame: pd.DataFrame
@@ -45,6 +45,11 @@ class TableView:
     def __repr__(self) -> str:
         """Show no cell: the rows may be real."""
         return short_repr(self, counted(self.codes.shape[1], "column"))
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """The columns of the published table."""
+        return self.frame if self.published is None else self.published
 
     @property
     def rows(self) -> int:
@@ -189,7 +194,7 @@ def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -
     """
     frames, codes, units = [], [], []
     published: list[pd.DataFrame] = []
-    apart = is_related(codec.published) and bool(codec.published.rules)
+    apart = is_related(codec.published)
     for chunk in table.chunks():
         chunk_codes, typed = codec.read(chunk)
         codes.append(chunk_codes)

@@ -18,6 +18,7 @@
   reports
 - `tails`: how many rows lie beyond the source's first and last percentile
 - `total_variation`: half the L1 distance of their histograms
+- `values/`: what decile bins of single modelled columns cannot show: means, tails, derived columns
 """
 
 import lazy_loader

@@ -79,7 +79,7 @@ def distribution(tables: Tables, place: int) -> dict[str, Any]:
         order, labels = _categories(cells["source"], column)
         binned = [None if part is None else order[part] for part in cells.values()]
     else:
-        edges, labels = _spans(np.concatenate(known), lattice, column)
+        edges, labels = spans(np.concatenate(known), lattice, column)
         binned = [
             None if part is None else np.searchsorted(edges, part, side="right")
             for part in cells.values()
@@ -126,7 +126,7 @@ def _categories(source: Ints, column: Column) -> tuple[Ints, list[str]]:
     return order, [*(labels[k] for k in commonest), OTHERS]
 
 
-def _spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, list[str]]:
+def spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, list[str]]:
     """Cut positions into bins of a round width; return the inner edges and the bins' labels."""
     if not len(positions):
         return np.zeros(0, dtype=np.int64), [_text(lattice, column, 0, lattice.points - 1)]

@@ -49,7 +49,8 @@ def correlation(sides: PairedTables, rng: np.random.Generator) -> PartResult:
             notes=("fewer than two numeric columns: there is no correlation to compare",)
         )
     ranks = [
-        np.stack([_order(numbers(side.view, column)) for column in columns]) for side in sides.every
+        np.stack([order_of(numbers(side.view, column)) for column in columns])
+        for side in sides.every
     ]
     matrices = [spearman(orders) for orders in ranks]
     source, synthetic = matrices[:2]
@@ -101,7 +102,8 @@ def spearman(orders: Ints) -> Floats:
     return matrix
 
 
-def _order(values: Floats) -> Ints:
+def order_of(values: Floats) -> Ints:
+    """Return the place of each value among the distinct ones, -1 where it is missing."""
     return np.asarray(pd.factorize(values, sort=True)[0], dtype=np.int64)
 
 

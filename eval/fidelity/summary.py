@@ -35,6 +35,9 @@ from dpsynth.eval.fidelity.missingness import gaps, missingness
 from dpsynth.eval.fidelity.outside import outside
 from dpsynth.eval.fidelity.tails import tails
 from dpsynth.eval.fidelity.total_variation import mean_tvd, tvd
+from dpsynth.eval.fidelity.values.followed import followed
+from dpsynth.eval.fidelity.values.location import location
+from dpsynth.eval.fidelity.values.unseen import unseen
 
 __all__ = ["coarse", "decile_edges", "fidelity", "mean_tvd", "sdmetrics_reports", "tvd"]
 
@@ -89,6 +92,9 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
         heaping(sides),
         tails(sides),
         outside(sides),
+        location(sides),
+        followed(sides),
+        unseen(sides),
         queries(sides),
     ]
     del sides

@@ -6,11 +6,15 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from dpsynth._util.clock import clock_text
 from dpsynth._util.formatting import counted as counted
 from dpsynth._util.formatting import shown as shown
 
 # What `reference` is of a measure whose key begins so; of all others it is the holdout.
 _TRAINED = ("tstr", "calibration", "subgroup_worst_tstr")
+TIMES = {"date": "D", "datetime": "s"}  # numpy units of the types that are times
 SOURCE, SYNTHETIC, HOLDOUT = "source", "synthetic", "holdout"
 
 
@@ -123,3 +127,23 @@ def listed(names: Iterable[object], maximum: int = 3) -> str:
     if len(texts) <= maximum:
         return ", ".join(texts)
     return f"{', '.join(texts[:maximum])} and {len(texts) - maximum} more"
+
+
+def value_text(entry: Mapping[str, Any], value: float) -> str:
+    """Write a value with four digits, or as a date.
+
+    >>> value_text({"type": "number"}, 1182.37), value_text({"type": "number"}, 0.012345)
+    ('1,182', '0.01235')
+    >>> value_text({"type": "date"}, 19723.4), value_text({"type": "integer"}, 12)
+    ('2024-01-01', '12')
+    """
+    kind = entry.get("type")
+    if kind in TIMES:
+        text = str(np.array(round(value), dtype=f"datetime64[{TIMES[kind]}]"))
+        return text.replace("T", " ")[:16]
+    if kind == "time":
+        return clock_text(60 * round(value / 60))
+    size = max(abs(value), 1e-12)
+    places = max(0, 3 - math.floor(math.log10(size)))
+    text = f"{value:,.{min(places, 8)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -32,6 +32,10 @@ _REST = {
         "tails",
         "outside",
         "outside_worst",
+        "followed_worst",
+        "followed_correlation",
+        "mean_worst",
+        "reach_worst",
         "queries_worst",
         "sdmetrics_quality",
         "sdmetrics_shapes",
@@ -40,6 +44,7 @@ _REST = {
     ),
     "Usefulness": ("tstr_gap", "tstr_linear_gap", "calibration", "cox"),
 }
+OF_COLUMNS = ("tvd1:", "followed:", "mean:", "reach:")
 _SAME = 0.1  # a distance that differs less from the holdout's is called the same
 
 
@@ -99,7 +104,7 @@ def every(measures: Mapping[str, Any]) -> list[tuple[str, list[Shown]]]:
         group = _of(measures, families + _REST.get(title, ()))
         groups.append((title, group))
         keys |= {one.key for one in group}
-    columns = [show(key, one) for key, one in measures.items() if key.startswith("tvd1:")]
+    columns = [show(key, one) for key, one in measures.items() if key.startswith(OF_COLUMNS)]
     keys |= {one.key for one in columns}
     other = [show(key, one) for key, one in measures.items() if key not in keys]
     groups += [("Others", other), ("Column by column", columns)]

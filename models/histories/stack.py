@@ -1,7 +1,7 @@
 """Steps of all series of a table, counted together: a histogram names the series in its cells.
 
 A patient's steps in all series weigh `MASS` together at most, so one histogram over all series
-costs what that of one series would (`privacy.weighted_histograms`).
+costs what that of one series would (`privacy.mechanisms`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ given the patient's level (the mean of her last value and of her values so far);
 drawn as they stand.
 
 Each step of a patient weighs one over her steps in the series and over the series of the table in
-which she has a step, as a whole number (`privacy.weighted_histograms` says what that costs). The
+which she has a step, as a whole number (`privacy.mechanisms` says what that costs). The
 number of her rows is a condition, which undoes the weights when a history is drawn.
 """
 

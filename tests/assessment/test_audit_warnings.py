@@ -46,10 +46,10 @@ def attack(found: bool) -> Attack:
 
 @pytest.mark.parametrize(
     ("found", "passed", "verdict", "code"),
-    [(False, True, "quiet", 0), (True, True, "found", 3), (False, False, "quiet", 3),
+    [(False, True, "quiet", 0), (True, True, "found", 3), (False, False, "quiet", 0),
      (True, False, "found", 3)],
 )  # fmt: skip
-def test_a_success_or_a_failed_control_ends_with_exit_code_3(
+def test_a_success_ends_with_exit_code_3_and_a_leak_that_one_attack_missed_does_not(
     office: Office,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -66,8 +66,18 @@ def test_a_success_or_a_failed_control_ends_with_exit_code_3(
     assert json.loads(output.out)["verdict"] == verdict
     if verdict == "found":
         assert "1 attack succeeded: membership:distance" in output.err
-    elif not passed:
-        assert "1 control failed (copied)" in output.err
+
+
+def test_an_audit_in_which_no_attack_could_see_a_leak_ends_with_exit_code_3(
+    office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    control = Control("jittered", "Moved", "positive", "membership:distance", False, "seen")
+    results: Any = ({"membership": attack(False)}, [control])
+    monkeypatch.setattr(verbs, "attacked", lambda *_, **__: results)
+    assert call("audit", "demo", *office.tables) == 3
+    output = capsys.readouterr()
+    assert "no attack could have seen a leak here" in output.err
+    assert "NOT SEEN    Moved (membership:distance)" in output.out
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,15 @@ def test_values_go_into_a_file_for_its_owner_alone(
     assert again.code == 2 and "values.yaml exists" in again.err
     alone = cli("schema", "check", "demo", "--show-values", "other.yaml")
     assert alone.code == 2 and "name DATA too" in alone.err
+
+
+def test_a_schema_without_a_target_gets_a_tip(cli: Cli, tmp_path: Path) -> None:
+    assert "the role target" not in cli("schema", "check", "demo").out
+    document = Schema.load("demo").to_dict()
+    for field in document["fields"]:
+        roles = field.get("dpsynth", {}).get("role")
+        if roles == "target" or "target" in (roles or []):
+            del field["dpsynth"]["role"]
+    (tmp_path / "aimless.yaml").write_text(yaml.safe_dump(document))
+    ended = cli("schema", "check", "aimless.yaml")
+    assert ended.code == 0 and "tip      no column has the role target" in ended.out

@@ -102,7 +102,10 @@ def test_a_file_replaces_adds_and_switches_off(tmp_path: Path) -> None:
         ("version: 1\ngates: [{key: tvd1, at_most: .nan, reason: r}]", "is a number"),
         ("version: 1\ngates: [{key: tvd1, at_most: 1}]", "has a reason"),
         ("version: 1\ngates: [{key: tvd1, at_most: 1, or_noise: -1, reason: r}]", "how many times"),
-        ("version: 1\ngates: [{key: tvd1, at_least: 1, or_noise: 1, reason: r}]", "at_most only"),
+        (
+            "version: 1\ngates: [{key: tvd1, at_least: 1, or_noise: 1, reason: r}]",
+            "goes with at_most or beyond",
+        ),
     ],
 )
 def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, said: str) -> None:

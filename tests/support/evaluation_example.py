@@ -86,6 +86,18 @@ def pairs(names: list[str], numeric: list[str]) -> Json:
     }
 
 
+def location(column: Json) -> Json:
+    """A numeric column whose mean is as near as a holdout's."""
+    known = {"mean": 50.0, "deviation": 15.0, "median": 50.0, "p01": 20.0, "p99": 85.0}
+    known |= {"lowest": 22.0, "highest": 80.0}
+    return {
+        **{name: column[name] for name in ("title", "unit", "type")},
+        **{"column": column["name"], "step": 1.0},
+        **{"source": known, "synthetic": known, "holdout": known},
+        **{"mean": estimate(0.02, 0.03, 0.02), "reach": estimate(0.1, 0.08, 0.05)},
+    }
+
+
 def fidelity(columns: list[Json]) -> Json:
     names = [column["name"] for column in columns]
     numeric = [column["name"] for column in columns if column["kind"] == "numeric"]
@@ -109,6 +121,11 @@ def fidelity(columns: list[Json]) -> Json:
         "tails": [
             tail | {"tail": "low", "quantile": 0.01},
             tail | {"tail": "high", "quantile": 0.99},
+        ],
+        "location": [location(column) for column in columns if column["kind"] == "numeric"],
+        "followed": [category("visits", ("Mon", "Tue")) | {"mark": "weekday"}],
+        "followed_pairs": [
+            {"column": names[0], "with": names[-1], "source": 0.5, "synthetic": 0.1}
         ],
         "queries": {
             "ways": 3,

@@ -30,7 +30,8 @@ def test_internal_verdicts_do_not_decide_but_are_told(office: Office) -> None:
     office.gates += [{"key": "c2st", "passed": False}, {"key": "tvd1", "passed": True}]
     office.gates += [{"key": "cox", "passed": None}]
     office.findings += [{"key": "membership:density", "found": True}, {"key": "x", "found": False}]
-    office.controls += [{"key": "copied", "passed": False}]
+    office.controls += [{"key": "fresh", "title": "Other people's rows", "kind": "negative"}]
+    office.controls[0] |= {"attack": "membership", "passed": False}
     for _ in range(2):  # the same command gives the same answer
         outcome = office.run()
         assert outcome.gates == ("c2st",) and outcome.attacks == ("membership:density",)
@@ -38,10 +39,25 @@ def test_internal_verdicts_do_not_decide_but_are_told(office: Office) -> None:
             outcome.require_quiet()
         message = str(refused.value)
         assert "1 internal gate failed (c2st)" in message and "1 attack succeeded" in message
-        assert "1 control of the audit failed (copied)" in message
+        assert "the audit proves nothing: “Other people's rows” was accused" in message
         assert "was still written" in message and "internal.html before you publish" in message
     bundle = b"".join(p.read_bytes() for p in office.path("bundle").rglob("*") if p.is_file())
     assert b"density" not in bundle
+
+
+def test_an_attack_that_missed_a_leak_voids_only_itself(office: Office) -> None:
+    """Others could have seen one: exit code 0; where none could, exit code 3."""
+    keys = ("membership:density", "memorization:copies")
+    office.controls += [
+        {"key": key, "title": key, "kind": "positive", "attack": key, "passed": key == keys[1]}
+        for key in keys
+    ]
+    office.findings += [{"key": key, "found": False} for key in keys]
+    office.run().require_quiet()
+    office.controls[1]["passed"] = False
+    office.path("bundle.internal/audit.json").unlink()
+    with pytest.raises(GateError, match="no attack could have seen a leak here"):
+        office.run().require_quiet()
 
 
 def test_a_quiet_run_is_quiet(finished: Office) -> None:

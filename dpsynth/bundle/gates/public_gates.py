@@ -179,7 +179,8 @@ def _audited(audits: Audits | None) -> Verdict:
     more = [f"{len(failures) - _NAMED} more"] if len(failures) > _NAMED else []
     return Verdict(
         "audit",
-        "No audit on synthetic rows refuted the claim, and the audits' controls worked",
+        "No audit on synthetic rows refuted the claim, and the controls of these audits, which use "
+        "invented rows, worked",
         not failures,
         float(len(failures)),
         0.0,

@@ -104,7 +104,8 @@ def audit(
     becomes part of a bundle. With DATA, --synthetic and --holdout, it also attacks the table:
     memorisation, membership, attributes, linkage, singling out, and attacks of other installed
     packages. Use SCHEMA for tables from other tools. Findings about tables are INTERNAL. Every
-    audit runs controls. The exit code is 3 if an attack succeeded or a control failed.
+    audit runs controls. The exit code is 3 if an attack succeeded, if no attack
+    could have seen a leak here, or if the audit is broken.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpsynth._util.formatting import counted
 from dpsynth.errors import GateError
-from dpsynth.eval.attacks import failed_controls, false_alarms, sights, verdict_of
+from dpsynth.eval.attacks import all_blind, failed_controls, false_alarms, sights, verdict_of
 
 
 def lines_of(document: dict[str, Any]) -> list[str]:
@@ -32,7 +32,8 @@ def lines_of(document: dict[str, Any]) -> list[str]:
     for one in document.get("broken") or []:
         lines.append(f"BROKEN      {one['attack']} ({one['where']}): ended with {one['error']}")
     for one in failed:
-        lines += [f"FAILED      {one['title']} ({one['attack']})", *_wrapped(one["sentence"])]
+        word = "FAILED" if one.get("kind") == "negative" else "NOT SEEN"
+        lines += [f"{word:<12}{one['title']} ({one['attack']})", *_wrapped(one["sentence"])]
     return lines
 
 
@@ -46,23 +47,20 @@ def end(document: dict[str, Any]) -> None:
     """End with exit code 3 unless all is quiet.
 
     Raises:
-        GateError: an attack succeeded, a control failed, or the audit is broken.
+        GateError: an attack succeeded, none could have seen a leak, or the audit is broken.
     """
-    failed = [item["key"] for item in failed_controls(document)]
-    many = counted(len(failed), "control")
     if verdict_of(document) == "failed":
-        rash = [item["key"] for item in false_alarms(document)]
+        rash = [f"“{item['title']}”" for item in false_alarms(document)]
         why = [f"{one['attack']} ended with an error" for one in document.get("broken") or []]
         why += [f"{one} claimed a leak where there is none" for one in rash]
         raise GateError(f"the audit is broken: {', '.join(why) or 'no control was played'}")
     if verdict_of(document) == "found":
         successes = [item["key"] for item in document["findings"] if item["found"]]
         raise GateError(f"{counted(len(successes), 'attack')} succeeded: {', '.join(successes)}")
-    if failed:
-        blind = [one.key for one in sights(document) if one.blind]
+    if all_blind(document):
         raise GateError(
-            f"{many} failed ({', '.join(failed)}), so these attacks could not have seen a leak "
-            f"here: {', '.join(blind) or 'none that was made'}"
+            "no attack could have seen a leak here, so their silence says nothing; see above what "
+            "to change"
         )
 
 

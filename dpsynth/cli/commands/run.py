@@ -93,8 +93,9 @@ def run(
     contains, even if they cannot be completed. The command ends with their answer: what the table
     is fit for, where it differs most, and whether to release it. The exit code is 3 if the check
     stopped the run (nothing is charged), if a public gate stopped the release (then there is no
-    bundle), if an internal gate failed, if an attack succeeded, if a control of the audit failed,
-    or if the evaluation or audit could not be completed. Read internal.html before you sign the
+    bundle), if an internal gate failed, if an attack succeeded, if no
+    attack could have seen a leak or one was claimed where nothing leaks, or if the evaluation or
+    audit could not be completed. Read internal.html before you sign the
     bundle with dpsynth sign.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
@@ -238,7 +239,7 @@ def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
         "stages": [{"stage": state.stage, "state": state.state} for state in outcome.states],
         "gates_failed": list(outcome.gates),
         "attacks_found": list(outcome.attacks),
-        "controls_failed": list(outcome.controls),
+        "audit_faults": list(outcome.faults),
         "not_done": list(outcome.not_done),
         "notes": list(outcome.notes),
         "answer": outcome.answer().to_dict(),

@@ -12,6 +12,11 @@ from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query, takes_schema
 from dpsynth.cli.whole_help import HelpfulGroup
 
+NO_TARGET = (
+    "tip      no column has the role target, so an evaluation cannot judge how well prediction "
+    "models learn from the table; add dpsynth: {role: target} to the outcomes"
+)
+
 if TYPE_CHECKING:
     from dpsynth.inspection import TableCheck
 
@@ -118,6 +123,8 @@ def _checked(
     loaded.require_complete()
     unit = loaded.unit.column or "row"
     lines = [f"schema {loaded.name}: {len(loaded.modelled)} columns, unit {unit}: no mistakes"]
+    if not any("target" in column.roles for column in loaded.modelled):
+        lines.append(NO_TARGET)
     values: dict[str, object] = {
         "schema": loaded.name,
         "columns": len(loaded.modelled),

@@ -7,7 +7,8 @@ reaches a public file.
 - **Do not release**: an attack succeeded; the audit is broken; the run is stamped; the table could
   not be evaluated; it is fit for no use that was measured; more rows than chance explains are rows
   of the source (gate ``copies``).
-- **Release with a warning**: another internal gate failed; the table was not attacked; an attack
+- **Release with a warning**: another internal gate failed; a column's mean or outer values are far
+  off; the table was not attacked; an attack
   could have seen no leak here; nothing says what the table is fit for.
 - **Release**: none of these.
 - **No answer yet**: only one of evaluation and audit was made, and it speaks against no release.
@@ -20,8 +21,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsynth.eval.attacks import sights, verdict_of
+from dpsynth.eval.gates import UNMEASURED
 from dpsynth.eval.report.board.differences import Difference, differences
 from dpsynth.eval.report.board.figures import part
+from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.remedies import remedies
 from dpsynth.eval.report.board.uses import CARE, FIT, OPEN, UNFIT, Use, uses
 from dpsynth.eval.report.formatting import counted, listed, percent, shown
@@ -38,6 +41,10 @@ HEADLINES = {
 }
 OUTSIDE, OUTSIDE_PART, RULES = "outside_worst", "outside", "rules"
 STOPPING = "copies"  # the internal gate whose failure speaks against any release
+NO_TARGET = (
+    "No target column is declared (role: target), or none could be used, so usefulness for "
+    "prediction was not judged."
+)
 CAVEAT = (
     "A recommendation for the person who decides. It was computed from real rows, which epsilon "
     "does not cover: keep it in the office. It says no more than was measured here."
@@ -143,22 +150,33 @@ def _judge_evaluation(
         return
     gates = list(evaluation.get("gates") or [])
     failed = [one for one in gates if one["passed"] is False]
+    if off := [one for one in off_columns(evaluation) if one.unfit]:
+        more = f" {counted(len(off) - 1, 'more column')} below." if len(off) > 1 else ""
+        warnings.append(f"{off[0].title}: {off[0].sentence}{more}")
     worst = _farthest_out(evaluation)
     if copied := [one for one in failed if one["key"] == STOPPING]:
         against.append(f"An internal gate failed that no release should fail: {_named(copied)}.")
     if others := [one for one in failed if one["key"] != STOPPING]:
         many = f"{len(others)} of {counted(len(gates), 'internal gate')}"
         warnings.append(f"{many} failed: {_named(others, worst)}.")
-    if unjudged := [one for one in gates if one["passed"] is None]:
+    unjudged = [one for one in gates if one["passed"] is None]
+    if not part(evaluation, "usefulness").get("targets"):
+        untold = [one for one in unjudged if one["key"] in UNMEASURED]
+        if untold:
+            good.append(NO_TARGET)
+        unjudged = [one for one in unjudged if one not in untold]
+    if unjudged:
         good.append(f"Not judged, as nothing was there to measure: {_named(unjudged)}.")
-    if gates and not failed and len(unjudged) < len(gates):
+    if gates and not failed and any(one["passed"] for one in gates):
         good.insert(0, "Every internal gate that could be judged passed.")
     known = [one for one in judged if one.verdict != OPEN]
     if known and all(one.verdict == UNFIT for one in known):
         against.append("The table is fit for no use that was measured.")
     elif not known:
         warnings.append("Nothing that was measured says what the table is fit for.")
-    elif unfit := [one.title.lower() for one in known if one.verdict == UNFIT]:
+    elif unfit := [
+        f"{one.title[0].lower()}{one.title[1:]}" for one in known if one.verdict == UNFIT
+    ]:
         warnings.append(f"Not fit for: {'; '.join(unfit)}.")
 
 

@@ -1,5 +1,7 @@
 """The worst columns and relations, in plain words with a small picture.
 
+A column whose mean or outer values are far off comes first: its bins may look right.
+
 Figures of different kinds are put in one order by how many times they reach a limit: the distance
 of a column beyond its reference, the share beyond the ends of the source, the share that is
 missing, rows that break a rule, and the difference of a correlation. No column comes twice.
@@ -14,13 +16,14 @@ from typing import Any
 from markupsafe import Markup
 
 from dpsynth.eval.report import sparklines
-from dpsynth.eval.report.board.figures import beyond, listing, part
+from dpsynth.eval.report.board.figures import beyond, listing, part, single_columns
+from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.uses import COLUMNS, CORRELATIONS
 from dpsynth.eval.report.formatting import figure, percent, shown
 
 Details = Mapping[str, Any]
 
-SHOWN = 3
+SHOWN, MEANS_SHOWN = 5, 3
 TAIL, MISSING, RULE = 0.05, 0.05, 0.01  # differences of shares that are as bad as a column's limit
 
 
@@ -29,7 +32,7 @@ class Difference:
     """One way in which the table differs from the real rows.
 
     Attributes:
-        kind: ``column``, ``end``, ``missing``, ``rule`` or ``relation``.
+        kind: ``mean``, ``column``, ``end``, ``missing``, ``rule`` or ``relation``.
         title: the column or columns, or the rule.
         columns: names of the columns.
         score: times its limit; from 1 it makes the table unfit for analyses of these columns.
@@ -59,17 +62,30 @@ def differences(document: Details, count: int = SHOWN) -> list[Difference]:
     """Return the worst differences, the worst first; only what is worse than real people."""
     known = [*_columns(document), *_ends(document), *_missing(document), *_rules(document)]
     known += _relations(document)
+    first = sorted(_means(document), key=lambda one: -one.score)
     chosen: list[Difference] = []
     taken: set[str] = set()
-    for one in sorted(known, key=lambda one: -one.score):
+    for one in [*first[:MEANS_SHOWN], *sorted(known, key=lambda one: -one.score)]:
         if len(chosen) < count and one.score > 0 and not taken & set(one.columns):
             chosen.append(one)
             taken |= set(one.columns)
     return chosen
 
 
+def _means(document: Details) -> Iterator[Difference]:
+    columns = {str(c["name"]): c for c in single_columns(document)}
+    for one in off_columns(document):
+        whole = columns.get(one.name) or {}
+        real, made = whole.get("source"), whole.get("synthetic")
+        picture = Markup("")
+        if real and made and len(real) == len(made):
+            picture = sparklines.outline(real, made, joined=True)
+        if one.unfit:
+            yield Difference("mean", one.title, (one.name,), one.score, one.sentence, picture)
+
+
 def _columns(document: Details) -> Iterator[Difference]:
-    for column in part(document, "fidelity").get("columns") or []:
+    for column in single_columns(document):
         source, synthetic = column.get("source"), column.get("synthetic")
         away = beyond(column["tvd"]) if column.get("tvd") else None
         if away is None or not source or not synthetic or len(source) != len(synthetic):

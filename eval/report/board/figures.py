@@ -29,6 +29,12 @@ def part(document: Details, name: str) -> Details:
     return found if isinstance(found, Mapping) else {}
 
 
+def single_columns(document: Details) -> list[Details]:
+    """Return the columns that are compared one by one: modelled, derived, parts of the calendar."""
+    fidelity = part(document, "fidelity")
+    return [*(fidelity.get("columns") or []), *(fidelity.get("followed") or [])]
+
+
 def listing(document: Details, name: str) -> list[Details]:
     """Return a part of an evaluation that is a list, or a list under its own name."""
     found = (document.get("parts") or {}).get(name) or []

@@ -12,12 +12,13 @@ from dpsynth.errors import InputError
 from dpsynth.eval.report.board.differences import Difference
 from dpsynth.eval.report.board.figures import listing, part
 from dpsynth.eval.report.board.uses import CARE, UNFIT, Use
-from dpsynth.eval.report.formatting import listed, shown
+from dpsynth.eval.report.formatting import listed, percent, shown
 from dpsynth.schema import Rule, ordered
 
 Details = Mapping[str, Any]
 
 MUCH = 10.0  # epsilon from which more promises almost nothing
+PAIRS = 3  # of columns whose combinations no real row has
 MANY = 20  # columns among which a budget is thin
 FEW_PEOPLE = 5_000  # in the source
 UNITS = {"date": "d", "datetime": "h"}  # of a gap to a column of the type
@@ -27,11 +28,12 @@ WITHOUT_RELATIONS = "independent"  # the model that keeps none
 def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]) -> list[str]:
     """List what may help where the table is not fit, the likeliest first; a sentence each."""
     weak = {one.key for one in uses if one.verdict in (CARE, UNFIT)}
+    candidates = _candidates(document)
     if not weak:
-        return []
+        return candidates
     columns = part(document, "fidelity").get("columns") or []
     kinds = {str(one["name"]): one for one in columns}
-    ways = []
+    ways = candidates
     run = document.get("run") or {}
     if run.get("model") == WITHOUT_RELATIONS and weak & {"pairs", "prediction", "effects"}:
         ways.append("Another model: independent draws each column alone and keeps no relation.")
@@ -67,6 +69,22 @@ def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]
     if units is not None and units < FEW_PEOPLE:
         ways.append(f"More patients than {units:,}: the same noise weighs less among more of them.")
     return ways
+
+
+def _candidates(document: Details) -> list[str]:
+    """Name combinations that no real row has; whether they are impossible, a person decides."""
+    found = [
+        f"{percent(one['share'])} of the synthetic rows ({shown(one['columns'][0])} with "
+        f"{shown(one['columns'][1])}), mostly {shown(one['columns'][0])} {shown(one['bins'][0])} "
+        f"and {shown(one['columns'][1])} {shown(one['bins'][1])}"
+        for one in (part(document, "fidelity").get("unseen") or [])[:PAIRS]
+    ]
+    if not found:
+        return []
+    return [
+        "A rule (rules: in the schema), if these combinations are impossible; no real row has "
+        f"them, though chance alone would give many: {'; '.join(found)}."
+    ]
 
 
 def _interval(document: Details, dates: Mapping[str, str]) -> str:

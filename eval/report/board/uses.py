@@ -21,7 +21,9 @@ from dpsynth.eval.report.board.figures import (
     measure,
     part,
     reference_of,
+    single_columns,
 )
+from dpsynth.eval.report.board.means import judged, off_columns
 from dpsynth.eval.report.board.rare import kept, rare_shares
 from dpsynth.eval.report.formatting import counted, figure, listed, percent, shown
 
@@ -37,6 +39,7 @@ PREDICTION = (0.05, 0.10)  # of its score that a model loses
 GUESSING = 0.55  # area under the curve below which a model guesses
 OVERLAP = (0.10, 0.25)  # less overlap of the intervals of odds ratios than the reference's
 SUBGROUPS = (0.12, 0.25)  # distance beyond the reference, of the worst group
+NAMED = 3  # columns
 KEPT = (0.9, 2 / 3)  # share that is kept of what is rare, strong or clear: the same
 
 
@@ -71,13 +74,14 @@ def uses(document: Details) -> list[Use]:
         ("subgroups", "Comparisons of declared subgroups", _subgroups),
         ("rare", "Rare categories and extreme values", _rare),
     )
-    return [Use(key, title, *maker(document)) for key, title, maker in makers]
+    found = [Use(key, title, *maker(document)) for key, title, maker in makers]
+    return [*_means(document), *found]
 
 
 def far_columns(document: Details) -> list[str]:
     """Return the columns that are not fit on their own, the worst first."""
     known = []
-    for column in part(document, "fidelity").get("columns") or []:
+    for column in single_columns(document):
         away = beyond(column["tvd"]) if column.get("tvd") else None
         if away is not None and away > COLUMNS[1]:
             known.append((away, str(column["name"])))
@@ -113,6 +117,31 @@ def _columns(document: Details) -> tuple[str, str]:
         verdict = _worst((verdict, CARE))
         words += f" Not fit on their own: {listed(far, 5)}."
     return verdict, words
+
+
+def _means(document: Details) -> list[Use]:
+    """Judge means and high or low values; the columns that are not fit have an entry of their own.
+
+    A document from before these figures has none, and so no entry.
+    """
+    count, off = judged(document), off_columns(document)
+    if not count:
+        return []
+    far, near = [one for one in off if one.unfit], [one for one in off if not one.unfit]
+    found = []
+    if far:
+        told = " ".join(f"{one.title}: {one.sentence}" for one in far[:NAMED])
+        more = far[NAMED:]
+        told += f" Also {listed((one.title for one in more), NAMED)}." if more else ""
+        names = listed((one.title for one in far), NAMED)
+        found.append(Use("means_off", f"Means and outer values of {names}", UNFIT, told))
+    if len(far) < count:
+        words = f"In {count - len(off):,} of {counted(count, 'numeric column')} they are as near as"
+        words += " chance allows, or nearly so."
+        words += f" Less so: {listed((one.title for one in near), NAMED)}." if near else ""
+        rest = " of the other numeric columns" if far else " of numeric columns"
+        found.append(Use("means", f"Means and outer values{rest}", CARE if near else FIT, words))
+    return found
 
 
 def _pairs(document: Details) -> tuple[str, str]:

@@ -8,7 +8,6 @@ from typing import Any
 from dpsynth.eval.report import (
     Block,
     Chart,
-    Expandable,
     Heading,
     Paragraph,
     Pictures,
@@ -25,17 +24,19 @@ from dpsynth.eval.report import (
     present,
     sparklines,
 )
+from dpsynth.eval.report.sections.column_pictures import picture_of, pictures_of, title_of
+from dpsynth.eval.report.sections.followed import followed
+from dpsynth.eval.report.sections.means import means
 from dpsynth.eval.report.sections.outside import beyond
 from dpsynth.eval.report.sections.queries import queries
 
-FIRST = 12  # columns that are shown at once; the others are to be opened
 WORST = 10  # pairs in the table
 Details = Mapping[str, Any]
 
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details allow; what is not there is left out."""
-    return present(maker(details) for maker in (columns, pairs, missing, ends, queries))
+    return present(maker(details) for maker in (columns, followed, pairs, missing, ends, queries))
 
 
 def columns(details: Details) -> Section | None:
@@ -44,7 +45,7 @@ def columns(details: Details) -> Section | None:
         return None
     order = sorted(entries, key=lambda column: -((column.get("tvd") or {}).get("value") or 0.0))
     empty = [c for c in order if c.get("source") is None and c.get("synthetic") is None]
-    figures = [_column(column) for column in order if column not in empty]
+    figures = [picture_of(column) for column in order if column not in empty]
     blocks: list[Block] = [
         Paragraph(
             "One picture for each column, the farthest from the source first. Shares are of rows "
@@ -52,54 +53,16 @@ def columns(details: Details) -> Section | None:
             "(0 is the same, 1 has nothing in common), with its references in brackets."
         ),
     ]
-    if figures:
-        blocks.append(Pictures(tuple(figures[:FIRST]), key="columns"))
-    if rest := figures[FIRST:]:
-        title = f"{counted(len(rest), 'column')} more, closer to the source"
-        blocks.append(Expandable(title, (Pictures(tuple(rest), key="columns"),)))
+    blocks += pictures_of(figures)
     if empty:
-        names = listed((_title(column) for column in empty), len(empty))
+        names = listed((title_of(column) for column in empty), len(empty))
         blocks.append(
             Paragraph(f"Without a value in source and synthetic table, and not drawn: {names}")
         )
     worst = order[0]
-    far = f"farthest: {formatting.shown(_title(worst))}, distance {estimate(worst.get('tvd'))}"
+    far = f"farthest: {formatting.shown(title_of(worst))}, distance {estimate(worst.get('tvd'))}"
     finding = f"{counted(len(entries), 'column')}; {far}"
     return Section("columns", "Columns, one by one", finding, tuple(blocks))
-
-
-def _title(column: Details) -> str:
-    return str(column.get("title") or column["name"])
-
-
-def _column(column: Details) -> Chart:
-    title, unit = _title(column), column.get("unit")
-    tables = [n for n in ("source", "synthetic", "holdout") if column.get(n) is not None]
-    top = {n: column["bins"][max(range(len(column[n])), key=column[n].__getitem__)] for n in tables}
-    label = f"{title}: shares of {counted(len(column['bins']), 'bin')}; most common: " + ", ".join(
-        f"{name} {top[name]}" for name in tables
-    )
-    rows = [
-        Row((str(name), *(percent(column[table][place]) for table in tables)))
-        for place, name in enumerate(column["bins"])
-    ]
-    lost = column.get("missing") or {}
-    if any(lost.get(name) for name in tables):
-        rows.append(Row(("missing (of all rows)", *(percent(lost.get(name)) for name in tables))))
-    caption = f"{title}: share of rows"
-    tvd = column.get("tvd") or {}
-    figures = " ".join(formatting.measure("tvd1", tvd)) if tvd.get("value") is not None else ""
-    height = 170
-    if column["kind"] != "numeric":
-        height = 58 + (19 if len(column["bins"]) <= 10 else 14) * len(column["bins"])
-    return Chart(
-        f"{title} ({unit})" if unit else title,
-        label,
-        fidelity_charts.distribution(column),
-        height,
-        figures=figures,
-        table=ReportTable.of(caption, ("Value", *tables), rows),
-    )
 
 
 def pairs(details: Details) -> Section | None:
@@ -203,8 +166,8 @@ def missing(details: Details) -> Section | None:
     if holes:
         holes = sorted(holes, key=lambda c: -_apart(c["missing"]))
         finding = f"{counted(len(holes), 'column')} with missing values; largest difference: "
-        finding += f"{formatting.shown(_title(holes[0]))}, {percent(_apart(holes[0]['missing']))}"
-        ones = [(_title(c), c["missing"]) for c in holes]
+        finding += f"{formatting.shown(title_of(holes[0]))}, {percent(_apart(holes[0]['missing']))}"
+        ones = [(title_of(c), c["missing"]) for c in holes]
         blocks.append(compared("Missing cells, share of rows", "Column", ones))
     if patterns:
         ones = [(listed(p["columns"], 6) or "nothing is missing", p) for p in patterns]
@@ -261,13 +224,17 @@ def ends(details: Details) -> Section | None:
             ),
             compared("Rows in the tails, share of rows", "Column and end", ones),
         ]
+    if entries := details.get("location") or []:
+        finding, more = means(entries)
+        findings.insert(0, finding)
+        blocks = [*more, *blocks]
     if entries := details.get("outside") or []:
         finding, more = beyond(entries)
         findings.append(finding)
         blocks += more
     if not blocks:
         return None
-    return Section("ends", "Round numbers and tails", "; ".join(findings), tuple(blocks))
+    return Section("ends", "Means, round numbers and tails", "; ".join(findings), tuple(blocks))
 
 
 def _base(base: Any) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dpsynth.eval.distances.density import MIN_WIDTH, WIDTH, log_density, width_among, width_of
 from dpsynth.eval.distances.matrix_product import Product
 from dpsynth.eval.distances.metric import Metric, Points
+from dpsynth.eval.distances.nearest import nearest
 
 from ...support.evaluation_tables import number, tables, words
 
@@ -169,3 +170,33 @@ def test_noise_of_single_precision_does_not_drown_the_least_width() -> None:
     copied = metric.points(cohort.source)
     densities = log_density(metric, copied, metric.points(cohort.synthetic), MIN_WIDTH)
     assert densities == pytest.approx(np.full(300, -math.log(300)), abs=0.05)
+
+
+def far_apart(rows: int, columns: int, seed: int) -> Points:
+    """Rows of many columns of two codes each, none like another: all lie about equally far."""
+    codes = np.random.default_rng(seed).integers(0, 2, (rows, columns))
+    return Points(np.empty((rows, 0)), codes.astype(np.uint16))
+
+
+def test_the_kernel_takes_in_few_rows_of_a_wide_table() -> None:
+    metric = Metric(None, (), tuple(range(40)), np.empty(0), np.empty(0))  # type: ignore[arg-type]
+    table, known = far_apart(3_000, 40, 0), far_apart(200, 40, 1)
+    wide = WIDTH * float(np.median(np.sqrt(nearest(metric, known, table).squared[:, 0])))
+    width = width_of(metric, known, table)
+    assert MIN_WIDTH < width < wide / 2
+    # of a person who is in the table but for four cells, the narrow kernel sees him, the wide not
+    members = table.codes[:200].copy()
+    members[:, :4] = 1 - members[:, :4]
+    inside = Points(np.empty((200, 0)), members)
+    narrow_gap, wide_gap = (
+        float(np.mean(log_density(metric, inside, table, h)))
+        - float(np.mean(log_density(metric, known, table, h)))
+        for h in (width, wide)
+    )
+    assert narrow_gap > 1 > 3 * wide_gap
+
+
+def test_many_equal_rows_leave_the_width() -> None:
+    known = frame([(50, 55, "x", "u")] * 3)
+    metric, points, others = read(known, frame([(10, 55, "x", "u")] * 50))
+    assert width_of(metric, points, others) == pytest.approx(WIDTH * 0.4)

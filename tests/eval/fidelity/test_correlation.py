@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.core.result import PartResult
-from dpsynth.eval.fidelity.correlation import _order, correlation, spearman
+from dpsynth.eval.fidelity.correlation import correlation, order_of, spearman
 
 from ...support.evaluation_tables import number, tables
 
@@ -33,7 +33,7 @@ def test_spearman_is_that_of_scipy_with_ties_and_gaps() -> None:
     values = rng.integers(0, 6, (3, 200)) + rng.integers(0, 3, 200) * 1.0
     values[0, :40] = np.nan
     values[2, 20:90] = np.nan
-    correlations = spearman(np.stack([_order(column) for column in values]))
+    correlations = spearman(np.stack([order_of(column) for column in values]))
     for i, j in ((0, 1), (0, 2), (1, 2)):
         both = ~np.isnan(values[i]) & ~np.isnan(values[j])
         expected = spearmanr(values[i][both], values[j][both]).statistic

@@ -197,7 +197,14 @@ def values(part: PartResult) -> dict[str, Estimate]:
 
 @pytest.mark.smoke
 def test_all_measures_and_details_are_there(demo: PartResult) -> None:
-    columns = {f"tvd1:{column.name}" for column in Schema.load("demo").modelled}
+    schema = Schema.load("demo")
+    columns = {f"tvd1:{column.name}" for column in schema.modelled}
+    numeric = [column.name for column in schema.modelled if not column.is_categorical]
+    columns |= {f"{key}:{name}" for key in ("mean", "reach") for name in (*numeric,)}
+    columns |= {"mean_worst", "reach_worst"}
+    published = {key for key in values(demo) if key.startswith("followed")}
+    assert {key.partition(":")[0] for key in published} <= {"followed", "followed_worst"}
+    columns |= published
     assert set(values(demo)) == columns | {
         *("tvd1", "tvd2", "tvd3", "correlation", "information", "missing", "patterns"),
         *("heaping", "tails", "outside", "outside_worst", "queries", "queries_worst", "c2st"),
@@ -205,7 +212,7 @@ def test_all_measures_and_details_are_there(demo: PartResult) -> None:
     }
     assert set(demo.details) == {
         *("columns", "pairs", "missing_patterns", "heaping", "tails", "outside", "queries", "c2st"),
-        *("sdmetrics", "embedding"),
+        *("sdmetrics", "embedding", "location", "followed", "followed_pairs", "unseen"),
     }
     assert set(demo.details["pairs"]) == {"names", "tvd", "correlation", "information"}
     assert json.loads(json.dumps(demo.details, allow_nan=False)) == demo.details

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.eval.core.paired import PairedTables
-from dpsynth.eval.fidelity.columns import MAX_BINS, OTHERS, _spans, distribution, margins
+from dpsynth.eval.fidelity.columns import MAX_BINS, OTHERS, distribution, margins, spans
 from dpsynth.schema.column import Column
 from dpsynth.schema.lattice import Lattice
 
@@ -95,7 +95,7 @@ def test_bins_cover_every_value_and_are_few(
     rng = np.random.default_rng(seed)
     tail = rng.pareto(1, 300) * points / 50
     positions = np.minimum(tail.astype(np.int64), points - 1)
-    cuts, labels = _spans(positions, lattice, Column("x", "number"))
+    cuts, labels = spans(positions, lattice, Column("x", "number"))
     assert (np.diff(cuts) > 0).all()
     assert len(cuts) + 1 == len(labels) <= MAX_BINS
     assert len(set(labels)) == len(labels)

@@ -145,7 +145,7 @@ def test_the_worst_end_is_named_with_both_shares() -> None:
     document["parts"]["fidelity"]["tails"][1]["synthetic"] = 0.13
     worst = differences.differences(document)
     assert worst[0].kind == "end" and "13.0 %" in worst[0].sentence
-    assert len(worst) <= 3 and "svg" in worst[0].picture
+    assert len(worst) <= 5 and "svg" in worst[0].picture
     names = [name for one in worst for name in one.columns]
     assert len(names) == len(set(names))
 
@@ -211,3 +211,17 @@ def test_a_table_that_is_fit_for_no_measured_use_is_stopped() -> None:
     found = answer(document, seeing())
     assert found.decision == "stop"
     assert "The table is fit for no use that was measured." in found.reasons
+
+
+def test_a_gate_on_prediction_without_a_target_is_told_in_plain_words() -> None:
+    document = good()
+    document["gates"] += [
+        {"key": key, "title": key, "passed": None, "limit": "l", "reason": "r"}
+        for key in ("tstr_gap:*", "odds:*")
+    ]
+    document["parts"]["usefulness"] = {"targets": []}
+    said = " ".join(answer(document, seeing()).reasons)
+    assert "No target column is declared (role: target)" in said
+    assert "usefulness for prediction was not judged" in said
+    assert "tstr_gap" not in said and "odds:*" not in said
+    assert "Every internal gate that could be judged passed." in said

@@ -189,10 +189,11 @@ def test_no_holdout_leaves_no_empty_column() -> None:
     for one in evaluation["measures"].values():
         one["reference"] = None
     details = evaluation["parts"]["fidelity"]
-    for name in ("columns", "missing_patterns", "heaping", "tails"):
+    for name in ("columns", "followed", "missing_patterns", "heaping", "tails"):
         for one in details[name]:
             one["holdout"] = None
-    for one in [details["c2st"]["auc"], *(column["tvd"] for column in details["columns"])]:
+    columns = [*details["columns"], *details["followed"]]
+    for one in [details["c2st"]["auc"], *(column["tvd"] for column in columns)]:
         one["reference"] = None
     details["queries"]["error_quantiles"]["holdout"] = None
     del details["sdmetrics"]["holdout"]
