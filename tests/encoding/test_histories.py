@@ -84,6 +84,22 @@ def test_dates_of_a_patient_without_an_origin_are_left_out() -> None:
     assert ann[3][2][0] == [] and bob[3][2][0] == [2]
 
 
+def test_an_origin_need_not_be_modelled() -> None:
+    document = package()
+    document["resources"][0]["schema"]["fields"][3] = {
+        "name": "index",
+        "type": "datetime",
+        "format": "%d.%m.%Y %H:%M",
+        "dpsynth": {"role": "drop"},
+    }
+    patients = [[*ANN[:3], "01.06.2005 23:30"]]
+    visits = [["ann", "2005-06-02", "1", "40", "c"]]
+    tables = frames({"patients": patients, "visits": visits})
+    histories = read(tables, document=document)
+    assert histories.baseline.tolist() == [[0, 1000]]
+    assert histories.rows[1][0].days.tolist() == [1]
+
+
 def test_times_of_day_order_the_rows_of_a_day() -> None:
     document = package()
     document["resources"][3]["schema"]["fields"][1]["type"] = "datetime"

@@ -54,7 +54,7 @@ def read_package(
     tables = _read_resources(top)
     by_name = {table.name: table for table in reversed(tables)}
     patients = _find_patients(extra, by_name)
-    window = _read_window(extra, any(table.own.has("time") for table in tables))
+    window = _read_window(extra, extra.has("end") or any(t.own.has("time") for t in tables))
     key = None if patients is None else read_primary_key(patients)
     schema = None if patients is None else _read_patients(patients, key, draft)
     unit = PrivacyUnit(None, 1, None) if general is None else general.unit
