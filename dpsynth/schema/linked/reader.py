@@ -57,6 +57,7 @@ def read_package(
     window = _read_window(extra, extra.has("end") or any(t.own.has("time") for t in tables))
     key = None if patients is None else read_primary_key(patients)
     schema = None if patients is None else _read_patients(patients, key, draft)
+    repeated = patients is not None and patients.own.flag("repeated", False)
     unit = PrivacyUnit(None, 1, None) if general is None else general.unit
     package = Package(patients, schema, unit, window, draft)
     links = {table.name: read_links(table, by_name) for table in tables}
@@ -93,6 +94,7 @@ def read_package(
         children=tuple(children),
         window=window,
         end=end,
+        repeated=repeated,
         title=general.title,
         description=general.description,
         source=general.source,
@@ -176,7 +178,7 @@ def _find_patients(extra: FieldReader, tables: Mapping[str, Resource]) -> Resour
 
 
 def _read_patients(table: Resource, key: str | None, draft: bool) -> Schema | None:
-    table.own.refuse_unknown(("dialect", "rules"))
+    table.own.refuse_unknown(("dialect", "rules", "repeated"))
     return table.read_schema(unit=key, plain=(), tests=None, draft=draft, capped=False)
 
 
