@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding import HistoryCodec
-from dpsynth.errors import InputError, NoRowsError, RefusedCellError, TableError
+from dpsynth.errors import InputError, NoRowsError, TableError
 from dpsynth.models.histories.linked_domain import domain_of
 from dpsynth.models.histories.person_table import PersonTable
 from dpsynth.schema import LinkedSchema
-from dpsynth.tables import OptOut, open_linked
+from dpsynth.tables import open_linked
 
 from ..support.linked_rows import (
     COLUMNS,
@@ -84,6 +84,22 @@ def test_dates_of_a_patient_without_an_origin_are_left_out() -> None:
     assert ann[3][2][0] == [] and bob[3][2][0] == [2]
 
 
+def test_an_origin_need_not_be_modelled() -> None:
+    document = package()
+    document["resources"][0]["schema"]["fields"][3] = {
+        "name": "index",
+        "type": "datetime",
+        "format": "%d.%m.%Y %H:%M",
+        "dpsynth": {"role": "drop"},
+    }
+    patients = [[*ANN[:3], "01.06.2005 23:30"]]
+    visits = [["ann", "2005-06-02", "1", "40", "c"]]
+    tables = frames({"patients": patients, "visits": visits})
+    histories = read(tables, document=document)
+    assert histories.baseline.tolist() == [[0, 1000]]
+    assert histories.rows[1][0].days.tolist() == [1]
+
+
 def test_times_of_day_order_the_rows_of_a_day() -> None:
     document = package()
     document["resources"][3]["schema"]["fields"][1]["type"] = "datetime"
@@ -131,69 +147,6 @@ def test_the_day_of_an_end_is_never_after_what_its_code_is_drawn_as() -> None:
     assert (drawn >= days).all() and (drawn.min(axis=0) - days < 9).all()
 
 
-def test_keys_are_compared_alike_in_all_tables() -> None:
-    document = package()
-    document["dpsynth"]["key"] = {"leading_zeros": False, "case": True}
-    tables = frames({"patients": [["00A7", *ANN[1:]]], "orders": [[" 0a7", "1", "1", "x"]]})
-    assert len(read(tables, document=document).rows[2][0].days) == 1
-
-
-def test_rows_of_nobody_are_left_out_and_counted() -> None:
-    orders = [["ann", "1", "1", "x"], ["zoe", "1", "1", "x"], ["", "1", "1", "x"]]
-    tables = frames({"patients": [ANN], "orders": orders})
-    assert len(read(tables).rows[2][0].days) == 1
-    assert tallied(tables) == {("orders", "strangers"): 1, ("orders", "keyless"): 1}
-
-
-def test_opted_out_patients_leave_all_tables() -> None:
-    rng = np.random.default_rng(3)
-    tables = frames(together([patient_rows(key, rng) for key in ("a", "b", "c")]))
-    schema = LinkedSchema.from_dict(package())
-    left = read(tables, opt_out=OptOut.of(["b", "nobody"], schema.patients))
-    assert by_patient(left) == [by_patient(read(tables))[place] for place in (0, 2)]
-
-
-def test_refused_rows_stop_or_are_left_out() -> None:
-    document = package()
-    series = document["resources"][1]["dpsynth"]["series"]
-    labs = [["ann", "1", "hdl", "60", ""], ["ann", "2", "secret", "6", ""]]
-    tables = frames({"patients": [ANN], "labs": labs})
-    series["on_unknown"] = "refuse"
-    with pytest.raises(RefusedCellError, match="table labs: column 'test' declares") as caught:
-        read(tables, document=document)
-    assert "secret" not in str(caught.value)
-    assert read(tables, document=document, refused="drop").rows[0][0].days.tolist() == [1]
-    series |= {"on_unknown": "drop"}
-    series["tests"]["hdl"]["on_bad"] = "refuse"
-    tables["labs"].loc[0, "value"] = "secret"
-    with pytest.raises(RefusedCellError, match="a value in column 'value'") as caught:
-        read(tables, document=document)
-    assert "secret" not in str(caught.value)
-    assert len(read(tables, document=document, refused="drop").rows[0][0].days) == 0
-
-
-def test_a_patient_with_two_rows_is_refused_or_left_out_with_all_rows() -> None:
-    tables = frames(
-        {"patients": [ANN, BOB, ["ann ", *BOB[1:]]], "orders": [["ann", "1", "1", "x"]]}
-    )
-    with pytest.raises(TableError, match="table patients: a key in column 'id' has several") as e:
-        read(tables)
-    assert "ann" not in str(e.value)
-    left = read(tables, refused="drop")
-    assert len(left) == 1 and len(left.rows[2][0].days) == 0
-
-
-def test_tables_that_do_not_belong_together_are_refused() -> None:
-    tables = frames({"patients": [ANN], "orders": [["zoe", "1", "1", "x"]]})
-    with pytest.raises(TableError, match="table orders: no row belongs to a patient of table"):
-        read(tables)
-    assert len(read(tables, refused="drop")) == 1
-    keyless = frames({"patients": [["", *ANN[1:]]]})
-    with pytest.raises(TableError, match="table patients: no row has a key in column 'id'"):
-        read(keyless)
-    assert len(read(keyless, refused="drop")) == 0
-
-
 def test_empty_tables() -> None:
     """A child table may be empty; a table of patients may not."""
     histories = read(frames({"patients": [ANN]}))
@@ -226,13 +179,6 @@ def test_typed_keys_and_text_values_are_refused_as_in_one_table() -> None:
     }
     with pytest.raises(TableError, match="the key of the unit, so it must be text"):
         read(tables)
-
-
-def test_patients_come_in_random_order() -> None:
-    """Their places in the file are nobody's business."""
-    tables = frames({"patients": [ANN, BOB]})
-    first = {int(read(tables, seed=seed).ends[0]) for seed in range(20)}
-    assert first == {1000, 2000}
 
 
 def test_ten_thousand_rows_of_one_patient_are_capped_in_time() -> None:

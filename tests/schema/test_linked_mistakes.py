@@ -182,6 +182,16 @@ def test_a_key_to_a_visit_is_kept() -> None:
     assert LinkedSchema.from_dict(schema.to_dict()) == schema
 
 
+def test_an_end_needs_a_window() -> None:
+    document = package()
+    document["resources"] = [document["resources"][place] for place in (0, 4)]
+    document["dpsynth"].pop("window")
+    assert [place for place, _ in problems(document)] == ["dpsynth.window"]
+    document["dpsynth"].pop("end")
+    schema = LinkedSchema.from_dict(document)
+    assert schema.window is None and LinkedSchema.from_dict(schema.to_dict()) == schema
+
+
 def test_all_mistakes_come_at_once() -> None:
     document = changed("resources.0.schema.fields.1.constraints.enum", GONE)
     document["resources"][1]["dpsynth"]["series"]["tests"]["hdl"].pop("maximum")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding.cohort import Refused
+from dpsynth.encoding.cohort import Refused, select
 from dpsynth.encoding.column_codecs import coder_of
 from dpsynth.encoding.relations import related
 from dpsynth.errors import NoRowsError, TableError
@@ -65,7 +65,7 @@ def read_patients(
     refused: Refused,
     progress: Progress | None,
 ) -> Patients:
-    """Read the table of patients.
+    """Read the table of patients; of one that repeats them, a row of each by chance.
 
     Raises:
         TableError: it is damaged; or refused rows stop, and no row has a key, or a key has several
@@ -97,18 +97,20 @@ def read_patients(
             f"table {schema.name}: no row has a key in column '{schema.unit.column}'; correct the "
             "table, the column's missingValues, or the primaryKey"
         )
-    known = len(keys.texts)
+    known, sound = len(keys.texts), np.concatenate(accepted)
+    if codec.schema.repeated:
+        unit_of_row = one_row_each(np.where(sound, unit_of_row, NO_KEY), entropy)
     rows_of_unit = np.bincount(unit_of_row[unit_of_row != NO_KEY], minlength=known)
     if refused == "stop" and (rows_of_unit > 1).any():
         raise TableError(
             f"table {schema.name}: a key in column '{schema.unit.column}' has several rows, and "
-            "each row is one patient; keep one of them, or declare the table as one of visits"
+            "each row is one patient; keep one of them, or declare it as `repeated`"
         )
     left = rows_of_unit == 1
     if opt_out is not None:
         left &= ~opt_out.of_units(keys, known)
     left = np.append(left, False)  # of a row without a key
-    rows = np.flatnonzero(left[unit_of_row] & np.concatenate(accepted))
+    rows = np.flatnonzero(left[unit_of_row] & sound)
     rows = rows[entropy.permutation(len(rows))]
     texts = keys.texts
     return Patients(
@@ -117,6 +119,17 @@ def read_patients(
         np.concatenate(ends)[rows],
         np.concatenate(origins)[rows],
     )
+
+
+def one_row_each(units: Ints, entropy: Entropy) -> Ints:
+    """Return `NO_KEY` for all rows of a patient but one, which chance chooses.
+
+    The first one would be a matter of how the file is sorted.
+    """
+    chosen, _ = select(units, 1, entropy)
+    kept = np.full(len(units), NO_KEY, dtype=np.int64)
+    kept[chosen] = units[chosen]
+    return kept
 
 
 def whole_days(cells: pd.Series[Any], column: Column, decimal: str) -> Floats:

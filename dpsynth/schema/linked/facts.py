@@ -137,6 +137,8 @@ class LinkedFacts:
         window: the days that are kept; None where no table has a time.
         end: the column of patients with the last day of follow-up: whole days since the origin, or
             a date that is an interval after it. None: all are followed to the window's end.
+        repeated: whether a patient may have several rows in the table of patients, which then hold
+            what is constant within her.
         gaps: what a draft leaves open, as it was read; not part of the facts.
     """
 
@@ -145,6 +147,7 @@ class LinkedFacts:
     children: tuple[ChildTable, ...] = ()
     window: Window | None = None
     end: str | None = None
+    repeated: bool = False
     title: str | None = None
     description: str | None = None
     source: str | None = None

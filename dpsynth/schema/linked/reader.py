@@ -54,9 +54,10 @@ def read_package(
     tables = _read_resources(top)
     by_name = {table.name: table for table in reversed(tables)}
     patients = _find_patients(extra, by_name)
-    window = _read_window(extra, any(table.own.has("time") for table in tables))
+    window = _read_window(extra, extra.has("end") or any(t.own.has("time") for t in tables))
     key = None if patients is None else read_primary_key(patients)
     schema = None if patients is None else _read_patients(patients, key, draft)
+    repeated = patients is not None and patients.own.flag("repeated", False)
     unit = PrivacyUnit(None, 1, None) if general is None else general.unit
     package = Package(patients, schema, unit, window, draft)
     links = {table.name: read_links(table, by_name) for table in tables}
@@ -93,6 +94,7 @@ def read_package(
         children=tuple(children),
         window=window,
         end=end,
+        repeated=repeated,
         title=general.title,
         description=general.description,
         source=general.source,
@@ -176,7 +178,7 @@ def _find_patients(extra: FieldReader, tables: Mapping[str, Resource]) -> Resour
 
 
 def _read_patients(table: Resource, key: str | None, draft: bool) -> Schema | None:
-    table.own.refuse_unknown(("dialect", "rules"))
+    table.own.refuse_unknown(("dialect", "rules", "repeated"))
     return table.read_schema(unit=key, plain=(), tests=None, draft=draft, capped=False)
 
 
@@ -231,5 +233,5 @@ def _check_end(
                 f"{shown(end)} is a date, so it is declared as the days after the origin: write "
                 f"dpsynth: {{after: {origin or '...'}, longest: ..., unit: d}} in its field",
             )
-    elif column.type != "integer":
+    elif not (column.kind.is_number and column.kind.whole and column.kind.is_quantity):
         extra.mistake("end", f"{shown(end)} is of type {column.type}; declare an integer, in days")

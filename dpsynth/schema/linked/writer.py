@@ -17,6 +17,7 @@ def package_document(schema: LinkedFacts) -> dict[str, Any]:
     document |= _filled(title=schema.title, description=schema.description)
     patients = schema_document(schema.patients)
     table, own = _resource(patients, {schema.key}), _own(patients)
+    own |= _filled(repeated=schema.repeated or None)
     table["schema"] = {"primaryKey": [schema.key]} | table["schema"]
     if own:
         table["dpsynth"] = own
