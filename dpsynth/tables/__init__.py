@@ -22,7 +22,6 @@ alone.
 - `splitting`: splitting a private table into train and holdout, by privacy unit
 - `table`: tables of any kind, or a DataFrame, read in chunks of the columns that a schema needs
 - `text_columns`: columns of any kind as columns of text: what a cell would be in a CSV file
-- `text_copy`: a copy of a table as Parquet, with the schema's columns as text
 - `text_table`: the cells of a file as text: the way to hand a private table over as a DataFrame
 - `unit_keys`: which rows belong to one privacy unit: keys, compared as the schema declares
 - `writer`: synthetic tables to CSV and Parquet: streamed, whole or not at all, repeatable to the

@@ -33,7 +33,7 @@ from dpsynth.tables.row_copy import Dealt, SeenRows, Sides, deal
 from dpsynth.tables.sources import Reference, dialect_of
 from dpsynth.tables.table import open_table
 from dpsynth.tables.text_columns import texts_of
-from dpsynth.tables.text_copy import copy_as_text
+from dpsynth.tables.text_table import copy_as_text
 from dpsynth.tables.unit_keys import NO_KEY, Keys
 
 TRAIN, HOLDOUT, COPY = "train", "holdout", "copy.parquet"

@@ -7,6 +7,7 @@ the others are coded, and `open_table` refuses such frames. What is read here it
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow.compute as pc
 
+from dpsynth.files import write_private
 from dpsynth.schema import Column, Schema
 from dpsynth.tables.checks import Progress
 from dpsynth.tables.table import needed_columns, open_columns
@@ -83,3 +85,34 @@ def _texts(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.object_]:
         objects = texts.to_numpy(zero_copy_only=False).astype(object)
     objects[objects == ""] = None
     return objects
+
+
+def copy_as_text(
+    source: str | Path, schema: Schema, target: Path, progress: Progress | None = None
+) -> None:
+    """Copy a private table, as text, to a Parquet file that only its owner can read.
+
+    A database may give its rows in another order, or other rows, when it is asked again. So a split
+    reads it once, into this copy.
+
+    Args:
+        source: the table, of any kind.
+        schema: which names the columns to copy; those with role drop are left out.
+        target: the file to make.
+        progress: called with the fraction that is read.
+
+    Raises:
+        TableError: as `dpsynth.tables.open_table`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    write_private(target, b"")
+    with ExitStack() as stack:
+        writer: Any = None
+        for chunk in text_chunks(source, schema, progress):
+            layout = pa.schema([(name, pa.large_string()) for name in chunk.columns])
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(target, layout, compression="zstd"))
+            columns = [pa.array(chunk[name], pa.large_string()) for name in chunk.columns]
+            writer.write_table(pa.Table.from_arrays(columns, schema=layout))
