@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsynth.models.histories.step_pairs import step_pairs
 from dpsynth.models.marginals.binning import row_factors
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.pair_selection import choose_pairs, pair_noise
@@ -34,7 +35,8 @@ def event(most: int, noise: float = 1e-3) -> ChosenHistograms:
 def test_choices_read_bins_and_public_facts_alone() -> None:
     """No argument through which a row could reach a choice, a scale or a factor."""
     assert list(inspect.signature(choose_pairs).parameters) == ["bins", "units", "event", "hidden"]
-    assert list(inspect.signature(pair_noise).parameters) == ["sizes", "pairs", "event"]
+    assert list(inspect.signature(pair_noise).parameters) == ["sizes", "pairs", "event", "weights"]
+    assert list(inspect.signature(step_pairs).parameters) == ["places", "changes"]  # the weights
     assert list(inspect.signature(row_factors).parameters) == ["bins"]
 
 
