@@ -238,9 +238,9 @@ def _check_weighted(
         raise InputError(
             f"event '{event.name}' does not pay for these histograms: too many, or too little noise"
         )
-    if not all(array.ndim == 1 and array.dtype.kind in "iu" for array in _arrays(rows)):
-        raise InputError("cells, units and weights are whole numbers, one for each row")
-    if len({len(array) for array in _arrays(rows)}) > 1:
+    arrays = (*rows.cells, rows.units, rows.weights)
+    whole = all(array.ndim == 1 and array.dtype.kind in "iu" for array in arrays)
+    if not whole or len({len(array) for array in arrays}) > 1:
         raise InputError("cells, units and weights are whole numbers, one for each row")
     if len(rows.units) == 0:
         return
@@ -256,7 +256,3 @@ def _check_weighted(
             f"event '{event.name}' accounts for a mass of {event.mass} of each unit; a unit's rows "
             "weigh more"
         )
-
-
-def _arrays(rows: WeightedRows) -> tuple[NDArray[Any], ...]:
-    return (*rows.cells, rows.units, rows.weights)

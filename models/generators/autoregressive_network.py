@@ -108,7 +108,8 @@ class Network(BinnedNetwork):
         """
         paths = _Paths(self, len(given))
         for j, bins in enumerate(given.T):
-            paths.logits(j) if self.shape.masked else None
+            if self.shape.masked:
+                paths.logits(j)  # fills in the hidden units
             paths.take(j, torch.from_numpy(np.ascontiguousarray(bins)))
         columns = range(given.shape[1], len(self.shape.bins))
         drawn = np.empty((len(given), len(columns)), dtype=np.int64)

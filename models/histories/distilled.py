@@ -16,18 +16,13 @@ import torch
 
 from dpsynth.models.dpsgd import PlainSgd
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.generators.network_weights import arrays_of, load_arrays
+from dpsynth.models.generators.network_weights import load_arrays
 from dpsynth.models.marginals import Products
 
 ROWS = 200_000  # of the mixture
 BATCH = 1_000
 STEPS = 1_500
 RATE = 0.01
-
-
-def weights_of_network(network: Network, prefix: str) -> dict[str, npt.NDArray[Any]]:
-    """Give the network's weights, by name."""
-    return arrays_of(network, prefix)
 
 
 def restored_network(

@@ -99,18 +99,8 @@ class CohortGenerator:
 
     def _conditions(self, hidden: Hidden) -> list[Coarse]:
         """Choose the baseline columns with which a series' rows go together most, as released."""
-        tables, weights = self.products.tables, self.products.weights[:, None].astype(np.float32)
-        offsets = self.products.offsets
-        joint, one_way = (tables * weights).T @ tables, (tables * weights).sum(axis=0)
-        apart = np.abs(joint - np.outer(one_way, one_way))
         places = [hidden.count, *hidden.values]
-        strength = [
-            sum(
-                float(apart[offsets[j] : offsets[j + 1], offsets[i] : offsets[i + 1]].sum())
-                for i in places
-            )
-            for j in range(len(self.domain.baseline))
-        ]
+        strength = self.products.dependence[: len(self.domain.baseline), places].sum(axis=1)
         best = sorted(range(len(strength)), key=lambda j: -strength[j])
         return [self._coarse(j) for j in sorted(best[: conditions_of(self.domain)])]
 
@@ -179,11 +169,7 @@ class CohortGenerator:
                 for column, value in zip(hidden.values, series.values, strict=True)
             ]
         )
-        baseline = np.column_stack(
-            [coarse.bin_of[codes[:, coarse.column]] for coarse in model.table.conditions]
-            or [np.empty((len(codes), 0), dtype=np.int64)]
-        )
-        return Beginnings(counts, days, ends, paces, values, baseline)
+        return Beginnings(counts, days, ends, paces, values, model.table.baseline_of(codes))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""

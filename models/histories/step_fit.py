@@ -145,10 +145,7 @@ def _coded(
     """Return the codes of the steps of one series, ``[steps, columns]``."""
     who, before = steps.patients, steps.place - 1
     known = Known(
-        baseline=np.column_stack(
-            [coarse.bin_of[person_codes[who, coarse.column]] for coarse in table.conditions]
-            or [np.empty((len(who), 0), dtype=np.int64)]
-        ),
+        baseline=table.baseline_of(person_codes[who]),
         counts=steps.counts,
         index=steps.index,
         days=rows.days[before],

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.histories.distilled import restored_network, weights_of_network
+from dpsynth.models.generators.network_weights import arrays_of as network_arrays
+from dpsynth.models.histories.distilled import restored_network
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.lines import Line
 from dpsynth.models.histories.step_table import Coarse, StepTable
@@ -41,7 +42,7 @@ def arrays_of(models: Sequence[StepModel], prefix: str) -> dict[str, npt.NDArray
     for place, model in enumerate(models):
         name = f"{prefix}.{place}"
         if model.network is not None:
-            arrays |= weights_of_network(model.network, f"{name}.network")
+            arrays |= network_arrays(model.network, f"{name}.network")
         arrays[f"{name}.weights"] = model.products.weights
         arrays[f"{name}.tables"] = model.products.tables
         arrays[f"{name}.bin_of"] = np.concatenate([column.bin_of for column in model.bins])

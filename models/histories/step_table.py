@@ -23,7 +23,6 @@ import numpy.typing as npt
 from dpsynth.encoding import SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.grids import Grid
 from dpsynth.models.histories.lines import Line
 
 Ints = npt.NDArray[np.int64]
@@ -99,7 +98,7 @@ class StepTable:
     @cached_property
     def features(self) -> tuple[Feature, ...]:
         """The columns: what is known, then what is drawn."""
-        counts = Grid.of_counts(self.series.max_rows)
+        counts = self.series.counts
         columns = [coarse.feature for coarse in self.conditions]
         columns += [counts.feature(name) for name in ("rows", "index", "remaining")]
         if self.table.timed:
@@ -122,9 +121,14 @@ class StepTable:
     def _values(self) -> list[tuple[Feature, bool]]:
         return [*zip(self.series.values, self.table.changes_of(self.series), strict=True)]
 
+    def baseline_of(self, person_codes: npt.NDArray[np.integer]) -> Ints:
+        """Return the coarse bins of rows of the person table, ``[rows, conditions]``."""
+        columns = [coarse.bin_of[person_codes[:, coarse.column]] for coarse in self.conditions]
+        return np.column_stack(columns or [np.empty((len(person_codes), 0), dtype=np.int64)])
+
     def known_codes(self, known: Known) -> Ints:
         """Return the codes of the conditions, ``[steps, conditions]``."""
-        grid = Grid.of_counts(self.series.max_rows)
+        grid = self.series.counts
         remaining = known.counts - 1 - known.index
         columns = [*known.baseline.T]
         columns += [grid.code(part) for part in (known.counts, known.index, remaining)]

@@ -72,17 +72,22 @@ class Products:
         """Return the components' distributions of column j, ``[K, bins]``."""
         return self.tables[:, self.offsets[j] : self.offsets[j + 1]]
 
-    def leaders(self, maximum: int) -> tuple[tuple[int, ...], ...]:
-        """Give, for each column, the earlier ones it depends on most, strongest first."""
+    @cached_property
+    def dependence(self) -> npt.NDArray[np.float32]:
+        """How far each pair of columns is from independent, in L1, ``[columns, columns]``."""
         weighted = self.tables * self.weights[:, None].astype(np.float32)
         joint = weighted.T @ self.tables
         one_way = weighted.sum(axis=0)
         gaps = np.abs(joint - np.outer(one_way, one_way))
-        by_column = np.add.reduceat(
-            np.add.reduceat(gaps, self.offsets[:-1], 0), self.offsets[:-1], 1
-        )
+        starts = self.offsets[:-1]
+        by_column: npt.NDArray[np.float32]
+        by_column = np.add.reduceat(np.add.reduceat(gaps, starts, 0), starts, 1)
+        return by_column
+
+    def leaders(self, maximum: int) -> tuple[tuple[int, ...], ...]:
+        """Give, for each column, the earlier ones it depends on most, strongest first."""
         return tuple(
-            tuple(sorted(range(j), key=lambda i: -by_column[i, j])[:maximum])
+            tuple(sorted(range(j), key=lambda i: -self.dependence[i, j])[:maximum])
             for j in range(len(self.sizes))
         )
 
