@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dpsynth.models.dpsgd import PlainSgd
+from dpsynth.models.dpsgd import PlainSgd, in_turn
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.network_weights import load_arrays
 from dpsynth.models.marginals import Products
@@ -56,6 +56,5 @@ def distilled(products: Products, rng: np.random.Generator, *, masked: int) -> N
     )
     ones = torch.ones(BATCH, 1)
     for step in range(STEPS):
-        start = step * BATCH % ROWS
-        trainer.step(network.loss, rows[start : start + BATCH, None], ones)
+        trainer.step(network.loss, in_turn(rows, step, BATCH), ones)
     return network

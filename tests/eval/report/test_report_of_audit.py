@@ -285,17 +285,3 @@ def test_any_attack_can_be_shown_without_a_section_of_its_own(
         if power["key"].partition(":")[0] not in ("training", "shadows"):
             assert words.count(audit_formatting.sentence(power["sentence"])) >= 2
     assert "Controls of this attack" in words and "Success and power" in words
-
-
-def test_a_plugin_is_named_with_its_package_and_its_texts_are_no_markup() -> None:
-    nasty = "<script>alert(1)</script>"
-    plugin = {"key": "echo", "title": nasty, "package": "echo-attack", "version": "1.2"}
-    finding = {"key": "echo", "title": nasty, "found": False, "sentence": nasty}
-    document = audit()
-    document["findings"] = [*document["findings"], finding]
-    document["parts"] = document["parts"] | {"echo": {}}
-    html = internal_page(None, document | {"plugins": [plugin]})
-    assert nasty not in html
-    words = Page(html).words()
-    assert words.count("an attack of the package echo-attack, version 1.2") == 2
-    assert "Not known." in words
