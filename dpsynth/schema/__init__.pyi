@@ -16,6 +16,8 @@ from .linked import ChildTable as ChildTable
 from .linked import Link as Link
 from .linked import LinkedSchema as LinkedSchema
 from .linked import LongSeries as LongSeries
+from .linked import PatientRows as PatientRows
+from .linked import TemporalRule as TemporalRule
 from .linked import Window as Window
 from .linked import shipped_packages as shipped_packages
 from .relations import Formula as Formula
