@@ -13,7 +13,9 @@ from .linked import Histories as Histories
 from .linked import HistoryCodec as HistoryCodec
 from .linked import SeriesRows as SeriesRows
 from .linked import Tally as Tally
+from .linked import decode_histories as decode_histories
 from .linked import read_histories as read_histories
+from .linked import with_keys as with_keys
 from .relations import related as related
 from .strict_table import Content as Content
 from .strict_table import cell_values as cell_values

@@ -12,6 +12,7 @@ from .descriptions import unit_of as unit_of
 from .lattice import Lattice as Lattice
 from .lattice import in_units as in_units
 from .lattice import lattice_of as lattice_of
+from .linked import AnySchema as AnySchema
 from .linked import ChildTable as ChildTable
 from .linked import Link as Link
 from .linked import LinkedSchema as LinkedSchema
@@ -19,6 +20,9 @@ from .linked import LongSeries as LongSeries
 from .linked import PatientRows as PatientRows
 from .linked import TemporalRule as TemporalRule
 from .linked import Window as Window
+from .linked import any_from_dict as any_from_dict
+from .linked import load_any as load_any
+from .linked import published_tables as published_tables
 from .linked import shipped_packages as shipped_packages
 from .relations import Formula as Formula
 from .relations import Interval as Interval

@@ -11,7 +11,7 @@ alone.
   with rows
 - `csv`: CSV files, plain or gzipped, in the dialect that a schema declares
 - `encodings`: what encoding a text file is likely in, where its bytes do not fit the declared one
-- `linked_tables`: the tables of a schema of linked tables, opened together
+- `linked/`: the tables of a schema of linked tables: found, opened and written together
 - `opt_out`: the keys of units that no part of a table may be made from
 - `parquet`: flat columns of any type that a schema can mean, as typed frames
 - `row_copy`: copies of a file's rows, dealt out to several files: no cell is read, and none is

@@ -92,11 +92,14 @@ def as_written(schema: Schema) -> Schema:
     where it has a point between thousands.
     """
     return replace(
-        schema, dialect=Dialect(), columns=tuple(_as_written(column) for column in schema.columns)
+        schema,
+        dialect=Dialect(),
+        columns=tuple(column_as_written(column) for column in schema.columns),
     )
 
 
-def _as_written(column: Column) -> Column:
+def column_as_written(column: Column) -> Column:
+    """Return one column as a synthetic table has it."""
     declared = column.forms.formats or ((column.format,) if column.format else ())
     formats = (DEFAULT, *(one for one in declared if one != DEFAULT)) if declared else ()
     forms = replace(column.forms, thousands="", formats=formats)

@@ -54,7 +54,7 @@ def write_table(
     target = Path(path)
     check_output(target, overwrite=overwrite)
     with atomic_file(target, new=not overwrite, private=private) as temporary:
-        with temporary.open("wb") as file, _WRITERS[table_kind(target)](file, schema) as put:
+        with temporary.open("wb") as file, WRITERS[table_kind(target)](file, schema) as put:
             for block in _blocks(frames, schema):
                 put(block)
         return file_digest(temporary)  # of these rows, whoever may replace the file later
@@ -73,7 +73,7 @@ def table_digests(
     sums = [_Sum() for _ in kinds]
     with ExitStack() as stack:
         writers = [
-            stack.enter_context(_WRITERS[kind](total, schema))
+            stack.enter_context(WRITERS[kind](total, schema))
             for kind, total in zip(kinds, sums, strict=True)
         ]
         for block in _blocks(frames, schema):
@@ -117,21 +117,38 @@ def check_output(path: str | Path, *, overwrite: bool = False) -> None:
 
 def _blocks(frames: Iterable[pd.DataFrame], schema: Schema) -> Iterator[pd.DataFrame]:
     """Cut the rows of all frames into blocks of `CHUNK` rows, with the modelled columns."""
-    names = [column.name for column in schema.modelled]
-    waiting: list[pd.DataFrame] = []
-    rows = 0
+    blocks = RowBlocks(schema)
     for frame in frames:
-        absent = [name for name in names if name not in frame.columns]
+        yield from blocks.add(frame)
+    yield from blocks.rest()
+
+
+class RowBlocks:
+    """Rows that come in frames of any length, cut into blocks of `CHUNK` rows."""
+
+    def __init__(self, schema: Schema) -> None:
+        """Take the modelled columns of a schema."""
+        self._names = [column.name for column in schema.modelled]
+        self._waiting: list[pd.DataFrame] = []
+        self._rows = 0
+
+    def add(self, frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
+        """Yield the blocks that a frame completes; a `ValueError` names columns that it lacks."""
+        absent = [name for name in self._names if name not in frame.columns]
         if absent:
             raise ValueError(f"a frame lacks the columns {', '.join(absent)}")
-        waiting.append(frame[names])
-        rows += len(frame)
-        while rows >= CHUNK:
-            joined = pd.concat(waiting, ignore_index=True) if len(waiting) > 1 else waiting[0]
-            yield joined.iloc[:CHUNK]
-            waiting, rows = [joined.iloc[CHUNK:]], rows - CHUNK
-    if rows:
-        yield pd.concat(waiting, ignore_index=True)
+        self._waiting.append(frame[self._names])
+        self._rows += len(frame)
+        while self._rows >= CHUNK:
+            several = len(self._waiting) > 1
+            rows = pd.concat(self._waiting, ignore_index=True) if several else self._waiting[0]
+            yield rows.iloc[:CHUNK]
+            self._waiting, self._rows = [rows.iloc[CHUNK:]], self._rows - CHUNK
+
+    def rest(self) -> Iterator[pd.DataFrame]:
+        """Yield the rows that are left, if there are any."""
+        if self._rows:
+            yield pd.concat(self._waiting, ignore_index=True)
 
 
 @contextmanager
@@ -214,7 +231,7 @@ def _arrow(cells: pd.Series[Any], kind: Any) -> Any:
     return pa.array(cells, type=kind, from_pandas=True)
 
 
-_WRITERS: dict[str, Callable[[Sink, Schema], AbstractContextManager[Put]]] = {
+WRITERS: dict[str, Callable[[Sink, Schema], AbstractContextManager[Put]]] = {
     ".csv": _csv_writer,
     ".csv.gz": _gzip_writer,
     ".parquet": _parquet_writer,

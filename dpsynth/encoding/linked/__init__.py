@@ -5,6 +5,7 @@ and at most `max_rows` rows of a series.
 
 - `assembly`: the rows of a child table put to their patients: days in the window, in order, capped
 - `codec`: what the tables of a schema are coded as; a function of the schema alone
+- `decoding`: coded histories back to tables: a frame for each, whose keys agree
 - `histories`: coded histories: what a generator learns from, and what it emits
 - `patients`: the table of patients, read: who there is, and each one's codes, end and origin
 - `reading`: the tables of a schema, read into histories

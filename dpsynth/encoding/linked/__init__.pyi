@@ -2,6 +2,8 @@ from .codec import CodedColumn as CodedColumn
 from .codec import CodedSeries as CodedSeries
 from .codec import CodedTable as CodedTable
 from .codec import HistoryCodec as HistoryCodec
+from .decoding import decode_histories as decode_histories
+from .decoding import with_keys as with_keys
 from .histories import NEVER as NEVER
 from .histories import Histories as Histories
 from .histories import SeriesRows as SeriesRows

@@ -3,10 +3,12 @@
 This room decides what a Data Package of table schemas may say. Nothing in it is ever learned from
 private rows.
 
+- `any_schema`: the schema of one table or of linked ones: which of the two, its document says
 - `children`: one child table of a document, read: its key, its time, its series or events
 - `facts`: the facts of linked tables, as values
 - `keys`: keys from table to table: found, checked, and never in a circle
 - `linked_schema`: every public fact about linked tables, checked
+- `published`: what the tables of a synthetic cohort are: the columns that are written
 - `reader`: from a parsed document to a `LinkedSchema`: every mistake is noted before any is
   reported
 - `resources`: the table schema of one resource, read as a schema of its own

@@ -1,8 +1,12 @@
+from .any_schema import AnySchema as AnySchema
+from .any_schema import any_from_dict as any_from_dict
+from .any_schema import load_any as load_any
 from .facts import ChildTable as ChildTable
 from .facts import Link as Link
 from .facts import LongSeries as LongSeries
 from .facts import Window as Window
 from .linked_schema import LinkedSchema as LinkedSchema
 from .linked_schema import shipped_packages as shipped_packages
+from .published import published_tables as published_tables
 from .temporal import PatientRows as PatientRows
 from .temporal import TemporalRule as TemporalRule

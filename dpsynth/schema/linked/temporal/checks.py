@@ -90,7 +90,9 @@ def _row_problems(term: Term, table: RowTable) -> Iterator[str]:
             example = Term(term.function, table.name, tests[0], term.column).text
             yield f"{term.text}: values are of several tests; name one, such as {example}"
         return
-    placed = (table.time, table.order, table.once, table.test_column)
+    if term.column == table.order:
+        yield f"{term.text}: the order is a number that the sampler gives, so it is no value"
+    placed = (table.time, table.once, table.test_column)
     yield from _column_problems(
         term, table.schema.columns, (table.key,), tuple(name for name in placed if name)
     )

@@ -224,8 +224,16 @@ def _ranked(cells: pd.Series[Any]) -> Ints:
     if kind == "date":
         ticks = values.astype(np.int64)
         return np.where(gaps, -1, ticks - ticks[~gaps].min(initial=0))
-    ranks = np.unique(np.where(gaps, values[~gaps][0], values), return_inverse=True)[1]
+    each, ranks = np.unique(np.where(gaps, values[~gaps][0], values), return_inverse=True)
+    if kind == "text":  # "10" is after "9"
+        order = sorted(range(len(each)), key=lambda place: _place(each[place]))
+        ranks = np.argsort(order)[ranks]
     return np.where(gaps, -1, ranks).astype(np.int64)
+
+
+def _place(text: str) -> tuple[bool, int, str]:
+    number = text.isdecimal() and len(text) < 19
+    return not number, int(text) if number else 0, text
 
 
 def _ascend(keys: list[Ints]) -> bool:

@@ -1,0 +1,46 @@
+"""The schema of one table or of linked ones: which of the two, its document says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpsynth.schema.files import read_document, shipped_names
+from dpsynth.schema.linked.linked_schema import SHIPPED, LinkedSchema
+from dpsynth.schema.linked.reader import read_package
+from dpsynth.schema.schema import Schema
+
+AnySchema = Schema | LinkedSchema
+
+
+def load_any(name_or_path: str | Path) -> AnySchema:
+    """Read a schema of one table, or of linked tables; a document with ``resources`` is of these.
+
+    Raises:
+        InputError: there is no such schema or file. SchemaError: its mistakes, all listed.
+
+    >>> load_any("nafld"), load_any("demo").name
+    (<LinkedSchema: nafld, 3 tables>, 'demo')
+    """
+    if name_or_path in shipped_names(SHIPPED):
+        return LinkedSchema.load(name_or_path)
+    document, source, name = read_document(name_or_path)
+    if is_linked(document):
+        return read_package(LinkedSchema, document, source, default_name=name)
+    return Schema.load(name_or_path)
+
+
+def any_from_dict(document: Mapping[str, Any], source: str = "<dict>") -> AnySchema:
+    """Build either from a parsed document; ``source`` is what error messages call it.
+
+    Raises:
+        SchemaError: with all the mistakes of the document.
+    """
+    kind = LinkedSchema if is_linked(document) else Schema
+    return kind.from_dict(document, source)
+
+
+def is_linked(document: object) -> bool:
+    """Tell whether a parsed document is about linked tables."""
+    return isinstance(document, Mapping) and "resources" in document

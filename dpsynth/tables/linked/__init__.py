@@ -1,0 +1,9 @@
+"""The tables of a schema of linked tables: found, opened and written together.
+
+- `opening`: the tables of a schema of linked tables, opened together
+- `writing`: the tables of a synthetic cohort, written together, whole or not at all
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

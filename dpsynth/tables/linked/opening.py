@@ -1,0 +1,130 @@
+"""The tables of a schema of linked tables, opened together: of patients, and of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from dpsynth._util.messages import did_you_mean, listed, shown
+from dpsynth.errors import TableError
+from dpsynth.schema import ChildTable, LinkedSchema, Schema, published_tables
+from dpsynth.tables.sources.reference import FILES
+from dpsynth.tables.table import Table, as_written, column_as_written, needed_columns, open_columns
+
+Source = str | Path | pd.DataFrame
+
+
+def linked_files(folder: str | Path, schema: LinkedSchema) -> dict[str, Source]:
+    """Find the file of every table in a folder: its name is the table's, such as ``labs.csv.gz``.
+
+    Raises:
+        TableError: it is no folder; or a table has no file there, or several.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise TableError(
+            f"{place} is no folder: the tables of schema {schema.name} are files in one folder, "
+            f"each with the name of its table, such as {schema.table_names[0]}.csv"
+        )
+    names = sorted(path.name for path in place.iterdir())
+    files: dict[str, Source] = {}
+    for table in schema.table_names:
+        wanted = {(table + suffix).lower() for suffix in FILES}
+        present = [name for name in names if name.lower() in wanted]
+        if len(present) > 1:
+            raise TableError(
+                f"{place} has several files for table {table}: {listed(present)}; keep one of them"
+            )
+        if not present:
+            raise TableError(
+                f"{place} has no file for table {table} of schema {schema.name}; it is called "
+                f"{table}.csv, or ends in another of {listed(FILES)}. A table without rows is a "
+                "file with a header"
+            )
+        files[table] = place / present[0]
+    return files
+
+
+def open_linked(sources: Mapping[str, Source], schema: LinkedSchema) -> dict[str, Table]:
+    """Open every table of a schema, after checking each as `open_table` does.
+
+    Args:
+        sources: a file, an address or a DataFrame by the name of its table.
+        schema: of the linked tables.
+
+    Returns:
+        The tables by name, that of patients first.
+
+    Raises:
+        TableError: a table is not given, or no table has such a name; or as `open_table`.
+    """
+    _check_names(sources, schema)
+    opened = {schema.patients.name: _opened(sources, schema.patients, (schema.origin,))}
+    for child in schema.children:
+        opened[child.name] = _opened(sources, child.schema, child.needed)
+    return opened
+
+
+def open_synthetic_linked(sources: Mapping[str, Source], schema: LinkedSchema) -> dict[str, Table]:
+    """Open the tables of a synthetic cohort, as `write_linked` writes them; see `as_written`.
+
+    Raises:
+        TableError: as `open_linked`; but the columns of a synthetic table may have any type.
+    """
+    _check_names(sources, schema)
+    written = written_schema(schema)
+    rows = {own.name: own for own in (written.patients, *(c.schema for c in written.children))}
+    return {
+        name: open_columns(
+            sources[name], rows[name], tuple(c.name for c in own.modelled), private=False
+        )
+        for name, own in published_tables(schema).items()
+    }
+
+
+def written_schema(schema: LinkedSchema) -> LinkedSchema:
+    """Return the schema by which the cells of a synthetic cohort are read; see `as_written`."""
+    return replace(
+        schema,
+        patients=as_written(schema.patients),
+        children=tuple(map(_child_as_written, schema.children)),
+    )
+
+
+def _child_as_written(child: ChildTable) -> ChildTable:
+    tests = child.series
+    if tests is not None:
+        tests = replace(tests, columns=tuple(map(column_as_written, tests.columns)))
+    return replace(child, schema=as_written(child.schema), series=tests)
+
+
+def _check_names(sources: Mapping[str, Source], schema: LinkedSchema) -> None:
+    names = schema.table_names
+    for name in sources:
+        if name not in names:
+            meant = did_you_mean(name, names)
+            raise TableError(f"schema {schema.name} has no table {shown(name)}{meant}")
+    absent = [name for name in names if name not in sources]
+    if absent:
+        raise TableError(
+            f"no file is given for {', '.join(absent)} of schema {schema.name}; a table without "
+            "rows is a file with a header"
+        )
+
+
+def columns_of(child: ChildTable) -> tuple[str, ...]:
+    """Return the columns of a child table that are read, in the schema's order."""
+    return _needed(child.schema, child.needed)
+
+
+def _opened(sources: Mapping[str, Source], schema: Schema, more: tuple[str | None, ...]) -> Table:
+    needed = _needed(schema, more)
+    return open_columns(sources[schema.name], schema, needed, private=True)
+
+
+def _needed(schema: Schema, more: tuple[str | None, ...]) -> tuple[str, ...]:
+    wanted = {*needed_columns(schema), *more}
+    return tuple(column.name for column in schema.columns if column.name in wanted)

@@ -1,0 +1,57 @@
+"""The tables of a synthetic cohort, written together into a folder, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pandas as pd
+
+from dpsynth._util.strict_json import file_digest
+from dpsynth.files import atomic_folder
+from dpsynth.schema import Schema
+from dpsynth.tables.checks import table_kind
+from dpsynth.tables.writer import WRITERS, RowBlocks
+
+
+def write_linked(
+    blocks: Iterable[Mapping[str, pd.DataFrame]],
+    folder: str | Path,
+    tables: Mapping[str, Schema],
+    *,
+    kind: str = ".csv",
+    private: bool = False,
+) -> dict[str, str]:
+    """Write decoded frames of all tables into a new folder, a file for each; see `write_table`.
+
+    Args:
+        blocks: a frame of each table, for some patients at a time.
+        folder: the destination; nothing may be there.
+        tables: the schema of each table as it is written, by name; see `published_tables`.
+        kind: suffix of the files: .csv, .csv.gz or .parquet.
+        private: whether the folder is for its owner alone.
+
+    Returns:
+        The SHA-256 (hex) of each file, by the name of its table.
+
+    Raises:
+        InputError: the folder exists, or cannot be written. TableError: the suffix is unknown.
+        ValueError: a frame lacks a column.
+    """
+    table_kind(Path(f"table{kind}"))
+    with atomic_folder(folder, private=private) as temporary:
+        with ExitStack() as stack:
+            rows = {name: RowBlocks(schema) for name, schema in tables.items()}
+            put = {}
+            for name, schema in tables.items():
+                file = stack.enter_context((temporary / f"{name}{kind}").open("wb"))
+                put[name] = stack.enter_context(WRITERS[kind](file, schema))
+            for frames in blocks:
+                for name, frame in frames.items():
+                    for block in rows[name].add(frame):
+                        put[name](block)
+            for name, waiting in rows.items():
+                for block in waiting.rest():
+                    put[name](block)
+        return {name: file_digest(temporary / f"{name}{kind}") for name in tables}
