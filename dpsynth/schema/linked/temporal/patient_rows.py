@@ -226,7 +226,7 @@ def _ranked(cells: pd.Series[Any]) -> Ints:
         return np.where(gaps, -1, ticks - ticks[~gaps].min(initial=0))
     each, ranks = np.unique(np.where(gaps, values[~gaps][0], values), return_inverse=True)
     if kind == "text":  # "10" is after "9"
-        order = sorted(range(len(each)), key=lambda place: _place(each[place]))
+        order = sorted(range(len(each)), key=lambda place: _place(str(each[place])))
         ranks = np.argsort(order)[ranks]
     return np.where(gaps, -1, ranks).astype(np.int64)
 
