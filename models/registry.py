@@ -94,6 +94,13 @@ SPECS = (
     ),
 )
 
+COHORT = GeneratorSpec(
+    "cohort",
+    "dpsynth.models.histories:CohortGenerator",
+    "noisy counts of patients, and of the steps from row to row of their histories",
+)
+"""The generator of linked tables; those of `SPECS` are of single ones."""
+
 NAMES = tuple(spec.name for spec in SPECS)
 NETWORK = "autoregressive"
 """The network that is fitted where a network is wanted and none is named."""
@@ -102,6 +109,7 @@ EARLIER = {"autoregressive": "tvae"}
 
 AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
+OWN = frozenset({*NAMES, COHORT.name, AUTO})
 DEFAULT = AUTO
 
 
@@ -115,7 +123,7 @@ def spec_of(name: str) -> GeneratorSpec:
         InputError: there is none, or several packages offer one of this short name; or another
             version of its package is installed.
     """
-    for spec in SPECS:
+    for spec in (*SPECS, COHORT):
         if spec.name == name:
             return spec
     return _spec_of(_entry_point(name))
@@ -140,7 +148,7 @@ def description_of(name: str) -> str:
     outside = outside_name(name)
     if outside is not None:
         return _described(outside)
-    return next((spec.description for spec in SPECS if spec.name == name), "a generator")
+    return next((spec.description for spec in (*SPECS, COHORT) if spec.name == name), "a generator")
 
 
 def generator_class(name: str) -> type[Generator]:
@@ -194,7 +202,9 @@ def _entry_points() -> list[EntryPoint]:
     return [
         entry
         for entry in entry_points(group=GROUP)
-        if entry.dist is not None and entry.name not in (*NAMES, AUTO) and _full_name(entry)
+        if entry.dist is not None
+        and entry.name not in (*NAMES, COHORT.name, AUTO)
+        and _full_name(entry)
     ]
 
 

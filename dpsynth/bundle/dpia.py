@@ -13,7 +13,7 @@ from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
-from dpsynth.synthesis.run import DOCUMENT
+from dpsynth.synthesis.artifact import DOCUMENT
 
 
 def dpia_of(folder: Path) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dpsynth.errors import InputError
 from dpsynth.ledger import Evidence, LedgerFile, close
 from dpsynth.ledger.entry import Entry
 from dpsynth.synthesis import Run
-from dpsynth.synthesis.run import DOCUMENT
+from dpsynth.synthesis.artifact import DOCUMENT
 
 
 def evidence_of(folder: Path) -> Evidence:

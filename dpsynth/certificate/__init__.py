@@ -11,6 +11,7 @@ This room decides what may be claimed about a run, and says what the claim does 
 - `override`: a person lets a release pass although a public gate stops it, and says why
 - `statements`: what a certificate says in words: what is exact, what is floating point, what is
   not covered
+- `table_bound`: what counts of each linked table: which rows of a patient, and how many at most
 """
 
 import lazy_loader

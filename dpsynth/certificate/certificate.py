@@ -27,14 +27,17 @@ from dpsynth._util.strict_json import (
 from dpsynth.certificate.charge import Charge
 from dpsynth.certificate.override import Overridden
 from dpsynth.certificate.statements import exact_claims, floating_point_limits, not_covered
+from dpsynth.certificate.table_bound import TableBound, bounds_of
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.privacy import Event, NoiseSource, Unit, event_from_dict, kinds, noise_sources
 
 if TYPE_CHECKING:
     from dpsynth.privacy import PrivacyPlan
-    from dpsynth.schema import Schema
+    from dpsynth.schema import AnySchema
 
 FORMAT, VERSION = "dpsynth-certificate", 7
+LINKED = 8
+"""Version of a certificate of linked tables, which says of each what was kept."""
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 
@@ -44,6 +47,7 @@ class Certificate:
     """The claim of a fit: unit, adjacency, budget, every event, accountant, and the limits.
 
     ``overrides`` is empty in a run; in a bundle it tells which public gates a person overrode.
+    ``tables`` says what counts of each of several linked tables; it is empty for a single one.
     """
 
     model: str
@@ -61,6 +65,7 @@ class Certificate:
     population: int
     schema_sha256: str
     overrides: tuple[Overridden, ...] = ()
+    tables: tuple[TableBound, ...] = ()
 
     def __repr__(self) -> str:
         """Say what was fitted at what cost."""
@@ -86,9 +91,9 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Write the document; the same certificate gives the same document."""
-        return {
+        document = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": LINKED if self.tables else VERSION,
             "model": self.model,
             "unit": self.unit.to_dict(),
             "adjacency": ADJACENCY,
@@ -107,6 +112,7 @@ class Certificate:
             "schema_sha256": self.schema_sha256,
             "overrides": [asdict(one) for one in self.overrides],
         }
+        return document | ({"tables": [asdict(one) for one in self.tables]} if self.tables else {})
 
     @classmethod
     def from_dict(cls, document: Any, place: str = "certificate") -> Self:
@@ -116,8 +122,9 @@ class Certificate:
             ArtifactError: anything is missing, unknown, of the wrong type or out of range, or the
                 digest of the plan does not fit the events.
         """
-        check_keys(document, place, _KEYS)
-        check_format(document, place, FORMAT, VERSION)
+        linked = isinstance(document, dict) and document.get("version") == LINKED
+        check_keys(document, place, (*_KEYS, "tables") if linked else _KEYS)
+        check_format(document, place, FORMAT, LINKED if linked else VERSION)
         _require(document["adjacency"] == ADJACENCY, f"{place}.adjacency is not '{ADJACENCY}'")
         check_keys(document["accountant"], f"{place}.accountant", ("name", "version"))
         _require(
@@ -145,7 +152,11 @@ class Certificate:
             ledger=None if charge is None else Charge.from_dict(charge, f"{place}.ledger"),
             population=whole(document["population"], f"{place}.population", minimum=1),
             schema_sha256=text(document["schema_sha256"], f"{place}.schema_sha256"),
+            tables=several(TableBound.from_dict, document["tables"], f"{place}.tables")
+            if linked
+            else (),
         )
+        _require(bool(certificate.tables) == linked, f"{place}.tables is empty")
         _require(certificate.delta < 1, f"{place}.delta is not below 1")
         _require(
             tuple(one.noise for one in certificate.noise) == kinds(certificate.events),
@@ -182,7 +193,7 @@ _KEYS = (
 
 
 def certify(
-    schema: Schema,
+    schema: AnySchema,
     plan: PrivacyPlan,
     *,
     model: str,
@@ -192,7 +203,7 @@ def certify(
     """Write the certificate of a fit from public facts and its charge in the ledger.
 
     Args:
-        schema: the table's public facts.
+        schema: the public facts of the table, or of linked tables.
         plan: the calibrated plan; every event of the fit is in it.
         model: the generator's name.
         charge: what the ledger says of it; None if no ledger was charged.
@@ -213,6 +224,7 @@ def certify(
         ledger=charge,
         population=schema.population.value,
         schema_sha256=schema.hash(),
+        tables=bounds_of(schema),
     ).to_dict()
 
 

@@ -14,7 +14,7 @@ from dpsynth.privacy import Event, PoissonSgd, Unit, counted_of, whom
 
 if TYPE_CHECKING:
     from dpsynth.certificate.charge import Charge
-    from dpsynth.schema import Schema
+    from dpsynth.schema import AnySchema
 
 CHOICE = "the decision to publish and the choice among fits are not covered"
 
@@ -44,7 +44,7 @@ def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:
     )
 
 
-def not_covered(schema: Schema, charge: Charge | None, model: str = "") -> tuple[str, ...]:
+def not_covered(schema: AnySchema, charge: Charge | None, model: str = "") -> tuple[str, ...]:
     """Say what the guarantee leaves out, for this schema, this ledger and this generator."""
     unit = Unit.of(schema)
     if charge is None:

@@ -7,6 +7,7 @@ texts of each column that its codec does not take as they stand.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from dpsynth.inspection.column_check import CellShares, ColumnCheck, Kinds
 from dpsynth.inspection.findings import SCHEMA, Finding, Level
 from dpsynth.inspection.row_check import RowCheck, UnitShares
 from dpsynth.inspection.schema_warnings import schema_warnings
-from dpsynth.inspection.suspects import Suspects
+from dpsynth.inspection.suspects import Suspects, texts_of_finding
 from dpsynth.schema import Schema, coded_schema
 from dpsynth.tables import Keys, OptOut, Progress, needed_columns, open_columns, units_beside
 
@@ -66,6 +67,10 @@ class TableCheck:
     def serious(self) -> tuple[str, ...]:
         """The keys of the serious findings, such as ``hba1c:unreadable``."""
         return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
+
+    def texts(self, finding: Finding) -> Counter[str] | None:
+        """Return the cells of a finding with their counts, None if it has none; PRIVATE."""
+        return texts_of_finding(self.suspects, finding)
 
     def to_dict(self) -> dict[str, Any]:
         """Write it without any cell; internal."""

@@ -19,7 +19,7 @@ from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.ledger import Entry, Ledger
 from dpsynth.policy import Policy
 from dpsynth.privacy import PrivacyPlan, Unit
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema
 from dpsynth.tables import Reference
 
 
@@ -63,7 +63,7 @@ def default_ledger(*, stacklevel: int) -> Ledger:
 def charged(
     ledger: Ledger | None,
     plan: PrivacyPlan,
-    schema: Schema,
+    schema: AnySchema,
     model: str,
     use: Use,
     *,

@@ -17,7 +17,7 @@ from dpsynth.errors import ArtifactError
 from dpsynth.privacy.group_privacy import group_cost
 
 if TYPE_CHECKING:
-    from dpsynth.schema import Schema
+    from dpsynth.schema import AnySchema
 
 _MISSING = "drop|own"
 
@@ -57,7 +57,7 @@ class Unit:
         return short_repr(self, self.name or "a row", f"at most {self.max_rows} rows")
 
     @classmethod
-    def of(cls, schema: Schema) -> Self:
+    def of(cls, schema: AnySchema) -> Self:
         """Read the unit off a schema."""
         settings = vars(schema.unit)
         same = {name: settings[name] for name in names(cls) if name in settings}

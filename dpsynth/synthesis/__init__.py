@@ -2,6 +2,12 @@
 
 This room decides the order of a fit: plan, charge, read, learn, save. Sampling sees the run alone.
 
+- `artifact`: what a fit learned, on disk as JSON and plain arrays: of one table, or of linked ones
+- `charged_fit`: the order of a fit, which is the privacy argument: plan, charge, read, learn, save
+- `cohort_fitting`: the verb `fit_cohort`: from linked tables of patients to a run
+- `cohort_preparation`: what a fit of linked tables is before it sees any data
+- `cohort_run`: what a fit of linked tables learned; cohorts are drawn from it
+- `cohort_sampler`: synthetic cohorts from a run of linked tables: streamed, repeatable by seed
 - `fitted`: what a sampler needs of a run, whatever made it
 - `fitting`: the verb `fit`: from a private table to a run
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
@@ -10,7 +16,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `replicate_files`: replicates as files, and ``replicates.json``, the record of them beside
   ``run.json``
 - `replicates`: tables whose spread shows how uncertain a fit is, made without the source
-- `run`: all that a fit learned, on disk as JSON and plain arrays
+- `run`: what a fit of one table learned; rows are drawn from it without the source
 - `sample_log`: the tables that were drawn from a run: file name, SHA-256, rows, seed, condition,
   plainness
 - `sampler`: synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules

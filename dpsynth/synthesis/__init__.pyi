@@ -1,3 +1,9 @@
+from .artifact import run_digest as run_digest
+from .cohort_fitting import fit_cohort as fit_cohort
+from .cohort_preparation import PreparedCohort as PreparedCohort
+from .cohort_preparation import prepare_cohort as prepare_cohort
+from .cohort_run import CohortRun as CohortRun
+from .cohort_sampler import CohortSampler as CohortSampler
 from .policy_preview import PolicyPreview as PolicyPreview
 from .policy_preview import Wish as Wish
 from .policy_preview import preview as preview
@@ -8,7 +14,6 @@ from .replicate_files import write_replicates as write_replicates
 from .replicates import bootstrapped as bootstrapped
 from .replicates import plan_of as plan_of
 from .run import Run as Run
-from .run import run_digest as run_digest
 from .sample_log import Sample as Sample
 from .sample_log import drawn_from as drawn_from
 from .sample_log import read_samples as read_samples

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy.typing as npt
 
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema, LinkedSchema, Schema
+
+OfSchema = TypeVar("OfSchema", bound=AnySchema, covariant=True)
 
 
-class Fitted(Protocol):
-    """A fitted generator as plain data; `Run` is one."""
+class FittedTo(Protocol[OfSchema]):
+    """A fitted generator as plain data."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> OfSchema:
         """Return the public facts that the generator was built from."""
 
     @property
@@ -37,3 +39,9 @@ class Fitted(Protocol):
     @property
     def stamps(self) -> tuple[str, ...]:
         """Return the reasons why it may not be released."""
+
+
+Fitted = FittedTo[Schema]
+"""Of one table; `Run` is one."""
+FittedCohort = FittedTo[LinkedSchema]
+"""Of linked tables; `CohortRun` is one."""

@@ -1,23 +1,14 @@
-"""The verb `fit`: from a private table to a run.
-
-The only module that sees every room but the bundle's. The order inside `fit` is the privacy
-argument: the plan is calibrated from public facts, the file's header is checked, the ledger is
-charged, and only then is the first row read.
-"""
+"""The verb `fit`: from a private table to a run; `charged_fit` has its order."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-import pandas as pd
-
 from dpsynth._util.notebook import shown_in_notebooks
-from dpsynth.certificate import certify
 from dpsynth.encoding import Cohort, read_cohort
 from dpsynth.errors import InputError
-from dpsynth.files import OutputClaim, Saved, check_apart, claimed
-from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
+from dpsynth.files import check_apart
+from dpsynth.ledger import Ledger, Use
 from dpsynth.models import (
     Progress,
     silent,
@@ -31,11 +22,10 @@ from dpsynth.privacy import (
 )
 from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, STAMP
 from dpsynth.schema import Schema
+from dpsynth.synthesis.charged_fit import Source, Terms, charged_fit, claim_of, require_saved
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.tables import Table, open_table
-
-Source = str | Path | pd.DataFrame
 
 
 @shown_in_notebooks
@@ -104,41 +94,17 @@ def fit(
         schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
     )
     require_small_delta(schema, epsilon, delta)
-    model = prepared.model
     table = open_table(data, schema)
-    unfitted = prepared.generator()
-    entropy = entropy or OsEntropy()
-    stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
-    if without_ledger:
-        stamps.append("no-ledger")
-
-    use = Use(dataset, purpose, tier, policy)
-    with _claim(output, prepared, schema) as claim:
-        book = None if without_ledger else ledger or default_ledger(stacklevel=4)
-        with charged(book, prepared.plan, schema, model, use, networks=prepared.networks) as opened:
-            if book is not None and opened is not None:
-                compare_source(book, opened.entry, data)
-            cohort = _read(table, schema, prepared, entropy, progress)
-            generator = unfitted.fit(cohort, prepared.plan, entropy, progress)
-            run = Run(
-                schema=schema,
-                model=model,
-                config=generator.config(),
-                arrays=generator.arrays(),
-                certificate=certify(
-                    schema,
-                    prepared.plan,
-                    model=model,
-                    charge=None if opened is None else opened.charge,
-                    seeded=type(entropy) is not OsEntropy,
-                ),
-                stamps=tuple(stamps),
-            )
-            saved = None if claim is None else claim.save(run.save)
-            if opened is not None:
-                opened.run = run.digest
-    _require_saved(saved, charged_as=None if opened is None else opened.entry.id)
-    return run
+    return charged_fit(
+        Run,
+        schema,
+        prepared,
+        [data],
+        lambda source: _read(table, schema, prepared, source, progress),
+        Terms(
+            Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
+        ),
+    )
 
 
 @shown_in_notebooks
@@ -185,7 +151,7 @@ def fit_not_private(
     if output is not None:
         check_apart(output)  # it may reveal patients
     entropy = entropy or OsEntropy()
-    with _claim(output, prepared, schema) as claim:
+    with claim_of(output, prepared, schema) as claim:
         cohort = _read(table, schema, prepared, entropy, progress)
         terms = NonPrivatePlan(prepared.plan)
         generator = prepared.generator().fit(cohort, terms, entropy, progress)
@@ -198,22 +164,8 @@ def fit_not_private(
             stamps=(STAMP,) if type(entropy) is OsEntropy else (STAMP, "seeded-entropy"),
         )
         saved = None if claim is None else claim.save(run.save)
-    _require_saved(saved, charged_as=None)
+    require_saved(saved, charged_as=None)
     return run
-
-
-def _claim(
-    output: str | Path | None, prepared: Prepared, schema: Schema
-) -> AbstractContextManager[OutputClaim | None]:
-    """Hold the output, and room for the run, before anything is paid."""
-    return nullcontext() if output is None else claimed(output, prepared.room(schema))
-
-
-def _require_saved(saved: Saved | None, *, charged_as: str | None) -> None:
-    """Raise an error if the run is not where it should be; by now its entry is closed."""
-    if saved is not None:
-        entry = "" if charged_as is None else f"The ledger counts it, by entry {charged_as[:12]}"
-        saved.require_target("the run", entry or "Nothing was charged")
 
 
 def _read(

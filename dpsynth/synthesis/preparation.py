@@ -21,7 +21,7 @@ from dpsynth.models import (
 )
 from dpsynth.models.registry import AUTO, DEFAULT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema, Schema
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def prepare(
     return Prepared(codec, domain, model, plan, reason)
 
 
-def require_small_delta(schema: Schema, epsilon: float, delta: float) -> None:
+def require_small_delta(schema: AnySchema, epsilon: float, delta: float) -> None:
     """Refuse a delta that the publication of a random unit, whole, would satisfy.
 
     Where a person may have several units, the delta of the person counts: it grows with epsilon.

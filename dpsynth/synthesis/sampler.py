@@ -70,7 +70,7 @@ class Sampler:
         codec = Codec(run.schema)
         domain = Domain.of(run.schema, codec)
         kind = generator_class(generator_of(run.model, run.config))
-        with _fitting(kind.name):
+        with fitting_state(kind.name):
             generator = kind.restore(domain, run.config, run.arrays)
         condition = None if where is None else _condition(where, run)
         return cls(generator, codec, run.schema.rules, condition, plain)
@@ -114,7 +114,7 @@ class Sampler:
         code_blocks: list[Codes] = []
         missing, draws, satisfied = rows, 0, 0
         while missing > 0:
-            with _fitting(self.generator.name):
+            with fitting_state(self.generator.name):
                 codes = self.generator.sample(batch, rng, even=not self.plain)
                 frame = self.codec.decode(codes, rng)
             for rule in self.rules:  # a rule about a missing value is not broken
@@ -137,7 +137,7 @@ class Sampler:
 
 
 @contextmanager
-def _fitting(model: str) -> Iterator[None]:
+def fitting_state(model: str) -> Iterator[None]:
     """Word what goes wrong with arrays that are none of a model: of other shapes, out of range."""
     try:
         yield

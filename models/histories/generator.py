@@ -47,7 +47,7 @@ class CohortGenerator:
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""
-        return shares_of_histories(self.domain)
+        return shares_of_histories(self.domain, budget)
 
     def fit(
         self,
@@ -171,6 +171,10 @@ class CohortGenerator:
         )
         return Beginnings(counts, days, ends, paces, values, model.table.baseline_of(codes))
 
+    def config(self) -> dict[str, Any]:
+        """Describe it in plain JSON values: nothing, since all follows from schema and arrays."""
+        return {}
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""
         arrays: dict[str, npt.NDArray[Any]]
@@ -181,7 +185,12 @@ class CohortGenerator:
         return arrays
 
     @classmethod
-    def restore(cls, domain: HistoryDomain, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+    def restore(
+        cls,
+        domain: HistoryDomain,
+        config: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+    ) -> Self:
         """Rebuild a fitted generator."""
         fitted = cls(domain)
         own = {name.removeprefix("person."): array for name, array in arrays.items()}

@@ -23,6 +23,8 @@ from dpsynth.privacy import ChosenHistograms, JointHistograms, PrivacyBudget, Sh
 from dpsynth.privacy.events import UNDECIDED
 
 PERSONS = "patients"
+SPREAD, WIDEST = 4, 32
+DOCUMENT = 2**20  # bytes
 MAX_CONDITIONS = 4
 """Columns of the person table that the steps of a series depend on, at most."""
 
@@ -56,7 +58,7 @@ def person_event(kind: str) -> str:
     return f"{PERSONS}: {kind}"
 
 
-def shares_of_histories(domain: HistoryDomain) -> tuple[Share, ...]:
+def shares_of_histories(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[Share, ...]:
     """Name every mechanism of a fit, with its share of the budget."""
     person = PersonTable(domain)
     steps = _share_of_steps(domain)
@@ -81,6 +83,24 @@ def shares_of_histories(domain: HistoryDomain) -> tuple[Share, ...]:
     for table in domain.tables:
         shares += _shares_of_steps(domain, table, steps / len(domain.tables))
     return tuple(shares)
+
+
+def most_bytes_of_histories(domain: HistoryDomain) -> int:
+    """Return more bytes than the arrays of a fit will take, and its document less the schema.
+
+    Each code of a column takes a bin, its share, and a probability in each component; a column has
+    fewer bins than `SPREAD` times those that the settings ask for.
+    """
+    tables = [PersonTable(domain).features]
+    for table in domain.tables:
+        tables += [
+            empty_step_table(domain, table, place).features for place in range(len(table.series))
+        ]
+    words = 0
+    for features in tables:
+        bins = sum(min(feature.size, SPREAD * WIDEST) for feature in features)
+        words += 4 * sum(feature.size for feature in features) + bins * (2 * 1000 + bins)
+    return 8 * words + DOCUMENT
 
 
 def _share_of_steps(domain: HistoryDomain) -> float:

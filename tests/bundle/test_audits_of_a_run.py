@@ -14,7 +14,7 @@ from dpsynth.bundle.format.audits import (
     read_audits,
 )
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.synthesis.run import run_digest
+from dpsynth.synthesis.artifact import run_digest
 
 from ..support.public_audit_example import public_audit, seen
 

@@ -30,7 +30,7 @@ from dpsynth.bundle.format.audit_observer import View
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.files import updating, write_atomically
-from dpsynth.synthesis.run import DOCUMENT as RUN
+from dpsynth.synthesis.artifact import DOCUMENT as RUN
 
 __all__ = [
     "Audits",

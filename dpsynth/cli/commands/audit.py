@@ -180,7 +180,7 @@ def audit(
 def _subject(subject: str) -> tuple[Schema, Run | None]:
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Run
-    from dpsynth.synthesis.run import DOCUMENT
+    from dpsynth.synthesis.artifact import DOCUMENT
     from dpsynth.tables import names_table
 
     if (Path(subject) / DOCUMENT).exists():

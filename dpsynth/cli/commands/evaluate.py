@@ -225,7 +225,7 @@ def _subject(subject: str, synthetic: str) -> tuple[Schema, Candidate]:
     from dpsynth.assessment import Candidate
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Run
-    from dpsynth.synthesis.run import DOCUMENT
+    from dpsynth.synthesis.artifact import DOCUMENT
     from dpsynth.tables import names_table
 
     if (Path(subject) / DOCUMENT).exists():
@@ -241,7 +241,7 @@ def _candidate(text: str, schema: Schema, seed: int) -> Candidate:
     """Read ``NAME=TABLE``; a run is drawn from."""
     from dpsynth.assessment import Candidate
     from dpsynth.synthesis import Run
-    from dpsynth.synthesis.run import DOCUMENT
+    from dpsynth.synthesis.artifact import DOCUMENT
 
     name, sign, place = text.partition("=")
     if not sign or Path(text).exists():

@@ -21,7 +21,7 @@ from dpsynth.inspection.findings import (
 )
 from dpsynth.inspection.linked.child_read import NAMELESS, ChildRead
 from dpsynth.inspection.linked.kinds import AGAIN, CROWD, LINKED_LIMITS, LONG_GAP, bracket
-from dpsynth.inspection.linked.patient_read import Floats, Ints
+from dpsynth.inspection.linked.patient_read import Bools, Floats, Ints
 from dpsynth.tables.unit_keys import NO_KEY
 
 CROWDED = 100  # times max_rows
@@ -36,9 +36,7 @@ def count_findings(read: ChildRead, owners: Ints, days: Floats, patients: int) -
         days: since her origin.
         patients: how many there are.
     """
-    kept = (owners != NO_KEY) & (read.named != NAMELESS)
-    if read.child.time is not None:
-        kept &= np.isfinite(days)
+    kept = rows_that_count(read, owners, days)
     series = owners[kept] * max(len(read.names), 1) + read.named[kept]
     each, counts = np.unique(series, return_counts=True)
     if read.child.once is not None:
@@ -50,24 +48,42 @@ def count_findings(read: ChildRead, owners: Ints, days: Floats, patients: int) -
     ]
 
 
+def rows_that_count(read: ChildRead, owners: Ints, days: Floats) -> Bools:
+    """Tell which rows have a patient, a day, and a test or event that is declared."""
+    kept = (owners != NO_KEY) & (read.named != NAMELESS)
+    return np.asarray(kept & np.isfinite(days)) if read.child.time is not None else kept
+
+
+def crowds(read: ChildRead, owners: Ints, days: Floats) -> dict[int, int]:
+    """Return the rows of each patient who has far more than any other can have."""
+    if read.child.once is not None:
+        return {}
+    kept = rows_that_count(read, owners, days)
+    series = owners[kept] * max(len(read.names), 1) + read.named[kept]
+    each, counts = np.unique(series, return_counts=True)
+    many = counts >= CROWDED * read.child.schema.unit.max_rows
+    of_patient = np.unique(each[many] // max(len(read.names), 1))
+    return {int(number): int((owners == number).sum()) for number in of_patient}
+
+
 def _many_rows(read: ChildRead, of_patient: Ints, counts: Ints, patients: int) -> list[Finding]:
     name, most = read.child.name, read.child.schema.unit.max_rows
     rows = "row" if read.child.series is None else "row of one test"
     over = len(np.unique(of_patient[counts > most]))
     lost, total = int(np.maximum(counts - most, 0).sum()), int(counts.sum())
     level = LIMITS[MANY_ROWS].level(over / patients if patients else 0.0, over)
-    crowds = len(np.unique(of_patient[counts >= CROWDED * most]))
+    many = len(np.unique(of_patient[counts >= CROWDED * most]))
     found = []
     largest = bracket(int(counts.max())) if len(counts) else ""
-    if crowds:
+    if many:
         found.append(
             Finding(
                 name,
                 CROWD,
-                LINKED_LIMITS[CROWD].level(crowds / patients, crowds),
-                f"{counted(crowds, 'patient')} with at least {CROWDED} times max_rows: the largest "
+                LINKED_LIMITS[CROWD].level(many / patients, many),
+                f"{counted(many, 'patient')} with at least {CROWDED} times max_rows: the largest "
                 f"number of rows is {largest}; a fit keeps {counted(most, rows)}, by chance",
-                crowds,
+                many,
                 patients,
                 "such a key often stands for many people, or for an unknown one: look it up, and "
                 f"list it in the key's missingValues; {hints.SHOW}",

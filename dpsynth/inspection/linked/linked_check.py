@@ -6,6 +6,7 @@ cells that temporal rules and foreign keys name.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +15,6 @@ import numpy as np
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding.column_codecs import Kind
 from dpsynth.errors import NoRowsError
 from dpsynth.inspection.column_check import CellShares
 from dpsynth.inspection.findings import (
@@ -30,18 +30,19 @@ from dpsynth.inspection.findings import (
     Level,
 )
 from dpsynth.inspection.linked.child_read import ChildRead
-from dpsynth.inspection.linked.count_findings import count_findings, named_findings
+from dpsynth.inspection.linked.count_findings import count_findings, crowds, named_findings
 from dpsynth.inspection.linked.key_findings import (
     owner_findings,
     patient_findings,
     stranger_keys,
     written_findings,
 )
+from dpsynth.inspection.linked.kinds import CROWD, STRANGERS, TWICE
 from dpsynth.inspection.linked.link_findings import link_findings
 from dpsynth.inspection.linked.patient_read import Ints, PatientsRead, RowsRead
 from dpsynth.inspection.linked.rule_findings import rule_findings
 from dpsynth.inspection.linked.time_findings import days_since_origin, time_findings
-from dpsynth.inspection.suspects import Suspects
+from dpsynth.inspection.suspects import Suspects, texts_of_finding
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import OptOut, Progress, Table, open_columns, open_linked
 from dpsynth.tables.linked.opening import Source
@@ -60,12 +61,14 @@ class LinkedCheck:
         cells: shares of cells, by ``table.column``, and by ``table.test`` in a long table.
         findings: the worst first. Places are tables, ``table.column``, and the texts of rules.
         suspects: PRIVATE: by place, the cells that are not taken as they stand.
+        keys: PRIVATE: by the key of a finding, the patients' keys that it is about.
     """
 
     schema: LinkedSchema
     cells: dict[str, CellShares]
     findings: tuple[Finding, ...]
     suspects: dict[str, Suspects] = field(repr=False)
+    keys: dict[str, Counter[str]] = field(repr=False)
 
     def __repr__(self) -> str:
         """Say what it is about; internal."""
@@ -85,6 +88,12 @@ class LinkedCheck:
     def serious(self) -> tuple[str, ...]:
         """The keys of the serious findings, such as ``labs:strangers``."""
         return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
+
+    def texts(self, finding: Finding) -> Counter[str] | None:
+        """Return the cells or keys of a finding with their counts, None if it has none; PRIVATE."""
+        if finding.key in self.keys:
+            return self.keys[finding.key]
+        return texts_of_finding(self.suspects, finding)
 
     def to_dict(self) -> dict[str, Any]:
         """Write it without any cell; internal."""
@@ -150,6 +159,7 @@ def _judged(
     found = _of_table(schema.patients.name, patients, (*_OWN_WORDS, DUPLICATES))
     found += patient_findings(patients, schema)
     found += written_findings([patients, *children.values()], schema.patients.name)
+    texts, keys = list(numbers), {f"{schema.patients.name}:{TWICE}": patients.twice()}
     suspects = _suspects(schema.patients.name, patients)
     cells = _shares(schema.patients.name, patients)
     for name, read in children.items():
@@ -160,15 +170,16 @@ def _judged(
             found += time_findings(read, mine, patients, schema)
             days = days_since_origin(read, mine, patients)
             found += count_findings(read, mine, days, len(numbers))
+            many = crowds(read, mine, days)
+            keys[f"{name}:{CROWD}"] = Counter({texts[one]: rows for one, rows in many.items()})
         for link in read.child.links:
             found += link_findings(read, link, mine, children[link.table], owners[link.table])
         suspects |= _suspects(name, read)
         cells |= _shares(name, read)
-        key = Suspects(read.schema.column(read.child.key), read.schema.dialect.decimal)
-        key.of_kind[Kind.UNKNOWN] = stranger_keys(read, mine)
-        suspects[name] = key
+        keys[f"{name}:{STRANGERS}"] = stranger_keys(read, mine)
     found += rule_findings(schema, patients, children, owners)
-    return LinkedCheck(schema, cells, tuple(sorted(found, key=lambda one: -one.level)), suspects)
+    findings = tuple(sorted(found, key=lambda one: -one.level))
+    return LinkedCheck(schema, cells, findings, suspects, keys)
 
 
 def _read(table: Table, read: RowsRead, progress: Progress | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from dpsynth.tables.unit_keys import NO_KEY
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
 DAY = 86_400  # seconds
 
@@ -168,6 +170,11 @@ class PatientsRead(RowsRead):
         """Return the number of each patient, by her key."""
         texts = self.keys
         return {texts[unit]: n for n, unit in enumerate(self.units[self.first_rows()].tolist())}
+
+    def twice(self) -> Counter[str]:
+        """Return the keys that stand in several rows, with their rows; PRIVATE."""
+        counts = np.bincount(self.units[self.units != NO_KEY], minlength=len(self.keys))
+        return Counter({self.keys[k]: int(counts[k]) for k in np.flatnonzero(counts > 1).tolist()})
 
     def origins(self) -> Floats:
         """Return the day of each patient's origin since 1970-01-01, NaN without one."""

@@ -42,11 +42,6 @@ def time_findings(
     found = _cell_findings(read, place)
     timed = np.isfinite(days)
     total = int(timed.sum())
-    causes = (
-        ()
-        if read.time is None
-        else next((one.causes for one in read.time.findings() if one.kind == CLIPPED), ())
-    )
     early = int((days[timed] < window.first).sum())
     if early:
         before = "the origin" if window.first == 0 else f"the window, day {window.first:,}"
@@ -59,11 +54,8 @@ def time_findings(
                 "first day",
                 early,
                 total,
-                ""
-                if causes
-                else "correct them in the source; or compare window.first with its "
-                "source: dpsynth: {window: {first: ...}}",
-                causes,
+                "correct them in the source; or compare window.first with its source: dpsynth: "
+                "{window: {first: ...}}",
             )
         )
     last = patients.ends()[owners[timed]]
@@ -82,15 +74,11 @@ def time_findings(
                 "last day",
                 late,
                 total,
-                ""
-                if causes and not early
-                else "correct them in the source: a row after death or "
-                "after the last contact is an error of one of both dates; or compare window.last "
-                "with its source",
-                () if early else causes,
+                "correct them in the source: a row after death or after the last contact is an "
+                "error of one of both dates; or compare window.last with its source",
             )
         )
-    return found
+    return _explained(read, found)
 
 
 def _cell_findings(read: ChildRead, place: str) -> list[Finding]:
@@ -114,3 +102,15 @@ def _cell_findings(read: ChildRead, place: str) -> list[Finding]:
                 )
             )
     return found
+
+
+def _explained(read: ChildRead, found: list[Finding]) -> list[Finding]:
+    """Add the causes of days outside all bounds, where they can be of one finding only."""
+    moved = [one for one in found if one.kind in (EARLY, LATE)]
+    if len(moved) != 1 or read.time is None:
+        return found
+    clipped = next((one for one in read.time.findings() if one.kind == CLIPPED), None)
+    causes = () if clipped is None else clipped.causes
+    if not causes or sum(cause.cells for cause in causes) > moved[0].count:
+        return found
+    return [replace(one, causes=causes, remedy="") if one is moved[0] else one for one in found]

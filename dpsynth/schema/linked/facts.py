@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError, Problem
-from dpsynth.schema.column import Column, Declared
+from dpsynth.schema.column import REFUSE, Column, Declared, PrivacyUnit
 from dpsynth.schema.linked.temporal import TemporalRule
 from dpsynth.schema.schema import Schema
 
@@ -180,6 +180,21 @@ class LinkedFacts:
     def population(self) -> Declared:
         """The public number of patients."""
         return self.patients.population
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """The patient: how keys are compared, and whom the ledger counts."""
+        return self.patients.unit
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether a cell can stop a fit, because a column or a test opts in to ``refuse``."""
+        tests = [child.series.columns for child in self.children if child.series is not None]
+        return (
+            self.patients.may_refuse
+            or any(child.schema.may_refuse for child in self.children)
+            or any(REFUSE in (test.on_bad, test.on_unknown) for one in tests for test in one)
+        )
 
     @property
     def key(self) -> str:

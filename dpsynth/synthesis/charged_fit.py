@@ -1,0 +1,146 @@
+"""The order of a fit, which is the privacy argument: plan, charge, read, learn, save.
+
+The plan is calibrated from public facts and headers are checked before; here the ledger is charged,
+and only then is the first row read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pandas as pd
+
+from dpsynth._util.short_repr import short_repr
+from dpsynth.certificate import certify
+from dpsynth.files import OutputClaim, Saved, claimed
+from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
+from dpsynth.models import Progress, silent
+from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan
+from dpsynth.schema import AnySchema
+from dpsynth.synthesis.artifact import Artifact
+
+Source = str | Path | pd.DataFrame
+AnyRun = TypeVar("AnyRun", bound=Artifact[Any])
+
+
+class Preparation(Protocol):
+    """What is known of a fit before any data is opened."""
+
+    @property
+    def model(self) -> str:
+        """Return the generator's name."""
+
+    @property
+    def plan(self) -> PrivacyPlan:
+        """Return the calibrated plan."""
+
+    @property
+    def networks(self) -> bool:
+        """Return whether the fit uses torch beyond tensors."""
+
+    def generator(self) -> Any:
+        """Return the unfitted generator."""
+
+    def room(self, schema: Any) -> int:
+        """Return more bytes than the run will take."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Under which terms a fit is made; see `fit` for each.
+
+    Attributes:
+        use: the dataset, the purpose, the tier and the policy.
+        ledger: where to charge; the default one if None.
+        without_ledger: charge nowhere.
+        output: folder to save the run in.
+        entropy: source of noise and sampling; the operating system's if None.
+        progress: called with a stage and its fraction done.
+        depth: calls between the user's line and `charged_fit`, for warnings.
+    """
+
+    use: Use
+    ledger: Ledger | None = None
+    without_ledger: bool = False
+    output: str | Path | None = None
+    entropy: Entropy | None = None
+    progress: Progress = silent
+    depth: int = 3
+
+    def __repr__(self) -> str:
+        """Name the dataset."""
+        return short_repr(self, f"dataset {self.use.dataset}")
+
+
+def charged_fit(
+    kind: type[AnyRun],
+    schema: AnySchema,
+    prepared: Preparation,
+    sources: Iterable[Source],
+    read: Callable[[Entropy], Any],
+    terms: Terms,
+) -> AnyRun:
+    """Charge the ledger, then read, learn and save; the budget stays charged if that fails.
+
+    Args:
+        kind: of run.
+        schema: of the source.
+        prepared: the fit, from public facts.
+        sources: what will be read, so that the ledger can point out one that it saw before.
+        read: reads the private rows, with randomness of the source that it is given.
+        terms: who pays, and where the run goes.
+    """
+    unfitted = prepared.generator()
+    entropy = terms.entropy or OsEntropy()
+    stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
+    if terms.without_ledger:
+        stamps.append("no-ledger")
+    with claim_of(terms.output, prepared, schema) as claim:
+        book = None
+        if not terms.without_ledger:
+            book = terms.ledger or default_ledger(stacklevel=terms.depth + 2)
+        with charged(
+            book, prepared.plan, schema, prepared.model, terms.use, networks=prepared.networks
+        ) as opened:
+            if book is not None and opened is not None:
+                for source in sources:
+                    compare_source(book, opened.entry, source)
+            cohort = read(entropy)
+            generator = unfitted.fit(cohort, prepared.plan, entropy, terms.progress)
+            run = kind(
+                schema=schema,
+                model=prepared.model,
+                config=generator.config(),
+                arrays=generator.arrays(),
+                certificate=certify(
+                    schema,
+                    prepared.plan,
+                    model=prepared.model,
+                    charge=None if opened is None else opened.charge,
+                    seeded=type(entropy) is not OsEntropy,
+                ),
+                stamps=tuple(stamps),
+            )
+            saved = None if claim is None else claim.save(run.save)
+            if opened is not None:
+                opened.run = run.digest
+    require_saved(saved, charged_as=None if opened is None else opened.entry.id)
+    return run
+
+
+def claim_of(
+    output: str | Path | None, prepared: Preparation, schema: AnySchema
+) -> AbstractContextManager[OutputClaim | None]:
+    """Hold the output, and room for the run, before anything is paid."""
+    return nullcontext() if output is None else claimed(output, prepared.room(schema))
+
+
+def require_saved(saved: Saved | None, *, charged_as: str | None) -> None:
+    """Raise an error if the run is not where it should be; by now its entry is closed."""
+    if saved is not None:
+        entry = "" if charged_as is None else f"The ledger counts it, by entry {charged_as[:12]}"
+        saved.require_target("the run", entry or "Nothing was charged")

@@ -1,0 +1,90 @@
+"""The verb `fit_cohort`: from linked tables of patients to a run; `charged_fit` has its order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dpsynth._util.notebook import shown_in_notebooks
+from dpsynth.encoding import Histories, read_histories
+from dpsynth.errors import InputError
+from dpsynth.ledger import Ledger, Use
+from dpsynth.models import Progress, silent
+from dpsynth.models.registry import AUTO
+from dpsynth.policy import Policy
+from dpsynth.privacy import Entropy
+from dpsynth.schema import LinkedSchema
+from dpsynth.synthesis.charged_fit import Source, Terms, charged_fit
+from dpsynth.synthesis.cohort_preparation import prepare_cohort
+from dpsynth.synthesis.cohort_run import CohortRun
+from dpsynth.synthesis.preparation import require_small_delta
+from dpsynth.tables import linked_files, open_linked
+
+
+@shown_in_notebooks
+def fit_cohort(
+    data: str | Path | Mapping[str, Source],
+    schema: LinkedSchema | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    dataset: str,
+    model: str = AUTO,
+    purpose: str = "",
+    tier: str | None = None,
+    policy: Policy | None = None,
+    ledger: Ledger | None = None,
+    without_ledger: bool = False,
+    output: str | Path | None = None,
+    entropy: Entropy | None = None,
+    progress: Progress = silent,
+) -> CohortRun:
+    """Learn a generator of whole histories from linked tables, under privacy for each patient.
+
+    Args:
+        data: a folder with a file for each table, or the source of each by the table's name.
+        schema: a `LinkedSchema`, the path of one, or the name of a shipped one.
+        epsilon: privacy budget; there is no default.
+        delta: the probability that the guarantee of epsilon may miss; there is no default.
+        dataset: the name under which the ledger counts what these patients have spent.
+        model: ``cohort``, or ``auto``, which chooses it.
+        purpose: as of `dpsynth.fit`, like all that follow.
+        tier: the kind of purpose.
+        policy: one to keep.
+        ledger: where to charge.
+        without_ledger: charge nowhere.
+        output: folder to save the run in.
+        entropy: source of noise and sampling.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The run: all that was learned, and the certificate.
+
+    Raises:
+        InputError: schema, tables, budget or output are wrong. If rows had been read by then, the
+            ledger counts the fit as spent.
+        BudgetError: the ledger or its policy refuses.
+
+    Warns:
+        DpsynthWarning: as `dpsynth.fit`.
+    """
+    schema = schema if isinstance(schema, LinkedSchema) else LinkedSchema.load(schema)
+    prepared = prepare_cohort(schema, epsilon=epsilon, delta=delta, model=model)
+    require_small_delta(schema, epsilon, delta)
+    if not isinstance(data, str | Path | Mapping):
+        raise InputError(
+            f"schema {schema.name} has several tables: give a folder with a file for each, or "
+            "the source of each by the table's name"
+        )
+    sources = data if isinstance(data, Mapping) else linked_files(data, schema)
+    tables = open_linked(sources, schema)
+
+    def read(source: Entropy) -> Histories:
+        return read_histories(
+            tables, prepared.codec, source, progress=lambda part: progress("reading", part)
+        )
+
+    terms = Terms(
+        Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
+    )
+    return charged_fit(CohortRun, schema, prepared, sources.values(), read, terms)

@@ -1,0 +1,77 @@
+"""What a fit of linked tables is before it sees any data: codec, generator, plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsynth._util.dependencies import load_fitting
+from dpsynth._util.short_repr import short_repr
+from dpsynth._util.strict_json import written
+from dpsynth.encoding import HistoryCodec
+from dpsynth.errors import InputError
+from dpsynth.models.histories import (
+    CohortGenerator,
+    HistoryDomain,
+    domain_of,
+    most_bytes_of_histories,
+    shares_of_histories,
+)
+from dpsynth.models.registry import AUTO, COHORT
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan
+from dpsynth.schema import LinkedSchema
+
+
+@dataclass(frozen=True)
+class PreparedCohort:
+    """What is known before any table is opened; as `Prepared` is for a single one."""
+
+    codec: HistoryCodec
+    domain: HistoryDomain
+    model: str
+    plan: PrivacyPlan
+    reason: str
+
+    def __repr__(self) -> str:
+        """Say what will be fitted."""
+        return short_repr(self, f"model {self.model}", f"epsilon {self.plan.epsilon:.4g}")
+
+    @property
+    def networks(self) -> bool:
+        """Whether the fit uses torch beyond tensors."""
+        return True
+
+    def generator(self) -> CohortGenerator:
+        """Build the unfitted generator; imports its libraries, also those that it uses later.
+
+        Raises:
+            InputError: one is missing or cannot be loaded.
+        """
+        load_fitting(networks=self.networks)
+        return CohortGenerator(self.domain)
+
+    def room(self, schema: LinkedSchema) -> int:
+        """Return more bytes than the run will take: a public fact."""
+        return most_bytes_of_histories(self.domain) + 2 * len(written(schema.to_dict()))
+
+
+def prepare_cohort(
+    schema: LinkedSchema, *, epsilon: float, delta: float, model: str = AUTO
+) -> PreparedCohort:
+    """Calibrate the plan of a fit of linked tables from public facts alone.
+
+    Raises:
+        InputError: the schema is a draft, the model is not one of linked tables, or the budget
+            cannot be met.
+    """
+    schema.require_complete()
+    if model not in (AUTO, COHORT.name):
+        raise InputError(
+            f"model '{model}' is for a single table; linked tables are learned by "
+            f"'{COHORT.name}' (or '{AUTO}', which chooses it)"
+        )
+    budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    codec = HistoryCodec(schema)
+    domain = domain_of(codec)
+    plan = PrivacyPlan.calibrate(budget, shares_of_histories(domain, budget))
+    reason = "asked for" if model == COHORT.name else "the generator of linked tables"
+    return PreparedCohort(codec, domain, COHORT.name, plan, reason)
