@@ -105,12 +105,13 @@ def _package(name: str, tables: Mapping[str, Entries], described: Entries | None
         LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft")  # it must be readable
         return text
 
-    add_intervals(proposals[patients])
-    add_body_mass_index(proposals[patients])
+    modelled = [one for one in proposals[patients] if "dpsynth" in one.document]
+    add_intervals(modelled)
+    add_body_mass_index(modelled)
     try:
         text = write()
     except SchemaError:
-        without_intervals(proposals[patients])
+        without_intervals(modelled)
         text = write()
     each = [
         (f"{table}.{one.document['name']}", one) for table, own in proposals.items() for one in own
