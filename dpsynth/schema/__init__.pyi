@@ -19,6 +19,7 @@ from .linked import LinkedSchema as LinkedSchema
 from .linked import LongSeries as LongSeries
 from .linked import Window as Window
 from .linked import any_from_dict as any_from_dict
+from .linked import is_linked as is_linked
 from .linked import load_any as load_any
 from .linked import published_tables as published_tables
 from .linked import shipped_packages as shipped_packages
