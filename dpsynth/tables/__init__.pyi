@@ -17,6 +17,7 @@ from .checks import table_kind as table_kind
 from .linked import linked_files as linked_files
 from .linked import open_linked as open_linked
 from .linked import open_synthetic_linked as open_synthetic_linked
+from .linked import simulate_cohort as simulate_cohort
 from .linked import write_linked as write_linked
 from .linked import written_schema as written_schema
 from .opt_out import OptOut as OptOut
