@@ -15,3 +15,5 @@ from .override import Override as Override
 from .statements import exact_claims as exact_claims
 from .statements import floating_point_limits as floating_point_limits
 from .statements import not_covered as not_covered
+from .table_bound import TableBound as TableBound
+from .table_bound import bounds_of as bounds_of

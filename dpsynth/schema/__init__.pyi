@@ -21,6 +21,7 @@ from .linked import PatientRows as PatientRows
 from .linked import TemporalRule as TemporalRule
 from .linked import Window as Window
 from .linked import any_from_dict as any_from_dict
+from .linked import is_linked as is_linked
 from .linked import load_any as load_any
 from .linked import published_tables as published_tables
 from .linked import shipped_packages as shipped_packages

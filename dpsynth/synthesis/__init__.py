@@ -2,6 +2,7 @@
 
 This room decides the order of a fit: plan, charge, read, learn, save. Sampling sees the run alone.
 
+- `any_run`: the run of one table or of linked ones: which of the two, its schema says
 - `artifact`: what a fit learned, on disk as JSON and plain arrays: of one table, or of linked ones
 - `charged_fit`: the order of a fit, which is the privacy argument: plan, charge, read, learn, save
 - `cohort_fitting`: the verb `fit_cohort`: from linked tables of patients to a run

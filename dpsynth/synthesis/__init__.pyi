@@ -1,6 +1,10 @@
+from .any_run import AnyRun as AnyRun
+from .any_run import load_run as load_run
+from .artifact import Artifact as Artifact
 from .artifact import run_digest as run_digest
 from .cohort_fitting import fit_cohort as fit_cohort
 from .cohort_preparation import PreparedCohort as PreparedCohort
+from .cohort_preparation import prepare_any as prepare_any
 from .cohort_preparation import prepare_cohort as prepare_cohort
 from .cohort_run import CohortRun as CohortRun
 from .cohort_sampler import CohortSampler as CohortSampler
@@ -14,8 +18,11 @@ from .replicate_files import write_replicates as write_replicates
 from .replicates import bootstrapped as bootstrapped
 from .replicates import plan_of as plan_of
 from .run import Run as Run
+from .sample_log import CohortSample as CohortSample
 from .sample_log import Sample as Sample
+from .sample_log import add_record as add_record
 from .sample_log import drawn_from as drawn_from
+from .sample_log import read_records as read_records
 from .sample_log import read_samples as read_samples
 from .sample_log import record_sample as record_sample
 from .sampler import Sampler as Sampler

@@ -18,7 +18,8 @@ from dpsynth.models.histories import (
 )
 from dpsynth.models.registry import AUTO, COHORT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
-from dpsynth.schema import LinkedSchema
+from dpsynth.schema import AnySchema, LinkedSchema, Schema
+from dpsynth.synthesis.preparation import Prepared, prepare
 
 
 @dataclass(frozen=True)
@@ -75,3 +76,26 @@ def prepare_cohort(
     plan = PrivacyPlan.calibrate(budget, shares_of_histories(domain, budget))
     reason = "asked for" if model == COHORT.name else "the generator of linked tables"
     return PreparedCohort(codec, domain, COHORT.name, plan, reason)
+
+
+def prepare_any(
+    schema: AnySchema,
+    *,
+    epsilon: float,
+    delta: float,
+    model: str = AUTO,
+    publish_quality: float | None = None,
+) -> Prepared | PreparedCohort:
+    """Calibrate the plan of a fit, of one table or of linked ones, from public facts alone.
+
+    Raises:
+        InputError: as `prepare` and `prepare_cohort`; or a share is to be set aside for publishing
+            the quality of linked tables, which have no such figures.
+    """
+    if isinstance(schema, Schema):
+        return prepare(
+            schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
+        )
+    if publish_quality is not None:
+        raise InputError("quality figures are published of a single table only")
+    return prepare_cohort(schema, epsilon=epsilon, delta=delta, model=model)

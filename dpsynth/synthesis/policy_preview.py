@@ -12,8 +12,8 @@ from dpsynth.errors import InputError
 from dpsynth.policy import Past, Policy, Request, Verdict, binding, judge, largest_epsilon
 from dpsynth.policy.rules import CAPS, FLOOR, SINGLE
 from dpsynth.privacy import PrivacyPlan, Spend, Unit, exactly, rounded_down
-from dpsynth.schema import Schema
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.schema import AnySchema
+from dpsynth.synthesis.cohort_preparation import prepare_any
 
 UNNAMED = "unnamed"  # a dataset without a past
 
@@ -22,7 +22,7 @@ UNNAMED = "unnamed"  # a dataset without a past
 class Wish:
     """A fit that somebody thinks of: public facts alone."""
 
-    schema: Schema
+    schema: AnySchema
     dataset: str
     tier: str | None
     model: str
@@ -102,7 +102,7 @@ def preview(
 
         def admits(epsilon: float) -> bool:
             try:
-                trial = prepare(
+                trial = prepare_any(
                     wish.schema,
                     epsilon=epsilon,
                     delta=delta,

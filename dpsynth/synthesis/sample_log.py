@@ -12,14 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
+from dpsynth._util.messages import plain
 from dpsynth._util.strict_json import (
+    as_object,
     check_format,
     check_keys,
     file_digest,
+    matching,
     names,
     read_document,
     require_plain_file,
     several,
+    sha256_text,
     text,
     truth,
     whole,
@@ -31,12 +35,19 @@ from dpsynth.files import updating, write_atomically
 VERSION = 1
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "file": text,
+    "folder": text,
+    "suffix": partial(matching, pattern=r"\.csv|\.csv\.gz|\.parquet", noun="suffix of a table"),
     "sha256": text,
     "rows": partial(whole, minimum=1),
     "seed": partial(whole, minimum=0),
     "number": partial(whole, minimum=1),
     "condition": lambda value, place: None if value is None else text(value, place),
     "plain": truth,
+    "patients": partial(whole, minimum=1),
+    "tables": lambda value, place: {
+        name: sha256_text(one, f"{place}.{plain(name)}")
+        for name, one in as_object(value, place).items()
+    },
 }
 
 
@@ -68,6 +79,22 @@ class Sample(Record):
     seed: int
     condition: str | None
     plain: bool
+
+
+@dataclass(frozen=True)
+class CohortSample(Record):
+    """One cohort drawn from a run of linked tables.
+
+    ``tables`` has the SHA-256 of each file, by the name of its table; ``suffix`` ends their names.
+    """
+
+    log: ClassVar[str] = "cohorts"
+
+    folder: str
+    tables: dict[str, str]
+    suffix: str
+    patients: int
+    seed: int
 
 
 def record_sample(

@@ -129,7 +129,7 @@ def test_any_value_anywhere_gives_a_schema_or_a_schema_error(
 
 
 def test_shipped_packages_are_complete() -> None:
-    assert shipped_packages() == ["nafld"]
+    assert shipped_packages() == ["clinic", "nafld"]
     schema = LinkedSchema.load("nafld")
     schema.require_complete()
     assert LinkedSchema.from_dict(schema.to_dict()) == schema

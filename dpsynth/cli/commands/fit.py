@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,7 @@ from dpsynth.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dpsynth.synthesis import Run
+    from dpsynth.synthesis.artifact import Artifact
 
 
 @click.command(
@@ -65,13 +66,23 @@ def fit(
 
     The result is a run. You must give --epsilon, --delta and --dataset. The ledger is charged
     before the first row is read. The budget stays charged even if the fit is interrupted.
+
+    If SCHEMA is a package of linked tables, DATA is a folder with a file for each table, named
+    after it, such as patients.csv and visits.csv.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         from dpsynth.policy import Policy
-        from dpsynth.synthesis import fitting
+        from dpsynth.schema import LinkedSchema, load_any
+        from dpsynth.synthesis import fit_cohort, fitting
 
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
+        loaded = load_any(schema)
+        linked = isinstance(loaded, LinkedSchema)
+        run: Artifact[Any]
+        if linked and (not_private or publish_quality is not None):
+            option = "--not-private" if not_private else "--publish-quality"
+            raise click.UsageError(f"{option} is for a single table; leave it out")
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -82,9 +93,11 @@ def fit(
             )
         else:
             assert epsilon is not None and delta is not None and dataset is not None
-            run = fitting.fit(
+            fitted: Callable[..., Artifact[Any]] = fit_cohort if linked else fitting.fit
+            quality = {} if linked else {"publish_quality": publish_quality}
+            run = fitted(
                 data,
-                schema,
+                loaded,
                 epsilon=epsilon,
                 delta=delta,
                 dataset=dataset,
@@ -92,16 +105,17 @@ def fit(
                 purpose=purpose,
                 tier=tier,
                 policy=None if policy is None or no_ledger else Policy.load(policy),
-                publish_quality=publish_quality,
                 without_ledger=no_ledger,
                 output=output,
                 progress=console.progress,
+                **quality,
             )
         console.result("fit", *_told(run, output))
-        console.advice(f"Next: dpsynth sample {output} -o synthetic.parquet")
+        target = "cohort/" if linked else "synthetic.parquet"
+        console.advice(f"Next: dpsynth sample {output} -o {target}")
 
 
-def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
+def _told(run: Artifact[Any], output: str) -> tuple[dict[str, Any], list[str]]:
     """Say what a run is and what it cost, as values and as lines."""
     certificate = run.certificate or {}
     cost = {name: certificate.get(name) for name in ("epsilon", "composed_epsilon", "delta")}

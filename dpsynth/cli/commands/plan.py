@@ -18,9 +18,10 @@ from dpsynth.errors import BudgetError
 from dpsynth.privacy import ChosenHistograms, PoissonSgd
 
 if TYPE_CHECKING:
+    from dpsynth.certificate.table_bound import TableBound
     from dpsynth.privacy import Event, PrivacyPlan
-    from dpsynth.schema import Schema
-    from dpsynth.synthesis import PolicyPreview, Prepared, Wish
+    from dpsynth.schema import AnySchema, Schema
+    from dpsynth.synthesis import PolicyPreview, Prepared, PreparedCohort, Wish
 
 
 @click.command(
@@ -51,13 +52,16 @@ def plan(
     --policy or --dataset, also check the fit against the policy: see every constraint, the tightest
     one, and what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
     """
-    from dpsynth.schema import Schema
-    from dpsynth.synthesis import Wish, prepare, require_small_delta
+    from dataclasses import asdict
+
+    from dpsynth.certificate import bounds_of
+    from dpsynth.schema import Schema, load_any
+    from dpsynth.synthesis import Wish, prepare_any, require_small_delta
     from dpsynth.synthesis.policy_preview import UNNAMED
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        loaded = Schema.load(schema)
-        prepared = prepare(
+        loaded = load_any(schema)
+        prepared = prepare_any(
             loaded, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
         )
         require_small_delta(loaded, epsilon, delta)
@@ -86,8 +90,11 @@ def plan(
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
+        if bounds := bounds_of(loaded):
+            values["tables"] = [asdict(bound) for bound in bounds]
+            lines += ["", *_bound_lines(bounds)]
         wish = Wish(loaded, dataset or UNNAMED, tier, model, publish_quality)
-        if publish_quality is not None:
+        if publish_quality is not None and isinstance(loaded, Schema):
             lines += ["", _published_within(calibrated, loaded)]
         answer = _answer(console, prepared, wish, policy, named=dataset is not None)
         if answer is not None:
@@ -99,7 +106,12 @@ def plan(
 
 
 def _answer(
-    console: Console, prepared: Prepared, wish: Wish, file: str | None, *, named: bool
+    console: Console,
+    prepared: Prepared | PreparedCohort,
+    wish: Wish,
+    file: str | None,
+    *,
+    named: bool,
 ) -> PolicyPreview | None:
     """Ask the policy that is named, else that of the ledger, where a dataset is named."""
     from datetime import UTC, datetime
@@ -161,6 +173,20 @@ def _answer_lines(answer: PolicyPreview) -> list[str]:
     return lines
 
 
+def _bound_lines(bounds: tuple[TableBound, ...]) -> list[str]:
+    """Say what of a patient counts in each linked table."""
+    rows = []
+    for bound in bounds:
+        most = f"{bound.max_rows} {'row' if bound.max_rows == 1 else 'rows'} of a patient"
+        if bound.kind == "long":
+            most += f" for each of {bound.series} tests"
+        elif bound.kind == "once":
+            most = f"each of {bound.series} events once"
+        days = "" if bound.first_day is None else f"days {bound.first_day} to {bound.last_day}"
+        rows.append((bound.name, bound.kind, most, days))
+    return table(("table", "kind", "at most", "window"), rows)
+
+
 def describe_event(event: Event) -> str:
     """Say in a few words what noise an event adds."""
     from dpsynth.certificate import noise_sd
@@ -197,19 +223,22 @@ def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
     )
 
 
-def unit_text(schema: Schema) -> str:
+def unit_text(schema: AnySchema) -> str:
     """Word the privacy unit of a schema."""
     from dpsynth.privacy import Unit, described
+    from dpsynth.schema import Schema
 
     unit = schema.unit
     text = described(Unit.of(schema))
     if unit.column is None:
         return text
+    if not isinstance(schema, Schema):
+        return f"{text}; each with her rows in all tables"
     rows = "row" if unit.max_rows == 1 else "rows"
     return f"{text}; at most {unit.max_rows} {rows} each ({unit.keep})"
 
 
-def cost_text(schema: Schema, epsilon: float, delta: float) -> str:
+def cost_text(schema: AnySchema, epsilon: float, delta: float) -> str:
     """Say what a fit costs whom the ledger counts, where that is not a unit of the schema."""
     from dpsynth.privacy import Unit
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpsynth.cli.console import Console, output_options
 
+if TYPE_CHECKING:
+    from dpsynth.synthesis import CohortRun
+
 
 @click.command(epilog="Example:  dpsynth sample run/ --rows 100000 --seed 7 -o synthetic.parquet")
 @click.argument("run", type=click.Path())
 @click.option("--rows", type=int, help="Rows to draw; default: the schema's public number.")
+@click.option(
+    "--patients",
+    type=int,
+    help="Patients to draw from a run of linked tables; default: the schema's public number.",
+)
 @click.option("--seed", type=int, help="Seed for sampling; default: a new one, which is recorded.")
 @click.option(
     "--where",
@@ -25,7 +34,13 @@ from dpsynth.cli.console import Console, output_options
     "-o",
     required=True,
     type=click.Path(dir_okay=False),
-    help="Table to write (.parquet, .csv or .csv.gz).",
+    help="Table to write (.parquet, .csv or .csv.gz); of a run of linked tables, a new folder.",
+)
+@click.option(
+    "--format",
+    "suffix",
+    type=click.Choice(["csv", "csv.gz", "parquet"]),
+    help="Kind of the files of linked tables; default: csv.",
 )
 @click.option("--plain", is_flag=True, help="Draw independent rows, for analyses that need them.")
 @click.option(
@@ -39,10 +54,12 @@ from dpsynth.cli.console import Console, output_options
 def sample(
     run: str,
     rows: int | None,
+    patients: int | None,
     seed: int | None,
     where: str | None,
     plain: bool,
     output: str,
+    suffix: str | None,
     replicates: int | None,
     force: bool,
     as_json: bool,
@@ -62,12 +79,21 @@ def sample(
     With --replicates, the plan of the run is repeated on tables drawn from the run, and each
     replicate is drawn from one such refit. A refit takes as long as the fit but uses no privacy
     budget. Replicates show how uncertain estimates are. They cannot be released.
+
+    A run of linked tables gives --patients patients with all their rows: OUTPUT is a folder with a
+    file for each table, and their keys agree.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         from dpsynth._util.seeds import fresh_seed
         from dpsynth.files import check_apart, check_no_bundle
-        from dpsynth.synthesis import Run, Sampler, default_rows, record_sample
+        from dpsynth.synthesis import (
+            CohortRun,
+            Sampler,
+            default_rows,
+            load_run,
+            record_sample,
+        )
         from dpsynth.tables import write_table
 
         check_no_bundle(output)
@@ -76,7 +102,13 @@ def sample(
                 console, run, replicates, output, rows=rows, seed=seed, where=where, overwrite=force
             )
             return
-        loaded = Run.load(run)
+        loaded = load_run(run)
+        if isinstance(loaded, CohortRun):
+            refused = {"--rows": rows, "--where": where, "--plain": plain, "--force": force}
+            _refuse(refused, "is for a run of one table; linked tables are drawn by --patients")
+            _cohort(console, run, loaded, patients, seed, output, f".{suffix or 'csv'}")
+            return
+        _refuse({"--patients": patients, "--format": suffix}, "is for a run of linked tables")
         count = default_rows(loaded) if rows is None else rows
         chosen = fresh_seed() if seed is None else seed
         frames = Sampler.of(loaded, where=where, plain=plain).frames(
@@ -115,6 +147,58 @@ def sample(
             )
         console.result("sample", values, lines)
         console.advice("Synthetic rows are not linked to each other and have no patient key.")
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    """Refuse options that a run does not have.
+
+    Raises:
+        UsageError: one is given.
+    """
+    for name, value in options.items():
+        if value not in (None, False):
+            raise click.UsageError(f"{name} {why}")
+
+
+def _cohort(
+    console: Console,
+    folder: str,
+    run: CohortRun,
+    patients: int | None,
+    seed: int | None,
+    output: str,
+    suffix: str,
+) -> None:
+    """Draw a cohort, and record it in the run."""
+    from dpsynth._util.seeds import fresh_seed
+    from dpsynth.schema import published_tables
+    from dpsynth.synthesis import CohortSample, CohortSampler, add_record
+    from dpsynth.tables import write_linked
+
+    count = run.schema.population.value if patients is None else patients
+    chosen = fresh_seed() if seed is None else seed
+    frames = CohortSampler.of(run).frames(
+        count, seed=chosen, progress=lambda part: console.progress("sampling", part)
+    )
+    tables = published_tables(run.schema)
+    digests = write_linked(frames, output, tables, kind=suffix)
+    add_record(Path(folder), CohortSample(Path(output).name, digests, suffix, count, chosen))
+    files = {name: str(Path(output, name + suffix)) for name in tables}
+    values = {
+        "folder": output,
+        "tables": files,
+        "patients": count,
+        "seed": chosen,
+        "sha256": digests,
+        "stamps": list(run.stamps),
+    }
+    lines = [
+        f"cohort      {output}: {count} synthetic patients in {len(tables)} tables",
+        *(f"table       {file}" for file in files.values()),
+        f"seed        {chosen}",
+    ]
+    console.result("sample", values, lines)
+    console.advice("Keys are numbers of synthetic patients; they agree between the tables.")
 
 
 def _replicates(console: Console, run: str, m: int, output: str, **options: Any) -> None:

@@ -1,5 +1,6 @@
 from .any_schema import AnySchema as AnySchema
 from .any_schema import any_from_dict as any_from_dict
+from .any_schema import is_linked as is_linked
 from .any_schema import load_any as load_any
 from .facts import ChildTable as ChildTable
 from .facts import Link as Link

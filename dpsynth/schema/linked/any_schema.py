@@ -21,7 +21,7 @@ def load_any(name_or_path: str | Path) -> AnySchema:
         InputError: there is no such schema or file. SchemaError: its mistakes, all listed.
 
     >>> load_any("nafld"), load_any("demo").name
-    (<LinkedSchema: nafld, 3 tables>, 'demo')
+    (<LinkedSchema nafld, 3 tables>, 'demo')
     """
     if name_or_path in shipped_names(SHIPPED):
         return LinkedSchema.load(name_or_path)

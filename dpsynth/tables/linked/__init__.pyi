@@ -5,4 +5,5 @@ from .opening import written_schema as written_schema
 from .splitting import leave_out_linked as leave_out_linked
 from .splitting import split_frames as split_frames
 from .splitting import split_linked as split_linked
+from .simulated import simulate_cohort as simulate_cohort
 from .writing import write_linked as write_linked
