@@ -63,6 +63,8 @@ class ChildRead(RowsRead):
             times, series = self._times_of(chunk)
             self._times.append(times)
             plain[child.time] = series
+        else:
+            self._times.append(np.zeros(len(chunk)))
         if child.order is not None:
             plain[child.order] = chunk[child.order].reset_index(drop=True)
         values = self._add_values(chunk, named)
@@ -119,7 +121,10 @@ class ChildRead(RowsRead):
 
     @property
     def times(self) -> Floats:
-        """The day of each row: since the origin, or since 1970-01-01 for a date; NaN without."""
+        """The day of each row: since the origin, or since 1970-01-01 for a date; NaN without one.
+
+        It is 0 in a table that is only ordered.
+        """
         return np.concatenate([np.empty(0), *self._times])
 
     def cells(self) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from dpsynth.schema import LinkedSchema
 from dpsynth.tables.unit_keys import NO_KEY
 
 _FOLDS: tuple[tuple[str, str, str, Callable[[str], str]], ...] = (
-    ("key-case", "upper and lower case", "{case: false}", str.casefold),
+    ("key-case", "upper and lower case", "{case: true}", str.casefold),
     ("key-blanks", "blanks around it", "{trim: true}", str.strip),
     ("key-zeros", "leading zeros", "{leading_zeros: false}", lambda text: text.lstrip("0") or "0"),
     (
@@ -113,7 +113,7 @@ def written_findings(reads: Iterable[ChildRead | PatientsRead], name: str) -> li
             several,
             len(written),
             "if they are two patients under one key, compare keys as they are written: set for the "
-            "package: dpsynth: {key: {trim: false, case: true, leading_zeros: true}}",
+            "package: dpsynth: {key: {trim: false, case: false, leading_zeros: true}}",
         )
     ]
 
