@@ -48,6 +48,8 @@ def rule_findings(
 
 def _named(read: ChildRead) -> pd.DataFrame:
     """Return the cells of a table of rows, with the declared name of its test or event."""
+    if not len(read.units):
+        return pd.DataFrame(columns=[column.name for column in read.schema.columns], dtype=object)
     cells = read.cells()
     column = read.child.once if read.child.once is not None else read.child.test_column
     if column is not None:

@@ -189,6 +189,19 @@ def test_the_answer_for_undecided_patients() -> None:
     assert rule.holds(frames, SCHEMA, missing=False).tolist() == [False, True]
 
 
+def test_the_row_after_a_patients_last_one_is_missing() -> None:
+    rows = [("a", "F", 9, None), ("b", "F", 9, None)]
+    patients = _frame(rows, ["id", "sex", "end", "index"])
+    visits = [("a", DAY, 5, "a"), ("b", DAY, 4, "a"), ("a", DAY + timedelta(1), 6, "a")]
+    visits.append(("b", DAY + timedelta(1), 3, "a"))
+    frames = {"patients": patients, "visits": _frame(visits, ["id", "date", "sbp", "ward"])}
+    rule = TemporalRule.parse("next(visits).sbp > each(visits).sbp")
+    assert rule.holds(frames, SCHEMA).tolist() == [True, False]
+    assert rule.holds(frames, SCHEMA, missing=False).tolist() == [False, False]
+    up = TemporalRule.parse("next(visits).sbp < each(visits).sbp")
+    assert up.holds(frames, SCHEMA).tolist() == [False, True]
+
+
 def test_keys_that_are_numbers_here_and_texts_there() -> None:
     patients = _frame([(1, "F", 5, None), (2, "F", 5, None)], ["id", "sex", "end", "index"])
     patients["id"] = patients["id"].astype("int64")
