@@ -37,7 +37,7 @@ class LinkedSchema(LinkedFacts):
         """
         from dpsynth.schema.files import read_document
 
-        document, source, name = read_document(name_or_path, SHIPPED)
+        document, source, name = read_document(name_or_path, (SHIPPED,))
         return read_package(cls, document, source, default_name=name)
 
     @classmethod
