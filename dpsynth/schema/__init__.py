@@ -8,9 +8,7 @@ from private rows.
 - `categories`: a declared list with labels, or a code list with its roll-up
 - `cells/`: how the cells of a column are written, beyond its type: what a schema declares, read and
   written
-- `code_lists`: thousands of codes become a few public categories
-- `code_systems/`: code systems whose codes begin with their place in a hierarchy, rolled up to a
-  level of it
+- `code_systems/`: thousands of codes become a few public categories
 - `column`: the facts that a schema states: a column, the privacy unit, public numbers, the
   dialect
 - `columns`: one field of a schema document becomes one `Column`; what is wrong with it is noted

@@ -1,5 +1,5 @@
 from .bounds import canonical_number as canonical_number
-from .code_lists import code_list as code_list
+from .code_systems import code_list as code_list
 from .column import Bound as Bound
 from .column import Column as Column
 from .column import Declared as Declared

@@ -11,7 +11,7 @@ from dpsynth._util.messages import did_you_mean, listed, plain, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import canonical_number, category_text, read_bound, write_bound
 from dpsynth.schema.cells.detection_limits import LIMIT, NUMERAL, within_bounds
-from dpsynth.schema.code_lists import code_list
+from dpsynth.schema.code_systems import code_list
 from dpsynth.schema.column import MISSING, Column
 
 

@@ -1,6 +1,6 @@
 """Published code lists and their roll-ups: thousands of codes become a few public categories.
 
-ICD-10-CM, ICD-10-GM and ATC are in `dpsynth.schema.code_systems`. Here is ICD-9-CM, the diagnosis
+ICD-10-CM, ICD-10-GM and ATC have modules of their own. Here is ICD-9-CM, the diagnosis
 codes of United States hospitals until September 2015, with two roll-ups:
 
 - ``chapter``: the 17 chapters of the tabular list and its two supplementary classifications
@@ -28,7 +28,8 @@ from typing import Protocol
 
 from dpsynth._util.messages import plain
 from dpsynth.errors import InputError
-from dpsynth.schema.code_systems import AtcGroups, icd10
+from dpsynth.schema.code_systems.atc import AtcGroups
+from dpsynth.schema.code_systems.icd10 import icd10
 
 
 @dataclass(frozen=True)
