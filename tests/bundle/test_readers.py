@@ -22,8 +22,9 @@ from dpsynth.bundle.format.about import About
 from dpsynth.bundle.writer import release
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.tables.simulated import simulate
+
+from ..support.quick_fit import quick_fit
 
 ABOUT = About(
     title="Visits, synthetic",
@@ -53,16 +54,7 @@ TYPES = {  # of the schema, as each tool names them in Parquet: polars, DuckDB, 
 def bundled(frame: pd.DataFrame, schema: Schema, folder: Path, rows: int) -> Path:
     """Make a bundle of a table, quickly."""
     ledger = Ledger.create(folder / "ledger.sqlite")
-    fitting.fit(
-        frame,
-        schema,
-        epsilon=3.0,
-        delta=1e-6,
-        dataset="demo",
-        model="independent",
-        ledger=ledger,
-        output=folder / "run",
-    )
+    quick_fit(frame, schema, ledger=ledger, output=folder / "run")
     return release(folder / "run", folder / "bundle", rows=rows, seed=1, about=ABOUT, ledger=ledger)
 
 

@@ -13,7 +13,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,8 @@ from dpsynth.models.presets import Preset
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
+
+from ..support.command_outcome import Outcome
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 
@@ -73,16 +74,7 @@ CLINIC: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a command left on the screen, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-
-Shell = Callable[..., Said]
+Shell = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -211,7 +203,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, new_ledger: Path) -> Shell:
     monkeypatch.delenv("DPSYNTH_DEBUG", raising=False)
     monkeypatch.delenv("DPSYNTH_DATASET", raising=False)
 
-    def run(folder: Path, *arguments: object) -> Said:
+    def run(folder: Path, *arguments: object) -> Outcome:
         out, err = io.StringIO(), io.StringIO()
         if not (folder / "ledger.sqlite").exists():
             shutil.copyfile(new_ledger, folder / "ledger.sqlite")
@@ -243,9 +235,9 @@ def shell(monkeypatch: pytest.MonkeyPatch, new_ledger: Path) -> Shell:
             code = 1
         finally:
             logging.getLogger().removeHandler(handler)
-            for number, kept in before.items():
-                signal.signal(number, kept)
-        return Said(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
+            for number, handling in before.items():
+                signal.signal(number, handling)
+        return Outcome(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
 
     return run
 

@@ -29,8 +29,8 @@ from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import mechanisms
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 
+from ..support.quick_fit import quick_fit
 from .streams import Streams
 
 Visits = Callable[[int], pd.DataFrame]
@@ -84,14 +84,12 @@ def fitted(model: str, schema: Schema, frame: pd.DataFrame) -> dict[str, Any]:
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            run = fitting.fit(
+            run = quick_fit(
                 frame,
                 schema,
                 epsilon=2.0,
                 delta=1e-5,
-                dataset="clinic",
                 model=model,
-                without_ledger=True,
                 entropy=Streams(5),
                 progress=lambda stage, part: progress.append((stage, part)),
             )

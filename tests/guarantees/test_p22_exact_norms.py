@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd.layers import Activations, Embedding, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from, unit_norms
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+
+from ..support.private_steps import private
 
 GROUPS = np.repeat([0, 1, 2], [3, 2, 4])  # three columns of 3, 2 and 4 codes
 Batch = tuple[Tensor, Tensor]
@@ -141,16 +141,7 @@ def test_mask_by_hand() -> None:
 
 
 def trainer(net: nn.Module, clipping_norm: float = 1.0) -> DpSgd:
-    return DpSgd(
-        net,
-        event=PoissonSgd("steps", 0.5, 10, 1.0),
-        clipping_norm=clipping_norm,
-        population=16,
-        learning_rate=0.1,
-        entropy=SeededEntropy(0),
-        schedule="constant",
-        optimizer="sgd",
-    )
+    return private(net, clipping_norm=clipping_norm, population=16)
 
 
 class Around(nn.Module):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from torch import Tensor
@@ -14,34 +12,24 @@ from torch import Tensor
 from dpsynth.models.dpsgd.layers import Activations, Embedding, Layer, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients
-from dpsynth.privacy.entropy import SeededEntropy, Size
 from dpsynth.privacy.events import PoissonSgd
+
+from ..support.private_steps import Quiet, private
 
 RATE, POPULATION, C = 0.25, 80, 1.0
 EXPECTED = RATE * POPULATION
 Update = Callable[[Tensor], Tensor]
 
 
-class Everybody(SeededEntropy):
-    """Draws every unit, and no noise: what is left of a step can be computed by hand."""
-
-    def uniform(self, size: Size) -> npt.NDArray[np.float64]:
-        return np.zeros(size)
-
-    def normal(self, size: Size, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[np.float64]:
-        return np.zeros(size, dtype)
-
-
 def engine(layer: torch.nn.Module) -> DpSgd:
-    return DpSgd(
+    event = PoissonSgd("steps", RATE, 10, 1.0)
+    return private(
         layer,
-        event=PoissonSgd("steps", RATE, 10, 1.0),
+        event=event,
         clipping_norm=C,
         population=POPULATION,
         learning_rate=1.0,
-        entropy=Everybody(0),
-        schedule="constant",
-        optimizer="sgd",
+        entropy=Quiet(0),
     )
 
 

@@ -7,8 +7,9 @@ import pandas as pd
 
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
+
+from .quick_fit import quick_fit
 
 
 def small(max_rows: int = 1) -> Schema:
@@ -50,13 +51,4 @@ def fitted(model: str, max_rows: int = 1) -> Run:
             "treated": rng.random(800) < 0.25,
         }
     )
-    return fitting.fit(
-        table,
-        small(max_rows),
-        epsilon=3.0,
-        delta=1e-6,
-        dataset="small",
-        model=model,
-        without_ledger=True,
-        entropy=SeededEntropy(1),
-    )
+    return quick_fit(table, small(max_rows), model=model, entropy=SeededEntropy(1))
