@@ -25,6 +25,7 @@ from dpsynth.privacy.unit import Unit
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
 
+from .support.browser import browser  # noqa: F401  a fixture for all folders
 from .support.command_outcome import Outcome
 from .support.forger import Forger
 from .support.postgres_server import server  # noqa: F401  a fixture for all folders

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +12,7 @@ from dpsynth.eval.report.page import internal_page
 from ..eval.report.test_report_in_browser import DRAWN, WIDE, Visit
 from ..support import audit_example, evaluation_example
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is here"),
-]
-
+pytestmark = pytest.mark.long
 PAGES = ("alone", "both", "failed", "hostile")
 READABLE = 4.5  # contrast of text, WCAG 2.2, success criterion 1.4.3
 
@@ -46,14 +37,6 @@ CONTRAST = """selector => {
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   });
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

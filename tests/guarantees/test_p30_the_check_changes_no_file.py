@@ -22,11 +22,10 @@ from dpsynth.errors import GateError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
-from dpsynth.workflow import assessment_stages, check_stage, release_stage, runner
+from dpsynth.workflow import check_stage, release_stage, runner
 from dpsynth.workflow.runner import run_stages
-from dpsynth.workflow.settings import Settings
 
-from ..support.workflow_office import Office, small_schema
+from ..support.workflow_office import Office, office_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:a new ledger was created")
 ACCEPTED = ("sex:unknown", "age:clipped")
@@ -41,24 +40,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Office:
     frame.loc[frame.index[:20], "age"] = "1000"
     folder = tmp_path / "office"
     folder.mkdir()
-    frame.to_csv(folder / "cohort.csv", index=False)
-    settings = Settings.of(
-        schema=str(small_schema(folder / "small.schema.yaml")),
-        data=folder / "cohort.csv",
-        dataset="demo",
-        epsilon=3.0,
-        delta=1e-6,
-        model="independent",
-        output=folder / "bundle",
-        holdout=0.0,
-        rows=100,
-        seed=7,
-    )
-    new_office = Office(folder, settings)
-    monkeypatch.setattr(assessment_stages, "evaluate", new_office.evaluate)
-    monkeypatch.setattr(assessment_stages, "audit_run", new_office.audit)
-    monkeypatch.setattr(assessment_stages, "read_audits", lambda run: ())
-    return new_office
+    return office_in(folder, frame, monkeypatch, holdout=0.0, rows=100, seed=7)
 
 
 def files(folder: Path) -> dict[str, bytes]:

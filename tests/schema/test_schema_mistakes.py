@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from dpsynth.errors import SchemaError
 from dpsynth.schema.schema import Schema
+
+from ..support.document_mistakes import GONE, problems_of, with_value
 
 BASE: dict[str, Any] = {
     "name": "ward",
@@ -58,7 +58,6 @@ SBP, SEX, BORN, SMOKER, WEIGHT, DIAGNOSIS = (
     f"fields[{index}] '{name}'"
     for index, name in enumerate(["sbp", "sex", "born", "smoker", "weight", "diagnosis"], start=1)
 )
-GONE = object()
 
 # (path, value), place of the problem, a piece of its message
 CASES: list[tuple[str, Any, str, str]] = [
@@ -213,23 +212,11 @@ CASES: list[tuple[str, Any, str, str]] = [
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
-    """The base document with one value set or removed."""
-    document = copy.deepcopy(BASE)
-    part: Any = document
-    *way, last = [int(key) if key.isdigit() else key for key in path.split(".")]
-    for key in way:
-        part = part[key]
-    if value is GONE:
-        del part[last]
-    else:
-        part[last] = value
-    return document
+    return with_value(BASE, path, value)
 
 
 def problems(document: object) -> list[tuple[str, str]]:
-    with pytest.raises(SchemaError) as caught:
-        Schema.from_dict(document)  # type: ignore[arg-type]
-    return [(problem.place, problem.message) for problem in caught.value.problems]
+    return problems_of(Schema, document)
 
 
 def test_the_base_document_has_no_mistake() -> None:
