@@ -25,6 +25,7 @@ from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
 
 from ..support.quick_fit import quick_fit
+from ..support.schema_fields import schema_field
 
 ABOUT = About(
     title="Visits, synthetic",
@@ -210,12 +211,7 @@ def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> 
     names = ["pressure_mmHg_", "pressure (mmHg)", "pressure mmHg_", "größe", "a/b", "x:y", "50%"]
     document = Schema.load("demo").to_dict()
     document["fields"] = [
-        {
-            "name": name,
-            "type": "integer",
-            "constraints": {"minimum": place, "maximum": place + 1},
-            "dpsynth": {"bounds_basis": "a form"},
-        }
+        schema_field(name, "integer", "a form", minimum=place, maximum=place + 1)
         for place, name in enumerate(names)
     ]
     for key in ("rules", "max_rows", "person"):

@@ -22,18 +22,19 @@ from dpsynth.privacy.quality_budget import quality_event
 from dpsynth.schema.schema import Schema
 
 from ..support.bare_counts import Silence
+from ..support.schema_fields import schema_field
 
 BASIS = "made up for a test"
 
 
 def described(flags: int, target: bool = False) -> Schema:
     fields = [
-        {
-            "name": f"x{i}",
-            "type": "boolean",
-            "constraints": {"required": True},
-            "dpsynth": {"bounds_basis": BASIS} | ({"role": "target"} if target and not i else {}),
-        }
+        schema_field(
+            f"x{i}",
+            "boolean",
+            {"bounds_basis": BASIS} | ({"role": "target"} if target and not i else {}),
+            required=True,
+        )
         for i in range(flags)
     ]
     many = {"value": 5000, "basis": BASIS}

@@ -30,6 +30,7 @@ from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
 
 from ..support.command_outcome import Outcome
+from ..support.schema_fields import schema_field
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 
@@ -44,24 +45,9 @@ CLINIC: dict[str, Any] = {
         {"name": "visited", "type": "datetime", "dpsynth": {"role": "order"}},
         {"name": "note", "type": "string", "dpsynth": {"role": "drop"}},
         {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}, "dpsynth": BASIS},
-        {
-            "name": "ward",
-            "type": "string",
-            "constraints": {"enum": ["A", "B", "C"], "required": True},
-            "dpsynth": BASIS,
-        },
-        {
-            "name": "weight",
-            "type": "number",
-            "constraints": {"minimum": 30, "maximum": 200},
-            "dpsynth": BASIS | {"step": 0.5},
-        },
-        {
-            "name": "age",
-            "type": "integer",
-            "constraints": {"minimum": 18, "maximum": 99, "required": True},
-            "dpsynth": BASIS,
-        },
+        schema_field("ward", "string", BASIS, enum=["A", "B", "C"], required=True),
+        schema_field("weight", "number", BASIS | {"step": 0.5}, minimum=30, maximum=200),
+        schema_field("age", "integer", BASIS, minimum=18, maximum=99, required=True),
         {"name": "admitted", "type": "date", "constraints": VISITED, "dpsynth": BASIS},
     ],
     "dpsynth": {

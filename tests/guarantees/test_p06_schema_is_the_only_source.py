@@ -20,18 +20,15 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import open_table, write_table
 
+from ..support.schema_fields import schema_field
+
 BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 90, "basis": "made for this test"}
 FIELDS: list[dict[str, Any]] = [
     {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"], "required": True}},
     {"name": "ward", "type": "string", "constraints": {"enum": ["A", "B", "C"]}},
     {"name": "arm", "type": "integer", "constraints": {"enum": [1, 2]}},
-    {
-        "name": "weight",
-        "type": "number",
-        "constraints": {"minimum": 30, "maximum": 200},
-        "dpsynth": BASIS | {"step": 0.5},
-    },
+    schema_field("weight", "number", BASIS | {"step": 0.5}, minimum=30, maximum=200),
     {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}},
     {
         "name": "born",

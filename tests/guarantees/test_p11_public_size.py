@@ -22,17 +22,13 @@ from dpsynth.synthesis.preparation import prepare
 from dpsynth.synthesis.sampler import default_rows
 
 from ..support.quick_fit import quick_fit
+from ..support.schema_fields import schema_field
 from ..support.short_training import shorten_training
 
 
 def schema(population: int = 400) -> Schema:
     def column(name: str, categories: list[str]) -> dict[str, Any]:
-        return {
-            "name": name,
-            "type": "string",
-            "constraints": {"enum": categories, "required": True},
-            "dpsynth": {"bounds_basis": "admission form"},
-        }
+        return schema_field(name, "string", "admission form", enum=categories, required=True)
 
     return Schema.from_dict(
         {

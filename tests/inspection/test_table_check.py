@@ -19,6 +19,8 @@ from dpsynth.inspection.row_check import UnitShares
 from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
 
+from ..support.schema_fields import schema_field
+
 BASIS = {"bounds_basis": "made for this test"}
 
 
@@ -37,12 +39,7 @@ def schema_of(*fields: dict[str, Any], **own: Any) -> Schema:
 
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 18, "maximum": 99}}
-DOSE = {
-    "name": "dose",
-    "type": "number",
-    "constraints": {"minimum": 0, "maximum": 0.3, "required": True},
-    "dpsynth": BASIS | {"step": 0.1},
-}
+DOSE = schema_field("dose", "number", BASIS | {"step": 0.1}, minimum=0, maximum=0.3, required=True)
 SEX = {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}}
 GRADE = {"name": "grade", "type": "integer", "constraints": {"enum": [1, 2], "required": True}}
 SMOKER = {"name": "smoker", "type": "boolean"}

@@ -10,37 +10,18 @@ import pytest
 from dpsynth.schema.schema import Schema
 
 from ..support.document_mistakes import GONE, problems_of, with_value
+from ..support.schema_fields import schema_field
 
 BASE: dict[str, Any] = {
     "name": "ward",
     "missingValues": ["", "?"],
     "fields": [
         {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}},
-        {
-            "name": "sbp",
-            "type": "integer",
-            "constraints": {"minimum": 40, "maximum": 300},
-            "dpsynth": {"bounds_basis": "device range"},
-        },
-        {
-            "name": "sex",
-            "type": "string",
-            "constraints": {"enum": ["F", "M"], "required": True},
-            "dpsynth": {"bounds_basis": "form"},
-        },
-        {
-            "name": "born",
-            "type": "date",
-            "constraints": {"minimum": "1900-01-01", "maximum": "2020-12-31"},
-            "dpsynth": {"bounds_basis": "form"},
-        },
+        schema_field("sbp", "integer", "device range", minimum=40, maximum=300),
+        schema_field("sex", "string", "form", enum=["F", "M"], required=True),
+        schema_field("born", "date", "form", minimum="1900-01-01", maximum="2020-12-31"),
         {"name": "smoker", "type": "boolean"},
-        {
-            "name": "weight",
-            "type": "number",
-            "constraints": {"minimum": 20, "maximum": 300},
-            "dpsynth": {"bounds_basis": "scale"},
-        },
+        schema_field("weight", "number", "scale", minimum=20, maximum=300),
         {
             "name": "diagnosis",
             "type": "string",

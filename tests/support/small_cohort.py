@@ -10,6 +10,7 @@ from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
 
 from .quick_fit import quick_fit
+from .schema_fields import schema_field
 
 
 def small(max_rows: int = 1) -> Schema:
@@ -21,12 +22,7 @@ def small(max_rows: int = 1) -> Schema:
             "name": "small",
             "fields": [
                 *key,
-                {
-                    "name": "age",
-                    "type": "integer",
-                    "constraints": {"minimum": 18, "maximum": 60, "required": True},
-                    "dpsynth": {"bounds_basis": basis},
-                },
+                schema_field("age", "integer", basis, minimum=18, maximum=60, required=True),
                 {"name": "event", "type": "boolean", "constraints": {"required": True}},
                 {"name": "treated", "type": "boolean", "constraints": {"required": True}},
             ],

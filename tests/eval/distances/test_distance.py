@@ -19,18 +19,14 @@ from dpsynth.eval.distances.metric import Metric, Points
 from dpsynth.eval.distances.nearest import Neighbours, nearest
 
 from ...support.evaluation_tables import BASIS, number, tables, words
+from ...support.schema_fields import schema_field
 
 WIDE = [f"code{i}" for i in range(40)]
 DAY = datetime.date(2020, 1, 1)
 FIELDS: list[dict[str, Any]] = [
     number("age", 0, 120, required=True),
     number("pressure", 60, 240),
-    {
-        "name": "day",
-        "type": "date",
-        "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"},
-        "dpsynth": {"bounds_basis": BASIS},
-    },
+    schema_field("day", "date", BASIS, minimum="2020-01-01", maximum="2020-12-31"),
     number("fixed", 7, 7),
     words("sex", "F", "M", required=True),
     words("ward", "a", "b", "c"),

@@ -12,18 +12,14 @@ from dpsynth.eval.fidelity.rule_violations import rules
 from dpsynth.schema.rules import Rule
 
 from ...support.evaluation_tables import BASIS, number, tables, words
+from ...support.schema_fields import schema_field
 
 FIELDS = [
     number("dbp", 0, 200) | {"title": "Diastolic pressure"},
     number("sbp", 0, 200) | {"title": "Systolic pressure"},
     words("sex", "F", "M"),
     words("ward", "obstetrics", "surgery"),
-    {
-        "name": "admitted",
-        "type": "date",
-        "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"},
-        "dpsynth": {"bounds_basis": BASIS},
-    },
+    schema_field("admitted", "date", BASIS, minimum="2020-01-01", maximum="2020-12-31"),
     {"name": "alive", "type": "boolean"},
 ]
 RULES = ["dbp < sbp", "ward == 'obstetrics' implies sex == 'F'"]

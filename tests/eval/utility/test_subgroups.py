@@ -14,18 +14,21 @@ from dpsynth.eval.utility.subgroups import subgroups
 from dpsynth.eval.utility.tstr import trials
 from dpsynth.schema.schema import Schema
 
+from ...support.schema_fields import schema_field
+
 BASIS = "choice: for this test"
 
 
 def schema(role: str = "group") -> Schema:
     def chosen(name: str, values: list[str], role: str | None) -> dict[str, Any]:
         own: dict[str, Any] = {"bounds_basis": BASIS, "on_unknown": values[0]}
-        return {
-            "name": name,
-            "type": "string",
-            "constraints": {"enum": values, "required": True},
-            "dpsynth": own if role is None else {**own, "role": role},
-        }
+        return schema_field(
+            name,
+            "string",
+            own if role is None else {**own, "role": role},
+            enum=values,
+            required=True,
+        )
 
     number = {"value": 500, "basis": BASIS}
     fields = [
