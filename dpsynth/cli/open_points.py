@@ -55,7 +55,7 @@ class OpenPoints:
             return []
         points = [f"in the bundle: {one}" for one in self.public]
         points += [f"internal: {one}" for one in self.internal]
-        return ["Open before signing:", *(f"  - {shown(one)}" for one in points)]
+        return ["Open before signing:", *(f"  - {shown(point)}" for point in points)]
 
     def to_dict(self) -> dict[str, Any]:
         """Give them in JSON types."""
@@ -69,8 +69,8 @@ def _public(folder: Path) -> list[str]:
 
     certificate = read_document(folder / PRIVACY)
     points = [
-        f"the gate '{one['gate']}' was overridden by {one['by']}: {one['reason']}"
-        for one in certificate.get("overrides") or []
+        f"the gate '{override['gate']}' was overridden by {override['by']}: {override['reason']}"
+        for override in certificate.get("overrides") or []
     ]
     return points + _audits(read_audits(folder))
 

@@ -62,7 +62,7 @@ class TableCheck:
     @property
     def serious(self) -> tuple[str, ...]:
         """The keys of the serious findings, such as ``hba1c:unreadable``."""
-        return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
+        return tuple(finding.key for finding in self.findings if finding.level is Level.SERIOUS)
 
     def to_dict(self) -> dict[str, Any]:
         """Write it without any cell; internal."""

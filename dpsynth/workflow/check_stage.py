@@ -85,7 +85,7 @@ class CheckStage:
             **found.to_dict(),
         }
         job.work.write(CHECK, written(document))
-        warnings = sum(one.level.word == "warning" for one in found.findings)
+        warnings = sum(finding.level.word == "warning" for finding in found.findings)
         if warnings:
             job.notes.append(
                 f"the check of the table has {counted(warnings, 'warning')}; `dpsynth schema check "

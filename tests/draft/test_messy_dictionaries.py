@@ -18,7 +18,7 @@ def drafted(tmp_path: Path, *rows: str) -> dict[str, dict]:
     path = tmp_path / "d.csv"
     path.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
     text = draft_schema(dictionary=path).text
-    return {one["name"]: one for one in parse_yaml(text.encode(), "draft")["fields"]}
+    return {field["name"]: field for field in parse_yaml(text.encode(), "draft")["fields"]}
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])

@@ -37,7 +37,7 @@ def test_a_limit_grows_with_the_noise_that_the_plan_announces() -> None:
     gate = Gate("a", "at_most", 0.02, "r", or_noise=3.0)
     measures = {"a": measure(0.028)}
     verdicts = [judged(measures, [gate], noise)[0] for noise in (0.01, 0.009, 0.001, 0.0)]
-    assert [one["passed"] for one in verdicts] == [True, False, False, False]
+    assert [verdict["passed"] for verdict in verdicts] == [True, False, False, False]
     assert [one["limit"] for one in verdicts][1:3] == ["at most 0.027", "at most 0.02"]
 
 

@@ -64,7 +64,7 @@ def test_dates_in_the_wrong_order_name_the_other_date(shortest: int) -> None:
     frame = pd.DataFrame({"patient": list("abcdefghi"), "admitted": day, "discharged": after})
     (finding,) = [one for one in check_fit(frame, schema).findings if one.place == "discharged"]
     first = "lie less than 2 days after admitted" if shortest else "lie before admitted"
-    messages = [(one.cells, one.message) for one in finding.causes]
+    messages = [(cause.cells, cause.message) for cause in finding.causes]
     assert messages == [(3, first), (1, "lie more than 90 days after admitted")]
     assert "shortest" in finding.causes[0].remedy and "longest" in finding.causes[1].remedy
 

@@ -12,8 +12,8 @@ from dpsynth.eval.attacks import all_blind, failed_controls, false_alarms, sight
 
 def lines_of(document: dict[str, Any]) -> list[str]:
     """Lay out each finding above its power, and the controls that did not do what they must."""
-    powers = {one["key"]: one["sentence"] for one in document["powers"]}
-    seen = {one.key: one for one in sights(document)}
+    powers = {power["key"]: power["sentence"] for power in document["powers"]}
+    seen = {sight.key: sight for sight in sights(document)}
     lines = [f"verdict     {VERDICTS[verdict_of(document)]}"]
     for one in document.get("plugins") or []:
         lines.append(f"plug-in     {one['key']}: {one['title']}, {one['package']} {one['version']}")

@@ -264,8 +264,8 @@ def _lines(document: dict[str, Any]) -> list[str]:
     ]
     words = {True: "ok", False: "FAILED", None: "not measured"}
     verdicts = [
-        (words[one["passed"]], one["key"], _number(one["value"]), one["limit"])
-        for one in document["gates"]
+        (words[gate["passed"]], gate["key"], _number(gate["value"]), gate["limit"])
+        for gate in document["gates"]
     ]
     return [
         *table(("measure", "value", "95 % interval", "holdout", "by chance", ""), rows),

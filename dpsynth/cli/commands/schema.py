@@ -101,7 +101,7 @@ def check(
                 problems = [Problem("", str(error))]
                 if isinstance(error, SchemaError):
                     problems = list(error.problems)
-                document = {"schema": schema, "problems": [vars(one) for one in problems]}
+                document = {"schema": schema, "problems": [vars(problem) for problem in problems]}
                 console.result("schema.check", document, [])
             raise
         console.result("schema.check", values, lines)

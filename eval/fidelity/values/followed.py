@@ -97,7 +97,7 @@ def _columns(sides: PairedTables) -> Iterator[Compared]:
         cells = [np.where(gap, lattice.points, one) for gap, one in zip(gaps, places, strict=True)]
         [cuts] = decile_edges(cells[0][:, None], [lattice.points])
         size = lattice.points + 1 if cuts is None else len(cuts) + 1
-        cut = [one if cuts is None else np.searchsorted(cuts, one, side="left") for one in cells]
+        cut = [cell if cuts is None else np.searchsorted(cuts, cell, side="left") for cell in cells]
         known = np.concatenate([one[~gap] for one, gap in zip(places, gaps, strict=True)])
         edges, labels = spans(known, lattice, column)
         shown = [

@@ -44,7 +44,7 @@ def unseen(sides: PairedTables) -> PartResult:
         source = counts[0]
         expected = source.sum(axis=1)[:, None] * source.sum(axis=0)[None, :] / source.sum()
         empty = (source == 0) & (expected >= EXPECTED)
-        shares = [float(one[empty].sum() / one.sum()) for one in counts]
+        shares = [float(count[empty].sum() / count.sum()) for count in counts]
         held = shares[2] if sides.holdout is not None else 0.0
         if shares[1] - held >= SHARE:
             found.append((shares[1], held, i, j, np.where(empty, counts[1], 0)))

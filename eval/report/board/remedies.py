@@ -32,7 +32,7 @@ def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]
     if not weak:
         return candidates
     columns = part(document, "fidelity").get("columns") or []
-    kinds = {str(one["name"]): one for one in columns}
+    kinds = {str(column["name"]): column for column in columns}
     ways = candidates
     run = document.get("run") or {}
     if run.get("model") == WITHOUT_RELATIONS and weak & {"pairs", "prediction", "effects"}:

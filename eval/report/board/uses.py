@@ -256,7 +256,7 @@ def _side(entry: Details) -> int:
 def _subgroups(document: Details) -> tuple[str, str]:
     entry, groups = measure(document, "subgroup_worst_tvd2"), listing(document, "subgroups")
     away = None if entry is None else beyond(entry)
-    small = [one for one in groups if one.get("tvd2") is None]
+    small = [group for group in groups if group.get("tvd2") is None]
     left = f" {counted(len(small), 'group')} had too few rows to be measured." if small else ""
     if entry is None or away is None:
         return OPEN, f"No declared subgroup was large enough to be measured.{left}"

@@ -54,7 +54,7 @@ def compared(*frames: pd.DataFrame) -> PairedTables:
 
 
 def read(*parts: PartResult) -> dict[str, Any]:
-    measures = {one.key: one.to_dict() for part in parts for one in part.measures}
+    measures = {measure.key: measure.to_dict() for part in parts for measure in part.measures}
     details: dict[str, Any] = {}
     for part in parts:
         details |= part.details
@@ -68,7 +68,7 @@ def test_a_derived_column_of_right_inputs_is_named() -> None:
     assert measures["followed:bmi"]["low"] > 0.2 > measures["followed:bmi"]["reference"]
     assert measures["followed_correlation"]["value"] > 0.3
     assert measures["followed_correlation"]["reference"] < 0.1
-    assert [one.name for one in off_columns(found)] == ["bmi"]
+    assert [column.name for column in off_columns(found)] == ["bmi"]
     assert far_columns(found)[0] == "bmi"
     [entry] = [one for one in found["parts"]["fidelity"]["followed"] if one["name"] == "bmi"]
     assert entry["mark"] == "derived" and "(derived)" in entry["title"]
