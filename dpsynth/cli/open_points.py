@@ -101,10 +101,10 @@ def _internal(folder: Path, place: Path) -> list[str]:
     known = [sha for one in (evaluation, audit) if one and (sha := _table(one)) is not None]
     if any(sha != file_digest(folder / PARQUET) for sha in known):
         return [f"{place} is about another table than the bundle's"]
-    found = answer(evaluation, audit)
-    if found.decision == "release":
+    verdict = answer(evaluation, audit)
+    if verdict.decision == "release":
         return []
-    return [f"{found.headline} ({place / PAGE})", *found.reasons]
+    return [f"{verdict.headline} ({place / PAGE})", *verdict.reasons]
 
 
 def _table(document: Mapping[str, Any]) -> str | None:

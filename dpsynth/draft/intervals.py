@@ -67,10 +67,10 @@ def _by_name(proposals: list[Proposal]) -> Iterator[tuple[Proposal, Proposal]]:
         if proposal.document["type"] not in ("date", "datetime") or proposal.is_dropped:
             continue
         parts = words(str(proposal.document["name"]))
-        for known, found in ((_STARTS, starts), (_ENDS, ends)):
+        for known, dates in ((_STARTS, starts), (_ENDS, ends)):
             rest = tuple(part for part in parts if part not in known)
             if len(rest) == len(parts) - 1:
-                found.setdefault(rest, []).append(proposal)
+                dates.setdefault(rest, []).append(proposal)
     declared = {one.document["dpsynth"].get("after") for one in proposals} - {None}
     for rest, first in starts.items():
         last = ends.get(rest, [])
@@ -142,11 +142,11 @@ def _only(
     proposals: list[Proposal], variable: str, types: tuple[str, ...] = ("date", "datetime")
 ) -> Proposal | None:
     """Return the only column of this meaning and of one of these types."""
-    found = [
+    matches = [
         proposal
         for proposal in proposals
         if proposal.variable is not None
         and proposal.variable.name == variable
         and proposal.document["type"] in types
     ]
-    return found[0] if len(found) == 1 else None
+    return matches[0] if len(matches) == 1 else None

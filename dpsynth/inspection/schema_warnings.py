@@ -23,12 +23,12 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
     ()
     """
     columns = {column.name: column for column in schema.modelled}
-    found = []
+    warnings = []
     for rule in schema.rules:
         for first, second in _ordered_dates(rule.tree, columns):
             if _is_interval(columns[first]) or _is_interval(columns[second]):
                 continue
-            found.append(
+            warnings.append(
                 Problem(
                     rule.text,
                     f"orders the dates {first} and {second}, but the time between them is not "
@@ -38,14 +38,14 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
             )
     for column in columns.values():
         if (remedy := _lost_time_of_day(column)) is not None:
-            found.append(
+            warnings.append(
                 Problem(
                     column.name,
                     "its time of day will be even: as many cells at night as at noon; to keep how "
                     f"the hours of the day differ, {remedy}",
                 )
             )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(warnings))
 
 
 def _lost_time_of_day(column: Column) -> str | None:

@@ -127,9 +127,9 @@ def check_fit(
     used = any(column.suspects.has_decimals for column in columns.values())
     for column in columns.values():
         column.suspects.sign_is_used = used
-    found = [finding for column in columns.values() for finding in column.findings()]
-    found += rows.findings()
-    found += [
+    findings = [finding for column in columns.values() for finding in column.findings()]
+    findings += rows.findings()
+    findings += [
         Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
         for problem in schema_warnings(schema)
     ]
@@ -137,7 +137,7 @@ def check_fit(
         schema,
         {name: column.shares for name, column in columns.items()},
         rows.units,
-        tuple(sorted(found, key=lambda finding: -finding.level)),
+        tuple(sorted(findings, key=lambda finding: -finding.level)),
         {name: column.suspects for name, column in columns.items()},
     )
 

@@ -91,9 +91,9 @@ def missed_leaks(audit: Details) -> list[Details]:
 
 def all_blind(audit: Details) -> bool:
     """Whether a leak on purpose was missed, and no attack could have seen one here."""
-    made = sights(audit)
-    return bool(made and missed_leaks(audit)) and all(
-        not one.found and one.sees is False for one in made
+    seen_by = sights(audit)
+    return bool(seen_by and missed_leaks(audit)) and all(
+        not one.found and one.sees is False for one in seen_by
     )
 
 
@@ -119,8 +119,8 @@ def rests_on(key: str, controls: Sequence[Details]) -> list[Details]:
     True
     """
     positive = [control for control in controls if control.get("kind") == "positive"]
-    own = [one for one in positive if one["attack"] == key]
-    return own or [one for one in positive if _family(one["attack"]) == _family(key)]
+    controls_of = [one for one in positive if one["attack"] == key]
+    return controls_of or [one for one in positive if _family(one["attack"]) == _family(key)]
 
 
 def _sight(audit: Details, finding: Details, power: Details | None) -> Sight:

@@ -61,10 +61,12 @@ def internal_page(document: Document | None, audit: Document | None = None) -> s
         ("", [("answer", "The answer"), *judged["quality"], *attacked["attacks"]]),
         ("Details for a statistician", [*more, ("facts", "What was judged")]),
     )
-    told = facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
+    page_facts = (
+        facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
+    )
     return _render(
         "internal.html",
-        **{**judged, **attacked, "notes": notes, "facts": told},
+        **{**judged, **attacked, "notes": notes, "facts": page_facts},
         title=_title(either),
         kind=_kind(document, audit),
         version=either.get("dpsynth") or "",

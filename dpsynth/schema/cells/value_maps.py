@@ -122,9 +122,9 @@ def check_texts(extra: FieldReader, column: Column) -> None:
         at = fold(_canonical(text, column))
         if at in meanings:
             also = " regardless of case" if not forms.case else ""
-            own = key.split(".")[0]
+            part = key.split(".")[0]
             extra.mistake(
-                own if own in ("values", "missing") else "case",
+                part if part in ("values", "missing") else "case",
                 f"{shown(text)} has two meanings{also}, in {meanings[at]} and {key}; keep one",
             )
         meanings.setdefault(at, key)

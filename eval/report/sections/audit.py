@@ -135,9 +135,9 @@ def _failed(audit: Audit) -> tuple[str, str]:
 
 def _trusted(controls: Sequence[Audit], broken: Sequence[Audit]) -> bool:
     """Whether the controls of the canaries were played, and passed."""
-    own = [control for control in controls if str(control["attack"]).startswith("training:")]
+    played = [control for control in controls if str(control["attack"]).startswith("training:")]
     errors = [one for one in broken if one.get("where") == "fits"]
-    return bool(own) and all(one["passed"] for one in own) and not errors
+    return bool(played) and all(one["passed"] for one in played) and not errors
 
 
 def _succeeded(audit: Audit) -> tuple[str, str]:
@@ -183,14 +183,14 @@ def _excluded(audit: Audit) -> str:
 def glance(audit: Audit) -> list[Block]:
     """Return a table of all attacks: whether each succeeded, and what it could have seen."""
     powers = {finding["key"]: finding for finding in audit.get("powers") or []}
-    seen = {sight.key: sight for sight in sights(audit)}
+    sights_of = {sight.key: sight for sight in sights(audit)}
     findings = sorted(audit.get("findings") or [], key=lambda finding: not finding["found"])
     if not findings:
         return []
     rows = []
     for finding in findings:
         power = powers.get(finding["key"])
-        could = _could(seen[finding["key"]], power)
+        could = _could(sights_of[finding["key"]], power)
         word = _word("▲ succeeded", "bad") if finding["found"] else "no success"
         named = str(finding["key"]).startswith("attribute:")  # begins with the column's name
         saw = sentence(finding["sentence"], capital=not named)
@@ -204,14 +204,14 @@ def glance(audit: Audit) -> list[Block]:
 
 def _could(sight: Sight, power: Audit | None) -> str:
     """Say whether an attack could have seen a leak, and what to change if not."""
-    told = sentence(power["sentence"]) if power else ""
+    measured = sentence(power["sentence"]) if power else ""
     if sight.sees:
-        return f"Yes. {told}"
+        return f"Yes. {measured}"
     change = f" What to change: {sight.remedy}."
     if sight.sees is None:
         return f"Not known: {sight.reason}.{change}"
     if power is not None and sight.reason == power["sentence"]:
-        return f"No. {told}{change}"
+        return f"No. {measured}{change}"
     return f"No: {sentence(sight.reason, capital=False)}{change}"
 
 
