@@ -76,13 +76,13 @@ def main() -> None:
     queries, reference = metric.points(tables.synthetic), metric.points(tables.source)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     load, start, own = os.getloadavg()[0], time.perf_counter(), time.process_time()
-    found = nearest(metric, queries, reference, chosen.neighbours)
+    neighbours = nearest(metric, queries, reference, chosen.neighbours)
     seconds, own = time.perf_counter() - start, time.process_time() - own
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     rows = np.arange(chosen.rows)
     for query in np.random.default_rng(0).choice(chosen.rows, CHECKED):
         every = metric.squared(queries, np.full(chosen.rows, query), reference, rows)
-        if (np.sort(every)[: chosen.neighbours] != found.squared[query]).any():
+        if (np.sort(every)[: chosen.neighbours] != neighbours.squared[query]).any():
             raise SystemExit(f"query {query} has other neighbours")
     product = Product.of(metric, queries, reference)
     print("| rows | columns of the product | error | seconds | of both cores | GiB | before |")

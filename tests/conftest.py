@@ -224,9 +224,9 @@ def command_line(
         capsys.readouterr()
         with pytest.raises(SystemExit) as stopped:
             main([str(argument) for argument in arguments])
-        found = capsys.readouterr()
+        output = capsys.readouterr()
         assert isinstance(stopped.value.code, int)
-        return Outcome(stopped.value.code, found.out, found.err)
+        return Outcome(stopped.value.code, output.out, output.err)
 
     yield run
     for number, handler in handlers.items():

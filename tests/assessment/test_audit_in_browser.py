@@ -92,8 +92,8 @@ def test_warnings_can_be_read_in_light_and_dark(browser: Any, folder: Path, sche
         with Visit(browser, folder / f"{name}.html", color_scheme=scheme) as visit:
             visit.page.click("#open-all")
             for place in places:
-                found = visit.page.evaluate(CONTRAST, place)
-                assert found and min(found) >= READABLE, (name, place)
+                document = visit.page.evaluate(CONTRAST, place)
+                assert document and min(document) >= READABLE, (name, place)
 
 
 def test_pictures_of_the_audit_follow_the_colours_of_the_screen(browser: Any, folder: Path) -> None:

@@ -30,9 +30,9 @@ def test_every_one_of_many_samples_at_once_is_recorded(tmp_path: Path) -> None:
     ]
     codes = [process.wait(120) for process in processes]
     assert codes[:4] == [0] * 4 and sorted(codes[4:]) == [0, 2, 2]
-    found = read_samples(tmp_path / "run")
-    assert sorted(one.file for one in found) == sorted({*names})
-    assert all(file_digest(tmp_path / one.file) == one.sha256 for one in found)
+    samples = read_samples(tmp_path / "run")
+    assert sorted(one.file for one in samples) == sorted({*names})
+    assert all(file_digest(tmp_path / one.file) == one.sha256 for one in samples)
 
 
 def test_output_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:

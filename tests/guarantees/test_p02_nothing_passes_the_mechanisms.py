@@ -185,8 +185,8 @@ def noise_where_somebody_is(patch: Patch) -> None:
     summed = DpSgd.noisy_sum
 
     def skipping(self: DpSgd, loss: Any, batch: Any, mask: Any) -> Any:
-        found = summed(self, loss, batch, mask)
-        return found if len(mask) else self.clipped_sum(loss, batch, mask).float()
+        total = summed(self, loss, batch, mask)
+        return total if len(mask) else self.clipped_sum(loss, batch, mask).float()
 
     patch.setattr(DpSgd, "noisy_sum", skipping)
 

@@ -93,9 +93,9 @@ class Heard:
 
         def listened(trainer: DpSgd, loss: Any, batch: Any, mask: Any) -> Any:
             with mock.patch.object(DpSgd, "clipped_sum", nothing):
-                found = summed(trainer, loss, batch, mask)
-            self.noises.append(found.numpy().copy())
-            return found
+                total = summed(trainer, loss, batch, mask)
+            self.noises.append(total.numpy().copy())
+            return total
 
         return listened
 

@@ -97,14 +97,14 @@ def declared_structure(frame: pd.DataFrame, folder: Path) -> Structure:
 def inferred_structure(frame: pd.DataFrame, folder: Path) -> Structure:
     """Broken twin: types, categories, decimals and nullability as pandas finds them in the rows."""
     text = frame.to_csv(index=False)
-    found = pd.read_csv(io.StringIO(text), parse_dates=["born"], date_format="%Y-%m-%d")
+    table = pd.read_csv(io.StringIO(text), parse_dates=["born"], date_format="%Y-%m-%d")
     digits = frame["weight"].astype(str).str.partition(".")[2].str.len()
     return {
-        "names": tuple(found.columns),
-        "sizes": tuple(int(found[name].nunique(dropna=False)) for name in found),
-        "dtypes": found.dtypes.astype(str).tolist(),
+        "names": tuple(table.columns),
+        "sizes": tuple(int(table[name].nunique(dropna=False)) for name in table),
+        "dtypes": table.dtypes.astype(str).tolist(),
         "decimals": int(digits.max()),
-        "nullable": found.isna().any().tolist(),
+        "nullable": table.isna().any().tolist(),
     }
 
 

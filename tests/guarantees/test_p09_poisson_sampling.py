@@ -100,13 +100,13 @@ def p_values(included: Included) -> dict[str, float]:
 
 
 def test_batches_are_poisson() -> None:
-    found = p_values(by_engine())
-    assert min(found.values()) > FALSE_ALARM, found
+    chances = p_values(by_engine())
+    assert min(chances.values()) > FALSE_ALARM, chances
 
 
 def test_shuffled_batches_are_caught() -> None:
-    found = p_values(by_shuffling())
-    assert max(found.values()) < FALSE_ALARM, found
+    chances = p_values(by_shuffling())
+    assert max(chances.values()) < FALSE_ALARM, chances
 
 
 def steps_with_nobody(skip_empty: bool) -> tuple[DpSgd, Tensor]:

@@ -156,8 +156,8 @@ def schedule(
                 steps.append((self.optimizer.taken, rate, len(mask), self.clipping_norm))
 
         def poisoned(self: Network, rows: Tensor, activations: Any) -> Tensor:
-            found = loss(self, rows, activations)
-            return poison(found, len(steps)) if private else found
+            value = loss(self, rows, activations)
+            return poison(value, len(steps)) if private else value
 
         with monkeypatch.context() as patch:
             patch.setattr(Preset, "of", of)

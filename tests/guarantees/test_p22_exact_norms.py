@@ -263,15 +263,15 @@ def test_opacus_agrees(k: int) -> None:
     first, second = ours
     losses = value(second(torch.tanh(first(x, activations)), activations))
     grads = torch.autograd.grad(losses.sum(), [record.output for record in activations.records])
-    found = unit_norms(activations, grads, 6, k)
+    norms = unit_norms(activations, grads, 6, k)
 
     hooked = GradSampleModule(theirs(), loss_reduction="sum")
     value(hooked(x)).sum().backward()
     samples = torch.cat([p.grad_sample.flatten(1) for p in hooked.parameters()], dim=1)
-    torch.testing.assert_close(found, samples.norm(dim=1), rtol=1e-5, atol=0)
+    torch.testing.assert_close(norms, samples.norm(dim=1), rtol=1e-5, atol=0)
 
     ghost = GradSampleModuleFastGradientClipping(
         theirs(), loss_reduction="sum", max_grad_norm=1.0, use_ghost_clipping=True
     )
     value(ghost(x)).sum().backward()
-    torch.testing.assert_close(found, ghost.get_norm_sample().detach(), rtol=1e-5, atol=0)
+    torch.testing.assert_close(norms, ghost.get_norm_sample().detach(), rtol=1e-5, atol=0)

@@ -128,9 +128,9 @@ def test_no_gradient_is_too_small_or_too_large_to_be_clipped(
 ) -> None:
     net = Net(masked)
     batch, mask = unit(a, b, rows)
-    found = sum_of(net, clipping_norm, batch, mask)
-    assert bool(torch.isfinite(found).all())
-    assert found.norm() <= clipping_norm * (1 + MARGIN)
+    total = sum_of(net, clipping_norm, batch, mask)
+    assert bool(torch.isfinite(total).all())
+    assert total.norm() <= clipping_norm * (1 + MARGIN)
 
 
 def sum_of(net: Net, clipping_norm: float, batch: Batch, mask: Tensor) -> Tensor:

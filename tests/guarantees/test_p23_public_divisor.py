@@ -106,8 +106,8 @@ def test_a_unit_that_is_no_number_counts_as_zero(
     mask = torch.ones(9, 2)
     rest = torch.arange(9) != 4
     without = trainer.clipped_sum(loss, (x[rest], weight[rest]), mask[rest])
-    found = trainer.clipped_sum(loss, (x, weight), mask)
-    torch.testing.assert_close(found, without, rtol=1e-5, atol=1e-6)
+    total = trainer.clipped_sum(loss, (x, weight), mask)
+    torch.testing.assert_close(total, without, rtol=1e-5, atol=1e-6)
     assert float(without.norm()) > C  # a trainer that drops the step would lose all of this
     monkeypatch.setattr(UnitGradients, "add_to", multiplied_by_zero)
     twin = trainer.clipped_sum(loss, (x, weight), mask)
@@ -144,11 +144,11 @@ def test_an_unseen_input_that_is_no_number() -> None:
 def test_the_clipping_norm_ignores_what_is_no_number() -> None:
     layer = Linear(1, 1, generator=torch.Generator().manual_seed(0))
     signs = torch.tensor([1.0, 2.0, 3.0, torch.nan]).reshape(4, 1, 1)
-    found = clipping_norm_from(
+    norm = clipping_norm_from(
         layer,
         lambda x, activations: pull(x, activations, layer),
         signs,
         torch.ones(4, 1),
         quantile=0.5,
     )
-    assert found == pytest.approx(2.0 * 2**0.5)
+    assert norm == pytest.approx(2.0 * 2**0.5)

@@ -90,8 +90,8 @@ def test_a_twin_that_tells_of_it_is_seen(
     carry_out = release_stage.ReleaseStage.carry_out
 
     def telling(self: Any, job: Any) -> Any:
-        found = json.loads((job.work.path / "check.json").read_text())
-        words = job.order.settings.accept if leak == "accepted" else found["findings"]
+        document = json.loads((job.work.path / "check.json").read_text())
+        words = job.order.settings.accept if leak == "accepted" else document["findings"]
         done = carry_out(self, job)
         (job.order.bundle / "README").write_text(f"{len(words)} findings")
         return done
@@ -143,13 +143,13 @@ def test_a_twin_that_checks_after_the_fit_is_seen(
 
 def test_what_a_stop_says_depends_on_columns_and_kinds_alone(office: Office) -> None:
     """No figure and no cell: the message may end in a log."""
-    said = []
+    messages = []
     for rows in (20, 33):
         frame = pd.read_csv(office.settings.data, dtype=str, keep_default_na=False)
         frame.loc[: rows - 1, "sex"] = f"{CELL}{rows}"
         frame.to_csv(office.settings.data, index=False)
         with pytest.raises(GateError) as stop:
             office.run()
-        said.append(str(stop.value))
-    assert said[0] == said[1] and CELL not in said[0]
-    assert Schema.load(office.settings.schema).column("sex").name in said[0]
+        messages.append(str(stop.value))
+    assert messages[0] == messages[1] and CELL not in messages[0]
+    assert Schema.load(office.settings.schema).column("sex").name in messages[0]

@@ -165,14 +165,14 @@ UNIT = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
 def test_units_by_hand(missing_key: str, over: float) -> None:
     schema = schema_of(UNIT, SEX, max_rows={"value": 2, "basis": "choice"}, missing_key=missing_key)
     keys = ["a", " a", "a ", "b", "b", "c", "", None]
-    found = check_fit(pd.DataFrame({"key": keys, "sex": ["F"] * 8}), schema)
-    assert found.units == UnitShares(keyless_rows=2, over_max_rows=over)
+    check = check_fit(pd.DataFrame({"key": keys, "sex": ["F"] * 8}), schema)
+    assert check.units == UnitShares(keyless_rows=2, over_max_rows=over)
 
 
 def test_no_row_has_a_key() -> None:
     schema = schema_of(UNIT, SEX, max_rows={"value": 2, "basis": "choice"})
-    found = check_fit(pd.DataFrame({"key": ["", "?"], "sex": ["F", "M"]}), schema)
-    assert found.units == UnitShares(keyless_rows=2, over_max_rows=0.0)
+    check = check_fit(pd.DataFrame({"key": ["", "?"], "sex": ["F", "M"]}), schema)
+    assert check.units == UnitShares(keyless_rows=2, over_max_rows=0.0)
 
 
 def test_where_each_row_is_a_unit_there_is_nothing_to_say() -> None:

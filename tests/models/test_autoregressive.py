@@ -120,8 +120,8 @@ def test_the_law_of_draws_by_enumeration(masked: int, even: bool) -> None:
     law = {row: np.exp(value) for row, value in log_law(network).items()}
     assert sum(law.values()) == pytest.approx(1.0)
     for row, share in law.items():
-        found = (drawn == row).all(axis=1).mean()
-        assert abs(found - share) < 5 * np.sqrt(share * (1 - share) / rows) + 1e-5, row
+        frequency = (drawn == row).all(axis=1).mean()
+        assert abs(frequency - share) < 5 * np.sqrt(share * (1 - share) / rows) + 1e-5, row
 
 
 def test_even_draws_are_closer_to_the_law_than_chance() -> None:

@@ -208,10 +208,10 @@ def test_the_base_document_has_no_mistake() -> None:
     ("path", "value", "place", "message"), CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)]
 )
 def test_a_mistake_is_named(path: str, value: Any, place: str, message: str) -> None:
-    found = problems(changed(path, value))
-    assert [p for p, text in found if p == place and message in text], found
+    messages = problems(changed(path, value))
+    assert [p for p, text in messages if p == place and message in text], messages
     # One mistake does not raise a crowd; without `dpsynth` everything in it is missing.
-    assert len(found) <= (4 if path == "dpsynth" else 3), found
+    assert len(messages) <= (4 if path == "dpsynth" else 3), messages
 
 
 @pytest.mark.parametrize("document", [None, [], "fields", 3, {}, {1: 2}])

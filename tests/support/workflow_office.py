@@ -107,8 +107,8 @@ class Office:
         self._write(more["output"], AUDIT, EVALUATION, document)
 
     def _write(self, folder: Path, name: str, other: str, document: dict[str, Any]) -> None:
-        kept = beside(folder, other, None)
-        documents = {name: document} | ({} if kept is None else {other: kept})
+        earlier = beside(folder, other, None)
+        documents = {name: document} | ({} if earlier is None else {other: earlier})
         write_results(folder, documents, {PAGE: "page"})
 
 

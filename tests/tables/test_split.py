@@ -207,8 +207,8 @@ def test_the_command_tells_how_many_keys_it_read_and_not_how_many_it_found(
     assert done.exit_code == 0, done.output
     shown = done.output.replace(str(tmp_path), "")
     assert "77 keys read" in shown and "a1" not in shown and "3 " not in shown.replace("0.2", "")
-    found = CliRunner().invoke(commands, [*arguments, str(tmp_path / "again"), "--json"])
-    assert json.loads(found.stdout)["opt_out"] == {"file": str(gone), "keys": 77}
+    outcome = CliRunner().invoke(commands, [*arguments, str(tmp_path / "again"), "--json"])
+    assert json.loads(outcome.stdout)["opt_out"] == {"file": str(gone), "keys": 77}
     for side in ("train", "holdout"):
         assert not units_of(records(tmp_path / "out" / f"{side}.csv")[1:]) & {"a1", "a2", "a3"}
 

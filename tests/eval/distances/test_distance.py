@@ -202,9 +202,9 @@ def test_rows_are_told_apart_that_float32_takes_for_the_same() -> None:
     truth = apart**2 + (left["c0"].to_numpy()[:, None] != right["c0"].to_numpy()[None]) * width
     [(_, _, block)] = Product.of(metric, a, b).blocks()
     assert (block.argmin(axis=1) != truth.argmin(axis=1)).mean() > 0.5
-    found = nearest(metric, a, b)
-    assert (found.rows[:, 0] == truth.argmin(axis=1)).all()
-    assert found.squared[:, 0] == pytest.approx(truth.min(axis=1), rel=1e-9)
+    neighbours = nearest(metric, a, b)
+    assert (neighbours.rows[:, 0] == truth.argmin(axis=1)).all()
+    assert neighbours.squared[:, 0] == pytest.approx(truth.min(axis=1), rel=1e-9)
 
 
 def test_the_scale_is_the_schemas_and_columns_can_be_left_out() -> None:

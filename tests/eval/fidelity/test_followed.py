@@ -46,10 +46,10 @@ def ward(seed: int, *, related: bool = True, weekend: bool = False) -> pd.DataFr
 
 def compared(*frames: pd.DataFrame) -> PairedTables:
     schema = Schema.from_dict(document(ADMITTED, DISCHARGED, *SIZES, BMI))
-    source, made, *held = frames
-    bmi = (made["weight"] / (made["height"] / 100) ** 2).round(1).clip(8, 100)
-    made = made.assign(bmi=bmi).drop(columns="patient")
-    found = Tables.read(schema, source, made, held[0] if held else None)
+    source, synthetic, *held = frames
+    bmi = (synthetic["weight"] / (synthetic["height"] / 100) ** 2).round(1).clip(8, 100)
+    synthetic = synthetic.assign(bmi=bmi).drop(columns="patient")
+    found = Tables.read(schema, source, synthetic, held[0] if held else None)
     return PairedTables.of(found, np.random.default_rng(0))
 
 

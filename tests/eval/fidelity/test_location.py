@@ -78,8 +78,8 @@ def test_another_sample_of_the_same_people_is_not_named(rows: int) -> None:
 
 def test_figures_by_hand() -> None:
     source = pd.DataFrame({"troponin": [0, 10] * 100, "age": [50] * 200})
-    made = pd.DataFrame({"troponin": [0, 0, 0, 10] * 50, "age": [53] * 200})
-    found = document(location(sides(source, made)))["measures"]
+    synthetic = pd.DataFrame({"troponin": [0, 0, 0, 10] * 50, "age": [53] * 200})
+    found = document(location(sides(source, synthetic)))["measures"]
     # deviation 5; the 90 % range is 10, over 3.2897: 3.04
     assert found["mean:troponin"]["value"] == pytest.approx(2.5 / (10 / 3.2897), rel=1e-4)
     assert found["mean:age"]["value"] == 3.0  # a constant counts in steps

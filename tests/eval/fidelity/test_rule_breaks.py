@@ -130,8 +130,8 @@ def test_categories_are_called_by_their_labels() -> None:
         "dpsynth": {"bounds_basis": BASIS},
     }
     frame = pd.DataFrame({"sex": [1, 2]})
-    found = tables([coded], frame, frame, rules=["sex != 2"])
-    part = rules(found, np.random.default_rng(0))
+    compared = tables([coded], frame, frame, rules=["sex != 2"])
+    part = rules(compared, np.random.default_rng(0))
     assert part.details["rules"][0]["plain"] == "sex is male"
     assert part.details["rules"][0]["text"] == "sex != 2"
     assert part.details["rules"][0]["synthetic"] == 0.5

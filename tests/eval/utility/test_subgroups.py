@@ -75,13 +75,13 @@ def compare(source: pd.DataFrame, synthetic: pd.DataFrame, holdout: Any = None):
 
 def test_the_group_whose_relations_are_lost_is_named_though_it_is_not_the_smallest() -> None:
     part, levels = compare(cohort(1, b=150), cohort(2, broken="a", b=150), cohort(3, b=150))
-    found = {measure.key: measure for measure in part.measures}
+    measures = {measure.key: measure for measure in part.measures}
     assert levels["a"]["worst"] and not levels["b"]["worst"]
-    worst = found["subgroup_worst_tvd2"]
+    worst = measures["subgroup_worst_tvd2"]
     assert worst.meaning.endswith("site: a.") and worst.estimate.value == levels["a"]["tvd2"]
     assert worst.estimate.reference is not None
     assert worst.estimate.low > worst.estimate.reference
-    assert found["subgroup_worst_tstr:ill"].meaning.endswith("site: a.")
+    assert measures["subgroup_worst_tstr:ill"].meaning.endswith("site: a.")
     use = levels["a"]["tstr"]["ill"]
     assert use["n"] == 600 and use["trtr"] - use["value"] > 0.02
 
