@@ -99,7 +99,7 @@ def fitted_controls(
             raise
         broken.append({"attack": "controls", "where": "fits", "error": type(error).__name__})
         return []
-    if all(one.passed for one in controls):
+    if all(control.passed for control in controls):
         place = _place()
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -228,7 +228,7 @@ def _kept() -> list[Control] | None:
     """Read the entry of this code; one that does not hold every control counts as none."""
     try:
         document = json.loads(_place().read_text(encoding="utf-8"))
-        controls = [Control(**one) for one in document["controls"]]
+        controls = [Control(**control) for control in document["controls"]]
         names = tuple((one.key, one.kind, one.attack) for one in controls)
         whole = names == EVERY and all(one.passed is True for one in controls)
         words = all(isinstance(text, str) for one in controls for text in (one.title, one.sentence))

@@ -156,11 +156,11 @@ def _match(parts: list[str]) -> Match | None:
 @cache
 def variables() -> tuple[Variable, ...]:
     """Return all variables of the shipped table."""
-    found: dict[str, list[dict[str, str]]] = {}
+    rows_of: dict[str, list[dict[str, str]]] = {}
     for row in _rows():
-        found.setdefault(row["variable"], []).append(row)
+        rows_of.setdefault(row["variable"], []).append(row)
     return tuple(
-        Variable(name, rows[0]["role"], tuple(map(_range, rows))) for name, rows in found.items()
+        Variable(name, rows[0]["role"], tuple(map(_range, rows))) for name, rows in rows_of.items()
     )
 
 

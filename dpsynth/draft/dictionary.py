@@ -68,10 +68,10 @@ def read_dictionary(sheets: list[Sheet], path: Path) -> Entries:
     for sheet in sheets:  # a list of names and nothing else
         if sheet.rows and "name" in (places := headings(sheet.rows[0][1])):
             return _entries(sheet, 0, places, path)
-    seen = [cell for sheet in sheets[:1] for cell in (sheet.rows[0][1] if sheet.rows else ())]
+    first_row = [cell for sheet in sheets[:1] for cell in (sheet.rows[0][1] if sheet.rows else ())]
     raise InputError(
         f"{path}: no heading for the names of the columns, such as Variable, Name, Feldname or "
-        f"Nom; the first row has: {listed(seen) or 'nothing'}"
+        f"Nom; the first row has: {listed(first_row) or 'nothing'}"
     )
 
 

@@ -240,7 +240,7 @@ def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
 
 
 def _names(proposals: list[Proposal], wanted: Callable[[Proposal], bool]) -> list[str]:
-    return [str(one.document["name"]) for one in proposals if wanted(one)]
+    return [str(proposal.document["name"]) for proposal in proposals if wanted(proposal)]
 
 
 def _text(name: str, entries: Entries, proposals: list[Proposal]) -> str:

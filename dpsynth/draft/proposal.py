@@ -101,8 +101,8 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         _number(draft, entry, match, source)
     elif table == "boolean":
         _boolean(draft, entry, source)
-    elif (found := code_system(entry)) is not None:
-        draft.document |= {"type": "string", "dpsynth": {"role": "sensitive", "codes": found}}
+    elif (codes := code_system(entry)) is not None:
+        draft.document |= {"type": "string", "dpsynth": {"role": "sensitive", "codes": codes}}
         draft.comments["dpsynth.codes"] = "as the document names the codes; confirm"
         draft.notes.clear()
     elif table == CODES:

@@ -62,7 +62,7 @@ class TableCheck:
     @property
     def serious(self) -> tuple[str, ...]:
         """The keys of the serious findings, such as ``hba1c:unreadable``."""
-        return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
+        return tuple(finding.key for finding in self.findings if finding.level is Level.SERIOUS)
 
     def to_dict(self) -> dict[str, Any]:
         """Write it without any cell; internal."""
@@ -127,9 +127,9 @@ def check_fit(
     used = any(column.suspects.has_decimals for column in columns.values())
     for column in columns.values():
         column.suspects.sign_is_used = used
-    found = [finding for column in columns.values() for finding in column.findings()]
-    found += rows.findings()
-    found += [
+    findings = [finding for column in columns.values() for finding in column.findings()]
+    findings += rows.findings()
+    findings += [
         Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
         for problem in schema_warnings(schema)
     ]
@@ -137,7 +137,7 @@ def check_fit(
         schema,
         {name: column.shares for name, column in columns.items()},
         rows.units,
-        tuple(sorted(found, key=lambda finding: -finding.level)),
+        tuple(sorted(findings, key=lambda finding: -finding.level)),
         {name: column.suspects for name, column in columns.items()},
     )
 

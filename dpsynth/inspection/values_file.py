@@ -36,11 +36,11 @@ def check_values_file(path: str | Path) -> None:
     check_vacant(path)
 
 
-def write_values(found: TableCheck, path: str | Path) -> None:
+def write_values(check: TableCheck, path: str | Path) -> None:
     """Write the cells of each finding, the most frequent first, and the lines to add.
 
     Args:
-        found: what a check found.
+        check: what a check found.
         path: a new file; it gets mode 0600.
 
     Raises:
@@ -48,17 +48,17 @@ def write_values(found: TableCheck, path: str | Path) -> None:
     """
     check_values_file(path)
     document: dict[str, Any] = {}
-    for finding in found.findings:
+    for finding in check.findings:
         if finding.kind in _KINDS:
             column = document.setdefault(finding.place, {})
-            column[finding.kind] = _values(found, finding)
+            column[finding.kind] = _values(check, finding)
     text = _HEAD + (yaml_text(document) if document else "# No cell stands out.\n")
     write_new(path, text.encode("utf-8", "backslashreplace"), mode=MODE)
 
 
-def _values(found: TableCheck, finding: Finding) -> dict[str, Any]:
+def _values(check: TableCheck, finding: Finding) -> dict[str, Any]:
     """List the cells of one finding with their counts and causes."""
-    counts = found.suspects[finding.place].of_kind[_KINDS[finding.kind]]
+    counts = check.suspects[finding.place].of_kind[_KINDS[finding.kind]]
     of_text = {text: cause.key for cause in finding.causes for text in cause.texts}
     values = [
         {"value": text, "cells": cells} | ({"cause": of_text[text]} if text in of_text else {})

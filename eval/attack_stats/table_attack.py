@@ -78,7 +78,7 @@ class TableAttack:
         """Refuse keys that would mix results up."""
         if not KEY.fullmatch(self.key) or self.key in RESERVED:
             raise ValueError(f"an attack's key has up to 40 of a-z, 0-9 and _, not {self.key!r}")
-        if not self.controls or {one.table for one in self.controls} - set(LEAKING):
+        if not self.controls or {control.table for control in self.controls} - set(LEAKING):
             raise ValueError(f"the controls of {self.key} must name tables among {LEAKING}")
         if any(not self.owns(one.finding) for one in self.controls if one.finding is not None):
             raise ValueError(f"the controls of {self.key} must name findings of {self.key}")

@@ -110,7 +110,7 @@ class ControlTable:
         key = must.finding
         if key is None:  # the finding that is seen most plainly
             best = max(outcome.findings, key=lambda one: one.found)
-            if not best.found and all(one.least is None for one in outcome.powers):
+            if not best.found and all(power.least is None for power in outcome.powers):
                 return None  # it would have been found in anybody's table
             key = best.key
         if outcome.finding(key) is None:
@@ -174,7 +174,7 @@ def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
 
 def silent(key: str, title: str, name: str, attack: Attack) -> Control:
     """Say whether an attack found nothing."""
-    findings = [one for one in attack.findings if one.found]
+    findings = [finding for finding in attack.findings if finding.found]
     sentences = [one.sentence for one in findings[:3]] + ["and more"] * (len(findings) > 3)
     sentence = "; ".join(sentences) or "nothing was found, as it must be"
     return Control(key, title, "negative", name, not findings, sentence)

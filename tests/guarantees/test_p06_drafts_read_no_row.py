@@ -20,6 +20,8 @@ from dpsynth.draft.header import read_header
 from dpsynth.errors import SchemaError
 from dpsynth.schema.schema import Schema
 
+from ..support.schema_fields import schema_field
+
 HEADER = "patient_id;age;sex;hba1c_%\n"
 ROWS = (
     "1;41;F;5,9\n",
@@ -97,12 +99,9 @@ def test_rows_of_statistics_files_change_nothing(tmp_path: Path, suffix: str) ->
 
 
 def test_a_proposal_is_not_taken_for_a_declared_bound() -> None:
-    field = {
-        "name": "age",
-        "type": "integer",
-        "constraints": {"minimum": 0, "maximum": 120},
-        "dpsynth": {"bounds_basis": "proposal: age, 0 to 120 a: confirm"},
-    }
+    field = schema_field(
+        "age", "integer", "proposal: age, 0 to 120 a: confirm", minimum=0, maximum=120
+    )
     size = {"value": 900, "basis": "annual report"}
     table = {"version": 1, "population": size, "rows": size}
     with pytest.raises(SchemaError, match="is a proposal"):

@@ -27,12 +27,12 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The bars that a fake tqdm.auto was asked for."""
-    made: list[Any] = []
+    rows: list[Any] = []
 
     class Bar:
         def __init__(self, *, total: int, desc: str, bar_format: str) -> None:
             self.total, self.desc, self.n, self.closed = total, desc, 0, False
-            made.append(self)
+            rows.append(self)
 
         def update(self, steps: int) -> None:
             assert steps > 0 and not self.closed
@@ -44,7 +44,7 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     fake = ModuleType("tqdm.auto")
     monkeypatch.setattr(fake, "tqdm", Bar, raising=False)
     monkeypatch.setitem(sys.modules, "tqdm.auto", fake)
-    return made
+    return rows
 
 
 def test_a_fit_in_a_notebook_shows_a_bar_for_each_stage(kernel: None, bars: list[Any]) -> None:

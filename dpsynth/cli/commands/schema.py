@@ -101,7 +101,7 @@ def check(
                 problems = [Problem("", str(error))]
                 if isinstance(error, SchemaError):
                     problems = list(error.problems)
-                document = {"schema": schema, "problems": [vars(one) for one in problems]}
+                document = {"schema": schema, "problems": [vars(problem) for problem in problems]}
                 console.result("schema.check", document, [])
             raise
         console.result("schema.check", values, lines)
@@ -136,23 +136,23 @@ def _checked(
         return values, lines, 0
     if show_values is not None:
         check_values_file(show_values)
-    found = check_fit(data, loaded, progress=lambda part: console.progress("reading", part))
+    check = check_fit(data, loaded, progress=lambda part: console.progress("reading", part))
     if show_values is not None:
-        write_values(found, show_values)
+        write_values(check, show_values)
         console.advice(f"{show_values} holds cells of real patients; delete it when you are done")
-    values |= {"internal": True, **found.to_dict()}
-    return values, [*lines, *_found_lines(found)], len(found.serious)
+    values |= {"internal": True, **check.to_dict()}
+    return values, [*lines, *_found_lines(check)], len(check.serious)
 
 
-def _found_lines(found: TableCheck) -> list[str]:
+def _found_lines(check: TableCheck) -> list[str]:
     """Word a check: findings and what to do, the worst first; then the shares of their columns."""
     head = ["", "INTERNAL: exact figures of real rows; do not release", ""]
-    units = _unit_lines(found)
-    if not found.findings:
-        words = f"The table fits the schema: no finding in {len(found.cells)} columns."
+    units = _unit_lines(check)
+    if not check.findings:
+        words = f"The table fits the schema: no finding in {len(check.cells)} columns."
         return [*head, words, *units]
-    lines = [line for finding in found.findings for line in finding.lines()]
-    places = {finding.place for finding in found.findings}
+    lines = [line for finding in check.findings for line in finding.lines()]
+    places = {finding.place for finding in check.findings}
     rows = [
         (
             name,
@@ -161,21 +161,21 @@ def _found_lines(found: TableCheck) -> list[str]:
             f"{row.unknown:.2%}",
             f"{row.bad:.2%}",
         )
-        for name, row in found.cells.items()
+        for name, row in check.cells.items()
         if name in places
     ]
     if rows:
         lines += ["", *table(("column", "missing", "clipped", "unknown", "unreadable"), rows)]
-    clean = len(found.cells) - len(rows)
+    clean = len(check.cells) - len(rows)
     return [*head, *lines, "", f"No finding in {counted(clean, 'other column')}.", *units]
 
 
-def _unit_lines(found: TableCheck) -> list[str]:
+def _unit_lines(check: TableCheck) -> list[str]:
     """Say how the rows divide into units."""
-    if found.units is None:
+    if check.units is None:
         return []
     return [
-        f"{counted(found.units.keyless_rows, 'row')} without a key; "
-        f"{found.units.over_max_rows:.2%} of the units have more than "
-        f"{counted(found.schema.unit.max_rows, 'row')}"
+        f"{counted(check.units.keyless_rows, 'row')} without a key; "
+        f"{check.units.over_max_rows:.2%} of the units have more than "
+        f"{counted(check.schema.unit.max_rows, 'row')}"
     ]

@@ -67,7 +67,7 @@ def draft(
     with Console(as_json=as_json, quiet=quiet) as console:
         if output is not None:
             check_vacant(output)
-        made = draft_schema(
+        drafted = draft_schema(
             header=header,
             dictionary=dictionary,
             delimiter=delimiter,
@@ -75,23 +75,23 @@ def draft(
             sheet=sheet,
         )
         if output is not None:
-            write_new(output, made.text.encode())
+            write_new(output, drafted.text.encode())
         values: dict[str, object] = {
-            "proposed": list(made.proposed),
-            "open": list(made.open),
-            "dropped": list(made.dropped),
-            "only_in_header": list(made.only_in_header),
-            "only_in_dictionary": list(made.only_in_dictionary),
+            "proposed": list(drafted.proposed),
+            "open": list(drafted.open),
+            "dropped": list(drafted.dropped),
+            "only_in_header": list(drafted.only_in_header),
+            "only_in_dictionary": list(drafted.only_in_dictionary),
         }
-        values |= {"schema": made.text} if output is None else {"output": str(output)}
-        lines = made.text.splitlines() if output is None else [f"wrote {output}"]
+        values |= {"schema": drafted.text} if output is None else {"output": str(output)}
+        lines = drafted.text.splitlines() if output is None else [f"wrote {output}"]
         console.result("schema.draft", values, lines)
-        total = len(made.proposed) + len(made.open) + len(made.dropped)
+        total = len(drafted.proposed) + len(drafted.open) + len(drafted.dropped)
         console.advice(
-            f"{counted(total, 'column')}: {len(made.proposed)} proposed, {len(made.open)} with a "
-            f"TODO, {len(made.dropped)} dropped; confirm each, then remove draft: true"
+            f"{counted(total, 'column')}: {len(drafted.proposed)} proposed, {len(drafted.open)} "
+            f"with a TODO, {len(drafted.dropped)} dropped; confirm each, then remove draft: true"
         )
-        if made.only_in_header:
-            console.advice(f"not in the dictionary: {listed(made.only_in_header)}")
-        if made.only_in_dictionary:
-            console.advice(f"not in the header, left out: {listed(made.only_in_dictionary)}")
+        if drafted.only_in_header:
+            console.advice(f"not in the dictionary: {listed(drafted.only_in_header)}")
+        if drafted.only_in_dictionary:
+            console.advice(f"not in the header, left out: {listed(drafted.only_in_dictionary)}")

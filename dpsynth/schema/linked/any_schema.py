@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpsynth.schema.files import TABLE, read_document
 from dpsynth.schema.linked.linked_schema import SHIPPED, LinkedSchema
 from dpsynth.schema.linked.reader import read_package
 from dpsynth.schema.reader import read_schema
@@ -24,6 +23,8 @@ def load_any(name_or_path: str | Path) -> AnySchema:
     >>> load_any("nafld"), load_any("demo").name
     (<LinkedSchema nafld, 3 tables>, 'demo')
     """
+    from dpsynth.schema.files import TABLE, read_document  # with yaml, which a codec does not need
+
     document, source, name = read_document(name_or_path, (TABLE, SHIPPED))
     if is_linked(document):
         return read_package(LinkedSchema, document, source, default_name=name)

@@ -149,8 +149,8 @@ def _judge_evaluation(
         against.append(f"The table could not be evaluated: {reason}.")
         return
     gates = list(evaluation.get("gates") or [])
-    failed = [one for one in gates if one["passed"] is False]
-    if off := [one for one in off_columns(evaluation) if one.unfit]:
+    failed = [gate for gate in gates if gate["passed"] is False]
+    if off := [column for column in off_columns(evaluation) if column.unfit]:
         more = f" {counted(len(off) - 1, 'more column')} below." if len(off) > 1 else ""
         warnings.append(f"{off[0].title}: {off[0].sentence}{more}")
     worst = _farthest_out(evaluation)
@@ -181,7 +181,7 @@ def _judge_evaluation(
 
 
 def _named(gates: list[Details], worst: str = "") -> str:
-    titles = {str(one["key"]): str(one.get("title") or one["key"]) for one in gates}
+    titles = {str(gate["key"]): str(gate.get("title") or gate["key"]) for gate in gates}
     if worst and OUTSIDE in titles:
         titles[OUTSIDE] += f" ({worst})"
     if titles.get(RULES) == RULES:  # the schema has none, so its gate has no measure to name it
@@ -192,7 +192,7 @@ def _named(gates: list[Details], worst: str = "") -> str:
 def _farthest_out(evaluation: Details) -> str:
     """Name the column with most values beyond the source's range, and their share."""
     columns = part(evaluation, "fidelity").get(OUTSIDE_PART) or []
-    known = [one for one in columns if one.get("synthetic") is not None]
+    known = [column for column in columns if column.get("synthetic") is not None]
     if not known:
         return ""
     worst = max(known, key=lambda one: float(one["synthetic"]))
@@ -205,7 +205,7 @@ def _judge_audit(audit: Details, against: list[str], warnings: list[str], good: 
         against.append("The audit is broken and proves nothing: repair or repeat it first.")
         return
     findings = audit.get("findings") or []
-    hits = [str(one.get("title") or one["key"]) for one in findings if one["found"]]
+    hits = [str(finding.get("title") or finding["key"]) for finding in findings if finding["found"]]
     if hits:
         against.insert(0, f"{counted(len(hits), 'attack')} succeeded: {_titles(hits)}.")
     if failure := audit.get("not_done"):
@@ -213,7 +213,7 @@ def _judge_audit(audit: Details, against: list[str], warnings: list[str], good: 
         warnings.append(f"The table could not be attacked: {reason}.")
     elif audit.get("tables") is None:
         warnings.append("The table was not attacked, only the training was.")
-    blind = [one.title for one in sights(audit) if one.blind]
+    blind = [sight.title for sight in sights(audit) if sight.blind]
     if blind:
         warnings.append(
             f"{len(blind)} of {counted(len(findings), 'attack')} could have seen no leak here: "

@@ -59,8 +59,8 @@ def _away(entry: Details) -> float:
     away = []
     for name in ("mean", "reach"):
         one = entry[name]
-        held = one["chance"] if one.get("reference") is None else one["reference"]
-        away.append(one["value"] - (held or 0.0))
+        expected = one["chance"] if one.get("reference") is None else one["reference"]
+        away.append(one["value"] - (expected or 0.0))
     return float(max(away[0], away[1] / 2))
 
 
