@@ -45,6 +45,8 @@ _HEADINGS = {
     "format": "format datumsformat dateformat formatdate formato formatodefecha formatdedate",
     "missing": "missing missingvalues missingcodes fehlend fehlwerte fehlendewerte fehlwert "
     "valeursmanquantes manquant manquantes valoresperdidos perdidos valoresfaltantes missings",
+    "table": "table tablename tabelle tabellenname tabla tablas dataset datensatz datei filename "
+    "dateiname nomdelatable nombredelatabla domain domaene",
     "identifying": "identifier identifying identifizierend identifiziert phi pii identifiant "
     "identificador identificante personenbezogen",
 }
@@ -98,8 +100,13 @@ def _entries(sheet: Sheet, start: int, places: dict[str, int], path: Path) -> En
     named = [(number, row) for number, row in rows if _cell(row, places, "name")]
     if not named:
         raise InputError(f"{path}: no row follows the headings in row {sheet.rows[start][0]}")
-    names = [_cell(row, places, "name") for _, row in named]
-    check_names(names, str(path), [f"row {number}" for number, _ in named])
+    for table in dict.fromkeys(_cell(row, places, "table") for _, row in named):
+        own = [(n, row) for n, row in named if _cell(row, places, "table") == table]
+        check_names(
+            [_cell(row, places, "name") for _, row in own],
+            str(path),
+            [f"row {number}" for number, _ in own],
+        )
     columns = tuple(_entry(row, places, f"row {number}") for number, row in named)
     return Entries(f"data dictionary {path.name}", columns)
 
@@ -152,6 +159,7 @@ def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
         missing=tuple(dict.fromkeys(missing)),
         identifying=compact(cells["identifying"]) in YES,
         remark=remark,
+        table=cells["table"],
     )
 
 

@@ -113,11 +113,11 @@ def draft_schema(
         described = read_entries(Path(dictionary), sign, encoding, sheet)
     if names is None and described is None:
         raise InputError("give a table with --from-header, a data dictionary with --from, or both")
-    entries, only_header, only_dictionary = _merged(names, described)
+    entries, only_header, only_dictionary = merged(names, described)
     if len(entries.columns) > MAX_COLUMNS:
         raise InputError(f"{entries.source}: more than {MAX_COLUMNS} columns are not read")
     source = entries.source if described is None else described.source
-    proposals = [_checked(entry, source) for entry in entries.columns]
+    proposals = [checked_proposal(entry, source) for entry in entries.columns]
     stem = Path(header if header is not None else str(dictionary)).name.split(".")[0]
     name = re.sub(r"[^A-Za-z0-9._-]", "-", stem) or "table"
 
@@ -162,7 +162,7 @@ def read_entries(
     return read_dictionary(sheets, path)
 
 
-def _merged(
+def merged(
     names: Entries | None, described: Entries | None
 ) -> tuple[Entries, tuple[str, ...], tuple[str, ...]]:
     """Take the columns of the header, each with what the dictionary says about it."""
@@ -191,7 +191,7 @@ def _merged(
     return Entries(source, tuple(columns), names.dialect), tuple(missing), unused
 
 
-def _checked(entry: Entry, source: str) -> Proposal:
+def checked_proposal(entry: Entry, source: str) -> Proposal:
     """Propose a field that the schema reader takes; what it refuses becomes a TODO."""
     proposal = propose(entry, source)
     problem = _problem(proposal.document)

@@ -27,6 +27,7 @@ class Entry:
         missing: texts that stand for a missing value.
         identifying: whether the document marks the column as identifying.
         remark: what else a reader of the draft should know.
+        table: that it is a column of, where the document says so.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Entry:
     missing: tuple[str, ...] = ()
     identifying: bool = False
     remark: str = ""
+    table: str = ""
 
 
 @dataclass(frozen=True)

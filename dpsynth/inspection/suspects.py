@@ -7,7 +7,7 @@ the column's own codec then takes it. So a cause is never claimed for a cell tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.encoding.column_codecs import Kind, coder_of
-from dpsynth.inspection.findings import Cause
+from dpsynth.inspection.findings import CLIPPED, UNKNOWN, UNREADABLE, Cause, Finding
 from dpsynth.schema import Column
 
 MAX_TEXTS = 10_000  # distinct ones of a column that are kept
@@ -64,6 +64,16 @@ class Suspects:
         column = replace(self.column, **changes) if changes else self.column
         cells: pd.Series[Any] = pd.Series(list(texts), dtype=object)
         return coder_of(column, decimal or self.decimal).kinds(cells)
+
+
+_KINDS = {UNREADABLE: Kind.BAD, UNKNOWN: Kind.UNKNOWN, CLIPPED: Kind.CLIPPED}
+
+
+def texts_of_finding(suspects: Mapping[str, Suspects], finding: Finding) -> Counter[str] | None:
+    """Return the cells of a finding, with how often each occurs; None if it is not about cells."""
+    if finding.kind not in _KINDS:
+        return None
+    return suspects[finding.place].of_kind[_KINDS[finding.kind]]
 
 
 @dataclass(frozen=True)

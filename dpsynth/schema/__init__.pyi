@@ -17,6 +17,8 @@ from .linked import ChildTable as ChildTable
 from .linked import Link as Link
 from .linked import LinkedSchema as LinkedSchema
 from .linked import LongSeries as LongSeries
+from .linked import PatientRows as PatientRows
+from .linked import TemporalRule as TemporalRule
 from .linked import Window as Window
 from .linked import any_from_dict as any_from_dict
 from .linked import is_linked as is_linked

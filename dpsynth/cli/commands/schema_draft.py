@@ -14,7 +14,8 @@ from dpsynth.cli.console import Console, output_options
     "--from-header",
     "header",
     type=click.Path(),
-    help="CSV file of the table. Only its first line is read, for the names of the columns.",
+    help="CSV file of the table, or a folder with a file for each of several linked tables. Only "
+    "first lines are read, for the names of the columns.",
 )
 @click.option(
     "--from",
@@ -52,8 +53,12 @@ def draft(
     proposal: until then, no fit accepts the schema.
 
     Give --from-header, --from, or both: then the columns are those of the header.
+
+    With a folder, or a dictionary whose column "Table" names several tables, you get a package of
+    linked tables. It proposes which table has one row a patient, and the key, the time and the
+    kind of each table.
     """
-    from dpsynth.draft import draft_schema
+    from dpsynth.draft import draft_any
     from dpsynth.files import check_vacant, write_new
 
     if header is None and dictionary is None:
@@ -67,7 +72,7 @@ def draft(
     with Console(as_json=as_json, quiet=quiet) as console:
         if output is not None:
             check_vacant(output)
-        drafted = draft_schema(
+        drafted = draft_any(
             header=header,
             dictionary=dictionary,
             delimiter=delimiter,

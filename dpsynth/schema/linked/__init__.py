@@ -13,6 +13,7 @@ private rows.
   reported
 - `resources`: the table schema of one resource, read as a schema of its own
 - `series`: the tests of a long table, each with the bounds of its values
+- `temporal/`: temporal rules: what must hold between the rows of one patient, in all of her tables
 - `writer`: from a `LinkedSchema` back to a document
 """
 

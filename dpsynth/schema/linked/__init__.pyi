@@ -9,3 +9,5 @@ from .facts import Window as Window
 from .linked_schema import LinkedSchema as LinkedSchema
 from .linked_schema import shipped_packages as shipped_packages
 from .published import published_tables as published_tables
+from .temporal import PatientRows as PatientRows
+from .temporal import TemporalRule as TemporalRule
