@@ -34,6 +34,12 @@ from dpsynth.cli.console import Console, output_options
     help="Encoding of a text file without a byte order mark.",
 )
 @click.option("--sheet", help="Sheet of a workbook; default: the first that is a dictionary.")
+@click.option(
+    "--catalog",
+    type=click.Path(),
+    help="Format catalogue (.sas7bcat) with the value labels of a SAS file; default: the one "
+    "beside it with its name, or formats.sas7bcat.",
+)
 @output_options
 def draft(
     header: str | None,
@@ -42,6 +48,7 @@ def draft(
     delimiter: str | None,
     encoding: str,
     sheet: str | None,
+    catalog: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -73,6 +80,7 @@ def draft(
             delimiter=delimiter,
             encoding=encoding,
             sheet=sheet,
+            catalog=catalog,
         )
         if output is not None:
             write_new(output, made.text.encode())
@@ -83,6 +91,8 @@ def draft(
             "only_in_header": list(made.only_in_header),
             "only_in_dictionary": list(made.only_in_dictionary),
         }
+        if made.catalog is not None:
+            values["catalog"] = made.catalog
         values |= {"schema": made.text} if output is None else {"output": str(output)}
         lines = made.text.splitlines() if output is None else [f"wrote {output}"]
         console.result("schema.draft", values, lines)
@@ -91,6 +101,9 @@ def draft(
             f"{counted(total, 'column')}: {len(made.proposed)} proposed, {len(made.open)} with a "
             f"TODO, {len(made.dropped)} dropped; confirm each, then remove draft: true"
         )
+        if made.catalog is not None:
+            found = "" if catalog is not None else ", found beside the file"
+            console.advice(f"value labels from the format catalogue {made.catalog}{found}")
         if made.only_in_header:
             console.advice(f"not in the dictionary: {listed(made.only_in_header)}")
         if made.only_in_dictionary:
