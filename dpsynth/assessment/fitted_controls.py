@@ -20,7 +20,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from dpsynth.eval.attack_stats import Attack, People
 from dpsynth.eval.attacks import Control, Scored, TrainingClaim, caught, silent, training
 from dpsynth.eval.attacks.membership import membership
 from dpsynth.eval.attacks.memorization import memorization
-from dpsynth.eval.core import Tables
+from dpsynth.eval.core import RealTables, Tables
 from dpsynth.files import write_atomically
 from dpsynth.models import Domain, Generator
 from dpsynth.models.auditing import (
@@ -148,7 +148,12 @@ class _Board:
         """Draw a table from a generator, beside both sides."""
         codes = generator.sample(ROWS, self.rng)
         synthetic = self.codec.decode(codes, self.rng)
-        return Tables.read(self.schema, self.source, synthetic, self.holdout)
+        return self.real.beside(synthetic)
+
+    @cached_property
+    def real(self) -> RealTables:
+        """Both sides as attacks see them, read once for all controls."""
+        return RealTables.read(self.schema, self.source, self.holdout)
 
     def overfitted(self) -> list[Control]:
         """Let a network learn one side by heart, with canaries among its patients."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import dpsynth.models
 from dpsynth.assessment import fitted_controls as module
 from dpsynth.eval.attacks.controls import Control
+from dpsynth.eval.core import RealTables
 
 
 def silent(stage: str, part: float) -> None:
@@ -88,6 +91,21 @@ def test_without_a_place_to_keep_them_they_are_played(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert asked() == GOOD and asked() == GOOD
+
+
+def test_the_real_tables_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    real = RealTables.read
+
+    def counted(*given: Any) -> RealTables:
+        read.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(RealTables, "read", counted)
+    board = module._Board(np.random.default_rng(1))
+    generator = SimpleNamespace(sample=lambda rows, rng: board.cohort(board.source).codes[:, 0])
+    first, second = board.tables(generator), board.tables(generator)
+    assert len(read) == 1 and first.source is second.source
 
 
 @pytest.mark.long
