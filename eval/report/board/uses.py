@@ -31,6 +31,7 @@ Details = Mapping[str, Any]
 
 FIT, CARE, UNFIT, OPEN = "fit", "with care", "not fit", "not measured"
 _ORDER = (OPEN, FIT, CARE, UNFIT)
+MEANS_OFF = "means_off"  # key of the use that is about the columns named in it
 
 COLUMNS = (0.03, 0.10)  # beyond the reference: fit up to the first, not fit beyond the last
 PAIRS, CORRELATIONS = (0.06, 0.12), (0.05, 0.10)  # the same
@@ -130,11 +131,14 @@ def _means(document: Details) -> list[Use]:
     far, near = [one for one in off if one.unfit], [one for one in off if not one.unfit]
     found = []
     if far:
-        told = " ".join(f"{one.title}: {one.sentence}" for one in far[:NAMED])
+        sentences = [one.sentence for one in far[:NAMED]]
+        if len(far) > 1:
+            sentences = [f"{one.title}: {one.sentence}" for one in far[:NAMED]]
+        told = " ".join(sentences)
         more = far[NAMED:]
         told += f" Also {listed((one.title for one in more), NAMED)}." if more else ""
-        names = listed((one.title for one in far), NAMED)
-        found.append(Use("means_off", f"Means and outer values of {names}", UNFIT, told))
+        which = far[0].title if len(far) == 1 else counted(len(far), "numeric column")
+        found.append(Use(MEANS_OFF, f"Means and outer values of {which}", UNFIT, told))
     if len(far) < count:
         words = f"In {count - len(off):,} of {counted(count, 'numeric column')} they are as near as"
         words += " chance allows, or nearly so."
