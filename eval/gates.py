@@ -56,6 +56,7 @@ KINDS = (
     ),
     *("importance", "odds", "subgroup_worst_tstr"),
 )
+NO_RULES = {"rules": "Rows that break a rule (the schema declares no rule)"}
 UNMEASURED = {"tstr_gap:*": "Loss of prediction models", "odds:*": "Overlap of odds ratios"}
 LIMITS = ("at_most", "at_least", "beyond_reference")
 OR_NOISE = "or_noise"
@@ -100,7 +101,7 @@ class Gate:
     def _verdict(self, key: str, measure: Mapping[str, Any] | None) -> dict[str, Any]:
         verdict: dict[str, Any] = {
             "key": key,
-            "title": UNMEASURED.get(key, key) if measure is None else measure["title"],
+            "title": (UNMEASURED | NO_RULES).get(key, key) if measure is None else measure["title"],
             "passed": None,
             "value": None,
             "limit": self._wording(None),

@@ -186,7 +186,7 @@ def _named(gates: list[Details], worst: str = "") -> str:
     titles = {str(one["key"]): str(one.get("title") or one["key"]) for one in gates}
     if worst and OUTSIDE in titles:
         titles[OUTSIDE] += f" ({worst})"
-    if titles.get(RULES) == RULES:  # the schema has none, so its gate has no measure to name it
+    if titles.get(RULES) == RULES:  # an earlier document of a schema without rules
         titles[RULES] = "rows that break a rule (the schema declares no rule)"
     return _titles(list(titles.values()), 7)
 

@@ -212,8 +212,8 @@ def _prediction(document: Details) -> tuple[str, str]:
                 f"the table, {figure(float(real))} for one that is trained on real rows"
             )
         if guesses:
-            told += ": it only guesses"
-            told += ", and real rows hardly predict it either" if lost == FIT else ""
+            told += ". The table's model only guesses"
+            told += "; real rows hardly predict it either" if lost == FIT else ""
         words.append(f"{told}.")
     if not words:
         return OPEN, "The schema declares no target, or no model could be tried."
