@@ -22,6 +22,7 @@ from dpsynth.draft.header import read_header
 from dpsynth.draft.intervals import (
     add_body_mass_index,
     add_intervals,
+    add_length_of_stay,
     drop_encounter_keys,
     without_intervals,
 )
@@ -246,6 +247,7 @@ def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
     """
     add_intervals(proposals)
     add_body_mass_index(proposals)
+    add_length_of_stay(proposals)
     drop_encounter_keys(proposals)
     try:
         Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
