@@ -93,6 +93,29 @@ def test_without_a_place_to_keep_them_they_are_played(
     assert asked() == GOOD and asked() == GOOD
 
 
+def outcomes(*plays: tuple[bool, bool]) -> list[bool]:
+    """Say what a leak and a table without one come to, from what they did in each play."""
+    left = [
+        [replace(GOOD[3], passed=leak), replace(GOOD[4], passed=silent)] for leak, silent in plays
+    ]
+    controls = module.tried(lambda: left.pop(0))
+    assert not left
+    return [one.passed for one in controls]
+
+
+def test_a_leak_that_was_missed_by_chance_is_played_once_more() -> None:
+    assert (GOOD[3].kind, GOOD[4].kind) == ("positive", "negative")
+    assert outcomes((True, True)) == [True, True]
+    assert outcomes((False, True), (True, True)) == [True, True]
+    assert outcomes((False, True), (False, True)) == [False, True]  # it cannot see the leak
+
+
+def test_no_other_play_takes_back_an_accusation() -> None:
+    assert outcomes((True, False)) == [True, False]
+    assert outcomes((False, False), (True, True)) == [True, False]
+    assert outcomes((False, True), (True, False)) == [True, False]
+
+
 def test_the_real_tables_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[object] = []
     real = RealTables.read

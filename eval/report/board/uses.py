@@ -265,6 +265,8 @@ def _subgroups(document: Details) -> tuple[str, str]:
     away = None if entry is None else beyond(entry)
     small = [one for one in groups if one.get("tvd2") is None]
     left = f" {counted(len(small), 'group')} had too few rows to be measured." if small else ""
+    if not groups and entry is None:
+        return OPEN, "The schema declares no subgroup (role: group), or no row is in one."
     if entry is None or away is None:
         return OPEN, f"No declared subgroup was large enough to be measured.{left}"
     if few(entry):
