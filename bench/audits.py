@@ -73,7 +73,7 @@ def audits_of(
     """Audit the generators of one table."""
     schema = Schema.load(name)
     train, holdout = split_file(source, schema, folder / "split", holdout=0.2, seed=seed)
-    made = {}
+    made, ledger = {}, Ledger.create(folder / "ledger.sqlite")
     for epsilon in epsilons:
         run = folder / f"run-{epsilon:g}"
         fitted = fit(
@@ -83,7 +83,7 @@ def audits_of(
             delta=DELTA,
             dataset=f"{name}-{epsilon:g}",
             model="autoregressive",
-            ledger=Ledger.create(folder / "ledger.sqlite"),
+            ledger=ledger,
             output=run,
         )
         table = folder / f"{epsilon:g}.parquet"

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth._version import __version__
 from dpsynth.assessment.attack_plugins import Plugin
 from dpsynth.assessment.evaluation import Candidate, facts_of, name_of
@@ -63,6 +64,7 @@ class Real:
     names: tuple[str, str] | None = None
 
 
+@shown_in_notebooks
 def audit_run(
     schema: Schema,
     *,

@@ -10,7 +10,7 @@ from dpsynth.draft.entry import CATEGORY, KEY, Entries, Entry
 from dpsynth.draft.header import check_names
 from dpsynth.draft.names import compact
 from dpsynth.draft.sheets import Row, Sheet
-from dpsynth.draft.type_words import date_format, kind_of
+from dpsynth.draft.type_words import date_format, kind_of, truth_letters
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import YES, is_missing, read_range, read_values
 from dpsynth.errors import InputError
@@ -127,6 +127,9 @@ def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
             low, high = limits
         elif limits is None:
             values = values or read_values(text)
+    if kind in (None, "boolean") and not (values or low or high):
+        texts = (cells["type"], cells["label"], cells["name"])
+        values = next((found for found in map(truth_letters, texts) if found), ())
     missing = [code for code, label in values if is_missing(label or code) and kind != CATEGORY]
     if kind not in (None, "boolean", CATEGORY, "string", "text") and len(missing) == len(values):
         values = ()  # -9 = unknown, beside numbers

@@ -1,4 +1,4 @@
-"""Columns that belong together: pairs of dates, weight, height and their index, and keys.
+"""Columns that belong together: pairs of dates and the stay, weight, height and index, keys.
 
 Modelled apart, two dates give a stay that is wrong by weeks. So the later date of a known pair is
 declared by its distance from the earlier one.
@@ -103,6 +103,25 @@ def add_body_mass_index(proposals: list[Proposal]) -> None:
     index.document["dpsynth"] = {"derived": f"{first}{kilograms} / {below} ^ 2"} | extra
     index.comments["dpsynth.derived"] = (
         "computed, not modelled; remove it if the table says otherwise"
+    )
+
+
+def add_length_of_stay(proposals: list[Proposal]) -> None:
+    """Declare a stay in whole days by its formula, where admission and discharge occur once.
+
+    Modelled apart, it would contradict the two dates in the same row.
+    """
+    stay = _only(proposals, "length of stay", ("integer",))
+    first, last = (_only(proposals, name, ("date",)) for name in PAIRS[0])
+    if stay is None or first is None or last is None:
+        return
+    extra = stay.document["dpsynth"]
+    if extra.get("ucum") != "d" or "role" in extra or "after" not in last.document["dpsynth"]:
+        return
+    names = ", ".join(_quoted(str(one.document["name"])) for one in (first, last))
+    stay.document["dpsynth"] = {"derived": f"days({names})"} | extra
+    stay.comments["dpsynth.derived"] = (
+        "computed, not modelled; remove it if your table counts the days in another way"
     )
 
 

@@ -74,12 +74,13 @@ def attacked(
     attacks = dict[str, Attack]()
 
     def attacked_by(attack: TableAttack, source: np.random.Generator) -> None:
-        progress(attack.key.replace("_", " "), 0.0)
+        stage = attack.key.replace("_", " ")
+        progress(stage, 0.0)
         note = f"{attack.title}: the attack ended with an error"
         attacks[attack.key] = guarded(
             attack.key,
             "table",
-            lambda: attack.play(tables, people, source, claim),
+            lambda: attack.play(tables, people, source, claim, partial(progress, stage)),
             Attack(PartResult(notes=(note,))),
         )
 
@@ -89,7 +90,9 @@ def attacked(
     played, control_tables = guarded(
         "controls",
         "controls",
-        lambda: controls(tables, people, sources["controls"], ATTACKS),
+        lambda: controls(
+            tables, people, sources["controls"], ATTACKS, partial(progress, "controls")
+        ),
         (list[Control](), list[ControlTable]()),
     )
     for attack in plugins:

@@ -18,7 +18,7 @@ need a fit are in `dpsynth.assessment.fitted_controls`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -131,6 +131,7 @@ def controls(
     people: People,
     rng: np.random.Generator,
     attacks: Sequence[TableAttack] = ATTACKS,
+    progress: Callable[[float], None] = lambda part: None,
 ) -> tuple[list[Control], list[ControlTable]]:
     """Play all controls that need no fit.
 
@@ -140,6 +141,7 @@ def controls(
         people: as attacked.
         rng: of all draws.
         attacks: that are tried.
+        progress: called with the fraction done.
 
     Returns:
         The controls, and the tables that they were played on, for attacks that come later.
@@ -155,12 +157,17 @@ def controls(
     fresh = table("fresh", "Other people's rows", people.fresh.sample(rows, rng), leaks=False)
     view = learned(people.fresh, tables, rows, rng)
     stranger = table("stranger", "A generator that saw other people only", view, leaks=False)
+    progress(0.2)
     of_moved = moved.play(attacks, people, rng)
+    progress(0.3)
     results = copied.play(attacks, people, rng)
+    progress(0.4)
     view = members_first(tables, people, rows, rng)
     repeated = table("repeated", "Every row a source row", view)
     results += repeated.play(attacks, people, rng) + of_moved
-    results += fresh.play(attacks, people, rng) + stranger.play(attacks, people, rng)
+    for place, untouched in ((0.6, fresh), (0.8, stranger)):
+        progress(place)
+        results += untouched.play(attacks, people, rng)
     return results, [copied, repeated, moved, fresh, stranger]
 
 

@@ -145,3 +145,12 @@ def test_a_header_and_a_dictionary(tmp_path: Path) -> None:
     assert list(fields(draft.text)) == ["CRP", "alter", "neu"]
     assert draft.only_in_header == ("neu",) and len(draft.only_in_dictionary) == 38
     assert fields(draft.text)["alter"]["constraints"] == {"minimum": 18, "maximum": 105}
+
+
+def test_a_stay_in_days_follows_from_its_dates(tmp_path: Path) -> None:
+    """Modelled beside the dates it would contradict them; without them it is modelled."""
+    text = draft_schema(dictionary=write_csv(tmp_path / "ward.csv")).text
+    assert 'derived: "days(Aufnahmedatum, Entlassdatum)"' in text
+    path = tmp_path / "stay.csv"
+    path.write_text("name,type,unit\nlos,integer,days\nage,integer,years\n")
+    assert "derived" not in draft_schema(dictionary=path).text

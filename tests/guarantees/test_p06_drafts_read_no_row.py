@@ -20,6 +20,7 @@ from dpsynth.draft.header import read_header
 from dpsynth.errors import SchemaError
 from dpsynth.schema.schema import Schema
 
+from ..support.sas_files import DOUBLE, write_catalog, write_sas
 from ..support.schema_fields import schema_field
 
 HEADER = "patient_id;age;sex;hba1c_%\n"
@@ -96,6 +97,18 @@ def test_rows_of_statistics_files_change_nothing(tmp_path: Path, suffix: str) ->
         write(pd.DataFrame({"age": ages, "ward": ["a"] * len(ages)}), str(path))
         texts.add(draft_schema(dictionary=path).text)
     assert len(texts) == 1
+
+
+def test_rows_of_sas_files_with_a_catalogue_change_nothing(tmp_path: Path) -> None:
+    """Labels come from the catalogue alone, also those that no row has."""
+    catalog = write_catalog(tmp_path / "formats.sas7bcat", {"SEXF": {1.0: "male", 2.0: "female"}})
+    texts = set()
+    for sexes in ([1.0], [1.0, 2.0, 3.0]):
+        path = tmp_path / "t.sas7bdat"
+        write_sas(path, [("sex", DOUBLE, "SEXF.")], [(one,) for one in sexes])
+        texts.add(draft_schema(dictionary=path, catalog=catalog).text)
+    assert len(texts) == 1
+    assert "enum: [1, 2]" in texts.pop()
 
 
 def test_a_proposal_is_not_taken_for_a_declared_bound() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.encoding.codec import Codec
@@ -101,6 +101,7 @@ def test_typed_cells_are_taken_like_their_text() -> None:
     assert coder.kinds(times).tolist() == [VALID, CLIPPED, MISSING]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(sorted(c for k in CELLS.values() for c in k if c is not None))))
 def test_a_kind_never_contradicts_the_code(cells: list[str]) -> None:
     """Whatever stands in a cell: only what is missing or replaced gets the code of missing."""

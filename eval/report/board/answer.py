@@ -26,7 +26,7 @@ from dpsynth.eval.report.board.differences import Difference, differences
 from dpsynth.eval.report.board.figures import part
 from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.remedies import remedies
-from dpsynth.eval.report.board.uses import CARE, FIT, OPEN, UNFIT, Use, uses
+from dpsynth.eval.report.board.uses import CARE, FIT, MEANS_OFF, OPEN, UNFIT, Use, uses
 from dpsynth.eval.report.formatting import counted, listed, percent, shown
 from dpsynth.eval.report.sections.audit import other_table
 
@@ -152,7 +152,7 @@ def _judge_evaluation(
     failed = [gate for gate in gates if gate["passed"] is False]
     if off := [column for column in off_columns(evaluation) if column.unfit]:
         more = f" {counted(len(off) - 1, 'more column')} below." if len(off) > 1 else ""
-        warnings.append(f"{off[0].title}: {off[0].sentence}{more}")
+        warnings.append(f"Averages or extremes of {off[0].title} are off. {off[0].sentence}{more}")
     worst = _farthest_out(evaluation)
     if copied := [one for one in failed if one["key"] == STOPPING]:
         against.append(f"An internal gate failed that no release should fail: {_named(copied)}.")
@@ -175,7 +175,9 @@ def _judge_evaluation(
     elif not known:
         warnings.append("Nothing that was measured says what the table is fit for.")
     elif unfit := [
-        f"{one.title[0].lower()}{one.title[1:]}" for one in known if one.verdict == UNFIT
+        f"{one.title[0].lower()}{one.title[1:]}"
+        for one in known
+        if one.verdict == UNFIT and one.key != MEANS_OFF  # a reason of its own, above
     ]:
         warnings.append(f"Not fit for: {'; '.join(unfit)}.")
 
@@ -184,7 +186,7 @@ def _named(gates: list[Details], worst: str = "") -> str:
     titles = {str(gate["key"]): str(gate.get("title") or gate["key"]) for gate in gates}
     if worst and OUTSIDE in titles:
         titles[OUTSIDE] += f" ({worst})"
-    if titles.get(RULES) == RULES:  # the schema has none, so its gate has no measure to name it
+    if titles.get(RULES) == RULES:  # an earlier document of a schema without rules
         titles[RULES] = "rows that break a rule (the schema declares no rule)"
     return _titles(list(titles.values()), 7)
 

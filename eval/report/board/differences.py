@@ -19,7 +19,7 @@ from dpsynth.eval.report import sparklines
 from dpsynth.eval.report.board.figures import beyond, listing, part, single_columns
 from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.uses import COLUMNS, CORRELATIONS
-from dpsynth.eval.report.formatting import figure, percent, shown
+from dpsynth.eval.report.formatting import figure, percent, shown, with_unit
 
 Details = Mapping[str, Any]
 
@@ -230,5 +230,4 @@ def _relations(document: Details) -> Iterator[Difference]:
 
 
 def _title(column: Details) -> str:
-    title, unit = shown(column.get("title") or column["name"]), column.get("unit")
-    return f"{title} ({shown(unit)})" if unit else title
+    return with_unit(str(column.get("title") or column["name"]), column.get("unit"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsynth.eval.report.board.figures import FEW, beyond, part
-from dpsynth.eval.report.formatting import shown, value_text
+from dpsynth.eval.report.formatting import value_text, with_unit
 
 Details = Mapping[str, Any]
 
@@ -66,9 +66,8 @@ def _off(entry: Details) -> Off | None:
         return None
     sentences = [_of_mean(entry)] if mean else []
     sentences += [_of_reach(entry)] if reach else []
-    title = shown(entry.get("title") or entry["column"])
-    unit = f" ({shown(entry['unit'])})" if entry.get("unit") else ""
-    return Off(str(entry["column"]), f"{title}{unit}", max(mean, reach), " ".join(sentences))
+    title = with_unit(str(entry.get("title") or entry["column"]), entry.get("unit"))
+    return Off(str(entry["column"]), title, max(mean, reach), " ".join(sentences))
 
 
 def _times(entry: Details, limits: tuple[float, float]) -> float:

@@ -31,6 +31,7 @@ Details = Mapping[str, Any]
 
 FIT, CARE, UNFIT, OPEN = "fit", "with care", "not fit", "not measured"
 _ORDER = (OPEN, FIT, CARE, UNFIT)
+MEANS_OFF = "means_off"  # key of the use that is about the columns named in it
 
 COLUMNS = (0.03, 0.10)  # beyond the reference: fit up to the first, not fit beyond the last
 PAIRS, CORRELATIONS = (0.06, 0.12), (0.05, 0.10)  # the same
@@ -130,11 +131,14 @@ def _means(document: Details) -> list[Use]:
     far, near = [one for one in off if one.unfit], [one for one in off if not one.unfit]
     verdicts = []
     if far:
-        sentence = " ".join(f"{one.title}: {one.sentence}" for one in far[:NAMED])
+        sentences = [one.sentence for one in far[:NAMED]]
+        if len(far) > 1:
+            sentences = [f"{one.title}: {one.sentence}" for one in far[:NAMED]]
+        told = " ".join(sentences)
         more = far[NAMED:]
-        sentence += f" Also {listed((one.title for one in more), NAMED)}." if more else ""
-        names = listed((one.title for one in far), NAMED)
-        verdicts.append(Use("means_off", f"Means and outer values of {names}", UNFIT, sentence))
+        told += f" Also {listed((one.title for one in more), NAMED)}." if more else ""
+        which = far[0].title if len(far) == 1 else counted(len(far), "numeric column")
+        verdicts.append(Use(MEANS_OFF, f"Means and outer values of {which}", UNFIT, told))
     if len(far) < count:
         words = f"In {count - len(off):,} of {counted(count, 'numeric column')} they are as near as"
         words += " chance allows, or nearly so."
@@ -211,6 +215,9 @@ def _prediction(document: Details) -> tuple[str, str]:
                 f"{title}: {name} {figure(float(synthetic))} for a model that is trained on "
                 f"the table, {figure(float(real))} for one that is trained on real rows"
             )
+        if guesses:
+            sentence += ". The table's model only guesses"
+            sentence += "; real rows hardly predict it either" if lost == FIT else ""
         words.append(f"{sentence}.")
     if not words:
         return OPEN, "The schema declares no target, or no model could be tried."
@@ -262,6 +269,8 @@ def _subgroups(document: Details) -> tuple[str, str]:
     away = None if entry is None else beyond(entry)
     small = [group for group in groups if group.get("tvd2") is None]
     left = f" {counted(len(small), 'group')} had too few rows to be measured." if small else ""
+    if not groups and entry is None:
+        return OPEN, "The schema declares no subgroup (role: group), or no row is in one."
     if entry is None or away is None:
         return OPEN, f"No declared subgroup was large enough to be measured.{left}"
     if few(entry):

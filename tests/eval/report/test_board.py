@@ -140,6 +140,16 @@ def test_a_model_that_only_guesses_is_not_fit_although_it_loses_little() -> None
     assert verdicts(document)["prediction"] == "not measured"
 
 
+def test_a_schema_without_subgroups_is_told_so() -> None:
+    bare = good()
+    del bare["measures"]["subgroup_worst_tvd2"]
+    [told] = [one.sentence for one in answer(bare, None).uses if one.key == "subgroups"]
+    assert "was large enough" in told
+    bare["parts"]["subgroups"] = []
+    [told] = [one.sentence for one in answer(bare, None).uses if one.key == "subgroups"]
+    assert "declares no subgroup" in told
+
+
 def test_the_worst_end_is_named_with_both_shares() -> None:
     document = good()
     document["parts"]["fidelity"]["tails"][1]["synthetic"] = 0.13
