@@ -28,7 +28,7 @@ class Beginnings:
         counts: number of rows, ``[patients]``.
         days: of the first row.
         ends: last day of follow-up.
-        paces: code of the mean days between rows.
+        lasts: day of the last row.
         values: codes of the first row, ``[patients, values]``.
         baseline: coarse bins, ``[patients, conditions]``.
     """
@@ -36,7 +36,7 @@ class Beginnings:
     counts: Ints
     days: Ints
     ends: Ints
-    paces: Ints
+    lasts: Ints
     values: Ints
     baseline: Ints
 
@@ -84,13 +84,14 @@ class _Walk:
     def step(self, who: Ints, index: int, rng: np.random.Generator) -> None:
         """Draw the next row of some patients."""
         table, start = self.model.table, self.start
+        room = np.maximum(start.lasts[who] - self.days[who], 0)
         known = Known(
             baseline=start.baseline[who],
             counts=start.counts[who],
             index=np.full(len(who), index),
             days=self.days[who],
             ends=start.ends[who],
-            paces=start.paces[who],
+            paces=table.table.paces.code(room / (start.counts[who] - index)),
             gaps=self.gaps[who],
             before=self.codes[who],
             levels=(self.last[who] + self.sums[who] / np.maximum(self.numbers[who], 1)) / 2,
@@ -100,7 +101,7 @@ class _Walk:
             [bins.coarsen(codes) for bins, codes in zip(self.model.bins, columns, strict=False)]
         ).astype(np.int64)
         drawn = list(range(table.drawn, len(table.features)))
-        allowed, room = None, start.ends[who] - self.days[who]
+        allowed = None
         if table.table.timed:
             allowed = self._allowed(room)
         if self.model.network is not None:
@@ -113,7 +114,7 @@ class _Walk:
         ]
         if table.table.timed:
             gaps = table.table.gaps.draw(codes.pop(0), rng)
-            gaps = np.minimum(gaps, room)
+            gaps = np.where(start.counts[who] == index + 1, room, np.minimum(gaps, room))
             self.days[who] += gaps
             self.gaps[who] = table.table.gaps.code(gaps)
         self._take(who, table.values_of(known, np.column_stack(codes), rng))

@@ -21,6 +21,7 @@ HALF_YEAR = 182.625  # days
 PARTS = 20  # of follow-up, by which days after the origin are told apart
 MAX_HALF_YEARS = 240
 PACES = 40
+SPANS = 40  # parts of the time left after the first row, by which spans are told apart
 EXACT = 6  # rows up to which each number has a code
 
 
@@ -50,9 +51,9 @@ class Grid:
 
     @classmethod
     def of_paces(cls, longest: int) -> Grid:
-        """Mean days between rows, by ratio."""
+        """Mean days between rows, by ratio; less than a day apart."""
         edges = np.unique(np.rint(np.geomspace(3, max(longest + 1, 4), PACES)).astype(np.int64))
-        return cls(np.concatenate([[0], edges]))
+        return cls(np.concatenate([[0, 1], edges]))
 
     @property
     def cells(self) -> int:
@@ -123,3 +124,36 @@ class TimeGrid:
         after = 1 + np.floor(share * np.maximum(ends, 0))
         days = np.where(codes < self.before, past, np.where(codes == self.before, 0, after))
         return np.asarray(np.clip(days, self.first, np.minimum(ends, self.last)), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SpanGrid:
+    """Days from a patient's first row to her last, as a share of the time left to her.
+
+    The time left (``rooms``) lasts from her first row to the end of her follow-up, so a drawn span
+    never reaches beyond it. No days at all is a code of its own.
+
+    >>> grid = SpanGrid()
+    >>> grid.code(np.array([0, 1, 1000]), np.array([1000, 1000, 1000])).tolist(), grid.cells
+    ([0, 1, 40], 41)
+    """
+
+    @property
+    def cells(self) -> int:
+        """How many codes there are."""
+        return SPANS + 1
+
+    def feature(self, name: str) -> Feature:
+        """Return the column of the codes; the last one means that there is no span."""
+        return Feature(name, self.cells + 1, self.cells, (1,) * self.cells)
+
+    def code(self, spans: Ints, rooms: Ints) -> Ints:
+        """Return the code of each span."""
+        parts = np.clip(SPANS * (spans - 1) // np.maximum(rooms, 1), 0, SPANS - 1)
+        return np.asarray(np.where(spans > 0, 1 + parts, 0), dtype=np.int64)
+
+    def draw(self, codes: Ints, rooms: Ints, rng: np.random.Generator) -> Ints:
+        """Draw a whole number of days within each code, none beyond the room."""
+        shares = (codes - 1 + rng.random(len(codes))) / SPANS
+        spans = np.where(codes > 0, 1 + np.floor(shares * np.maximum(rooms, 0)), 0)
+        return np.asarray(np.clip(spans, 0, np.maximum(rooms, 0)), dtype=np.int64)

@@ -160,11 +160,10 @@ def _coded(
 
 
 def _paces(table: StepTable, steps: Steps, rows: SeriesRows) -> Ints:
-    """Return the code of the mean gap of the patient of each step."""
-    first = steps.place - steps.index
-    last = first + steps.counts - 1
-    spans = rows.days[last] - rows.days[first]
-    return table.table.paces.code(spans / np.maximum(steps.counts - 1, 1))
+    """Return the code of the mean gap of what is left of the patient's rows at each step."""
+    last = steps.place - steps.index + steps.counts - 1
+    spans = rows.days[last] - rows.days[steps.place - 1]
+    return table.table.paces.code(spans / np.maximum(steps.counts - steps.index, 1))
 
 
 def _gaps_before(table: StepTable, steps: Steps) -> Ints:

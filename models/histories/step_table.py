@@ -60,7 +60,7 @@ class Known:
         index: place of the row that is to come, from 1.
         days: of the row before.
         ends: last day of follow-up.
-        paces: code of the patient's pace.
+        paces: code of the mean days between the rows from here to the patient's last one.
         gaps: code of the gap before, one more than there are for none.
         before: codes of the row before, ``[steps, values]``.
         levels: mean of the last code and of the codes so far, NaN without any, ``[steps, values]``.
