@@ -68,6 +68,7 @@ class CohortGenerator:
             entropy,
             most_bins=settings.person_bins,
             of=PERSONS,
+            weight=self.person.weight_of,
         )
         self.binning = measured.binning
         self.products = fit_products(

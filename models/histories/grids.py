@@ -17,9 +17,11 @@ from dpsynth.models import Feature
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-HALF_YEAR = 182.625  # days
+YEAR = 365.25  # days
+YEARS = ((5.0, 0.5), (20.0, 1.0), (120.0, 5.0))
+"""How days before the origin are told apart: up to so many years back, in cells of so many years."""
+GROUP = 10  # codes of a day that are counted together too: few events are told apart by them
 PARTS = 20  # of follow-up, by which days after the origin are told apart
-MAX_HALF_YEARS = 240
 PACES = 40
 SPANS = 40  # parts of the time left after the first row, by which spans are told apart
 EXACT = 6  # rows up to which each number has a code
@@ -77,7 +79,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class TimeGrid:
-    """Days of a patient: half years before the origin, the origin, and parts of what follows.
+    """Days of a patient: years before the origin, the origin, and parts of what follows.
+
+    The longer ago, the wider a cell: half years, then years, then five years.
 
     Days after the origin are coded as a share of the patient's own follow-up, so a drawn day never
     lies after its end.
@@ -96,9 +100,19 @@ class TimeGrid:
     last: int
 
     @cached_property
+    def past(self) -> Floats:
+        """Ends of the cells before the origin in days, from the earliest to 0: ``[before + 1]``."""
+        ends, year = [0.0], 0.0
+        for until, width in YEARS:
+            while year < until and year * YEAR < -self.first:
+                year += width
+                ends.append(-year * YEAR)
+        return np.array(ends[::-1])
+
+    @property
     def before(self) -> int:
-        """Half years before the origin."""
-        return min(int(np.ceil(-self.first / HALF_YEAR)), MAX_HALF_YEARS)
+        """Cells before the origin."""
+        return len(self.past) - 1
 
     @property
     def cells(self) -> int:
@@ -107,11 +121,13 @@ class TimeGrid:
 
     def feature(self, name: str, *, none: bool = False) -> Feature:
         """Return the column of the codes; the last one means that there is no day, if wanted."""
-        return Feature(name, self.cells + int(none), self.cells, (1,) * self.cells)
+        past = np.rint(np.diff(self.past)).astype(np.int64).tolist()
+        after = [max(self.last // PARTS, 1)] * (self.cells - self.before - 1)
+        return Feature(name, self.cells + int(none), self.cells, (*past, 1, *after), GROUP)
 
     def code(self, days: Ints, ends: Ints) -> Ints:
         """Return the code of each day of a patient whose follow-up ends on ``ends``."""
-        past = self.before - np.clip(np.ceil(-days / HALF_YEAR), 1, max(self.before, 1))
+        past = np.clip(np.searchsorted(self.past, days, side="right") - 1, 0, max(self.before - 1, 0))
         after = self.before + 1 + np.clip(PARTS * (days - 1) // np.maximum(ends, 1), 0, PARTS - 1)
         codes = np.where(days < 0, past, np.where(days == 0, self.before, after))
         return np.asarray(np.clip(codes, 0, self.cells - 1), dtype=np.int64)
@@ -119,7 +135,9 @@ class TimeGrid:
     def draw(self, codes: Ints, ends: Ints, rng: np.random.Generator) -> Ints:
         """Draw a day within each code, none outside the window or after ``ends``."""
         points = rng.random(len(codes))
-        past = np.minimum(np.floor((codes - self.before + points) * HALF_YEAR), -1)
+        cells = np.clip(codes, 0, max(self.before - 1, 0))
+        low, high = self.past[cells], self.past[np.minimum(cells + 1, self.before)]
+        past = np.minimum(np.floor(low + points * (high - low)), -1)
         share = (codes - self.before - 1 + points) / PARTS
         after = 1 + np.floor(share * np.maximum(ends, 0))
         days = np.where(codes < self.before, past, np.where(codes == self.before, 0, after))

@@ -21,6 +21,7 @@ from dpsynth.models.histories.grids import SpanGrid
 Ints = npt.NDArray[np.int64]
 
 SPAN_GRID = SpanGrid()
+OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,15 @@ class PersonTable:
                 place = after
             found.append(tuple(of_table))
         return tuple(found)
+
+    def weight_of(self, pair: tuple[int, int]) -> float:
+        """Say by how much a pair is measured more precisely than others: by what its columns are.
+
+        What stands in the tables of patients and of events is wanted as it is; a hidden column
+        only begins a history.
+        """
+        own = len(self.domain.baseline) + len(self.domain.events)
+        return OWN if max(pair) < own else 1.0
 
     def codes(self, histories: Histories) -> Codes:
         """Return a row of each patient, ``[patients, columns]``; a function of her own rows."""
