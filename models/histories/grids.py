@@ -23,6 +23,7 @@ YEARS = ((5.0, 0.5), (20.0, 1.0), (120.0, 5.0))
 GROUP = 10  # codes of a day that are counted together too: few events are told apart by them
 PARTS = 20  # of follow-up, by which days after the origin are told apart
 PACES = 40
+RATIO, SMALLER, LARGER = 1.25, 15, 17  # of cells of gaps next to the mean gap, and how many
 SPANS = 40  # parts of the time left after the first row, by which spans are told apart
 EXACT = 6  # rows up to which each number has a code
 
@@ -175,3 +176,51 @@ class SpanGrid:
         shares = (codes - 1 + rng.random(len(codes))) / SPANS
         spans = np.where(codes > 0, 1 + np.floor(shares * np.maximum(rooms, 0)), 0)
         return np.asarray(np.clip(spans, 0, np.maximum(rooms, 0)), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class RatioGrid:
+    """Days from a patient's row to her next, by how they compare with the mean of what is left.
+
+    A patient's rows are close or far apart as a whole; next to her own mean gap (``paces``: days
+    from here to her last row over rows to come) a gap's law is much the same for all. No days at
+    all is code 0, and her last gap, which is what is left, a code behind the others.
+
+    >>> grid = RatioGrid()
+    >>> codes = grid.code(np.array([0, 30, 60]), np.array([30.0, 30.0, 30.0]))
+    >>> codes.tolist(), grid.cells
+    ([0, 16, 19], 33)
+    """
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Ratios at which a cell begins, but for the first one: no days; ``[cells - 1]``."""
+        return np.asarray(np.concatenate([[0.0], RATIO ** np.arange(-SMALLER, LARGER)]))
+
+    @property
+    def cells(self) -> int:
+        """How many codes there are, without the last gap's."""
+        return len(self.edges) + 1
+
+    def feature(self, name: str) -> Feature:
+        """Return the column; its last code, without order, is a last gap, or none before."""
+        return Feature(name, self.cells + 1, self.cells, (1,) * self.cells)
+
+    def code(self, gaps: Ints, paces: Floats) -> Ints:
+        """Return the code of each gap; a patient without a day left has code 0."""
+        ratios = gaps / np.where(paces > 0, paces, 1.0)
+        places = np.searchsorted(self.edges, ratios, side="right")
+        return np.asarray(np.where((gaps > 0) & (paces > 0), places, 0), dtype=np.int64)
+
+    def allowed(self, left: Ints) -> npt.NDArray[np.bool_]:
+        """Say which codes fit before the last row if so many are to come, ``[rows, codes]``."""
+        lowest = np.concatenate([[0.0], self.edges, [np.inf]])
+        return np.asarray(lowest < left[:, None])
+
+    def draw(self, codes: Ints, paces: Floats, rng: np.random.Generator) -> Ints:
+        """Draw whole days within each code, by the logarithm of their ratio."""
+        cells = np.clip(codes - 1, 0, len(self.edges) - 1)
+        high = np.append(self.edges[1:], self.edges[-1] * RATIO)[cells]
+        low = np.maximum(self.edges[cells], high / RATIO)
+        days = np.rint(paces * low * (high / low) ** rng.random(len(codes)))
+        return np.asarray(np.where(codes > 0, np.maximum(days, 1), 0), dtype=np.int64)
