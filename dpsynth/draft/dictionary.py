@@ -10,7 +10,7 @@ from dpsynth.draft.entry import CATEGORY, KEY, Entries, Entry
 from dpsynth.draft.header import check_names
 from dpsynth.draft.names import compact
 from dpsynth.draft.sheets import Row, Sheet
-from dpsynth.draft.type_words import date_format, kind_of
+from dpsynth.draft.type_words import date_format, kind_of, truth_letters
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import YES, is_missing, read_range, read_values
 from dpsynth.errors import InputError
@@ -70,10 +70,10 @@ def read_dictionary(sheets: list[Sheet], path: Path) -> Entries:
     for sheet in sheets:  # a list of names and nothing else
         if sheet.rows and "name" in (places := headings(sheet.rows[0][1])):
             return _entries(sheet, 0, places, path)
-    seen = [cell for sheet in sheets[:1] for cell in (sheet.rows[0][1] if sheet.rows else ())]
+    first_row = [cell for sheet in sheets[:1] for cell in (sheet.rows[0][1] if sheet.rows else ())]
     raise InputError(
         f"{path}: no heading for the names of the columns, such as Variable, Name, Feldname or "
-        f"Nom; the first row has: {listed(seen) or 'nothing'}"
+        f"Nom; the first row has: {listed(first_row) or 'nothing'}"
     )
 
 
@@ -127,6 +127,9 @@ def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
             low, high = limits
         elif limits is None:
             values = values or read_values(text)
+    if kind in (None, "boolean") and not (values or low or high):
+        texts = (cells["type"], cells["label"], cells["name"])
+        values = next((found for found in map(truth_letters, texts) if found), ())
     missing = [code for code, label in values if is_missing(label or code) and kind != CATEGORY]
     if kind not in (None, "boolean", CATEGORY, "string", "text") and len(missing) == len(values):
         values = ()  # -9 = unknown, beside numbers

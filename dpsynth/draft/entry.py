@@ -53,8 +53,10 @@ class Entries:
         source: for `bounds_basis`, such as ``data dictionary ward.xlsx``.
         columns: in the order of the document.
         dialect: how the table is written, where the caller declares it.
+        catalog: name of the SAS format catalogue whose value labels are used; None without one.
     """
 
     source: str
     columns: tuple[Entry, ...]
     dialect: tuple[tuple[str, str], ...] = ()
+    catalog: str | None = None

@@ -105,8 +105,8 @@ def explained(
     for one in explanations:
         meant = {text: new for text in rest if (new := one.rewrite(text)) is not None}
         if meant and not one.trusted:
-            taken = READ if one.clipped else (Kind.VALID,)
-            fits = np.isin(suspects.kinds(list(meant.values())), taken)
+            kinds = READ if one.clipped else (Kind.VALID,)
+            fits = np.isin(suspects.kinds(list(meant.values())), kinds)
             meant = {text: new for (text, new), fit in zip(meant.items(), fits, strict=True) if fit}
         cells = sum(rest.pop(text) for text in meant)
         if cells and cells >= MIN_SHARE * texts.total():

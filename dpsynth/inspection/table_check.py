@@ -66,7 +66,7 @@ class TableCheck:
     @property
     def serious(self) -> tuple[str, ...]:
         """The keys of the serious findings, such as ``hba1c:unreadable``."""
-        return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
+        return tuple(finding.key for finding in self.findings if finding.level is Level.SERIOUS)
 
     def texts(self, finding: Finding) -> Counter[str] | None:
         """Return the cells of a finding with their counts, None if it has none; PRIVATE."""

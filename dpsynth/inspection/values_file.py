@@ -45,11 +45,11 @@ class Checked(Protocol):
         """Return the cells of a finding with their counts, None if it has none."""
 
 
-def write_values(found: Checked, path: str | Path) -> None:
+def write_values(check: Checked, path: str | Path) -> None:
     """Write the cells of each finding, the most frequent first, and the lines to add.
 
     Args:
-        found: what a check found.
+        check: what a check found.
         path: a new file; it gets mode 0600.
 
     Raises:
@@ -57,8 +57,8 @@ def write_values(found: Checked, path: str | Path) -> None:
     """
     check_values_file(path)
     document: dict[str, Any] = {}
-    for finding in found.findings:
-        counts = found.texts(finding)
+    for finding in check.findings:
+        counts = check.texts(finding)
         if counts is not None:
             column = document.setdefault(finding.place, {})
             column[finding.kind] = _values(counts, finding)

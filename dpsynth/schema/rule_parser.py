@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpsynth.errors import InputError
@@ -62,6 +63,19 @@ class Joined:
 
 
 Tree = Comparison | Joined
+
+
+def ordered(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of columns that the comparisons of a rule order, the earlier first."""
+    if isinstance(tree, Joined):
+        for part in tree.parts:
+            yield from ordered(part)
+    elif isinstance(tree.left, Name) and isinstance(tree.right, Name):
+        if tree.sign in ("<", "<="):
+            yield tree.left.text, tree.right.text
+        elif tree.sign in (">", ">="):
+            yield tree.right.text, tree.left.text
+
 
 _TOKENS = r"""\s*(?:
       (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])

@@ -86,7 +86,7 @@ def public_page(
             certificate=certificate,
             profile=profile,
             verdicts=verdicts,
-            overridden={one.gate: one for one in certificate.overrides},
+            overridden={override.gate: override for override in certificate.overrides},
             drawing=heading.drawing,
             model=description_of(heading.drawing.model),
             table_sha256=table_sha256,

@@ -12,7 +12,7 @@ from dpsynth.cli.commands.audit_plugins import plugins_for
 from dpsynth.cli.commands.audit_summary import end, lines_of, values_of
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import takes_query
-from dpsynth.errors import InputError
+from dpsynth.cli.subjects import run_or_schema
 
 if TYPE_CHECKING:
     from dpsynth.assessment import Deep, Paid
@@ -120,7 +120,7 @@ def audit(
             raise click.UsageError("--budget-minutes needs --deep")
         if force and output is None:
             raise click.UsageError("--force needs -o: it replaces an earlier audit in that folder")
-        schema, run = _subject(subject)
+        schema, run = run_or_schema(subject, "audit")
         _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
         trained, paid = None, None
         if run is not None and not no_training and background == "run":
@@ -175,22 +175,6 @@ def audit(
                     "Findings were not saved. Use -o FOLDER to save the findings and their page."
                 )
         end(document)
-
-
-def _subject(subject: str) -> tuple[Schema, Run | None]:
-    from dpsynth.schema import Schema
-    from dpsynth.synthesis import Run
-    from dpsynth.synthesis.artifact import DOCUMENT
-    from dpsynth.tables import names_table
-
-    if (Path(subject) / DOCUMENT).exists():
-        run = Run.load(subject)
-        return run.schema, run
-    if Path(subject).is_dir():
-        raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
-    if names_table(subject):
-        raise InputError(f"{subject} is a table; the order is: audit RUN|SCHEMA DATA")
-    return Schema.load(subject), None
 
 
 def _check(

@@ -12,8 +12,8 @@ from dpsynth.eval.attacks import all_blind, failed_controls, false_alarms, sight
 
 def lines_of(document: dict[str, Any]) -> list[str]:
     """Lay out each finding above its power, and the controls that did not do what they must."""
-    powers = {one["key"]: one["sentence"] for one in document["powers"]}
-    seen = {one.key: one for one in sights(document)}
+    powers = {power["key"]: power["sentence"] for power in document["powers"]}
+    sights_of = {sight.key: sight for sight in sights(document)}
     lines = [f"verdict     {VERDICTS[verdict_of(document)]}"]
     for one in document.get("plugins") or []:
         lines.append(f"plug-in     {one['key']}: {one['title']}, {one['package']} {one['version']}")
@@ -23,9 +23,9 @@ def lines_of(document: dict[str, Any]) -> list[str]:
         lines += [f"{word:<12}{one['key']}", *_wrapped(f"result: {one['sentence']}")]
         if one["key"] in powers:
             lines += _wrapped(f"power: {powers[one['key']]}")
-        if seen[one["key"]].blind:
-            lines += _wrapped(f"could not have seen a leak here: {seen[one['key']].reason}")
-            lines += _wrapped(f"what to change: {seen[one['key']].remedy}")
+        if sights_of[one["key"]].blind:
+            lines += _wrapped(f"could not have seen a leak here: {sights_of[one['key']].reason}")
+            lines += _wrapped(f"what to change: {sights_of[one['key']].remedy}")
     failed = failed_controls(document)
     passed = len(document["controls"]) - len(failed)
     lines += ["", f"controls    {passed} of {len(document['controls'])} worked as required"]

@@ -108,7 +108,7 @@ def check(
                 problems = [Problem("", str(error))]
                 if isinstance(error, SchemaError):
                     problems = list(error.problems)
-                document = {"schema": schema, "problems": [vars(one) for one in problems]}
+                document = {"schema": schema, "problems": [vars(problem) for problem in problems]}
                 console.result("schema.check", document, [])
             raise
         console.result("schema.check", values, lines)
@@ -139,16 +139,16 @@ def _checked(
     def told(part: float) -> None:
         console.progress("reading", part)
 
-    found: TableCheck | LinkedCheck
+    check: TableCheck | LinkedCheck
     if isinstance(loaded, LinkedSchema):
-        found = check_linked(linked_files(data, loaded), loaded, progress=told)
+        check = check_linked(linked_files(data, loaded), loaded, progress=told)
     else:
-        found = check_fit(data, loaded, progress=told)
+        check = check_fit(data, loaded, progress=told)
     if show_values is not None:
-        write_values(found, show_values)
+        write_values(check, show_values)
         console.advice(f"{show_values} holds cells of real patients; delete it when you are done")
-    values |= {"internal": True, **found.to_dict()}
-    return values, [*lines, *_found_lines(found)], len(found.serious)
+    values |= {"internal": True, **check.to_dict()}
+    return values, [*lines, *_found_lines(check)], len(check.serious)
 
 
 def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
@@ -186,18 +186,18 @@ def _columns_of(schema: LinkedSchema) -> int:
     return len(schema.patients.modelled) + sum(of_rows)
 
 
-def _found_lines(found: TableCheck | LinkedCheck) -> list[str]:
+def _found_lines(check: TableCheck | LinkedCheck) -> list[str]:
     """Word a check: findings and what to do, the worst first; then the shares of their columns."""
     from dpsynth.schema import LinkedSchema
 
     head = ["", "INTERNAL: exact figures of real rows; do not release", ""]
-    units = _unit_lines(found)
-    if not found.findings:
-        what = "The tables fit" if isinstance(found.schema, LinkedSchema) else "The table fits"
-        words = f"{what} the schema: no finding in {len(found.cells)} columns."
+    units = _unit_lines(check)
+    if not check.findings:
+        what = "The tables fit" if isinstance(check.schema, LinkedSchema) else "The table fits"
+        words = f"{what} the schema: no finding in {len(check.cells)} columns."
         return [*head, words, *units]
-    lines = [line for finding in found.findings for line in finding.lines()]
-    places = {finding.place for finding in found.findings}
+    lines = [line for finding in check.findings for line in finding.lines()]
+    places = {finding.place for finding in check.findings}
     rows = [
         (
             name,
@@ -206,23 +206,23 @@ def _found_lines(found: TableCheck | LinkedCheck) -> list[str]:
             f"{row.unknown:.2%}",
             f"{row.bad:.2%}",
         )
-        for name, row in found.cells.items()
+        for name, row in check.cells.items()
         if name in places
     ]
     if rows:
         lines += ["", *table(("column", "missing", "clipped", "unknown", "unreadable"), rows)]
-    clean = len(found.cells) - len(rows)
+    clean = len(check.cells) - len(rows)
     return [*head, *lines, "", f"No finding in {counted(clean, 'other column')}.", *units]
 
 
-def _unit_lines(found: TableCheck | LinkedCheck) -> list[str]:
+def _unit_lines(check: TableCheck | LinkedCheck) -> list[str]:
     """Say how the rows of one table divide into units."""
     from dpsynth.inspection import LinkedCheck
 
-    if isinstance(found, LinkedCheck) or found.units is None:
+    if isinstance(check, LinkedCheck) or check.units is None:
         return []
     return [
-        f"{counted(found.units.keyless_rows, 'row')} without a key; "
-        f"{found.units.over_max_rows:.2%} of the units have more than "
-        f"{counted(found.schema.unit.max_rows, 'row')}"
+        f"{counted(check.units.keyless_rows, 'row')} without a key; "
+        f"{check.units.over_max_rows:.2%} of the units have more than "
+        f"{counted(check.schema.unit.max_rows, 'row')}"
     ]

@@ -30,6 +30,7 @@ def draft_any(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     sheet: str | None = None,
+    catalog: str | Path | None = None,
 ) -> Draft:
     """Draft a schema, or a package where the header is a folder or the dictionary names tables.
 
@@ -39,6 +40,7 @@ def draft_any(
         delimiter: between the cells of text files.
         encoding: of text files.
         sheet: of a workbook.
+        catalog: as in `draft_schema`.
 
     Raises:
         InputError: as `draft_schema`; or a folder has no file with a header, or its tables no key.
@@ -56,7 +58,7 @@ def draft_any(
         if len(names) > 1:
             parts = {name: _of_table(described, name) for name in names}
             return _package(Path(dictionary).name.split(".")[0], parts, None)
-    return draft_schema(header=header, dictionary=dictionary, sheet=sheet, **how)
+    return draft_schema(header=header, dictionary=dictionary, sheet=sheet, catalog=catalog, **how)
 
 
 def _headers(folder: Path, delimiter: str | None, encoding: str) -> dict[str, Entries]:

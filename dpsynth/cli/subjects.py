@@ -1,0 +1,33 @@
+"""What `evaluate` and `audit` are about: a run, or the schema of tables from other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpsynth.schema import Schema
+    from dpsynth.synthesis import Run
+
+
+def run_or_schema(subject: str, command: str) -> tuple[Schema, Run | None]:
+    """Read a run with its schema, or a schema alone.
+
+    Raises:
+        InputError: it is neither; ``command`` is named where a table was given first.
+    """
+    from dpsynth.schema import Schema
+    from dpsynth.synthesis import Run
+    from dpsynth.synthesis.artifact import DOCUMENT
+    from dpsynth.tables import names_table
+
+    if (Path(subject) / DOCUMENT).exists():
+        run = Run.load(subject)
+        return run.schema, run
+    if Path(subject).is_dir():
+        raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
+    if names_table(subject):
+        raise InputError(f"{subject} is a table; the order is: {command} RUN|SCHEMA DATA")
+    return Schema.load(subject), None
