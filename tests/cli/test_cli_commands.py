@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dpsynth.schema.schema import Schema, shipped_schemas
+from dpsynth.schema import Schema, shipped_packages, shipped_schemas
 from dpsynth.tables.simulated import simulate
 
 from ..support.command_line import BUDGET, Cli
 
 
 def test_schema_list_names_those_that_ship(cli: Cli) -> None:
-    assert cli("schema", "list", "--json").json["schemas"] == shipped_schemas()
+    names = sorted([*shipped_schemas(), *shipped_packages()])
+    assert cli("schema", "list", "--json").json["schemas"] == names
     shown = cli("schema", "list").out
     assert all(name in shown for name in shipped_schemas())
 
