@@ -28,6 +28,7 @@ Ints = npt.NDArray[np.int64]
 
 SIGMAS = 5  # a cell is split if it holds so many standard deviations of the noise,
 PART = 1 / 400  # and more than this part of all rows
+MISFIT = 3.0  # times the variance of a tail's fit: its true shape is none of those tried
 NOTHING = 1e-9  # of the rows: tails that leave less take all
 
 
@@ -93,8 +94,8 @@ class AdaptiveCells:
     ) -> AdaptiveCells:
         """Make the codes of each tail leaves, before and after the leaves of the body.
 
-        The variance of a tail is that of its fit as a whole, and its codes share it as they do the
-        rows. `LEAST` rows more, spread evenly, keep it above 0 for a code without rows.
+        The variance of a tail is `MISFIT` times that of its fit as a whole, and its codes share it
+        as they do the rows. `LEAST` rows more, spread evenly, keep it above 0 for a code without.
 
         Args:
             leaf_of: the leaf of each ordered code as if there were no tails, ``[cells]``.
@@ -111,11 +112,11 @@ class AdaptiveCells:
         used, leaf_of = np.unique(np.concatenate(places), return_inverse=True)
         low, high = lower[len(lower) - begin :], upper[:end]
         own = np.concatenate([low, counts, high])[used]
-        spreads = [
-            noise * (rows + LEAST / len(rows)) / (rows.sum() + LEAST) if len(rows) else rows
+        parts = [
+            (rows + LEAST / max(len(rows), 1)) / (rows.sum() + LEAST) * MISFIT * noise
             for noise, rows in zip(tails.variances, (low, high), strict=True)
         ]
-        noise = np.concatenate([spreads[0], np.ones(len(counts)), spreads[1]])[used]
+        noise = np.concatenate([parts[0], np.ones(len(counts)), parts[1]])[used]
         is_tail = (used < begin) | (used >= begin + len(counts))
         mass = np.where(is_tail[leaf_of], tails.rows, mass)
         whole = np.bincount(leaf_of, weights=mass)[leaf_of]

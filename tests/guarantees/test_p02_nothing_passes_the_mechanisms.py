@@ -245,9 +245,9 @@ def exact_ends(patch: Patch) -> None:
 
 
 def exact_margins(patch: Patch) -> None:
-    """The tails of a column are fitted again to the pairs as they are, without noise."""
+    """Shares and tails of a column follow the pairs as they are, without noise."""
     exact: list[Any] = []
-    released, fitted = measurement.chosen_histograms, measurement.bins_with_tails
+    released, margins_of = measurement.chosen_histograms, measurement.margins_of
 
     def counting(cohort: Any, sizes: Any, places: Any, *rest: Any) -> Any:
         rows = cohort.codes[cohort.mask]
@@ -256,11 +256,11 @@ def exact_margins(patch: Patch) -> None:
             np.add.at(table, (rows[:, i], rows[:, j]), 1.0)
         return released(cohort, sizes, places, *rest)
 
-    def telling(domain: Any, bins: Any, counts: Any, pairs: Any, **public: Any) -> Any:
-        return fitted(domain, bins, counts, replace(pairs, tables=tuple(exact)), **public)
+    def telling(bins: Any, pairs: Any) -> Any:
+        return margins_of(bins, replace(pairs, tables=tuple(exact)))
 
     patch.setattr(measurement, "chosen_histograms", counting)
-    patch.setattr(measurement, "bins_with_tails", telling)
+    patch.setattr(measurement, "margins_of", telling)
 
 
 @pytest.mark.parametrize(
