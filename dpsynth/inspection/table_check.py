@@ -105,9 +105,13 @@ def check_fit(
     ...     print(finding.key, finding.level.word, finding.causes[0].key)
     sex:unknown serious case
     """
-    intervals = {column.name: column.interval for column in schema.modelled}
+    dates = {
+        one.name: (one, schema.column(one.interval.base))
+        for one in schema.modelled
+        if one.interval is not None
+    }
     columns = {
-        column.name: ColumnCheck(column, schema.dialect.decimal, intervals.get(column.name))
+        column.name: ColumnCheck(column, schema.dialect.decimal, dates.get(column.name))
         for column in coded_schema(schema).modelled
         if column.status_of is None
     }
@@ -120,7 +124,11 @@ def check_fit(
             chunk, units = chunk[~gone[units]], units[~gone[units]]
         cells = related(chunk, schema)
         kinds = {
-            name: column.add(cells[name], units_beside(chunk, column.column))
+            name: column.add(
+                cells[name],
+                units_beside(chunk, column.column),
+                chunk[name] if name in dates else None,
+            )
             for name, column in columns.items()
         }
         rows.add(chunk, units, kinds, columns)
