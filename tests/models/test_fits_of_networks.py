@@ -20,6 +20,7 @@ import pytest
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.fidelity.summary import mean_tvd, tvd
+from dpsynth.models.base import Domain
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.generators import ctgan, ctgan_trainer
 from dpsynth.models.generators.autoregressive import Autoregressive
@@ -62,8 +63,14 @@ def fitted(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def few_steps(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small network and a handful of steps."""
+    """A small network, a small mixture, and a handful of steps."""
     settle_for(monkeypatch, kind, **FEW_STEPS[kind])
+    shipped = Preset.of
+
+    def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
+        return replace(shipped(model, domain, budget), components=40, mixture_steps=20)
+
+    monkeypatch.setattr(Preset, "of", of)
 
 
 def test_a_strong_relation_is_learned(fitted: Any) -> None:

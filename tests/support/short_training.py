@@ -11,7 +11,7 @@ from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
 from dpsynth.privacy.plan import PrivacyBudget
 
-FEW = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15}
+FEW = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15, "settling_steps": 5}
 
 
 def shorten_training(patch: pytest.MonkeyPatch) -> None:
