@@ -35,6 +35,10 @@ EPSILONS = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 400)])  # of the poin
 class TradeoffCurve(Protocol):
     """A mechanism with a dial: at ``dial`` its noise is that much smaller than was claimed."""
 
+    def __hash__(self) -> int:
+        """Hash what the mechanism is, by which its points are kept."""
+        ...
+
     def deltas(self, dial: float, epsilons: Floats) -> Floats:
         """Return the least delta at each epsilon, or an upper bound of it."""
         ...

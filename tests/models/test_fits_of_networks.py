@@ -20,7 +20,6 @@ import pytest
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.fidelity.summary import mean_tvd, tvd
-from dpsynth.models.base import Domain
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.generators import ctgan, ctgan_trainer
 from dpsynth.models.generators.autoregressive import Autoregressive
@@ -33,6 +32,7 @@ from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
 from dpsynth.privacy.plan import PrivacyBudget
 
+from ..support.short_training import shorten_mixture
 from ..support.toy_generators import (
     BUDGET,
     FEW_STEPS,
@@ -65,12 +65,7 @@ def fitted(request: pytest.FixtureRequest) -> Any:
 def few_steps(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A small network, a small mixture, and a handful of steps."""
     settle_for(monkeypatch, kind, **FEW_STEPS[kind])
-    shipped = Preset.of
-
-    def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
-        return replace(shipped(model, domain, budget), components=40, mixture_steps=20)
-
-    monkeypatch.setattr(Preset, "of", of)
+    shorten_mixture(monkeypatch)
 
 
 def test_a_strong_relation_is_learned(fitted: Any) -> None:
