@@ -247,6 +247,14 @@ def test_a_row_of_another_patient_is_no_row_of_hers() -> None:
     assert "that belongs to another patient" in found.findings[0].message
 
 
+def test_keys_of_rows_are_compared_as_the_patients_are() -> None:
+    document, broken = ward(), tables()
+    document["dpsynth"]["key"] = {"leading_zeros": False}
+    lost_zeros(broken)
+    [one] = check(broken, LinkedSchema.from_dict(document)).findings
+    assert one.key == "patients:written-differently"
+
+
 def test_who_opted_out_is_in_no_figure() -> None:
     broken = tables()
     put(broken, "labs", "days", "-9999", 4)  # of the first patient
