@@ -92,10 +92,10 @@ def test_json_and_quiet(cli: Cli) -> None:
 def test_a_dry_run_opens_and_writes_nothing(cli: Cli, tmp_path: Path) -> None:
     Path("cohort.csv").unlink()
     before = sorted(tmp_path.rglob("*"))
-    shown = cli(*SMALL, "-o", "bundle", "--dry-run")
-    assert shown.code == 0, shown.err
+    ended = cli(*SMALL, "-o", "bundle", "--dry-run")
+    assert ended.code == 0, ended.err
     for words in ("one-way histograms", "80 units (public); 0.2 held out", "release   to do"):
-        assert words in shown.out, shown.out
+        assert words in ended.out, ended.out
     result = cli(*SMALL, "-o", "bundle", "--dry-run", "--json").json
     assert result["kind"] == "dpsynth.run-plan" and result["plan"]["composed_epsilon"] <= 3
     assert result["population"] == 80 and result["settings"]["holdout"] == 0.2

@@ -87,7 +87,7 @@ def test_another_file_is_taken_for_that_and_not_quoted() -> None:
 @pytest.mark.parametrize("declared", ["latin-1", "cp1252", "utf-8"])
 def test_two_bytes_a_letter_are_recognised(encoding: str, declared: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("grade\n1\n2\n".encode(encoding))
-    own = schema_of(grade=GRADE).to_dict()
-    own["dpsynth"]["dialect"] = {"encoding": declared}
+    document = schema_of(grade=GRADE).to_dict()
+    document["dpsynth"]["dialect"] = {"encoding": declared}
     with pytest.raises(TableError, match=f"encoding: {encoding}}}"):
-        pd.concat(open_table(tmp_path / "t.csv", Schema.from_dict(own)).chunks())
+        pd.concat(open_table(tmp_path / "t.csv", Schema.from_dict(document)).chunks())

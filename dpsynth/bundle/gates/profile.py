@@ -77,12 +77,7 @@ class Profile:
 
     @classmethod
     def of(cls, schema: Schema, frames: Iterable[pd.DataFrame]) -> Profile:
-        """Count a table once, chunk by chunk.
-
-        Args:
-            schema: its declaration.
-            frames: typed, as `bundle_tables.typed_frames` reads them.
-        """
+        """Count a table once, chunk by chunk; ``frames`` are typed, as by `typed_frames`."""
         tallies = [_Tally(column, published_lattice(column)) for column in schema.modelled]
         broken, rows = [0] * len(schema.rules), 0
         for frame in frames:

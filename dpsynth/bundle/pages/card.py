@@ -37,13 +37,7 @@ _FIRST = re.compile(  # what begins a list, a rule or a heading
 
 
 def card(contents: Contents, verdicts: Sequence[Verdict], files: Iterable[str]) -> str:
-    """Write the card.
-
-    Args:
-        contents: the documents of the bundle.
-        verdicts: of the public gates.
-        files: paths of the tables in the bundle.
-    """
+    """Write the card; ``files`` are the paths of its tables."""
     heading, certificate = contents.heading, contents.certificate
     parts = [
         _front(heading),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from dpsynth._util.formatting import counted
+from dpsynth.cli.console import Console
 from dpsynth.errors import GateError
 from dpsynth.eval.attacks import all_blind, failed_controls, false_alarms, sights, verdict_of
 
@@ -74,3 +76,31 @@ VERDICTS = {
     "found": "an attack SUCCEEDED",
     "failed": "this audit FAILED and proves nothing: it is broken, see its controls",
 }
+
+
+def show(
+    console: Console,
+    document: dict[str, Any],
+    output: str | None,
+    public: str | None,
+    *,
+    internal: bool,
+) -> None:
+    """Show what was found, and end with the exit code that it means."""
+    from dpsynth.assessment.results_folder import PAGE
+
+    lines = lines_of(document)
+    if output is not None:
+        lines += ["", f"page        {Path(output) / PAGE}"]
+    if public is not None:
+        lines.append(f"public      {Path(public) / 'audit.json'}: the training's audit")
+    console.result("audit", {"internal": True, "output": output} | values_of(document), lines)
+    for note in document["notes"]:
+        console.advice(f"Note: {note}")
+    if internal:
+        console.advice("Internal: computed from real rows. Do not release.")
+        if output is None:
+            console.advice(
+                "Findings were not saved. Use -o FOLDER to save the findings and their page."
+            )
+    end(document)
