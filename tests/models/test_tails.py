@@ -198,7 +198,7 @@ def test_bins_keep_the_shares_of_the_tails(rows: int) -> None:
         assert (leaves.variances > 0).all()
         body = np.flatnonzero(~leaves.is_tail[: leaves.ordered])
         ends = [leaves.variances[: body[0]], leaves.variances[body[-1] + 1 : leaves.ordered]]
-        for end, variance in zip(ends, found.variances, strict=True):
+        for end, variance in zip(ends, tails.variances, strict=True):
             assert end.sum() == pytest.approx(MISFIT * variance, rel=0.01) and variance > 0.5
         assert not shares[:-1][np.r_[0:280, 420:2000]].sum() > 0.02
         assert tails.first < 330 and tails.last > 370
