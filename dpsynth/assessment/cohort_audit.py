@@ -14,6 +14,7 @@ from typing import Any
 from dpsynth.assessment.attack_audit import Real, audit_run
 from dpsynth.assessment.cohort_sides import CohortCandidate, CohortSides, Folder
 from dpsynth.assessment.evaluation import Candidate
+from dpsynth.assessment.results_folder import HISTORIES, beside
 from dpsynth.encoding import summaries, summary_schema
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
@@ -52,6 +53,8 @@ def audit_cohort(
     """
     if isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise InputError("the seed of an audit is a whole number from 0, below 2^63")
+    if output is not None:
+        beside(output, HISTORIES, candidate.sha256)
     sides = CohortSides.read(
         schema, source, candidate.tables, holdout, seed=seed, progress=progress
     )
