@@ -17,12 +17,15 @@ from .linked import ChildTable as ChildTable
 from .linked import Link as Link
 from .linked import LinkedSchema as LinkedSchema
 from .linked import LongSeries as LongSeries
+from .linked import SyntheticTable as SyntheticTable
 from .linked import Window as Window
 from .linked import any_from_dict as any_from_dict
+from .linked import as_number as as_number
 from .linked import is_linked as is_linked
 from .linked import load_any as load_any
 from .linked import published_tables as published_tables
 from .linked import shipped_packages as shipped_packages
+from .linked import synthetic_tables as synthetic_tables
 from .relations import Formula as Formula
 from .relations import Interval as Interval
 from .row import coded_schema as coded_schema

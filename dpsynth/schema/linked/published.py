@@ -35,6 +35,8 @@ def published_tables(schema: LinkedFacts) -> dict[str, Schema]:
         if child.series is not None:
             value = child.schema.column(child.series.value)
             columns[child.series.value] = _measured(value, child.series)
+        for name in filter(None, (child.series and child.series.column, child.once)):
+            columns[name] = replace(child.schema.column(name), required=True)  # a row names one
         tables[child.name] = _written(child.schema, columns)
     return tables
 
