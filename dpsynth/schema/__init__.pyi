@@ -12,6 +12,7 @@ from .descriptions import unit_of as unit_of
 from .lattice import Lattice as Lattice
 from .lattice import in_units as in_units
 from .lattice import lattice_of as lattice_of
+from .linked import SINGLE as SINGLE
 from .linked import AnySchema as AnySchema
 from .linked import ChildTable as ChildTable
 from .linked import Link as Link

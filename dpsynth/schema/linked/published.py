@@ -35,8 +35,9 @@ def published_tables(schema: LinkedFacts) -> dict[str, Schema]:
         if child.series is not None:
             value = child.schema.column(child.series.value)
             columns[child.series.value] = _measured(value, child.series)
-        for name in filter(None, (child.series and child.series.column, child.once)):
-            columns[name] = replace(child.schema.column(name), required=True)  # a row names one
+        named = child.once if child.series is None else child.series.column
+        if named is not None:  # which each row names
+            columns[named] = replace(child.schema.column(named), required=True)
         tables[child.name] = _written(child.schema, columns)
     return tables
 
