@@ -174,8 +174,8 @@ def _use(heading: ManifestHeader) -> list[str]:
         plain(intended_use) if intended_use else _NOT_SAID,
         "",
         f"Use such {_noun(heading)} to write and test code, to teach, to plan a study, or to "
-        "compare methods. Do not use it for decisions about a person, or for claims about people that "
-        "were not confirmed on real records.",
+        "compare methods. Do not use it for decisions about a person, or for claims about people "
+        "that were not confirmed on real records.",
     ]
 
 

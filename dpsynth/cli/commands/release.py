@@ -15,7 +15,7 @@ from dpsynth.cli.console import Console, output_options
 @click.option(
     "--table",
     type=click.Path(),
-    help="Release this table, drawn earlier from the run; of linked tables, the folder of a cohort.",
+    help="Release this table, drawn earlier from the run; of linked tables, a folder of them.",
 )
 @click.option("--rows", type=int, help="Rows to draw; default: the schema's public number.")
 @click.option(
