@@ -105,10 +105,10 @@ def main() -> int:
     played = [case for case in cases(OsEntropy(), chosen.runs) if chosen.only in case.game.name]
     print(HEADER, flush=True)
     for case in played:
-        found = case.game.play(case.runs)
-        said = verdict(found, mutant=case.mutant, few=chosen.runs < 1)
+        finding = case.game.play(case.runs)
+        said = verdict(finding, mutant=case.mutant, few=chosen.runs < 1)
         bad += said.isupper()
-        lines.append(row(found, case.runs, said))
+        lines.append(row(finding, case.runs, said))
         print(lines[-1], flush=True)
     minutes = (time.perf_counter() - start) / 60
     alarms = 2 * FAILS * sum(not case.mutant for case in played)

@@ -53,15 +53,17 @@ def main() -> None:
     parser.add_argument("--tables", default=",".join(FILES))
     parser.add_argument("--epsilons", default="1,10", help="of the private fits")
     parser.add_argument("--seed", type=int, default=1)
-    told = parser.parse_args()
+    options = parser.parse_args()
     data = Path(os.environ.get("DPSYNTH_DATA", "../shared/data"))
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     summary: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name in told.tables.split(","):
-            wanted = [float(epsilon) for epsilon in told.epsilons.split(",")]
-            summary |= audits_of(name, data / FILES[name], Path(folder) / name, told.seed, wanted)
+        for name in options.tables.split(","):
+            wanted = [float(epsilon) for epsilon in options.epsilons.split(",")]
+            summary |= audits_of(
+                name, data / FILES[name], Path(folder) / name, options.seed, wanted
+            )
     print_table(summary)
 
 
@@ -71,7 +73,7 @@ def audits_of(
     """Audit the generators of one table."""
     schema = Schema.load(name)
     train, holdout = split_file(source, schema, folder / "split", holdout=0.2, seed=seed)
-    made = {}
+    made, ledger = {}, Ledger.create(folder / "ledger.sqlite")
     for epsilon in epsilons:
         run = folder / f"run-{epsilon:g}"
         fitted = fit(
@@ -81,7 +83,7 @@ def audits_of(
             delta=DELTA,
             dataset=f"{name}-{epsilon:g}",
             model="autoregressive",
-            ledger=Ledger.create(folder / "ledger.sqlite"),
+            ledger=ledger,
             output=run,
         )
         table = folder / f"{epsilon:g}.parquet"

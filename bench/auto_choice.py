@@ -72,8 +72,8 @@ def one_fit(folder: Path, units: int, epsilon: float, model: str, seed: int) -> 
         seconds = round(time.perf_counter() - start, 1)
         frames = Sampler.of(run).frames(ROWS, seed=fresh_seed())
         write_table(frames, scratch / "synthetic.csv", schema, overwrite=True)
-        found = score(folder, scratch / "synthetic.csv", folder / "auto-reference.json")
-    return {"seconds": seconds} | {name: found[name] for name in MEASURES if name in found}
+        figures = score(folder, scratch / "synthetic.csv", folder / "auto-reference.json")
+    return {"seconds": seconds} | {name: figures[name] for name in MEASURES if name in figures}
 
 
 def chosen_by_rule(folder: Path, units: int, epsilon: float) -> str:
@@ -137,8 +137,8 @@ def main() -> None:
                         key = (table, units, epsilon, model, seed)
                         if key in done:
                             continue
-                        found = one_fit(tables / table, units, epsilon, model, seed)
-                        line = dict(zip(keys, key, strict=True)) | found
+                        scores = one_fit(tables / table, units, epsilon, model, seed)
+                        line = dict(zip(keys, key, strict=True)) | scores
                         with results.open("a") as file:
                             file.write(json.dumps(line) + "\n")
                         print(line, flush=True)

@@ -43,17 +43,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--table", default="diabetes130", choices=sorted(FILES))
-    told = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    data = Path(os.environ.get("DPSYNTH_DATA", "../shared/data")) / FILES[told.table]
+    data = Path(os.environ.get("DPSYNTH_DATA", "../shared/data")) / FILES[options.table]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ledger = Ledger.create(folder / "ledger.sqlite")
-        timed("fit (mixture)", lambda: fitted(data, told.table, folder / "run", ledger))
-        more = {"rows": told.rows, "ledger": ledger, "about": About(publisher="A hospital")}
+        timed("fit (mixture)", lambda: fitted(data, options.table, folder / "run", ledger))
+        more = {"rows": options.rows, "ledger": ledger, "about": About(publisher="A hospital")}
         made = [
             timed(
-                f"release {told.rows} rows",
+                f"release {options.rows} rows",
                 lambda place=place: release(folder / "run", folder / place, seed=1, **more),
             )
             for place in ("bundle", "again")

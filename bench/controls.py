@@ -30,17 +30,19 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="seed of the first repeat")
     parser.add_argument("--patients", type=int, default=4_000)
-    told = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     passed: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     started = time.perf_counter()
-    for seed in range(told.first, told.first + told.repeats):
-        for one in [*on_tables(seed, told.patients), *play(np.random.default_rng(seed), silent)]:
+    for seed in range(options.first, options.first + options.repeats):
+        for one in [*on_tables(seed, options.patients), *play(np.random.default_rng(seed), silent)]:
             passed[one.key, one.kind, one.attack].append(one.passed)
             if not one.passed:
                 print(f"seed {seed}: {one.key} {one.attack}: {one.sentence}", flush=True)
-        print(f"{seed + 1 - told.first} repeats, {time.perf_counter() - started:.0f} s", flush=True)
+        print(
+            f"{seed + 1 - options.first} repeats, {time.perf_counter() - started:.0f} s", flush=True
+        )
     print("| control | kind | attack | did what it must |")
     print("|---|---|---|---|")
     for (key, kind, attack), each in passed.items():

@@ -45,14 +45,14 @@ def schema() -> Schema:
     return Schema.from_dict({"name": "distances", "fields": fields, "dpsynth": own})
 
 
-def table(facts: Schema, rows: int, seed: int) -> pd.DataFrame:
+def table(facts: Schema, rows: int, seed: int, *, factors: int = FACTORS) -> pd.DataFrame:
     """Draw rows from a few common factors; 2 % of cells are missing where they may be."""
     rng = np.random.default_rng(seed)
-    factors = rng.normal(size=(rows, FACTORS))
-    weights = np.random.default_rng(0).normal(size=(len(facts.modelled), FACTORS))
+    common = rng.normal(size=(rows, factors))
+    weights = np.random.default_rng(0).normal(size=(len(facts.modelled), factors))
     columns: dict[str, object] = {}
     for column, weight in zip(facts.modelled, weights, strict=True):
-        values = factors @ weight + rng.normal(size=rows)
+        values = common @ weight + rng.normal(size=rows)
         if column.is_categorical:
             cuts = np.linspace(-2.5, 2.5, len(column.levels) + 1)[1:-1]
             cells = np.array(column.levels, dtype=object)[np.searchsorted(cuts, values)]
@@ -76,13 +76,13 @@ def main() -> None:
     queries, reference = metric.points(tables.synthetic), metric.points(tables.source)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     load, start, own = os.getloadavg()[0], time.perf_counter(), time.process_time()
-    found = nearest(metric, queries, reference, chosen.neighbours)
+    neighbours = nearest(metric, queries, reference, chosen.neighbours)
     seconds, own = time.perf_counter() - start, time.process_time() - own
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     rows = np.arange(chosen.rows)
     for query in np.random.default_rng(0).choice(chosen.rows, CHECKED):
         every = metric.squared(queries, np.full(chosen.rows, query), reference, rows)
-        if (np.sort(every)[: chosen.neighbours] != found.squared[query]).any():
+        if (np.sort(every)[: chosen.neighbours] != neighbours.squared[query]).any():
             raise SystemExit(f"query {query} has other neighbours")
     product = Product.of(metric, queries, reference)
     print("| rows | columns of the product | error | seconds | of both cores | GiB | before |")

@@ -264,9 +264,9 @@ def main() -> None:
     print("|---|---|---|---|" + "---|" * len(others))
     for hidden, units, rows in settings:
         codes = torch.randint(0, CODES, (units, rows, COLUMNS))
-        found = measure(hidden, codes, 1.0 if arguments.quick else 6.0, clock)
-        base = found["plain"] or float("nan")
-        cells = [f"{t / base:.2f}" if (t := found[name]) else "left out" for name in others]
+        measured = measure(hidden, codes, 1.0 if arguments.quick else 6.0, clock)
+        base = measured["plain"] or float("nan")
+        cells = [f"{t / base:.2f}" if (t := measured[name]) else "left out" for name in others]
         print(
             f"| {hidden} | {units} | {rows} | {base * 1e3:.1f} | {' | '.join(cells)} |", flush=True
         )

@@ -9,7 +9,7 @@ import argparse
 import resource
 import time
 
-import numpy as np
+import distance_speed
 import pandas as pd
 
 from dpsynth.eval.core.tables import Tables
@@ -48,20 +48,9 @@ def schema_of(columns: int) -> Schema:
 
 def table(schema: Schema, rows: int, seed: int) -> pd.DataFrame:
     """Draw rows from a few common factors, two of a unit, with missing cells."""
-    rng = np.random.default_rng(seed)
-    factors = rng.normal(size=(rows, 4))
-    weights = np.random.default_rng(0).normal(size=(len(schema.modelled), 4))
-    columns: dict[str, object] = {"unit": [f"{seed}-{row // 2}" for row in range(rows)]}
-    for column, weight in zip(schema.modelled, weights, strict=True):
-        values = factors @ weight + rng.normal(size=rows)
-        if column.is_categorical:
-            cuts = np.linspace(-2.5, 2.5, len(column.levels) + 1)[1:-1]
-            cells = np.array(column.levels, dtype=object)[np.searchsorted(cuts, values)]
-        else:
-            cells = np.round(values * 3, 1)
-        cells[rng.random(rows) < 0.02] = None if column.is_categorical else np.nan
-        columns[column.name] = cells
-    return pd.DataFrame(columns)
+    drawn = distance_speed.table(schema, rows, seed, factors=4)
+    drawn.insert(0, "unit", [f"{seed}-{row // 2}" for row in range(rows)])
+    return drawn
 
 
 def main() -> None:

@@ -280,10 +280,10 @@ def main() -> None:
     words = parser.parse_args()
     figures = measured(words.sizes, words.racers, words.fits, words.location)
     print(json.dumps(figures, indent=2))
-    found = findings(figures)
-    for one in found:
+    problems = findings(figures)
+    for one in problems:
         print(f"FOUND: {one}")
-    sys.exit(bool(found))
+    sys.exit(bool(problems))
 
 
 if __name__ == "__main__":

@@ -120,12 +120,12 @@ def batches(targets: list[Target], inputs: int, rounds: int) -> Iterator[tuple[T
 def show(name: str, tally: Tally) -> None:
     """Print a line of a target, and what failed."""
     rate = tally.inputs / tally.seconds if tally.seconds else 0.0
-    said = ", ".join(f"{kind} {count}" for kind, count in tally.outcomes.most_common())
+    text = ", ".join(f"{kind} {count}" for kind, count in tally.outcomes.most_common())
     seconds, number = tally.slowest
     print(
         f"{name:8} {tally.inputs:6} inputs  {tally.seconds:6.0f} s  {rate:4.0f}/s  "
         f"{tally.processor:6.0f} s of the processor; slowest {seconds:.2f} s (number {number}); "
-        f"{said}",
+        f"{text}",
         flush=True,
     )
     for number, failure, where in tally.failures:

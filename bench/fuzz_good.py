@@ -18,6 +18,12 @@ Files = dict[str, bytes]
 BASIS = {"bounds_basis": "protocol of the study"}
 _SPAN = {"minimum": "2015-01-01", "maximum": "2020-12-31"}
 _ENUM = {"enum": ["A", "B", "C"], "required": True}
+
+
+def _field(name: str, type_: str, own: dict[str, Any], **constraints: Any) -> dict[str, Any]:
+    return {"name": name, "type": type_, "constraints": constraints, "dpsynth": own}
+
+
 CLINIC: dict[str, Any] = {
     "name": "clinic",
     "missingValues": ["", "NA", "-9"],
@@ -26,55 +32,32 @@ CLINIC: dict[str, Any] = {
         {"name": "visited", "type": "datetime", "dpsynth": {"role": "order"}},
         {"name": "note", "type": "string", "dpsynth": {"role": "drop"}},
         {"name": "ward", "type": "string", "constraints": _ENUM, "dpsynth": BASIS},
-        {
-            "name": "weight",
-            "type": "number",
-            "constraints": {"minimum": 30, "maximum": 200},
-            "dpsynth": BASIS | {"step": 0.5},
-        },
-        {
-            "name": "age",
-            "type": "integer",
-            "constraints": {"minimum": 18, "maximum": 99, "required": True},
-            "dpsynth": BASIS,
-        },
-        {
-            "name": "grade",
-            "type": "integer",
-            "constraints": {"enum": [1, 2, 3]},
-            "dpsynth": BASIS,
-        },
+        _field("weight", "number", BASIS | {"step": 0.5}, minimum=30, maximum=200),
+        _field("age", "integer", BASIS, minimum=18, maximum=99, required=True),
+        _field("grade", "integer", BASIS, enum=[1, 2, 3]),
         {"name": "smoker", "type": "boolean", "dpsynth": {}},
-        {
-            "name": "admitted",
-            "type": "date",
-            "constraints": _SPAN,
-            "dpsynth": BASIS | {"calendar": ["weekday", "month"]},
-        },
+        _field("admitted", "date", BASIS | {"calendar": ["weekday", "month"]}, **_SPAN),
         {
             "name": "discharged",
             "type": "date",
             "dpsynth": BASIS | {"after": "admitted", "longest": 90},
         },
         {"name": "followed", "type": "date", "constraints": _SPAN, "dpsynth": BASIS},
-        {
-            "name": "stay",
-            "type": "integer",
-            "constraints": {"minimum": 0, "maximum": 90},
-            "dpsynth": BASIS | {"derived": "days(admitted, discharged)"},
-        },
-        {
-            "name": "measured",
-            "type": "datetime",
-            "constraints": {"minimum": "2015-01-01T00:00:00", "maximum": "2015-02-01T00:00:00"},
-            "dpsynth": BASIS,
-        },
-        {
-            "name": "born",
-            "type": "year",
-            "constraints": {"minimum": 1900, "maximum": 2000},
-            "dpsynth": BASIS,
-        },
+        _field(
+            "stay",
+            "integer",
+            BASIS | {"derived": "days(admitted, discharged)"},
+            minimum=0,
+            maximum=90,
+        ),
+        _field(
+            "measured",
+            "datetime",
+            BASIS,
+            minimum="2015-01-01T00:00:00",
+            maximum="2015-02-01T00:00:00",
+        ),
+        _field("born", "year", BASIS, minimum=1900, maximum=2000),
     ],
     "dpsynth": {
         "version": 1,

@@ -120,9 +120,9 @@ def judge(ways: Sequence[Callable[[], Any]], ear: Ear, *, seconds: float = SECON
         verdicts.append(_judged(way, ear, seconds))
         if verdicts[-1].failure is not None:
             break
-    told = next((one for one in verdicts if one.outcome != READ), verdicts[0])
-    told = next((one for one in verdicts if one.failure is not None), told)
-    return Verdict(told.outcome, time.process_time() - start, told.failure, told.said)
+    worst = next((verdict for verdict in verdicts if verdict.outcome != READ), verdicts[0])
+    worst = next((one for one in verdicts if one.failure is not None), worst)
+    return Verdict(worst.outcome, time.process_time() - start, worst.failure, worst.said)
 
 
 def _judged(way: Callable[[], Any], ear: Ear, seconds: float) -> Verdict:

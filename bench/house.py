@@ -95,7 +95,7 @@ def table() -> str:
     known = imports()
     lines = ["| room | what it decides | files | imports |", "|---|---|---|---|"]
     for room in rows:
-        below = [one for one in rows if one in known.get(room, ())]
+        below = [row for row in rows if row in known.get(room, ())]
         place = room if room in ("models", "eval") else f"dpsynth/{room}"
         place += "/__init__.py" if (ROOT / place).is_dir() else ".py"
         lines.append(

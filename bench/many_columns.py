@@ -95,10 +95,10 @@ def main() -> None:
             fitted = time.perf_counter()
             drawn = codec.encode(run.sample(chosen.rows))
             sampled = time.perf_counter()
-            found = np.mean([tvd(codes, drawn, way) for way in ways])
+            distance = np.mean([tvd(codes, drawn, way) for way in ways])
             print(
                 f"| {columns} | {columns * (columns - 1) // 2} | {model} | {fitted - start:.1f} "
-                f"| {sampled - fitted:.1f} | {found:.4f} | {alone:.4f} |",
+                f"| {sampled - fitted:.1f} | {distance:.4f} | {alone:.4f} |",
                 flush=True,
             )
 

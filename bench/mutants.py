@@ -43,7 +43,7 @@ class Bench:
 
         Where one of them fails, each is run alone when its turn comes.
         """
-        tests = sorted({test for one in mutants for test in one.tests})
+        tests = sorted({test for mutant in mutants for test in mutant.tests})
         copy = self._copies.get()
         try:
             whole = copy.sound(tests, self.limit * max(1, len(tests)))
@@ -80,7 +80,7 @@ def chosen(mutants: Sequence[Mutant], pattern: str | None) -> list[Mutant]:
     if pattern is None:
         return list(mutants)
     fits = re.compile(pattern, re.IGNORECASE).search
-    return [one for one in mutants if fits(f"{one.name} {one.pitfall} {one.file}")]
+    return [mutant for mutant in mutants if fits(f"{mutant.name} {mutant.pitfall} {mutant.file}")]
 
 
 def outcomes(bench: Bench, mutants: Sequence[Mutant], jobs: int) -> Iterator[Outcome]:
@@ -114,7 +114,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="show the mutations and stop")
     options = parser.parse_args()
     mutants = chosen(listed(), options.only)
-    width = max((len(one.name) for one in mutants), default=0)
+    width = max((len(mutant.name) for mutant in mutants), default=0)
     if options.list:
         for one in mutants:
             print(f"{one.name:{width}}  {one.pitfall:10}  {one.file}: {one.why}")

@@ -62,8 +62,8 @@ def fission(target: Target, *, rng: np.random.Generator, steps: int, **settings:
     scores = {}
     for tried in (steps // 4, steps // 2, steps, 2 * steps, 4 * steps):
         with patch.object(product_mixture, "MAX_ROUNDS", 1):
-            found = product_mixture.fit_products(fit_to, rng=rng, steps=tried, **settings)
-        joint = found.tables.T @ found.tables / len(found.weights)
+            products = product_mixture.fit_products(fit_to, rng=rng, steps=tried, **settings)
+        joint = products.tables.T @ products.tables / len(products.weights)
         scores[tried] = (((joint - judge)[known] / target.pair_sd[known]) ** 2).mean()
     with patch.object(product_mixture, "MAX_ROUNDS", 1):
         best = min(scores, key=lambda tried: scores[tried])
@@ -81,9 +81,9 @@ def more(**factors: float) -> Callable[[], Any]:
     shipped = Preset.of
 
     def changed(*facts: Any) -> Preset:
-        found = shipped(*facts)
-        old = {name: getattr(found, name) for name in factors}
-        return replace(found, **{name: type(v)(v * factors[name]) for name, v in old.items()})
+        presets = shipped(*facts)
+        old = {name: getattr(presets, name) for name in factors}
+        return replace(presets, **{name: type(v)(v * factors[name]) for name, v in old.items()})
 
     return lambda: patch.object(Preset, "of", changed)
 

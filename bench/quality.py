@@ -200,8 +200,8 @@ def main() -> int:
         return 0
     if chosen.one:
         measure = one_floor if chosen.one[1] == "floor" else one_fit
-        found = measure(tuple(chosen.one), tables, chosen.found.parent)
-        chosen.found.write_text(json.dumps(found))
+        measured = measure(tuple(chosen.one), tables, chosen.found.parent)
+        chosen.found.write_text(json.dumps(measured))
         return 0
 
     pairs = chosen.tables or tables_named("cardio" if chosen.quick else ",".join(TABLES))
@@ -226,9 +226,9 @@ def main() -> int:
     due = [key for key in fits if key not in done]
     print(f"{len(due)} of {len(fits)} fits to do, results in {results}", flush=True)
 
-    def command(key: Key, found: Path) -> list[str]:
+    def command(key: Key, measured: Path) -> list[str]:
         child = [sys.executable, str(Path(__file__).resolve()), "--work", str(chosen.work)]
-        return [*child, "--one", json.dumps(key), "--found", str(found)]
+        return [*child, "--one", json.dumps(key), "--found", str(measured)]
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the fits end too
     failed = run_all(floors, results, command, jobs=chosen.jobs)

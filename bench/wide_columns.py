@@ -137,8 +137,8 @@ def main() -> None:
                     model=model,
                     without_ledger=True,
                 )
-                found = scores(real, run.sample(len(real)))
-                values = " | ".join(f"{value:.4f}" for value in found.values())
+                scored = scores(real, run.sample(len(real)))
+                values = " | ".join(f"{value:.4f}" for value in scored.values())
                 print(f"| {model} | {epsilon:g} | {values} |", flush=True)
 
 

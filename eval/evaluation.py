@@ -57,7 +57,7 @@ def evaluation(
     if tables.size < FEW:
         notes.append(f"only {tables.size} rows of each table are compared: most figures are chance")
     for name, part in _parts(tables, seed, progress):
-        measures |= {one.key: one.to_dict() for one in part.measures}
+        measures |= {measure.key: measure.to_dict() for measure in part.measures}
         alone = set(part.details) == {name}  # a part that is one list
         if part.details:
             details[name] = part.details[name] if alone else part.details

@@ -56,6 +56,15 @@ KINDS = (
     ),
     *("importance", "odds", "subgroup_worst_tstr"),
 )
+OTHERS_UNMEASURED = {
+    "rules": "Rows that break a rule (the schema declares no rule)",
+    "subgroup_worst_tvd2": "Distance of pairs of columns in the group kept worst",
+    "c2st": "Classifier telling synthetic from real",
+    "mean_worst": "Mean, worst column",
+    "reach_worst": "Reach of the values, worst column",
+    "correlation": "Difference of correlations",
+    "outside_worst": "Values beyond the source's range, worst column",
+}
 UNMEASURED = {"tstr_gap:*": "Loss of prediction models", "odds:*": "Overlap of odds ratios"}
 LIMITS = ("at_most", "at_least", "beyond_reference")
 OR_NOISE = "or_noise"
@@ -100,7 +109,9 @@ class Gate:
     def _verdict(self, key: str, measure: Mapping[str, Any] | None) -> dict[str, Any]:
         verdict: dict[str, Any] = {
             "key": key,
-            "title": UNMEASURED.get(key, key) if measure is None else measure["title"],
+            "title": (UNMEASURED | OTHERS_UNMEASURED).get(key, key)
+            if measure is None
+            else measure["title"],
             "passed": None,
             "value": None,
             "limit": self._wording(None),

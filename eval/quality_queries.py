@@ -86,7 +86,7 @@ class Questionnaire:
             for column in targets(codec.schema)
             if len(synthetic) > 1
         ]
-        known = [one for one in predictions if one is not None]
+        known = [prediction for prediction in predictions if prediction is not None]
         alone = [about([single]) for single in singles]
         questions: tuple[Question, ...] = (*wider, *alone, *(one[0] for one in known))
         goals = tuple(one[1] for one in known)

@@ -39,18 +39,22 @@ class Feature:
 
     A numeric column of m cells has ``cells = m``; its missing code, if any, comes after them. A
     categorical column has ``cells = 0``: none of its codes has a neighbour. ``points`` says how
-    many values each of the cells stands for; empty if one each.
+    many values each of the cells stands for; empty if one each. With ``groups``, the ordered codes
+    are also counted in groups of so many.
     """
 
     name: str
     size: int
     cells: int
     points: tuple[int, ...] = ()
+    groups: int = 0
 
     @property
     def levels(self) -> tuple[int, ...]:
         """Widths of the cells, in codes, at which the column is counted: coarsest first."""
-        return (64, 8, 1) if self.cells > WIDE else (1,)
+        if self.cells > WIDE:
+            return (64, 8, 1)
+        return (self.groups, 1) if self.groups else (1,)
 
 
 @dataclass(frozen=True)

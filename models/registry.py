@@ -102,6 +102,8 @@ COHORT = GeneratorSpec(
 """The generator of linked tables; those of `SPECS` are of single ones."""
 
 NAMES = tuple(spec.name for spec in SPECS)
+KNOWN = (*NAMES, COHORT.name)
+"""All generators of dpsynth, that of linked tables too."""
 NETWORK = "autoregressive"
 """The network that is fitted where a network is wanted and none is named."""
 EARLIER = {"autoregressive": "tvae"}
@@ -109,7 +111,7 @@ EARLIER = {"autoregressive": "tvae"}
 
 AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
-OWN = frozenset({*NAMES, COHORT.name, AUTO})
+OWN = frozenset({*KNOWN, AUTO})
 DEFAULT = AUTO
 
 
@@ -140,7 +142,7 @@ def check_model(name: str) -> str:
 
 def model_names() -> tuple[str, ...]:
     """Return the names of all generators, those of other packages by their short names."""
-    return (*NAMES, *sorted({entry.name for entry in _entry_points()}))
+    return (*KNOWN, *sorted({entry.name for entry in _entry_points()}))
 
 
 def description_of(name: str) -> str:

@@ -25,9 +25,11 @@ from dpsynth.privacy.unit import Unit
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
 
+from .support.browser import browser  # noqa: F401  a fixture for all folders
 from .support.command_outcome import Outcome
 from .support.forger import Forger
 from .support.postgres_server import server  # noqa: F401  a fixture for all folders
+from .support.schema_fields import schema_field
 
 ASKED = tuple(getattr(signal, name) for name in NAMES)
 BASIS = "protocol of the study"
@@ -38,55 +40,25 @@ EVERY_TYPE: dict[str, Any] = {
     "missingValues": ["", "NA"],
     "fields": [
         {"name": "key", "type": "string", "dpsynth": {"role": "unit"}},
-        {
-            "name": "age",
-            "type": "integer",
-            "constraints": {"minimum": 18, "maximum": 99, "required": True},
-            "dpsynth": {"bounds_basis": BASIS},
-        },
-        {
-            "name": "weight",
-            "type": "number",
-            "constraints": {"minimum": 30, "maximum": 200},
-            "dpsynth": {"bounds_basis": BASIS, "step": 0.1},
-        },
-        {
-            "name": "grade",
-            "type": "integer",
-            "constraints": {"enum": [1, 2, 3]},
-            "dpsynth": {"bounds_basis": BASIS},
-        },
-        {
-            "name": "sex",
-            "type": "string",
-            "constraints": {"enum": ["F", "M, or other"]},
-            "dpsynth": {"bounds_basis": BASIS},
-        },
+        schema_field("age", "integer", BASIS, minimum=18, maximum=99, required=True),
+        schema_field(
+            "weight", "number", {"bounds_basis": BASIS, "step": 0.1}, minimum=30, maximum=200
+        ),
+        schema_field("grade", "integer", BASIS, enum=[1, 2, 3]),
+        schema_field("sex", "string", BASIS, enum=["F", "M, or other"]),
         {"name": "smoker", "type": "boolean"},
-        {
-            "name": "admitted",
-            "type": "date",
-            "constraints": {"minimum": "2015-01-01", "maximum": "2020-12-31"},
-            "dpsynth": {"bounds_basis": BASIS},
-        },
-        {
-            "name": "discharged",
-            "type": "date",
-            "constraints": {"minimum": "2015-01-01", "maximum": "2020-12-31", "required": True},
-            "dpsynth": {"bounds_basis": BASIS},
-        },
-        {
-            "name": "measured",
-            "type": "datetime",
-            "constraints": {"minimum": "2015-01-01T00:00:00", "maximum": "2015-02-01T00:00:00"},
-            "dpsynth": {"bounds_basis": BASIS},
-        },
-        {
-            "name": "born",
-            "type": "year",
-            "constraints": {"minimum": 1900, "maximum": 2000},
-            "dpsynth": {"bounds_basis": BASIS},
-        },
+        schema_field("admitted", "date", BASIS, minimum="2015-01-01", maximum="2020-12-31"),
+        schema_field(
+            "discharged", "date", BASIS, minimum="2015-01-01", maximum="2020-12-31", required=True
+        ),
+        schema_field(
+            "measured",
+            "datetime",
+            BASIS,
+            minimum="2015-01-01T00:00:00",
+            maximum="2015-02-01T00:00:00",
+        ),
+        schema_field("born", "year", BASIS, minimum=1900, maximum=2000),
     ],
     "dpsynth": {
         "version": 1,
@@ -252,9 +224,9 @@ def command_line(
         capsys.readouterr()
         with pytest.raises(SystemExit) as stopped:
             main([str(argument) for argument in arguments])
-        found = capsys.readouterr()
+        output = capsys.readouterr()
         assert isinstance(stopped.value.code, int)
-        return Outcome(stopped.value.code, found.out, found.err)
+        return Outcome(stopped.value.code, output.out, output.err)
 
     yield run
     for number, handler in handlers.items():

@@ -28,11 +28,11 @@ def read_clock(text: str, pattern: str | None = None) -> float:
             return clock_seconds(datetime.strptime(text, pattern).time())
         except ValueError:
             pass
-    found = _PLAIN.fullmatch(text) if text.isascii() else None
-    if found is None:
+    match = _PLAIN.fullmatch(text) if text.isascii() else None
+    if match is None:
         return math.nan
-    hour, minute, second = (int(part or 0) for part in found.groups()[:3])
-    micro = int((found[4] or "")[:6].ljust(6, "0"))
+    hour, minute, second = (int(part or 0) for part in match.groups()[:3])
+    micro = int((match[4] or "")[:6].ljust(6, "0"))
     return hour * 3600 + minute * 60 + second + micro / 1e6
 
 

@@ -10,7 +10,6 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 Given = ParamSpec("Given")
@@ -51,12 +50,7 @@ class NotebookProgress:
         """Return the callback."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave no bar that still seems to move."""
         self._close()
 

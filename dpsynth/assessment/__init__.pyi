@@ -5,6 +5,9 @@ from .attack_audit import audit_run as audit_run
 from .attack_plugins import Plugin as Plugin
 from .attack_plugins import load_plugins as load_plugins
 from .charged_audit import audited_on_real as audited_on_real
+from .cohort_audit import audit_cohort as audit_cohort
+from .cohort_sides import CohortCandidate as CohortCandidate
+from .cohort_sides import CohortSides as CohortSides
 from .evaluation import Candidate as Candidate
 from .evaluation import check_people as check_people
 from .evaluation import evaluate as evaluate

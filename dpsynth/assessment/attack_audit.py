@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth._version import __version__
 from dpsynth.assessment.attack_plugins import Plugin
-from dpsynth.assessment.evaluation import Candidate, facts_of, name_of, sha256_of
+from dpsynth.assessment.evaluation import Candidate, facts_of, name_of
 from dpsynth.assessment.fitted_controls import fitted_controls
 from dpsynth.assessment.repeated_audits import Trained, audited_run
 from dpsynth.assessment.results_folder import (
@@ -54,13 +55,16 @@ class Real:
         source: rows that the generator learned from.
         candidate: the synthetic table that is attacked.
         holdout: rows of people who are not in the source.
+        names: what pages call source and holdout; by default their files.
     """
 
     source: Source
     candidate: Candidate
     holdout: Source
+    names: tuple[str, str] | None = None
 
 
+@shown_in_notebooks
 def audit_run(
     schema: Schema,
     *,
@@ -115,7 +119,7 @@ def audit_run(
                 Reference.of(table).check()
         if not isinstance(real.candidate.table, pd.DataFrame):
             check_file(Path(real.candidate.table))
-    sha256 = None if real is None else sha256_of(real.candidate.table)
+    sha256 = None if real is None else real.candidate.sha256
     check_place(output, overwrite, AUDIT)
     if output is not None:
         beside(output, EVALUATION, sha256)
@@ -156,9 +160,9 @@ def audit_run(
         if plugins:
             document["plugins"] = [plugin.to_dict() for plugin in plugins]
         described = document["tables"]
-        described["source"]["name"] = name_of(real.source)
+        names = real.names or (name_of(real.source), name_of(real.holdout))
+        described["source"]["name"], described["holdout"]["name"] = names
         described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
-        described["holdout"]["name"] = name_of(real.holdout)
     if output is not None:
         progress("page", 0.0)
         with alone_at(output):

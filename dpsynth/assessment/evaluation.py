@@ -39,7 +39,7 @@ from dpsynth.eval.gates import gates
 from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.privacy import JointHistograms, event_from_dict
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, drawn_from
+from dpsynth.synthesis import Artifact, Run, drawn_from
 from dpsynth.tables import Keys, Reference, open_synthetic, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -52,15 +52,22 @@ class Candidate:
         name: what pages call it.
         table: a file or a DataFrame.
         run: facts of the run that it was drawn from; None for another tool's table.
+        made_of: digest of the files that a DataFrame was made of, if it was.
     """
 
     name: str
     table: Source
     run: dict[str, Any] | None = None
+    made_of: str | None = None
 
     def __repr__(self) -> str:
         """Name the table."""
         return short_repr(self, self.name)
+
+    @property
+    def sha256(self) -> str | None:
+        """The digest of its file, or of those that it was made of."""
+        return self.made_of or sha256_of(self.table)
 
     @classmethod
     def of_run(cls, folder: str | Path, table: str | Path) -> Candidate:
@@ -78,7 +85,7 @@ class Candidate:
         return cls(name, run.sample(seed=seed), facts_of(run))
 
 
-def facts_of(run: Run) -> dict[str, Any]:
+def facts_of(run: Artifact[Any]) -> dict[str, Any]:
     """Return what pages say of a run."""
     certificate = run.certificate or {}
     return {
@@ -90,7 +97,7 @@ def facts_of(run: Run) -> dict[str, Any]:
     }
 
 
-def count_noise(run: Run) -> float:
+def count_noise(run: Artifact[Any]) -> float:
     """Return the standard deviation of the noise of a count, as a share of the population.
 
     It is what the plan announces of the one-way counts, public; 0 of a run without a certificate.
@@ -237,7 +244,7 @@ def _judged(
     document = evaluation(tables, limits=chosen, noise=noise, seed=seed, progress=progress)
     described = document["tables"]
     described["source"]["name"] = name_of(source)
-    described["synthetic"] |= {"name": candidate.name, "sha256": sha256_of(candidate.table)}
+    described["synthetic"] |= {"name": candidate.name, "sha256": candidate.sha256}
     if described["holdout"] is not None and holdout is not None:
         described["holdout"]["name"] = name_of(holdout)
     return document | {"run": candidate.run, "dpsynth": __version__}
@@ -256,7 +263,7 @@ def _not_done(schema: Schema, candidate: Candidate, seed: int, why: str) -> dict
         "parts": {},
         "gates": [],
         "notes": [f"The table was not evaluated: {why}"],
-        "not_done": {"reason": why, "sha256": sha256_of(candidate.table)},
+        "not_done": {"reason": why, "sha256": candidate.sha256},
         "run": candidate.run,
         "dpsynth": __version__,
     }

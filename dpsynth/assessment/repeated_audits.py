@@ -181,13 +181,13 @@ def audited_run(
     run = Run.load(trained.folder)
 
     def play(count: int, place: int) -> Attack:
-        own = (seed + place) % 2**63
+        audit_seed = (seed + place) % 2**63
 
         def named(stage: str, part: float) -> None:
             progress(f"repeat with {count:,} {stage}" if place else stage, part)
 
-        attack, units = audited_training(run, count=count, seed=own, progress=named)
-        append_audit(trained.folder, _public(attack, fitted, units, own))
+        attack, units = audited_training(run, count=count, seed=audit_seed, progress=named)
+        append_audit(trained.folder, _public(attack, fitted, units, audit_seed))
         return attack
 
     needed = partial(canaries_needed, largest=MAX_CANARIES)

@@ -110,7 +110,7 @@ class Certificate:
             "ledger": None if self.ledger is None else self.ledger.to_dict(),
             "population": self.population,
             "schema_sha256": self.schema_sha256,
-            "overrides": [asdict(one) for one in self.overrides],
+            "overrides": [asdict(override) for override in self.overrides],
         }
         return document | ({"tables": [asdict(one) for one in self.tables]} if self.tables else {})
 

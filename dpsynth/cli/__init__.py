@@ -2,6 +2,7 @@
 
 - `group`: all commands, found by name and loaded when asked for; errors in words, exit codes
 - `options`: options that several commands share
+- `subjects`: what `evaluate` and `audit` are about: a run, or the schema of tables from other tools
 - `console`: results for people and, with ``--json``, for programs
 - `progress_line`: the line on a terminal that shows what a command does, never still for long
 - `whole_help`: groups whose help shows the summary of each command whole

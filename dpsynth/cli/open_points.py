@@ -55,7 +55,7 @@ class OpenPoints:
             return []
         points = [f"in the bundle: {one}" for one in self.public]
         points += [f"internal: {one}" for one in self.internal]
-        return ["Open before signing:", *(f"  - {shown(one)}" for one in points)]
+        return ["Open before signing:", *(f"  - {shown(point)}" for point in points)]
 
     def to_dict(self) -> dict[str, Any]:
         """Give them in JSON types."""
@@ -69,8 +69,8 @@ def _public(folder: Path) -> list[str]:
 
     certificate = read_document(folder / PRIVACY)
     points = [
-        f"the gate '{one['gate']}' was overridden by {one['by']}: {one['reason']}"
-        for one in certificate.get("overrides") or []
+        f"the gate '{override['gate']}' was overridden by {override['by']}: {override['reason']}"
+        for override in certificate.get("overrides") or []
     ]
     return points + _audits(read_audits(folder))
 
@@ -101,10 +101,10 @@ def _internal(folder: Path, place: Path) -> list[str]:
     known = [sha for one in (evaluation, audit) if one and (sha := _table(one)) is not None]
     if any(sha != file_digest(folder / PARQUET) for sha in known):
         return [f"{place} is about another table than the bundle's"]
-    found = answer(evaluation, audit)
-    if found.decision == "release":
+    verdict = answer(evaluation, audit)
+    if verdict.decision == "release":
         return []
-    return [f"{found.headline} ({place / PAGE})", *found.reasons]
+    return [f"{verdict.headline} ({place / PAGE})", *verdict.reasons]
 
 
 def _table(document: Mapping[str, Any]) -> str | None:

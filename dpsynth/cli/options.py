@@ -12,7 +12,7 @@ import click
 from dpsynth._util.messages import did_you_mean
 from dpsynth._util.outside_names import outside_name
 from dpsynth.models import check_model
-from dpsynth.models.registry import AUTO, DEFAULT, NAMES, model_names
+from dpsynth.models.registry import AUTO, DEFAULT, KNOWN, model_names
 
 _DATA = (
     "DATA is a file (.csv, .tsv, .parquet, .xlsx, .sav, .sas7bdat, .dta, .duckdb), a part of one "
@@ -76,7 +76,7 @@ def _budget(command: Command, *, required: bool) -> Command:
         "--model",
         default=DEFAULT,
         show_default=True,
-        type=ModelChoice((*NAMES, AUTO)),
+        type=ModelChoice((*KNOWN, AUTO)),
         help="Generator to fit; auto chooses one from public facts: size, columns and budget. You "
         "can also name a generator of another installed package.",
     )(command)

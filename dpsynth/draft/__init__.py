@@ -11,6 +11,7 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 - `header`: the names of a table's columns, from the first line of its CSV file
 - `intervals`: dates that belong together, and a body mass index with its weight and height
 - `limits`: the bounds of a number: the document's, then those of the shipped table
+- `linked/`: drafts of packages: linked tables, proposed from the headers of their files
 - `names`: names of columns in one spelling
 - `proposal`: the draft of one field, with comments
 - `redcap`: the data dictionary that REDCap exports

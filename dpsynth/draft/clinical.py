@@ -11,6 +11,7 @@ Committee, available under the license at https://loinc.org/license). Names and 
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -22,6 +23,7 @@ from dpsynth.draft.units import find_unit
 
 LANGUAGES = ("en", "de", "fr", "es")
 KEY, DROP, CODES = "key", "drop", "codes"  # types of the table that are not types of a column
+_BRACKET = re.compile(r"(.*\S)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]")
 _BASES = {
     "": "",
     "analyser": "wider than what laboratory analysers usually report",
@@ -107,6 +109,9 @@ def find(name: str) -> Match | None:
     ('haemoglobin A1c', 'mmol/mol')
     >>> find("RR_sys").variable.name, find("crp_max").variable.name, find("v17")
     ('systolic blood pressure', 'C-reactive protein', None)
+    >>> match = find("PAM min (mmHg)")
+    >>> match.variable.name, match.unit
+    ('mean arterial pressure', 'mm[Hg]')
     """
     for umlauts in (True, False):
         whole = words(name, umlauts=umlauts)
@@ -117,7 +122,12 @@ def find(name: str) -> Match | None:
             bare = parts in (whole, [word for word in whole if not word.isdigit()])
             if bare or match.variable.type not in (KEY, DROP, "date"):
                 return match  # but "lab name" is not a person's name
-    return None
+    bracket = _BRACKET.fullmatch(name)
+    inner = find(bracket[1]) if bracket is not None else None
+    if bracket is None or inner is None:
+        return None
+    unit = find_unit(bracket[2], [one.ucum for one in inner.variable.ranges])
+    return Match(inner.variable, unit) if unit is not None else None
 
 
 def fits(entry: Entry, variable: Variable) -> bool:
@@ -156,11 +166,11 @@ def _match(parts: list[str]) -> Match | None:
 @cache
 def variables() -> tuple[Variable, ...]:
     """Return all variables of the shipped table."""
-    found: dict[str, list[dict[str, str]]] = {}
+    rows_of: dict[str, list[dict[str, str]]] = {}
     for row in _rows():
-        found.setdefault(row["variable"], []).append(row)
+        rows_of.setdefault(row["variable"], []).append(row)
     return tuple(
-        Variable(name, rows[0]["role"], tuple(map(_range, rows))) for name, rows in found.items()
+        Variable(name, rows[0]["role"], tuple(map(_range, rows))) for name, rows in rows_of.items()
     )
 
 

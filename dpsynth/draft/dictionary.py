@@ -10,7 +10,7 @@ from dpsynth.draft.entry import CATEGORY, KEY, Entries, Entry
 from dpsynth.draft.header import check_names
 from dpsynth.draft.names import compact
 from dpsynth.draft.sheets import Row, Sheet
-from dpsynth.draft.type_words import date_format, kind_of
+from dpsynth.draft.type_words import date_format, kind_of, truth_letters
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import YES, is_missing, read_range, read_values
 from dpsynth.errors import InputError
@@ -45,6 +45,8 @@ _HEADINGS = {
     "format": "format datumsformat dateformat formatdate formato formatodefecha formatdedate",
     "missing": "missing missingvalues missingcodes fehlend fehlwerte fehlendewerte fehlwert "
     "valeursmanquantes manquant manquantes valoresperdidos perdidos valoresfaltantes missings",
+    "table": "table tablename tabelle tabellenname tabla tablas dataset datensatz datei filename "
+    "dateiname nomdelatable nombredelatabla domain domaene",
     "identifying": "identifier identifying identifizierend identifiziert phi pii identifiant "
     "identificador identificante personenbezogen",
 }
@@ -68,10 +70,10 @@ def read_dictionary(sheets: list[Sheet], path: Path) -> Entries:
     for sheet in sheets:  # a list of names and nothing else
         if sheet.rows and "name" in (places := headings(sheet.rows[0][1])):
             return _entries(sheet, 0, places, path)
-    seen = [cell for sheet in sheets[:1] for cell in (sheet.rows[0][1] if sheet.rows else ())]
+    first_row = [cell for sheet in sheets[:1] for cell in (sheet.rows[0][1] if sheet.rows else ())]
     raise InputError(
         f"{path}: no heading for the names of the columns, such as Variable, Name, Feldname or "
-        f"Nom; the first row has: {listed(seen) or 'nothing'}"
+        f"Nom; the first row has: {listed(first_row) or 'nothing'}"
     )
 
 
@@ -98,8 +100,13 @@ def _entries(sheet: Sheet, start: int, places: dict[str, int], path: Path) -> En
     named = [(number, row) for number, row in rows if _cell(row, places, "name")]
     if not named:
         raise InputError(f"{path}: no row follows the headings in row {sheet.rows[start][0]}")
-    names = [_cell(row, places, "name") for _, row in named]
-    check_names(names, str(path), [f"row {number}" for number, _ in named])
+    for table in dict.fromkeys(_cell(row, places, "table") for _, row in named):
+        own = [(n, row) for n, row in named if _cell(row, places, "table") == table]
+        check_names(
+            [_cell(row, places, "name") for _, row in own],
+            str(path),
+            [f"row {number}" for number, _ in own],
+        )
     columns = tuple(_entry(row, places, f"row {number}") for number, row in named)
     return Entries(f"data dictionary {path.name}", columns)
 
@@ -120,6 +127,9 @@ def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
             low, high = limits
         elif limits is None:
             values = values or read_values(text)
+    if kind in (None, "boolean") and not (values or low or high):
+        texts = (cells["type"], cells["label"], cells["name"])
+        values = next((found for found in map(truth_letters, texts) if found), ())
     missing = [code for code, label in values if is_missing(label or code) and kind != CATEGORY]
     if kind not in (None, "boolean", CATEGORY, "string", "text") and len(missing) == len(values):
         values = ()  # -9 = unknown, beside numbers
@@ -152,6 +162,7 @@ def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
         missing=tuple(dict.fromkeys(missing)),
         identifying=compact(cells["identifying"]) in YES,
         remark=remark,
+        table=cells["table"],
     )
 
 

@@ -22,6 +22,7 @@ from dpsynth.draft.header import read_header
 from dpsynth.draft.intervals import (
     add_body_mass_index,
     add_intervals,
+    add_length_of_stay,
     drop_encounter_keys,
     without_intervals,
 )
@@ -66,6 +67,7 @@ class Draft:
         dropped: columns with role drop.
         only_in_header: columns of the header that the dictionary does not describe.
         only_in_dictionary: described columns that the header does not have.
+        catalog: name of the SAS format catalogue that the value labels are from; None without one.
     """
 
     text: str
@@ -74,6 +76,7 @@ class Draft:
     dropped: tuple[str, ...]
     only_in_header: tuple[str, ...] = ()
     only_in_dictionary: tuple[str, ...] = ()
+    catalog: str | None = None
 
     def __repr__(self) -> str:
         """Count what is proposed and what is open."""
@@ -92,6 +95,7 @@ def draft_schema(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     sheet: str | None = None,
+    catalog: str | Path | None = None,
 ) -> Draft:
     """Draft a schema without reading a row.
 
@@ -102,6 +106,8 @@ def draft_schema(
         delimiter: between the cells of a text file; of the header if both are given.
         encoding: of a text file.
         sheet: of a workbook; None for the first that is a dictionary.
+        catalog: format catalogue (``.sas7bcat``) with the value labels of a SAS file; None for
+            the one beside it that has its name or is ``formats.sas7bcat``.
 
     Raises:
         InputError: nothing is given, or a document cannot be read; it says what to do.
@@ -110,14 +116,17 @@ def draft_schema(
     described = None
     if dictionary is not None:
         sign = delimiter if header is None else None
-        described = read_entries(Path(dictionary), sign, encoding, sheet)
+        place = None if catalog is None else Path(catalog)
+        described = read_entries(Path(dictionary), sign, encoding, sheet, place)
+    elif catalog is not None:
+        raise InputError("name the SAS file of the format catalogue with --from")
     if names is None and described is None:
         raise InputError("give a table with --from-header, a data dictionary with --from, or both")
-    entries, only_header, only_dictionary = _merged(names, described)
+    entries, only_header, only_dictionary = merged(names, described)
     if len(entries.columns) > MAX_COLUMNS:
         raise InputError(f"{entries.source}: more than {MAX_COLUMNS} columns are not read")
     source = entries.source if described is None else described.source
-    proposals = [_checked(entry, source) for entry in entries.columns]
+    proposals = [checked_proposal(entry, source) for entry in entries.columns]
     stem = Path(header if header is not None else str(dictionary)).name.split(".")[0]
     name = re.sub(r"[^A-Za-z0-9._-]", "-", stem) or "table"
 
@@ -132,11 +141,16 @@ def draft_schema(
         tuple(_names(proposals, lambda one: one.is_dropped)),
         only_header,
         only_dictionary,
+        None if described is None else described.catalog,
     )
 
 
 def read_entries(
-    path: Path, delimiter: str | None, encoding: str, sheet: str | None = None
+    path: Path,
+    delimiter: str | None,
+    encoding: str,
+    sheet: str | None = None,
+    catalog: Path | None = None,
 ) -> Entries:
     """Read a dictionary by its suffix and, for text and workbooks, by its headings.
 
@@ -150,7 +164,9 @@ def read_entries(
     if sheet is not None and suffix != ".xlsx":
         raise InputError(f"{path} has no sheets; leave out --sheet")
     if suffix in READERS:
-        return read_statistics_file(path)
+        return read_statistics_file(path, catalog)
+    if catalog is not None:
+        raise InputError(f"{path} is not a .sas7bdat file; leave out --catalog")
     if suffix == ".xlsx":
         sheets = read_workbook(path, sheet)
     else:
@@ -162,7 +178,7 @@ def read_entries(
     return read_dictionary(sheets, path)
 
 
-def _merged(
+def merged(
     names: Entries | None, described: Entries | None
 ) -> tuple[Entries, tuple[str, ...], tuple[str, ...]]:
     """Take the columns of the header, each with what the dictionary says about it."""
@@ -191,7 +207,7 @@ def _merged(
     return Entries(source, tuple(columns), names.dialect), tuple(missing), unused
 
 
-def _checked(entry: Entry, source: str) -> Proposal:
+def checked_proposal(entry: Entry, source: str) -> Proposal:
     """Propose a field that the schema reader takes; what it refuses becomes a TODO."""
     proposal = propose(entry, source)
     problem = _problem(proposal.document)
@@ -231,6 +247,7 @@ def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
     """
     add_intervals(proposals)
     add_body_mass_index(proposals)
+    add_length_of_stay(proposals)
     drop_encounter_keys(proposals)
     try:
         Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
@@ -240,7 +257,7 @@ def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
 
 
 def _names(proposals: list[Proposal], wanted: Callable[[Proposal], bool]) -> list[str]:
-    return [str(one.document["name"]) for one in proposals if wanted(one)]
+    return [str(proposal.document["name"]) for proposal in proposals if wanted(proposal)]
 
 
 def _text(name: str, entries: Entries, proposals: list[Proposal]) -> str:

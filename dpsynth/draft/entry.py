@@ -27,6 +27,7 @@ class Entry:
         missing: texts that stand for a missing value.
         identifying: whether the document marks the column as identifying.
         remark: what else a reader of the draft should know.
+        table: that it is a column of, where the document says so.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Entry:
     missing: tuple[str, ...] = ()
     identifying: bool = False
     remark: str = ""
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,10 @@ class Entries:
         source: for `bounds_basis`, such as ``data dictionary ward.xlsx``.
         columns: in the order of the document.
         dialect: how the table is written, where the caller declares it.
+        catalog: name of the SAS format catalogue whose value labels are used; None without one.
     """
 
     source: str
     columns: tuple[Entry, ...]
     dialect: tuple[tuple[str, str], ...] = ()
+    catalog: str | None = None

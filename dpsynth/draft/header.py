@@ -15,6 +15,7 @@ from typing import IO
 
 from dpsynth._util.messages import plain, shown
 from dpsynth.draft.entry import Entries, Entry
+from dpsynth.draft.type_words import truth_letters
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
 
@@ -73,7 +74,8 @@ def read_header(path: str | Path, delimiter: str | None = None, encoding: str = 
         for key, text in written.items()
         if (key, text.lower()) not in (("delimiter", ","), ("encoding", "utf-8"))
     )
-    return Entries(f"header of {path.name}", tuple(Entry(name) for name in names), dialect)
+    columns = (Entry(name, "its name", values=truth_letters(name)) for name in names)
+    return Entries(f"header of {path.name}", tuple(columns), dialect)
 
 
 def check_names(names: list[str], source: str, places: list[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Columns that belong together: pairs of dates, weight, height and their index, and keys.
+"""Columns that belong together: pairs of dates and the stay, weight, height and index, keys.
 
 Modelled apart, two dates give a stay that is wrong by weeks. So the later date of a known pair is
 declared by its distance from the earlier one.
@@ -63,14 +63,14 @@ def _by_name(proposals: list[Proposal]) -> Iterator[tuple[Proposal, Proposal]]:
     """
     starts: dict[tuple[str, ...], list[Proposal]] = {}
     ends: dict[tuple[str, ...], list[Proposal]] = {}
-    for one in proposals:
-        if one.document["type"] not in ("date", "datetime") or one.is_dropped:
+    for proposal in proposals:
+        if proposal.document["type"] not in ("date", "datetime") or proposal.is_dropped:
             continue
-        parts = words(str(one.document["name"]))
-        for known, found in ((_STARTS, starts), (_ENDS, ends)):
+        parts = words(str(proposal.document["name"]))
+        for known, dates in ((_STARTS, starts), (_ENDS, ends)):
             rest = tuple(part for part in parts if part not in known)
             if len(rest) == len(parts) - 1:
-                found.setdefault(rest, []).append(one)
+                dates.setdefault(rest, []).append(proposal)
     declared = {one.document["dpsynth"].get("after") for one in proposals} - {None}
     for rest, first in starts.items():
         last = ends.get(rest, [])
@@ -106,15 +106,34 @@ def add_body_mass_index(proposals: list[Proposal]) -> None:
     )
 
 
+def add_length_of_stay(proposals: list[Proposal]) -> None:
+    """Declare a stay in whole days by its formula, where admission and discharge occur once.
+
+    Modelled apart, it would contradict the two dates in the same row.
+    """
+    stay = _only(proposals, "length of stay", ("integer",))
+    first, last = (_only(proposals, name, ("date",)) for name in PAIRS[0])
+    if stay is None or first is None or last is None:
+        return
+    extra = stay.document["dpsynth"]
+    if extra.get("ucum") != "d" or "role" in extra or "after" not in last.document["dpsynth"]:
+        return
+    names = ", ".join(_quoted(str(one.document["name"])) for one in (first, last))
+    stay.document["dpsynth"] = {"derived": f"days({names})"} | extra
+    stay.comments["dpsynth.derived"] = (
+        "computed, not modelled; remove it if your table counts the days in another way"
+    )
+
+
 def drop_encounter_keys(proposals: list[Proposal]) -> None:
     """Drop the numbers of stays where one column is the patient's; else a person chooses."""
     keys = [one for one in proposals if one.variable is not None and one.variable.type == KEY]
     stays = [one for one in keys if str(one.variable and one.variable.name).startswith("encounter")]
     if len(keys) - len(stays) != 1:
         return
-    for one in stays:
-        one.document["dpsynth"] = {"role": "drop"}
-        one.comments["dpsynth.role"] = "names a stay; the patient's number is the unit to protect"
+    for stay in stays:
+        stay.document["dpsynth"] = {"role": "drop"}
+        stay.comments["dpsynth.role"] = "names a stay; the patient's number is the unit to protect"
 
 
 def _quoted(name: str) -> str:
@@ -142,11 +161,11 @@ def _only(
     proposals: list[Proposal], variable: str, types: tuple[str, ...] = ("date", "datetime")
 ) -> Proposal | None:
     """Return the only column of this meaning and of one of these types."""
-    found = [
-        one
-        for one in proposals
-        if one.variable is not None
-        and one.variable.name == variable
-        and one.document["type"] in types
+    matches = [
+        proposal
+        for proposal in proposals
+        if proposal.variable is not None
+        and proposal.variable.name == variable
+        and proposal.document["type"] in types
     ]
-    return found[0] if len(found) == 1 else None
+    return matches[0] if len(matches) == 1 else None

@@ -23,6 +23,9 @@ _NUMBERS = ("integer", "number", "year")
 _FORMAT = 'how it is written, such as "%d.%m.%Y", or default for 2015-12-31'
 _FORMAT_OF_TIMES = 'such as "%d.%m.%Y %H:%M", or default for 2015-12-31T08:30:00'
 _PERIOD = "period of the extract"
+_NAMED_CODES = "as the document names the codes; confirm"
+_CODES = "such as {system: ICD-9-CM, rollup: chapter}, or an enum"
+_VERSION = "which national version? such as {system: ICD-10-GM, rollup: chapter}, or an enum"
 
 
 @dataclass
@@ -101,15 +104,15 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         _number(draft, entry, match, source)
     elif table == "boolean":
         _boolean(draft, entry, source)
-    elif (found := code_system(entry)) is not None:
-        draft.document |= {"type": "string", "dpsynth": {"role": "sensitive", "codes": found}}
-        draft.comments["dpsynth.codes"] = "as the document names the codes; confirm"
+    elif (codes := code_system(entry)) is not None:
+        draft.document |= {"type": "string", "dpsynth": {"role": "sensitive", "codes": codes}}
+        draft.comments["dpsynth.codes"] = _VERSION if codes == TODO else _NAMED_CODES
         draft.notes.clear()
     elif table == CODES:
         draft.document["type"] = "string"
         extra = {"role": variable.role} if variable and variable.role else {}
         draft.document["dpsynth"] = {**extra, "codes": TODO}
-        draft.comments["dpsynth.codes"] = "such as {system: ICD-9-CM, rollup: chapter}, or an enum"
+        draft.comments["dpsynth.codes"] = _CODES
     elif entry.kind in (TEXT, CATEGORY, "string") or table == "string":
         _texts(draft, variable)
     else:

@@ -71,9 +71,9 @@ def read_redcap(sheet: Sheet, path: Path) -> Entries:
             raise InputError(
                 f"{path}, row {number}: the field type is not one of REDCap's: {listed(TYPES)}"
             )
-        found = _entries(field, f"row {number}", first=not columns)
-        columns += found
-        numbers += [f"row {number}"] * len(found)
+        entries = _entries(field, f"row {number}", first=not columns)
+        columns += entries
+        numbers += [f"row {number}"] * len(entries)
     if not columns:
         raise InputError(f"{path}: no field follows the headings")
     check_names([column.name for column in columns], str(path), numbers)
@@ -118,24 +118,24 @@ def _entries(field: dict[str, str], place: str, *, first: bool) -> list[Entry]:
 
 
 def _entry(field: dict[str, str], kind: str, name: str, common: dict[str, object]) -> Entry:
-    own: dict[str, object] = {}
+    facts: dict[str, object] = {}
     if kind in ("dropdown", "radio", "sql"):
         listed_values = choices(field["choices"]) if kind != "sql" else ()
-        own = {"kind": CATEGORY, "values": listed_values}
+        facts = {"kind": CATEGORY, "values": listed_values}
     elif kind == "yesno":
-        own = {"kind": "boolean", "values": (("1", "yes"), ("0", "no"))}
+        facts = {"kind": "boolean", "values": (("1", "yes"), ("0", "no"))}
     elif kind == "truefalse":
-        own = {"kind": "boolean", "values": (("1", "true"), ("0", "false"))}
+        facts = {"kind": "boolean", "values": (("1", "true"), ("0", "false"))}
     elif kind in ("notes", "file"):
-        own = {"kind": FREE_TEXT}
+        facts = {"kind": FREE_TEXT}
     elif kind == "slider":
         low, high = field["minimum"] or "0", field["maximum"] or "100"
-        own = {"kind": "integer", "minimum": low, "maximum": high}
+        facts = {"kind": "integer", "minimum": low, "maximum": high}
     elif kind == "calc":
-        own = {"kind": "number", "remark": "calculated by REDCap; other columns decide it"}
+        facts = {"kind": "number", "remark": "calculated by REDCap; other columns decide it"}
     else:
-        own = _validated(field)
-    return Entry(name, **(common | own))  # type: ignore[arg-type]
+        facts = _validated(field)
+    return Entry(name, **(common | facts))  # type: ignore[arg-type]
 
 
 def _validated(field: dict[str, str]) -> dict[str, object]:

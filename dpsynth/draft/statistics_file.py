@@ -2,14 +2,19 @@
 
 pyreadstat reads the header of such a file alone (``metadataonly=True``). What the header says about
 the rows (how many there are, how long the longest text is) is not used.
+
+SAS keeps value labels in another file, a format catalogue (``.sas7bcat``), which has no rows.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.messages import listed
 from dpsynth.draft.entry import CATEGORY, NUMERIC, TEXT, TIME, Entries, Entry
 from dpsynth.draft.header import check_names
 from dpsynth.draft.value_lists import is_missing
@@ -33,15 +38,61 @@ _CLOCKS = frozenset("TIME HHMM E8601TM B8601TM IS8601TM TIMEAMPM".split())
 _DURATIONS = frozenset("DTIME MTIME TOD MMSS HOUR".split())  # or a part of a date and time
 _STATA_CLOCK = re.compile(r"%-?tch+([:._]*(mm|ss|s+))*([_.]*(am|a\.m\.))?", re.IGNORECASE)
 _YEARS = frozenset(("YEAR", "%TY"))
+CATALOG = ".sas7bcat"
+_COMMON_CATALOG = f"formats{CATALOG}"  # as SAS itself names the catalogue of a library
+_SAS_FORMATS = _DATES | _MOMENTS | _CLOCKS | _DURATIONS | _YEARS
+_SAS_NUMBERS = frozenset(
+    "BEST BESTD BESTX F COMMA COMMAX D DOLLAR DOLLARX E EURO EUROX FRACT HEX NEGPAREN NLNUM NUMX "
+    "PERCENT PERCENTN PVALUE ROMAN SSN Z MONTH DAY MONYY MMYY YYMM QTR WEEKDAY DOWNAME MONNAME "
+    "$ $CHAR $F $HEX $QUOTE $UPCASE $VARYING $ASCII".split()
+)
+
+Labels = Mapping[str, Mapping[Any, str]]
 
 
-def read_statistics_file(path: Path) -> Entries:
+def read_statistics_file(path: Path, catalog: Path | None = None) -> Entries:
     """Read what the header of a file says about its columns.
 
+    Args:
+        path: the file.
+        catalog: the format catalogue of a SAS file; None for the one that lies beside it.
+
     Raises:
-        InputError: the file does not exist, or is not of the program that its suffix names.
+        InputError: a file does not exist, or is not of the program that its suffix names; or two
+            catalogues lie beside a SAS file.
     """
     suffix = path.suffix.lower()
+    if catalog is not None and suffix != ".sas7bdat":
+        raise InputError(f"{path} is not a .sas7bdat file; leave out --catalog")
+    header = _read(READERS[suffix], path, f"file of {_PROGRAMS[suffix]}; export it again")
+    names = [str(name).strip() for name in header.column_names]
+    if not names:
+        raise InputError(f"{path} has no columns")
+    check_names(names, str(path))
+    source = f"{_PROGRAMS[suffix]} file {path.name}"
+    values: Labels = header.variable_value_labels
+    if suffix == ".sas7bdat" and (catalog := catalog or _beside(path)) is not None:
+        values = _catalogued(catalog, header.original_variable_types)
+        source += f" with the format catalogue {catalog.name}"
+    labels = header.column_labels or [None] * len(names)
+    columns = tuple(
+        _entry(str(raw), name, label, header, values.get(str(raw), {}))
+        for raw, name, label in zip(header.column_names, names, labels, strict=True)
+    )
+    if suffix == ".sas7bdat":
+        columns = tuple(
+            _with_format(column, str(header.original_variable_types.get(str(raw)) or ""))
+            for raw, column in zip(header.column_names, columns, strict=True)
+        )
+    return Entries(source, columns, catalog=None if catalog is None else catalog.name)
+
+
+def _read(reader: str, path: Path, kind: str) -> Any:
+    """Return what pyreadstat says about a file, and none of its rows.
+
+    Raises:
+        InputError: there is no such file, or it is damaged.
+    """
     try:
         with path.open("rb"):
             pass
@@ -49,28 +100,70 @@ def read_statistics_file(path: Path) -> Entries:
         raise InputError(f"{path} cannot be read: {cannot_read(error)}; correct the path") from None
     import pyreadstat
 
+    options = {} if reader == "read_sas7bcat" else {"metadataonly": True}
     try:
-        _, header = getattr(pyreadstat, READERS[suffix])(str(path), metadataonly=True)
+        return getattr(pyreadstat, reader)(str(path), **options)[1]
     except Exception:  # whatever a parser does with a damaged file
+        raise InputError(f"{path} cannot be read as a {kind}") from None
+
+
+def _beside(path: Path) -> Path | None:
+    """Return the catalogue that lies beside a SAS file under its name, or as ``formats.sas7bcat``.
+
+    Raises:
+        InputError: there are two.
+    """
+    wanted = {f"{path.stem}{CATALOG}".casefold(), _COMMON_CATALOG}
+    found = sorted(one for one in path.parent.iterdir() if one.name.casefold() in wanted)
+    if len(found) > 1:
         raise InputError(
-            f"{path} cannot be read as a file of {_PROGRAMS[suffix]}; export it again"
-        ) from None
-    names = [str(name).strip() for name in header.column_names]
-    if not names:
-        raise InputError(f"{path} has no columns")
-    check_names(names, str(path))
-    labels = header.column_labels or [None] * len(names)
-    columns = tuple(
-        _entry(str(raw), name, label, header)
-        for raw, name, label in zip(header.column_names, names, labels, strict=True)
+            f"beside {path} are several format catalogues, {listed(one.name for one in found)}; "
+            "name the right one with --catalog"
+        )
+    return found[0] if found else None
+
+
+def _catalogued(catalog: Path, formats: Mapping[str, str | None]) -> Labels:
+    """Return the value labels of each column, by the name of its format.
+
+    A column's format may have a width (``SEXF8``); the name of a format cannot end in a digit.
+
+    Raises:
+        InputError: the catalogue cannot be read.
+    """
+    if catalog.suffix.lower() != CATALOG:
+        raise InputError(
+            f"{catalog} is not a format catalogue of SAS ({CATALOG}); correct --catalog"
+        )
+    read = _read(
+        "read_sas7bcat",
+        catalog,
+        "format catalogue of SAS, or is of a release that is not supported; write its formats into "
+        "a data dictionary instead (PROC FORMAT with CNTLOUT), and move it away",
     )
-    return Entries(f"{_PROGRAMS[suffix]} file {path.name}", columns)
+    sets = {str(name).upper(): labels for name, labels in read.value_labels.items()}
+    return {raw: sets[_word(one)] for raw, one in formats.items() if one and _word(one) in sets}
 
 
-def _entry(raw: str, name: str, label: str | None, header: Any) -> Entry:
+def _with_format(column: Entry, format_: str) -> Entry:
+    """Say what a SAS format means for the labels of a column."""
+    word = _word(format_)
+    if not word or word in _SAS_FORMATS | _SAS_NUMBERS:
+        return column
+    if column.values:
+        remark = f"values of the SAS format {word}; where it names ranges, only their ends are here"
+    elif column.missing:
+        return column
+    else:
+        remark = f"shown by the SAS format {word}, whose labels are in no catalogue that was read"
+    return replace(column, remark=column.remark or remark)
+
+
+def _entry(raw: str, name: str, label: str | None, header: Any, values: Mapping[Any, str]) -> Entry:
     labelled = [
         (_written(code), " ".join(str(text).split()))
-        for code, text in header.variable_value_labels.get(raw, {}).items()
+        for code, text in values.items()
+        if code == code  # a missing value of SAS is not a number
     ]
     ranges = header.missing_ranges.get(raw, [])
     declared = {_written(one["lo"]) for one in ranges if one["lo"] == one["hi"]}
@@ -94,8 +187,12 @@ def _entry(raw: str, name: str, label: str | None, header: Any) -> Entry:
 
 
 def _word(format_: str) -> str:
-    """Return a format without its width."""
-    return re.sub(r"[0-9.]+$", "", format_.upper())
+    """Return a format without its width.
+
+    >>> _word("DATE9."), _word("$ward12.")
+    ('DATE', '$WARD')
+    """
+    return re.sub(r"[0-9.]+$", "", format_.strip().upper())
 
 
 def _remark(format_: str, *, wide: bool) -> str:

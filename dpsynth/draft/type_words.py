@@ -7,6 +7,7 @@ import re
 from dpsynth._util.field_reader import TODO
 from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, Entry
 from dpsynth.draft.names import compact, words
+from dpsynth.draft.value_lists import Values, truth_words
 
 _WORDS = {
     "integer": "integer int long short smallint bigint tinyint whole wholenumber ganzzahl "
@@ -18,8 +19,8 @@ _WORDS = {
     "metrisch "
     "stetig continu continuo continua quantitative quantitativ quantitatif cuantitativo scale "
     "interval ratio messwert",
-    "boolean": "boolean bool logical logisch yesno yn janein jn ouinon sino truefalse flag binary "
-    "binaer binaire binario dichotomous dichotom dichotome dicotomico wahrheitswert booleen "
+    "boolean": "boolean bool logical logisch yesno yn janein jn ouinon on sino sn truefalse flag "
+    "binary binaer binaire binario dichotomous dichotom dichotome dicotomico wahrheitswert booleen "
     "booleano",
     CATEGORY: "category categorical kategorie kategorial kategoriell nominal ordinal factor "
     "enum code "
@@ -41,7 +42,13 @@ _WORDS = {
 }
 _KINDS = {word: kind for kind, text in _WORDS.items() for word in text.split()}
 _DATE = re.compile(r"[tdjmya]+([./ -])[tdjmya]+\1[tdjmya]+", re.IGNORECASE)
-_CLOCK = re.compile(r"(?<![a-z])h{1,2}:m{1,2}(:s{1,2})?", re.IGNORECASE)
+# 08:30, 08.30 and 08h30; a lower-case h after a capital one stands between hours and minutes
+_CLOCK = re.compile(
+    r"(?<![A-Za-z])(?:(?i:h{1,2})(?P<sign>[:.])(?i:m{1,2})(?P<seconds>(?P=sign)(?i:s{1,2}))?"
+    r"|(?:H{1,2}|hh)(?P<letter> ?h ?)(?i:m{1,2}))"
+)
+_ISO = re.compile(r"(YYYY-MM-DD)T(HH)", re.IGNORECASE)
+_LETTERS = re.compile(r"(?:.*[(\[]\s*)?([A-Z])\s?/\s?([A-Z])\s*[)\]]?")
 
 
 def kind_of(text: str) -> str | None:
@@ -52,6 +59,7 @@ def kind_of(text: str) -> str | None:
     >>> kind_of("Ganzzahl"), kind_of("varchar(20)"), kind_of("Datum (TT.MM.JJJJ)"), kind_of("?")
     ('integer', 'text', 'date', None)
     """
+    text = _ISO.sub(r"\1 \2", text)
     kind = _KINDS.get(compact(re.split(r"[(\[{]", text)[0])) or _KINDS.get(compact(text))
     if kind == "date" and _CLOCK.search(text):
         return "datetime"
@@ -65,9 +73,12 @@ def date_format(text: str) -> str | None:
 
     >>> date_format("Datum (TT.MM.JJJJ)"), date_format("JJ/MM/AAAA"), date_format("YYYY-MM-DD")
     ('%d.%m.%Y', '%d/%m/%Y', 'default')
+    >>> date_format("JJ/MM/AAAA HHhMM"), date_format("DD.MM.YYYY HH.MM")
+    ('%d/%m/%Y %Hh%M', '%d.%m.%Y %H.%M')
     """
     if re.search(r"%[A-Za-z]", text):
         return text.strip()
+    text = _ISO.sub(r"\1 \2", text)
     match = _DATE.search(text)
     if match is None:
         return None
@@ -79,17 +90,28 @@ def date_format(text: str) -> str | None:
     pattern = match[1].join(parts)
     clock = _CLOCK.search(text[match.end() :])
     if clock is not None:
-        pattern += (" %H:%M:%S" if clock[1] else " %H:%M").replace(
-            " ", _between(text, match, clock)
-        )
+        sign = clock["sign"] or clock["letter"]
+        pattern += f"{_between(text, match, clock)}%H{sign}%M"
+        pattern += f"{sign}%S" if clock["seconds"] else ""
     iso = pattern in ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")
     return "default" if iso else pattern
+
+
+def truth_letters(text: str) -> Values:
+    """Return the two letters of a type or name that says how yes and no are written.
+
+    >>> truth_letters("O/N"), truth_letters("Ventilation (O/N)"), truth_letters("yes/no")
+    ((('O', ''), ('N', '')), (('O', ''), ('N', '')), ())
+    """
+    match = _LETTERS.fullmatch(text.strip())
+    values = ((match[1], ""), (match[2], "")) if match is not None else ()
+    return values if truth_words(values) is not None else ()
 
 
 def _between(text: str, day: re.Match[str], clock: re.Match[str]) -> str:
     """Return what stands between a date and its time of day, a blank if it is anything unusual."""
     between = text[day.end() :][: clock.start()]
-    return between if between in (" ", "T", "_", "-", "  ") else " "
+    return between if between in (" ", "T", "_", "-", "  ", " à ", ", ") else " "
 
 
 def _directive(letters: str, french: bool) -> str:

@@ -117,5 +117,5 @@ def find_unit(text: str, ucums: Iterable[str]) -> str | None:
     (True, 'mmol/L')
     """
     exact = [ucum for ucum in ucums if unit_key(ucum) == unit_key(text) and unit_key(text)]
-    found = exact or [ucum for ucum in ucums if is_unit(text, ucum)]
-    return found[0] if len(found) == 1 else None
+    matches = exact or [ucum for ucum in ucums if is_unit(text, ucum)]
+    return matches[0] if len(matches) == 1 else None

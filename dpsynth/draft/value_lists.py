@@ -41,8 +41,8 @@ def read_values(text: str) -> Values:
     pieces = _pieces(text.strip())
     pairs = [_PAIR.fullmatch(piece) for piece in pieces]
     if pieces and all(pairs):
-        found = [(pair["code"].strip(), pair["label"].strip(" \"'")) for pair in pairs if pair]
-        return tuple((code, label) for code, label in found if code)
+        labelled = [(pair["code"].strip(), pair["label"].strip(" \"'")) for pair in pairs if pair]
+        return tuple((code, label) for code, label in labelled if code)
     if len(pieces) < 2:
         return ()
     return tuple((piece.strip().strip("\"'"), "") for piece in pieces)

@@ -15,6 +15,8 @@ from .linked import SeriesRows as SeriesRows
 from .linked import Tally as Tally
 from .linked import decode_histories as decode_histories
 from .linked import read_histories as read_histories
+from .linked import summaries as summaries
+from .linked import summary_schema as summary_schema
 from .linked import with_keys as with_keys
 from .relations import related as related
 from .strict_table import Content as Content

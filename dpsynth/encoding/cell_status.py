@@ -86,13 +86,13 @@ class StatusCoder:
 
 def status_coders(schema: Schema, coders: dict[str, Coder]) -> dict[str, StatusCoder]:
     """Return what codes each status column from the cells of its column."""
-    found = {}
+    by_name = {}
     for status in schema.modelled:
         if status.status_of is not None:
             column = schema.column(status.status_of)
             coder = coders[column.name]
-            found[status.name] = StatusCoder(status, column, coder, schema.dialect.decimal)
-    return found
+            by_name[status.name] = StatusCoder(status, column, coder, schema.dialect.decimal)
+    return by_name
 
 
 def agreed(columns: dict[str, pd.Series[Any]], schema: Schema) -> dict[str, pd.Series[Any]]:

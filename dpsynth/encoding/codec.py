@@ -166,8 +166,10 @@ class Codec:
         for column in self.published.modelled:
             status = self._statuses.get(column.name)
             if status is not None and column.name not in frame.columns:  # of a private table
-                own = status.column
-                columns[column.name] = status.read(frame[own.name], units_beside(frame, own))[1]
+                source = status.column
+                columns[column.name] = status.read(frame[source.name], units_beside(frame, source))[
+                    1
+                ]
             elif column.is_read:
                 units = units_beside(frame, column)
                 columns[column.name] = coder_of(column, decimal).read(frame[column.name], units)[1]

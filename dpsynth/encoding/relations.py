@@ -62,13 +62,13 @@ def related(frame: pd.DataFrame, schema: Schema) -> Mapping[Any, pd.Series[Any]]
 def row_gaps(frame: pd.DataFrame, column: Column, base: Column, decimal: str) -> Floats:
     """Return the gap between the two cells of each row, NaN where one is missing, `BAD` if bad."""
     assert column.interval is not None
-    own, own_missing = read_cells(frame[column.name], column, decimal)
+    times, own_missing = read_cells(frame[column.name], column, decimal)
     other, other_missing = read_cells(frame[base.name], base, decimal)
     if base.kind.in_days != column.kind.in_days:
         other = np.floor(other / DAY) if column.kind.in_days else other * DAY
     missing = own_missing | other_missing
-    bad = ~(np.isfinite(own) & np.isfinite(other))
-    whole = [np.floor(np.where(bad, 0.0, cells)).astype(np.int64) for cells in (other, own)]
+    bad = ~(np.isfinite(times) & np.isfinite(other))
+    whole = [np.floor(np.where(bad, 0.0, cells)).astype(np.int64) for cells in (other, times)]
     gaps = column.interval.gaps(*whole, in_days=column.kind.in_days)
     gaps[bad] = BAD
     gaps[missing] = np.nan
@@ -180,9 +180,9 @@ def _unequal(frame: pd.DataFrame, column: Column, columns: Mapping[str, Column])
         missing = missing | ~np.isfinite(values)
         nullable = replace(columns[name], required=False)
         cells[name] = typed_series(np.where(missing, 0.0, values), missing, nullable)
-    found = typed_values(cells[column.name], column.kind)
+    actual = typed_values(cells[column.name], column.kind)
     wanted = typed_values(derived(cells, column, columns), column.kind)
-    same = np.isclose(found, wanted, rtol=1e-12, atol=0.0) | (np.isnan(found) & np.isnan(wanted))
+    same = np.isclose(actual, wanted, rtol=1e-12, atol=0.0) | (np.isnan(actual) & np.isnan(wanted))
     return int((~same).sum())
 
 

@@ -14,6 +14,7 @@ contract keeps runs, bundles, ledgers and policies from importing it.
 - `hints`: the lines that a check proposes for a schema, with placeholders in the place of cells
 - `known_words`: words that tables of hospitals use for a missing value or for yes and no; formats
   of dates
+- `linked/`: how the linked tables of a package fit their schema, and each other
 - `number_causes`: why a cell of a column of numbers cannot be read as a number
 - `row_check`: what the rows of a table are: rules that they break, duplicates, and units
 - `schema_warnings`: what is known of a schema without data: declarations that are valid and

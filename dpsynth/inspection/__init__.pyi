@@ -2,6 +2,8 @@ from .acceptance import check_accepted as check_accepted
 from .acceptance import require_accepted as require_accepted
 from .findings import Finding as Finding
 from .findings import Level as Level
+from .linked import LinkedCheck as LinkedCheck
+from .linked import check_linked as check_linked
 from .schema_warnings import schema_warnings as schema_warnings
 from .table_check import TableCheck as TableCheck
 from .table_check import check_fit as check_fit

@@ -133,8 +133,8 @@ def _by(levels: Iterable[str], *folds: Callable[[str], str]) -> Rewrite:
             folded[form] = None if form in folded or not form[1] else level
 
     def meant(text: str) -> str | None:
-        found = (folded.get((number, fold(text))) for number, fold in enumerate(folds))
-        return next((level for level in found if level is not None), None)
+        levels_of_folds = (folded.get((number, fold(text))) for number, fold in enumerate(folds))
+        return next((level for level in levels_of_folds if level is not None), None)
 
     return meant
 

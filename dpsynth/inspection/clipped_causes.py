@@ -77,9 +77,9 @@ def _is_code(values: Floats, codes: Floats, counts: npt.NDArray[np.int64], side:
     cells = counts[side].sum()
     best = none
     for code in codes:
-        found = side & is_close(values, np.float64(code))
-        if counts[found].sum() > counts[best].sum():
-            best = found
+        coded = side & is_close(values, np.float64(code))
+        if counts[coded].sum() > counts[best].sum():
+            best = coded
     count = counts[best].sum()
     return best if count >= max(MIN_CODES, MIN_CODE_SHARE * cells) else none
 

@@ -104,16 +104,16 @@ class ColumnCheck:
         """List what is wrong with the cells, with likely causes; a clean column has none."""
         valid, missing, clipped, unknown, bad = self.counts.tolist()
         filled = valid + clipped + unknown + bad
-        found = []
+        findings = []
         if bad:
-            found.append(self._finding(UNREADABLE, Kind.BAD, bad, filled, bad + unknown))
+            findings.append(self._finding(UNREADABLE, Kind.BAD, bad, filled, bad + unknown))
         if unknown:
-            found.append(self._finding(UNKNOWN, Kind.UNKNOWN, unknown, filled, bad + unknown))
+            findings.append(self._finding(UNKNOWN, Kind.UNKNOWN, unknown, filled, bad + unknown))
         if clipped:
-            found.append(self._finding(CLIPPED, Kind.CLIPPED, clipped, filled, clipped))
+            findings.append(self._finding(CLIPPED, Kind.CLIPPED, clipped, filled, clipped))
         if missing and self.column.required:
             total = filled + missing
-            found.append(
+            findings.append(
                 Finding(
                     self.column.name,
                     ABSENT,
@@ -125,7 +125,7 @@ class ColumnCheck:
                     "leave out required, or complete the extract",
                 )
             )
-        return found
+        return findings
 
     def _finding(self, word: str, kind: Kind, count: int, total: int, judged: int) -> Finding:
         """Make a finding; the level of unknown and unreadable cells follows from both together."""

@@ -82,10 +82,10 @@ def _formats(suspects: Suspects, texts: Counter[str], *, only: bool) -> list[Cau
         words = list(rest)
         for pattern in patterns:
             valid = suspects.kinds(words, format=pattern) == Kind.VALID
-            found = {word for word, good in zip(words, valid, strict=True) if good}
-            count = sum(rest[word] for word in found)
+            dates = {word for word, good in zip(words, valid, strict=True) if good}
+            count = sum(rest[word] for word in dates)
             if count > cells:
-                best, read, cells = [pattern], found, count
+                best, read, cells = [pattern], dates, count
             elif count == cells and count:
                 best.append(pattern)
         if not read:

@@ -117,8 +117,8 @@ class RowCheck:
         keyless = int((units == NO_KEY).sum())
         rows_of_unit = np.bincount(units[units != NO_KEY])
         rows_of_unit = rows_of_unit[rows_of_unit > 0]  # units that opted out have none
-        own = keyless if self._schema.unit.missing_key == "own" else 0
-        return keyless, rows_of_unit, len(rows_of_unit) + own
+        keyless_units = keyless if self._schema.unit.missing_key == "own" else 0
+        return keyless, rows_of_unit, len(rows_of_unit) + keyless_units
 
     def findings(self) -> list[Finding]:
         """List what is wrong with the rows."""
@@ -147,12 +147,12 @@ class RowCheck:
         if self._schema.unit.column is not None:
             units = self._divided()[2]
             sizes.append((UNITS, "units", units, self._schema.population.value))
-        found = []
+        findings = []
         for kind, noun, actual, declared in sizes:
             factor = max(actual, 1) / max(declared, 1)
             level = LIMITS[kind].level(max(factor, 1 / factor))
             if level is not Level.NOTE:
-                found.append(
+                findings.append(
                     Finding(
                         TABLE,
                         kind,
@@ -162,17 +162,17 @@ class RowCheck:
                         "its source; never count the file",
                     )
                 )
-        return found
+        return findings
 
     def _of_units(self) -> list[Finding]:
         """Judge rows without a key, and units with more rows than count."""
         if self._schema.unit.column is None:
             return []
         keyless, rows_of_unit, total = self._divided()
-        rows, found = sum(map(len, self._units)), []
+        rows, findings = sum(map(len, self._units)), []
         if keyless:
             dropped = self._schema.unit.missing_key == "drop"
-            found.append(
+            findings.append(
                 Finding(
                     TABLE,
                     KEYLESS,
@@ -188,7 +188,7 @@ class RowCheck:
         over = int((rows_of_unit > most).sum())
         level = LIMITS[MANY_ROWS].level(over / total if total else 0.0, over)
         if level is not Level.NOTE:  # a few are expected
-            found.append(
+            findings.append(
                 Finding(
                     TABLE,
                     MANY_ROWS,
@@ -201,11 +201,11 @@ class RowCheck:
                     "publication",
                 )
             )
-        return found
+        return findings
 
     def _duplicates(self) -> list[Finding]:
         """Judge rows that repeat another row of the same unit, or its place in the order."""
-        found = []
+        findings = []
         order = self._schema.order_column
         for kind, hashes, words in (
             (DUPLICATES, self._whole, "repeat another row of the same unit in every column"),
@@ -218,7 +218,7 @@ class RowCheck:
             level = LIMITS[kind].level(again / len(every), again)
             if kind == DUPLICATES and order is None:
                 level = min(level, Level.WARNING)  # two visits may well be alike
-            found.append(
+            findings.append(
                 Finding(
                     TABLE,
                     kind,
@@ -229,7 +229,7 @@ class RowCheck:
                     "remove rows that a join or a second export has doubled",
                 )
             )
-        return found
+        return findings
 
 
 def _hashes(frame: pd.DataFrame) -> Hashes:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpsynth.errors import Problem
-from dpsynth.schema import Column, Comparison, Family, Joined, Name, Schema, Tree
+from dpsynth.schema import Column, Comparison, Family, Schema, Tree, ordered
 from dpsynth.schema.relations.interval import DAY, SECONDS
-
-_ORDERS = ("<", "<=", ">", ">=")
 
 
 def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
@@ -25,12 +23,12 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
     ()
     """
     columns = {column.name: column for column in schema.modelled}
-    found = []
+    warnings = []
     for rule in schema.rules:
         for first, second in _ordered_dates(rule.tree, columns):
             if _is_interval(columns[first]) or _is_interval(columns[second]):
                 continue
-            found.append(
+            warnings.append(
                 Problem(
                     rule.text,
                     f"orders the dates {first} and {second}, but the time between them is not "
@@ -40,14 +38,14 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
             )
     for column in columns.values():
         if (remedy := _lost_time_of_day(column)) is not None:
-            found.append(
+            warnings.append(
                 Problem(
                     column.name,
                     "its time of day will be even: as many cells at night as at noon; to keep how "
                     f"the hours of the day differ, {remedy}",
                 )
             )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(warnings))
 
 
 def _lost_time_of_day(column: Column) -> str | None:
@@ -70,14 +68,11 @@ def _is_interval(column: Column) -> bool:
 
 
 def _ordered_dates(tree: Tree, columns: dict[str, Column]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of dates that a rule orders, the earlier one first."""
-    if isinstance(tree, Joined):
-        if tree.word == "and":
-            for part in tree.parts:
-                yield from _ordered_dates(part, columns)
-        return
-    if not isinstance(tree, Comparison) or tree.sign not in _ORDERS:
-        return
-    sides = [side.text for side in (tree.left, tree.right) if isinstance(side, Name)]
-    if len(sides) == 2 and all(columns[name].kind.family is Family.TIME for name in sides):
-        yield (sides[0], sides[1]) if tree.sign.startswith("<") else (sides[1], sides[0])
+    """Yield pairs of dates that a rule orders for certain, the earlier one first."""
+    if isinstance(tree, Comparison):
+        for pair in ordered(tree):
+            if all(columns[name].kind.family is Family.TIME for name in pair):
+                yield pair
+    elif tree.word == "and":
+        for part in tree.parts:
+            yield from _ordered_dates(part, columns)

@@ -7,7 +7,7 @@ the column's own codec then takes it. So a cause is never claimed for a cell tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.encoding.column_codecs import Kind, coder_of
-from dpsynth.inspection.findings import Cause
+from dpsynth.inspection.findings import CLIPPED, UNKNOWN, UNREADABLE, Cause, Finding
 from dpsynth.schema import Column
 
 MAX_TEXTS = 10_000  # distinct ones of a column that are kept
@@ -66,6 +66,16 @@ class Suspects:
         return coder_of(column, decimal or self.decimal).kinds(cells)
 
 
+_KINDS = {UNREADABLE: Kind.BAD, UNKNOWN: Kind.UNKNOWN, CLIPPED: Kind.CLIPPED}
+
+
+def texts_of_finding(suspects: Mapping[str, Suspects], finding: Finding) -> Counter[str] | None:
+    """Return the cells of a finding, with how often each occurs; None if it is not about cells."""
+    if finding.kind not in _KINDS:
+        return None
+    return suspects[finding.place].of_kind[_KINDS[finding.kind]]
+
+
 @dataclass(frozen=True)
 class Explanation:
     """One thing that texts can be due to.
@@ -95,8 +105,8 @@ def explained(
     for one in explanations:
         meant = {text: new for text in rest if (new := one.rewrite(text)) is not None}
         if meant and not one.trusted:
-            taken = READ if one.clipped else (Kind.VALID,)
-            fits = np.isin(suspects.kinds(list(meant.values())), taken)
+            kinds = READ if one.clipped else (Kind.VALID,)
+            fits = np.isin(suspects.kinds(list(meant.values())), kinds)
             meant = {text: new for (text, new), fit in zip(meant.items(), fits, strict=True) if fit}
         cells = sum(rest.pop(text) for text in meant)
         if cells and cells >= MIN_SHARE * texts.total():

@@ -7,24 +7,28 @@ texts of each column that its codec does not take as they stand.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import related
-from dpsynth.inspection.column_check import CellShares, ColumnCheck
+from dpsynth.inspection.column_check import CellShares, ColumnCheck, Kinds
 from dpsynth.inspection.findings import SCHEMA, Finding, Level
 from dpsynth.inspection.row_check import RowCheck, UnitShares
 from dpsynth.inspection.schema_warnings import schema_warnings
-from dpsynth.inspection.suspects import Suspects
+from dpsynth.inspection.suspects import Suspects, texts_of_finding
 from dpsynth.schema import Schema, coded_schema
 from dpsynth.tables import Keys, OptOut, Progress, needed_columns, open_columns, units_beside
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,11 @@ class TableCheck:
     @property
     def serious(self) -> tuple[str, ...]:
         """The keys of the serious findings, such as ``hba1c:unreadable``."""
-        return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
+        return tuple(finding.key for finding in self.findings if finding.level is Level.SERIOUS)
+
+    def texts(self, finding: Finding) -> Counter[str] | None:
+        """Return the cells of a finding with their counts, None if it has none; PRIVATE."""
+        return texts_of_finding(self.suspects, finding)
 
     def to_dict(self) -> dict[str, Any]:
         """Write it without any cell; internal."""
@@ -105,41 +113,69 @@ def check_fit(
     ...     print(finding.key, finding.level.word, finding.causes[0].key)
     sex:unknown serious case
     """
-    intervals = {column.name: column.interval for column in schema.modelled}
-    columns = {
-        column.name: ColumnCheck(column, schema.dialect.decimal, intervals.get(column.name))
-        for column in coded_schema(schema).modelled
-        if column.status_of is None
-    }
-    rows = RowCheck(schema)
-    keys = Keys(schema)
+    reading = TableReading(schema, opt_out)
     for chunk in _chunks(source, schema, progress):
-        units = keys.units(chunk)
-        if opt_out is not None:
-            gone = np.array([*(key in opt_out.keys for key in keys.texts), False])
+        reading.add(chunk)
+    return reading.found()
+
+
+class TableReading:
+    """Compares a table with its schema, chunk by chunk.
+
+    Attributes:
+        columns: the checks of its modelled columns, by name.
+        keys: of the units that were read.
+    """
+
+    def __init__(self, schema: Schema, opt_out: OptOut | None = None) -> None:
+        """Take the declaration, and who is left out."""
+        self._schema, self._opt_out = schema, opt_out
+        intervals = {column.name: column.interval for column in schema.modelled}
+        self.columns = {
+            column.name: ColumnCheck(column, schema.dialect.decimal, intervals.get(column.name))
+            for column in coded_schema(schema).modelled
+            if column.status_of is None
+        }
+        self.keys = Keys(schema)
+        self._rows = RowCheck(schema)
+
+    def add(self, chunk: pd.DataFrame) -> tuple[pd.DataFrame, Ints, dict[str, Kinds]]:
+        """Count the cells and rows of a chunk.
+
+        Returns:
+            The chunk without the units that opted out, the unit of each row, and what the cells of
+            each modelled column are.
+        """
+        units = self.keys.units(chunk)
+        if self._opt_out is not None:
+            gone = np.array([*(key in self._opt_out.keys for key in self.keys.texts), False])
             chunk, units = chunk[~gone[units]], units[~gone[units]]
-        cells = related(chunk, schema)
+        cells = related(chunk, self._schema)
         kinds = {
             name: column.add(cells[name], units_beside(chunk, column.column))
-            for name, column in columns.items()
+            for name, column in self.columns.items()
         }
-        rows.add(chunk, units, kinds, columns)
-    used = any(column.suspects.has_decimals for column in columns.values())
-    for column in columns.values():
-        column.suspects.sign_is_used = used
-    found = [finding for column in columns.values() for finding in column.findings()]
-    found += rows.findings()
-    found += [
-        Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
-        for problem in schema_warnings(schema)
-    ]
-    return TableCheck(
-        schema,
-        {name: column.shares for name, column in columns.items()},
-        rows.units,
-        tuple(sorted(found, key=lambda finding: -finding.level)),
-        {name: column.suspects for name, column in columns.items()},
-    )
+        self._rows.add(chunk, units, kinds, self.columns)
+        return chunk, units, kinds
+
+    def found(self) -> TableCheck:
+        """Judge what was read."""
+        used = any(column.suspects.has_decimals for column in self.columns.values())
+        for column in self.columns.values():
+            column.suspects.sign_is_used = used
+        found = [finding for column in self.columns.values() for finding in column.findings()]
+        found += self._rows.findings()
+        found += [
+            Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
+            for problem in schema_warnings(self._schema)
+        ]
+        return TableCheck(
+            self._schema,
+            {name: column.shares for name, column in self.columns.items()},
+            self._rows.units,
+            tuple(sorted(found, key=lambda finding: -finding.level)),
+            {name: column.suspects for name, column in self.columns.items()},
+        )
 
 
 def _chunks(

@@ -6,20 +6,18 @@ any bundle. Nothing reads it again.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dpsynth._util.strict_yaml import yaml_text
-from dpsynth.encoding.column_codecs import Kind
 from dpsynth.files import check_apart, check_vacant, write_new
 from dpsynth.inspection import hints
-from dpsynth.inspection.findings import CLIPPED, UNKNOWN, UNREADABLE, Cause, Finding
-from dpsynth.inspection.table_check import TableCheck
+from dpsynth.inspection.findings import Cause, Finding
 
 MAX_VALUES = 1_000  # of each finding
 MODE = 0o600
 
-_KINDS = {UNREADABLE: Kind.BAD, UNKNOWN: Kind.UNKNOWN, CLIPPED: Kind.CLIPPED}
 _HEAD = """\
 # INTERNAL: cells of real patients. Delete this file when the schema is done.
 # Declare what the coding manual or protocol says, not what one patient has: a schema is public.
@@ -36,11 +34,22 @@ def check_values_file(path: str | Path) -> None:
     check_vacant(path)
 
 
-def write_values(found: TableCheck, path: str | Path) -> None:
+class Checked(Protocol):
+    """What a check of a table, or of linked tables, found."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Its findings."""
+
+    def texts(self, finding: Finding) -> Counter[str] | None:
+        """Return the cells of a finding with their counts, None if it has none."""
+
+
+def write_values(check: Checked, path: str | Path) -> None:
     """Write the cells of each finding, the most frequent first, and the lines to add.
 
     Args:
-        found: what a check found.
+        check: what a check found.
         path: a new file; it gets mode 0600.
 
     Raises:
@@ -48,17 +57,17 @@ def write_values(found: TableCheck, path: str | Path) -> None:
     """
     check_values_file(path)
     document: dict[str, Any] = {}
-    for finding in found.findings:
-        if finding.kind in _KINDS:
+    for finding in check.findings:
+        counts = check.texts(finding)
+        if counts is not None:
             column = document.setdefault(finding.place, {})
-            column[finding.kind] = _values(found, finding)
+            column[finding.kind] = _values(counts, finding)
     text = _HEAD + (yaml_text(document) if document else "# No cell stands out.\n")
     write_new(path, text.encode("utf-8", "backslashreplace"), mode=MODE)
 
 
-def _values(found: TableCheck, finding: Finding) -> dict[str, Any]:
+def _values(counts: Counter[str], finding: Finding) -> dict[str, Any]:
     """List the cells of one finding with their counts and causes."""
-    counts = found.suspects[finding.place].of_kind[_KINDS[finding.kind]]
     of_text = {text: cause.key for cause in finding.causes for text in cause.texts}
     values = [
         {"value": text, "cells": cells} | ({"cause": of_text[text]} if text in of_text else {})

@@ -239,4 +239,4 @@ class LedgerFile:
 
 
 def _spent(fits: Sequence[Entry]) -> list[Spending]:
-    return [one for fit in fits for one in spendings(fit)]
+    return [spending for fit in fits for spending in spendings(fit)]

@@ -179,9 +179,13 @@ def _shared(policy: Policy, releases: int) -> list[BindingCap]:
 
 def _own(policy: Policy, tier: Tier, releases: int) -> list[BindingCap]:
     """Bounds on the epsilon of a release of one tier, whatever the others get."""
-    own, prefix, count = tier.caps, f"tier {tier.name}: ", _count(tier)
+    limits, prefix, count = tier.caps, f"tier {tier.name}: ", _count(tier)
     bounds = [_over(SINGLE, policy.caps.release, 1)] if policy.caps.release is not None else []
-    caps = ((SINGLE, own.release, 1), (ROLLING, own.year, count), (OVERALL, own.total, count))
+    caps = (
+        (SINGLE, limits.release, 1),
+        (ROLLING, limits.year, count),
+        (OVERALL, limits.total, count),
+    )
     bounds += [_over(prefix + kind, cap, times) for kind, cap, times in caps if cap is not None]
     alone = [replace(b, epsilon=b.epsilon * releases / count) for b in _shared(policy, releases)]
     return bounds + alone

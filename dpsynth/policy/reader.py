@@ -184,13 +184,13 @@ def _read_groups(top: FieldReader) -> tuple[Group, ...]:
 
 
 def _read_models(top: FieldReader) -> tuple[str, ...] | None:
-    from dpsynth.models.registry import NAMES  # light: a table of names
+    from dpsynth.models.registry import KNOWN  # light: a table of names
 
     models = _read_names(top, "models")
     for model in models or ():
-        if model not in NAMES and not is_allowance(model):
-            meant = did_you_mean(model, NAMES)
-            known = f"known: {listed(NAMES)}; one of another package is written package:name"
+        if model not in KNOWN and not is_allowance(model):
+            meant = did_you_mean(model, KNOWN)
+            known = f"known: {listed(KNOWN)}; one of another package is written package:name"
             top.mistake("models", f"{shown(model)} is not a model{meant}; {known}")
     if models == ():
         top.mistake("models", "allows none; list generators, or remove the key to allow all")

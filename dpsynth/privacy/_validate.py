@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
+from typing import Any, ClassVar, Self
 
 from dpsynth.errors import InputError
 
@@ -68,3 +70,27 @@ def require_decided(event: str, noise: float) -> None:
     """Refuse an event whose noise is not set."""
     if not math.isfinite(noise):
         raise InputError(f"event '{event}': its noise is not decided; calibrate a plan first")
+
+
+@dataclass(frozen=True)
+class NoisyEvent:
+    """An event whose noise is one of its fields; all fields are JSON types."""
+
+    kind: ClassVar[str]
+    noise_field: ClassVar[str]
+    name: str
+
+    @property
+    def decided(self) -> bool:
+        """Whether the noise is set."""
+        return math.isfinite(getattr(self, self.noise_field))
+
+    def undecided(self) -> Self:
+        """Return the event without its noise, as in a share of a plan."""
+        undecided: dict[str, Any] = {self.noise_field: UNDECIDED}
+        return replace(self, **undecided)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON types; its noise must be decided."""
+        require_decided(self.name, getattr(self, self.noise_field))
+        return {"kind": self.kind, **vars(self)}

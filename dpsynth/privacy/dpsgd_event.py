@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dpsynth.errors import InputError
 from dpsynth.privacy._validate import (
     MIN_NOISE_MULTIPLIER,
-    UNDECIDED,
+    NoisyEvent,
     is_number,
     require_count,
-    require_decided,
     require_mu,
     require_name,
     require_noise,
@@ -21,7 +19,7 @@ from dpsynth.privacy._validate import (
 
 
 @dataclass(frozen=True)
-class PoissonSgd:
+class PoissonSgd(NoisyEvent):
     """Steps of DP-SGD: Poisson sampling of units, clipping of each unit, Gaussian noise on the sum.
 
     Attributes:
@@ -32,7 +30,8 @@ class PoissonSgd:
             a share.
     """
 
-    name: str
+    kind = "poisson_sgd"
+    noise_field = "noise_multiplier"
     sampling_rate: float
     steps: int
     noise_multiplier: float
@@ -47,11 +46,6 @@ class PoissonSgd:
                 f"event '{self.name}': sampling_rate must be above 0 and at most 1;"
                 " it is the expected batch over the public population"
             )
-
-    @property
-    def decided(self) -> bool:
-        """Whether the noise is set."""
-        return math.isfinite(self.noise_multiplier)
 
     def mu(self) -> float:
         """GDP parameter: exact without sampling, else the central limit of many steps.
@@ -75,18 +69,3 @@ class PoissonSgd:
         else:
             noise = math.log1p((mu / self.sampling_rate) ** 2 / self.steps) ** -0.5
         return replace(self, noise_multiplier=round_up(max(noise, MIN_NOISE_MULTIPLIER)))
-
-    def undecided(self) -> PoissonSgd:
-        """Return the event without its noise, as in a share of a plan."""
-        return replace(self, noise_multiplier=UNDECIDED)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the event as JSON types; its noise must be decided."""
-        require_decided(self.name, self.noise_multiplier)
-        return {
-            "kind": "poisson_sgd",
-            "name": self.name,
-            "sampling_rate": self.sampling_rate,
-            "steps": self.steps,
-            "noise_multiplier": self.noise_multiplier,
-        }

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dpsynth.errors import InputError
 from dpsynth.privacy._validate import (
     MIN_NOISE_MULTIPLIER,
     UNDECIDED,
+    NoisyEvent,
     require_count,
-    require_decided,
     require_mass,
     require_mu,
     require_name,
@@ -48,7 +48,7 @@ _MIN_SIGMA_MANY_ROWS = 2 * SMOOTHING  # the bound needs sigma well above the smo
 
 
 @dataclass(frozen=True)
-class JointHistograms:
+class JointHistograms(NoisyEvent):
     """Row counts of several histograms at once, each cell with discrete Gaussian noise.
 
     Every row enters each histogram exactly once, in one cell. A unit with ``rows_per_unit`` rows
@@ -66,7 +66,8 @@ class JointHistograms:
             however many rows it has.
     """
 
-    name: str
+    kind = "joint_histograms"
+    noise_field = "sigma"
     histograms: int
     rows_per_unit: int
     sigma: float
@@ -84,11 +85,6 @@ class JointHistograms:
                 f"event '{self.name}': sigma must be at least {_MIN_SIGMA_MANY_ROWS:g} when a"
                 f" unit has up to {self.rows_per_unit} rows; its privacy bound needs it"
             )
-
-    @property
-    def decided(self) -> bool:
-        """Whether the noise is set."""
-        return math.isfinite(self.sigma)
 
     @property
     def mass(self) -> int:
@@ -113,25 +109,9 @@ class JointHistograms:
             return replace(self, sigma=round_up(max(sigma, _MIN_SIGMA_MANY_ROWS)))
         return replace(self, sigma=round_up(max(self.sensitivity / mu, _MIN_SIGMA)))
 
-    def undecided(self) -> JointHistograms:
-        """Return the event without its noise, as in a share of a plan."""
-        return replace(self, sigma=UNDECIDED)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the event as JSON types; its noise must be decided."""
-        require_decided(self.name, self.sigma)
-        return {
-            "kind": "joint_histograms",
-            "name": self.name,
-            "histograms": self.histograms,
-            "rows_per_unit": self.rows_per_unit,
-            "sigma": self.sigma,
-            "unit_mass": self.unit_mass,
-        }
-
 
 @dataclass(frozen=True)
-class ChosenHistograms:
+class ChosenHistograms(NoisyEvent):
     """Counts of histograms that are chosen after earlier releases, under one bound for them all.
 
     Which histograms, and the scale of each one's discrete Gaussian noise, may depend on anything
@@ -150,7 +130,8 @@ class ChosenHistograms:
         unit_mass: as in `JointHistograms`.
     """
 
-    name: str
+    kind = "chosen_histograms"
+    noise_field = "noise_multiplier"
     most: int
     rows_per_unit: int
     noise_multiplier: float
@@ -163,11 +144,6 @@ class ChosenHistograms:
         require_count(self.name, "rows_per_unit", self.rows_per_unit, maximum=1_000_000)
         require_noise(self.name, "noise_multiplier", self.noise_multiplier)
         require_mass(self.name, self.unit_mass, self.rows_per_unit)
-
-    @property
-    def decided(self) -> bool:
-        """Whether the noise is set."""
-        return math.isfinite(self.noise_multiplier)
 
     @property
     def mass(self) -> int:
@@ -203,29 +179,11 @@ class ChosenHistograms:
         precision = math.fsum(self.mass**2 / (sigma**2 - SMOOTHING**2) for sigma in sigmas)
         return precision <= self.noise_multiplier**-2
 
-    def undecided(self) -> ChosenHistograms:
-        """Return the event without its noise, as in a share of a plan."""
-        return replace(self, noise_multiplier=UNDECIDED)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the event as JSON types; its noise must be decided."""
-        require_decided(self.name, self.noise_multiplier)
-        return {
-            "kind": "chosen_histograms",
-            "name": self.name,
-            "most": self.most,
-            "rows_per_unit": self.rows_per_unit,
-            "noise_multiplier": self.noise_multiplier,
-            "unit_mass": self.unit_mass,
-        }
-
 
 Event = JointHistograms | ChosenHistograms | PoissonSgd
 
 _KINDS: dict[str, type[Event]] = {
-    "joint_histograms": JointHistograms,
-    "chosen_histograms": ChosenHistograms,
-    "poisson_sgd": PoissonSgd,
+    event.kind: event for event in (JointHistograms, ChosenHistograms, PoissonSgd)
 }
 
 
@@ -241,10 +199,10 @@ def event_from_dict(document: Mapping[str, Any]) -> Event:
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"event kind must be one of {', '.join(_KINDS)}")
     event_class = _KINDS[kind]
-    fields = set(event_class.__dataclass_fields__)
-    if set(document) != fields | {"kind"}:
-        raise InputError(f"an event of kind {kind} has exactly the keys kind, {', '.join(fields)}")
-    event = event_class(**{field: document[field] for field in fields})
+    keys = {field.name for field in fields(event_class)}
+    if set(document) != keys | {"kind"}:
+        raise InputError(f"an event of kind {kind} has exactly the keys kind, {', '.join(keys)}")
+    event = event_class(**{key: document[key] for key in keys})
     if not event.decided:
         raise InputError(f"event '{event.name}' has no noise: infinite noise is not a mechanism")
     return event

@@ -8,13 +8,12 @@ from private rows.
 - `categories`: a declared list with labels, or a code list with its roll-up
 - `cells/`: how the cells of a column are written, beyond its type: what a schema declares, read and
   written
-- `code_lists`: thousands of codes become a few public categories
-- `code_systems/`: code systems whose codes begin with their place in a hierarchy, rolled up to a
-  level of it
+- `code_systems/`: thousands of codes become a few public categories
 - `column`: the facts that a schema states: a column, the privacy unit, public numbers, the
   dialect
 - `columns`: one field of a schema document becomes one `Column`; what is wrong with it is noted
 - `descriptions`: a column in words: what kind it is, its unit, the labels of its categories
+- `document`: what a schema of one table and one of linked tables share: their documents
 - `facts`: the facts of one table, as values; `Schema` reads them from a document and writes them
   back
 - `files`: found by name or path, read without running anything in them, written whole
@@ -24,7 +23,8 @@ from private rows.
 - `linked/`: linked tables: patients, and tables of what happened to them
 - `reader`: from a parsed document to a `Schema`: every mistake is noted before any is reported
 - `relations/`: how a column follows from others of its row: an interval, a formula
-- `row/`: the columns of a row taken together: what is modelled of them, pairs of dates
+- `row/`: the columns of a row taken together: what is modelled of them, and how they follow
+  from each other
 - `rule_parser`: from the text of a rule to its tree: a small recursive-descent parser, nothing is
   evaluated
 - `rules`: what must hold within one row, such as ``admitted <= discharged``

@@ -1,5 +1,5 @@
 from .bounds import canonical_number as canonical_number
-from .code_lists import code_list as code_list
+from .code_systems import code_list as code_list
 from .column import Bound as Bound
 from .column import Column as Column
 from .column import Declared as Declared
@@ -18,7 +18,9 @@ from .linked import ChildTable as ChildTable
 from .linked import Link as Link
 from .linked import LinkedSchema as LinkedSchema
 from .linked import LongSeries as LongSeries
+from .linked import PatientRows as PatientRows
 from .linked import SyntheticTable as SyntheticTable
+from .linked import TemporalRule as TemporalRule
 from .linked import Window as Window
 from .linked import any_from_dict as any_from_dict
 from .linked import as_number as as_number
@@ -30,16 +32,15 @@ from .linked import synthetic_tables as synthetic_tables
 from .relations import Formula as Formula
 from .relations import Interval as Interval
 from .row import coded_schema as coded_schema
-from .row import date_pairs as date_pairs
 from .row import in_order as in_order
 from .row import is_related as is_related
-from .row import ordered as ordered
 from .row import part_name as part_name
 from .rule_parser import Comparison as Comparison
 from .rule_parser import Joined as Joined
 from .rule_parser import Literal as Literal
 from .rule_parser import Name as Name
 from .rule_parser import Tree as Tree
+from .rule_parser import ordered as ordered
 from .rules import Rule as Rule
 from .schema import Schema as Schema
 from .schema import shipped_schemas as shipped_schemas

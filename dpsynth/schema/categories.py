@@ -109,7 +109,7 @@ def _labels(field: FieldReader, column: Column, categories: tuple[str, ...]) -> 
 
 def _read_codes(constraints: FieldReader, codes: FieldReader, column: Column) -> Column:
     """Take categories and labels from a published code list and its declared roll-up."""
-    from dpsynth.schema.code_lists import code_list
+    from dpsynth.schema.code_systems import code_list
 
     if not column.kind.is_text:
         codes.mistake(None, f"codes are text: declare type string, not {column.type}")

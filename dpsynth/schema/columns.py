@@ -102,7 +102,7 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
     column = read_relation(constraints, extra, column)
     column = _read_bounds(constraints, extra, column)
     column = read_thousands(field, read_policies(extra, column), table.decimal)
-    return read_forms(extra, column)
+    return read_forms(extra, column, table.decimal)
 
 
 def _check_keys(field: FieldReader, extra: FieldReader) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,21 +15,24 @@ from dpsynth.errors import InputError
 from dpsynth.files import write_atomically
 
 MAX_FILE = 4 * 2**20
-_SHIPPED = ".schema.yaml"
+TABLE = ".schema.yaml"
+"""Ends the names of the shipped schemas of one table."""
 
 
-def shipped_names(suffix: str = _SHIPPED) -> list[str]:
+def shipped_names(suffix: str = TABLE) -> list[str]:
     """List the names of the shipped schemas, or of other files of a suffix."""
     files = resources.files("dpsynth.data_schemas").iterdir()
     return sorted(f.name.removesuffix(suffix) for f in files if f.name.endswith(suffix))
 
 
-def read_document(name_or_path: str | Path, suffix: str = _SHIPPED) -> tuple[Any, str, str]:
+def read_document(
+    name_or_path: str | Path, suffixes: Sequence[str] = (TABLE,)
+) -> tuple[Any, str, str]:
     """Read a document by shipped name or path.
 
     Args:
         name_or_path: of the document.
-        suffix: of the shipped ones.
+        suffixes: of the shipped ones.
 
     Returns:
         The document, what to call it in messages, and the name of a schema that states none.
@@ -39,14 +43,15 @@ def read_document(name_or_path: str | Path, suffix: str = _SHIPPED) -> tuple[Any
     """
     path = Path(name_or_path)
     if isinstance(name_or_path, str) and not path.suffix and path.name == name_or_path:
-        names = shipped_names(suffix)
+        files = {name: name + suffix for suffix in suffixes for name in shipped_names(suffix)}
+        names = sorted(files)
         if name_or_path not in names:
             meant = did_you_mean(name_or_path, names)
             raise InputError(
                 f"no shipped schema is called {shown(name_or_path)}{meant}; shipped: "
                 f"{listed(names) or 'none'}. A schema of your own is given by its path (.yaml)"
             )
-        file = resources.files("dpsynth.data_schemas").joinpath(name_or_path + suffix)
+        file = resources.files("dpsynth.data_schemas").joinpath(files[name_or_path])
         return parse_yaml(file.read_bytes(), name_or_path), name_or_path, name_or_path
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} is not a schema file; use a name that ends in {listed(SUFFIXES)}")

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpsynth.errors import InputError
@@ -63,8 +64,20 @@ class Joined:
 
 Tree = Comparison | Joined
 
-_TOKEN = re.compile(
-    r"""\s*(?:
+
+def ordered(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of columns that the comparisons of a rule order, the earlier first."""
+    if isinstance(tree, Joined):
+        for part in tree.parts:
+            yield from ordered(part)
+    elif isinstance(tree.left, Name) and isinstance(tree.right, Name):
+        if tree.sign in ("<", "<="):
+            yield tree.left.text, tree.right.text
+        elif tree.sign in (">", ">="):
+            yield tree.right.text, tree.left.text
+
+
+_TOKENS = r"""\s*(?:
       (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
     | (?P<word>[^\W\d]\w*)
     | `(?P<quoted>[^`]+)`
@@ -73,14 +86,16 @@ _TOKEN = re.compile(
     | (?P<sign><=|>=|==|!=|<|>|=)
     | (?P<bracket>[()])
     | (?P<comma>,)
-    )""",
-    re.VERBOSE,
-)
+    )"""
+TOKEN = re.compile(_TOKENS, re.VERBOSE)
+DOTTED = re.compile(_TOKENS[:-1] + r"| (?P<dot>\.))", re.VERBOSE)  # table.column
 _WORDS = frozenset({"and", "or", "not", "implies"})
 
 
 @dataclass(frozen=True)
-class _Token:
+class Token:
+    """A part of a rule that is not divided further, and where it begins."""
+
     kind: str
     text: str
     place: int
@@ -92,47 +107,63 @@ def parse(text: str) -> Tree:
     Raises:
         InputError: it is empty, too long, nested too deeply, or not a rule; says where and why.
     """
-    if len(text) > MAX_LENGTH:
-        raise InputError(f"a rule has at most {MAX_LENGTH} characters; split it into several rules")
-    return _Parser(text).whole()
+    return Parser(text).whole()
 
 
-def _tokens(text: str) -> list[_Token]:
+def tokens_of(text: str, pattern: re.Pattern[str]) -> list[Token]:
+    """Split a rule into its tokens, the last one of kind ``end``."""
     tokens, place = [], 0
     while text[place:].strip():
-        match = _TOKEN.match(text, place)
+        match = pattern.match(text, place)
         if match is None or match.lastgroup is None:
             place += len(text[place:]) - len(text[place:].lstrip())
-            raise _mistake(text, place, "nothing that a rule can hold begins here")
+            raise mistake_at(text, place, "nothing that a rule can hold begins here")
         kind = match.lastgroup
         start = match.start(kind)
         if kind == "word" and match[kind] in _WORDS:
             kind = "keyword"
-        tokens.append(_Token(kind, match[match.lastgroup], start))
+        tokens.append(Token(kind, match[match.lastgroup], start))
         place = match.end()
-    return [*tokens, _Token("end", "", len(text))]
+    return [*tokens, Token("end", "", len(text))]
 
 
-def _mistake(text: str, place: int, reason: str) -> InputError:
+def mistake_at(text: str, place: int, reason: str) -> InputError:
+    """Word a mistake at a character of a rule, counted from 0."""
     return InputError(f"rule {text!r}, character {place + 1}: {reason}")
 
 
-class _Parser:
-    """Where in the tokens the parser stands, and how deep in brackets."""
+class Parser:
+    """Where in the tokens the parser stands, and how deep in brackets.
+
+    Another language of rules says what its operands are, see `dpsynth.schema.linked.temporal`.
+    """
+
+    pattern = TOKEN
 
     def __init__(self, text: str) -> None:
+        """Split a text into tokens.
+
+        Raises:
+            InputError: it is too long, or holds what no rule can hold.
+        """
+        if len(text) > MAX_LENGTH:
+            raise InputError(
+                f"a rule has at most {MAX_LENGTH} characters; split it into several rules"
+            )
         self.text = text
-        self.tokens = _tokens(text)
+        self.tokens = tokens_of(text, self.pattern)
         self.index = 0
         self.depth = 0
 
     def whole(self) -> Tree:
+        """Read the whole text."""
         tree = self.rule()
         if self.next.kind != "end":
             raise self.mistake("the rule should end here; join conditions with and, or, implies")
         return tree
 
     def rule(self) -> Tree:
+        """Read what ``implies`` joins."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.mistake(f"brackets nest deeper than {MAX_DEPTH}")
@@ -143,18 +174,21 @@ class _Parser:
         return tree
 
     def either(self) -> Tree:
+        """Read what ``or`` joins."""
         parts = [self.both()]
         while self.took("keyword", "or"):
             parts.append(self.both())
         return parts[0] if len(parts) == 1 else Joined("or", tuple(parts))
 
     def both(self) -> Tree:
+        """Read what ``and`` joins."""
         parts = [self.negation()]
         while self.took("keyword", "and"):
             parts.append(self.negation())
         return parts[0] if len(parts) == 1 else Joined("and", tuple(parts))
 
     def negation(self) -> Tree:
+        """Read a condition after ``not``, or in brackets."""
         negated = False
         while self.took("keyword", "not"):
             negated = not negated
@@ -167,6 +201,7 @@ class _Parser:
         return Joined("not", (tree,)) if negated else tree
 
     def comparison(self) -> Tree:
+        """Read a chain of comparisons, or a list."""
         left = self.operand()
         if self.membership():
             return self.one_of(left)
@@ -176,7 +211,9 @@ class _Parser:
             place = self.next.place
             right = self.operand()
             if isinstance(left, Literal) and isinstance(right, Literal):
-                raise _mistake(self.text, place, "compare a column with something, not two values")
+                raise mistake_at(
+                    self.text, place, "compare a column with something, not two values"
+                )
             links.append(Comparison(left, "==" if sign == "=" else sign, right))
             left = right
         if not links:
@@ -216,12 +253,13 @@ class _Parser:
             raise self.mistake(f"a value is expected, {example}")
         value = self.operand()
         if isinstance(value, Name):
-            raise _mistake(
+            raise mistake_at(
                 self.text, token.place, f"in compares with values, {example}; text needs quotes"
             )
         return value
 
     def operand(self) -> Name | Literal:
+        """Read a column or a value."""
         token = self.next
         if token.kind in ("end", "keyword", "sign", "bracket", "comma"):
             raise self.mistake("a column or a value is expected")
@@ -229,7 +267,7 @@ class _Parser:
         if token.kind == "number":
             value = float(token.text)
             if not math.isfinite(value):
-                raise _mistake(self.text, token.place, "the number is too large")
+                raise mistake_at(self.text, token.place, "the number is too large")
             return Literal(value)
         if token.kind in ("single", "double"):
             return Literal(token.text)
@@ -238,19 +276,23 @@ class _Parser:
         return Name(token.text)
 
     @property
-    def next(self) -> _Token:
+    def next(self) -> Token:
+        """The token that comes next."""
         return self.tokens[self.index]
 
-    def take(self) -> _Token:
+    def take(self) -> Token:
+        """Take the next token."""
         token = self.next
         self.index += 1
         return token
 
     def took(self, kind: str, text: str) -> bool:
+        """Take the next token if it is this one."""
         if (self.next.kind, self.next.text) != (kind, text):
             return False
         self.index += 1
         return True
 
     def mistake(self, reason: str) -> InputError:
-        return _mistake(self.text, self.next.place, reason)
+        """Word a mistake at the next token."""
+        return mistake_at(self.text, self.next.place, reason)

@@ -128,7 +128,7 @@ def _compare(link: Comparison, frame: pd.DataFrame, text: str) -> tuple[Truth, T
     absent = np.zeros(len(frame), dtype=bool)
     for operand in (link.left, link.right):
         if isinstance(operand, Name):
-            kind, value, gaps = _cells(frame[operand.text])
+            kind, value, gaps = values_of(frame[operand.text])
             absent |= gaps
         else:
             kind, value = _literal_kind(operand.value), operand.value
@@ -147,7 +147,7 @@ def _compare(link: Comparison, frame: pd.DataFrame, text: str) -> tuple[Truth, T
     return true & ~absent, ~true & ~absent
 
 
-def _cells(series: pd.Series[Any]) -> tuple[str, Any, Truth]:
+def values_of(series: pd.Series[Any]) -> tuple[str, Any, Truth]:
     """Return the kind of a column's values, the values as an array, and where they are missing."""
     import pandas as pd
 
@@ -164,6 +164,8 @@ def _cells(series: pd.Series[Any]) -> tuple[str, Any, Truth]:
         return "boolean", series.fillna(False).to_numpy(dtype=bool), gaps
     if kind in ("integer", "floating", "mixed-integer-float"):
         return "number", series.astype("Float64").to_numpy(dtype=float, na_value=np.nan), gaps
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "M":  # without objects, quickly
+        return "date", series.to_numpy().astype("datetime64[us]"), gaps
     values = series.to_numpy(dtype=object)
     if kind in ("date", "datetime", "datetime64"):
         if kind == "datetime64":

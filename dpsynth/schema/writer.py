@@ -63,9 +63,9 @@ def synthetic_table_schema(schema: Facts) -> dict[str, Any]:
         if constraints:
             field["constraints"] = constraints
         field |= _labelled(column, column.levels)
-        own = _filled(ucum=column.ucum, relation=relation_of(column) or None)
-        if own:
-            field["dpsynth"] = own
+        facts = _filled(ucum=column.ucum, relation=relation_of(column) or None)
+        if facts:
+            field["dpsynth"] = facts
         document["fields"].append(field)
     return document
 

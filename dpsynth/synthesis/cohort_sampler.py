@@ -20,7 +20,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
 from dpsynth.errors import InputError
 from dpsynth.models.histories import CohortGenerator, domain_of
-from dpsynth.schema import LinkedSchema, Schema
+from dpsynth.schema import LinkedSchema, PatientRows, Schema
 from dpsynth.synthesis.fitted import FittedCohort
 from dpsynth.synthesis.sampler import SPARSEST, fitting_state
 
@@ -97,7 +97,9 @@ class CohortSampler:
 
 
 def _has_rules(schema: LinkedSchema) -> bool:
-    return bool(schema.patients.rules) or any(child.schema.rules for child in schema.children)
+    return bool(schema.rules or schema.patients.rules) or any(
+        child.schema.rules for child in schema.children
+    )
 
 
 def _allowed(frames: Mapping[str, pd.DataFrame], schema: LinkedSchema, patients: int) -> Bools:
@@ -110,6 +112,10 @@ def _allowed(frames: Mapping[str, pd.DataFrame], schema: LinkedSchema, patients:
         for rule in own.rules:  # a rule about a missing value is not broken
             broken = ~np.asarray(rule.holds(frame))
             allowed[frame[key].to_numpy()[broken]] = False
+    if schema.rules:
+        rows = PatientRows(frames, schema)
+        for temporal in schema.rules:
+            allowed &= temporal.holds_in(rows)
     return allowed
 
 

@@ -19,7 +19,7 @@ from dpsynth.models import (
     shares_of,
     spec_of,
 )
-from dpsynth.models.registry import AUTO, DEFAULT
+from dpsynth.models.registry import AUTO, COHORT, DEFAULT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
 from dpsynth.schema import AnySchema, Schema
 
@@ -79,6 +79,10 @@ def prepare(
     reason = "asked for"
     if model == AUTO:
         model, reason = choose(domain, budget)
+    if model == COHORT.name:
+        raise InputError(
+            f"model '{model}' is for linked tables; schema {schema.name} has one table"
+        )
     model = spec_of(model).name
     shares = shares_of(model, domain, budget)
     if publish_quality is not None:

@@ -14,9 +14,13 @@ from .cell_values import typed_values as typed_values
 from .checks import Progress as Progress
 from .checks import check_file as check_file
 from .checks import table_kind as table_kind
+from .linked import leave_out_linked as leave_out_linked
 from .linked import linked_files as linked_files
 from .linked import open_linked as open_linked
 from .linked import open_synthetic_linked as open_synthetic_linked
+from .linked import simulate_cohort as simulate_cohort
+from .linked import split_frames as split_frames
+from .linked import split_linked as split_linked
 from .linked import write_linked as write_linked
 from .linked import written_schema as written_schema
 from .opt_out import OptOut as OptOut

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -38,7 +39,7 @@ from dpsynth.tables.unit_keys import NO_KEY, Keys
 
 TRAIN, HOLDOUT, COPY = "train", "holdout", "copy.parquet"
 SHARE = 0.2  # of the units, in the holdout
-_LEFT_OUT, _IN_TRAIN, _IN_HOLDOUT = range(3)
+LEFT_OUT, IN_TRAIN, IN_HOLDOUT = range(3)
 
 
 def split(
@@ -81,9 +82,9 @@ def split(
     set()
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    _check(holdout, seed)
+    check_share(holdout, seed)
     sides = _dealt(data, schema, holdout, seed, None, opt_out).sides
-    return data[sides == _IN_TRAIN], data[sides == _IN_HOLDOUT]
+    return data[sides == IN_TRAIN], data[sides == IN_HOLDOUT]
 
 
 def split_file(
@@ -126,9 +127,9 @@ def split_file(
     ['train.csv', 'holdout.csv']
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    _check(holdout, seed)
+    check_share(holdout, seed)
     names = _written(data, schema, output, holdout, seed, opt_out, progress or _silent)
-    return Path(output, names[_IN_TRAIN]), Path(output, names[_IN_HOLDOUT])
+    return Path(output, names[IN_TRAIN]), Path(output, names[IN_HOLDOUT])
 
 
 def leave_out(
@@ -160,7 +161,7 @@ def leave_out(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     names = _written(data, schema, output, 0.0, None, opt_out, progress or _silent)
-    return Path(output, names[_IN_TRAIN])
+    return Path(output, names[IN_TRAIN])
 
 
 def _written(
@@ -177,7 +178,7 @@ def _written(
     check_vacant(output)
     reference = Reference.of(data)
     suffix = reference.copied_as
-    names = {_IN_TRAIN: TRAIN + suffix} | ({_IN_HOLDOUT: HOLDOUT + suffix} if holdout else {})
+    names = {IN_TRAIN: TRAIN + suffix} | ({IN_HOLDOUT: HOLDOUT + suffix} if holdout else {})
     if reference.kind == suffix:  # the keys are dealt before a folder is made
         path, dialect = Path(data), dialect_of(reference, schema.dialect)
         dealt = _dealt(path, schema, holdout, seed, lambda part: progress(part / 2), opt_out)
@@ -194,7 +195,8 @@ def _written(
     return names
 
 
-def _check(holdout: float, seed: int | None) -> None:
+def check_share(holdout: float, seed: int | None) -> None:
+    """Refuse a share or a seed that is out of range."""
     if not 0 < holdout < 1:
         raise InputError(f"holdout is a share of the units, above 0 and below 1, not {holdout:g}")
     if seed is not None:
@@ -224,12 +226,12 @@ def _dealt(
             f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
             "missingValues, or which column has the role unit"
         )
-    side_of_unit = np.full(count + 1, _IN_TRAIN, dtype=np.int8)
-    side_of_unit[:count][_coins(keys, count, seed) < holdout] = _IN_HOLDOUT
-    side_of_unit[NO_KEY] = _LEFT_OUT  # the last place
+    side_of_unit = np.full(count + 1, IN_TRAIN, dtype=np.int8)
+    side_of_unit[:count][coins(keys.texts, count, seed) < holdout] = IN_HOLDOUT
+    side_of_unit[NO_KEY] = LEFT_OUT  # the last place
     if opt_out is not None:
-        side_of_unit[:count][_gone(opt_out, keys, count)] = _LEFT_OUT
-    sides_needed = (_IN_TRAIN, _IN_HOLDOUT) if holdout else (_IN_TRAIN,)
+        side_of_unit[:count][_gone(opt_out, keys, count)] = LEFT_OUT
+    sides_needed = (IN_TRAIN, IN_HOLDOUT) if holdout else (IN_TRAIN,)
     if any(side not in side_of_unit[:count] for side in sides_needed):
         raise InputError(
             f"the table has too few units for a holdout of {holdout:g}: one of the two files would "
@@ -248,31 +250,37 @@ def _gone(opt_out: OptOut, keys: Keys, count: int) -> npt.NDArray[np.bool_]:
         InputError: none of them is in the table.
     """
     gone = opt_out.of_units(keys, count)
-    if not gone.any():
+    check_gone(int(gone.sum()), len(opt_out.keys), stacklevel=5)
+    return gone
+
+
+def check_gone(present: int, listed: int, *, stacklevel: int) -> None:
+    """Refuse an opt-out list of whose keys none is present; warn of those that are not."""
+    if not present:
         raise InputError(
             "no key on the opt-out list is in the table: write the keys exactly as in the table; "
             "if the list is correct and nobody on it is in the table, leave out the list"
         )
-    if (present := int(gone.sum())) < len(opt_out.keys):
+    if present < listed:
         warnings.warn(
-            f"{present} of {len(opt_out.keys)} keys of the opt-out list are in the table, and "
-            f"their rows were left out. Keys without a row: {len(opt_out.keys) - present}. Check "
+            f"{present} of {listed} keys of the opt-out list are in the table, and "
+            f"their rows were left out. Keys without a row: {listed - present}. Check "
             "how they are written: keys are compared letter by letter, so a person whose key is "
             "written differently in the table is still in it",
             DpsynthWarning,
-            stacklevel=5,
+            stacklevel=stacklevel + 1,
         )
-    return gone
 
 
-def _coins(keys: Keys, count: int, seed: int | None) -> npt.NDArray[np.float64]:
+def coins(keys: Sequence[str], count: int, seed: int | None) -> npt.NDArray[np.float64]:
     """Return a number in [0, 1) for each unit; with a seed, a function of the unit's key alone.
 
-    Where rows are units, and for rows without a key, a seeded coin goes by the place in the table.
+    Units without a key come last among all the ``count``; where there are such, or rows are units,
+    a seeded coin goes by the place in the table.
     """
     if seed is None:
         return OsEntropy().uniform(count)
-    named = [f"key {text}" for text in keys.texts]
+    named = [f"key {text}" for text in keys]
     places = [f"place {place}" for place in range(count - len(named))]
     key = seed.to_bytes(16, "little")
     digests = [

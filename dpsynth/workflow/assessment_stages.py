@@ -160,8 +160,8 @@ def faults_of_audit(order: ResolvedSettings) -> tuple[str, ...]:
     """
     document = read_document(order.internal / AUDIT)
     faults = [
-        f"“{one.get('title') or one['key']}” was accused, where nothing leaks"
-        for one in false_alarms(document)
+        f"“{alarm.get('title') or alarm['key']}” was accused, where nothing leaks"
+        for alarm in false_alarms(document)
     ]
     faults += [f"{one['attack']} ended with an error" for one in document.get("broken") or []]
     faults += ["no attack could have seen a leak here"] if all_blind(document) else []

@@ -71,7 +71,7 @@ class CheckStage:
         """Compare the whole table, without the units that opted out, with its schema."""
         order, report = job.order, job.told(self.name)
         path = order.settings.opt_out
-        found = check_fit(
+        check = check_fit(
             order.settings.data,
             order.schema,
             opt_out=None if path is None else OptOut.load(path, order.schema),
@@ -82,16 +82,16 @@ class CheckStage:
             "version": 1,
             "internal": True,
             "inputs": _inputs(order),
-            **found.to_dict(),
+            **check.to_dict(),
         }
         job.work.write(CHECK, written(document))
-        warnings = sum(one.level.word == "warning" for one in found.findings)
+        warnings = sum(finding.level.word == "warning" for finding in check.findings)
         if warnings:
             job.notes.append(
                 f"the check of the table has {counted(warnings, 'warning')}; `dpsynth schema check "
                 "SCHEMA DATA` shows what to do"
             )
-        return found.serious
+        return check.serious
 
 
 def _is_late(job: Job) -> bool:

@@ -76,4 +76,4 @@ class Attack:
 
     def finding(self, key: str) -> Finding | None:
         """Return the finding of a key, if the attack could be made."""
-        return next((one for one in self.findings if one.key == key), None)
+        return next((finding for finding in self.findings if finding.key == key), None)

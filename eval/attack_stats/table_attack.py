@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,8 @@ class TableAttack:
             nothing, in which it must not.
         section: whether its section stands `BEFORE` or `AFTER` the attacks on the training.
         uses_claim: whether ``run`` takes the claim of the run.
+        reports_progress: whether ``run`` takes ``progress=``, which it calls with the fraction
+            done, 0 to 1; for attacks that take longer than some seconds.
 
     Raises:
         ValueError: a key, a control or the section is not of the form above.
@@ -73,12 +76,13 @@ class TableAttack:
     controls: tuple[PositiveControl, ...] = (PositiveControl("repeated"),)
     section: str = AFTER
     uses_claim: bool = False
+    reports_progress: bool = False
 
     def __post_init__(self) -> None:
         """Refuse keys that would mix results up."""
         if not KEY.fullmatch(self.key) or self.key in RESERVED:
             raise ValueError(f"an attack's key has up to 40 of a-z, 0-9 and _, not {self.key!r}")
-        if not self.controls or {one.table for one in self.controls} - set(LEAKING):
+        if not self.controls or {control.table for control in self.controls} - set(LEAKING):
             raise ValueError(f"the controls of {self.key} must name tables among {LEAKING}")
         if any(not self.owns(one.finding) for one in self.controls if one.finding is not None):
             raise ValueError(f"the controls of {self.key} must name findings of {self.key}")
@@ -100,8 +104,10 @@ class TableAttack:
         people: People,
         rng: np.random.Generator,
         claim: Claim | None = None,
+        progress: Callable[[float], None] | None = None,
     ) -> Attack:
-        """Attack a table; the claim goes to attacks that use it."""
-        if self.uses_claim:
-            return self.run(tables, people, rng, claim=claim)
-        return self.run(tables, people, rng)
+        """Attack a table; claim and progress go to attacks that use them."""
+        options: dict[str, Any] = {"claim": claim} if self.uses_claim else {}
+        if self.reports_progress and progress is not None:
+            options["progress"] = progress
+        return self.run(tables, people, rng, **options)

@@ -74,12 +74,13 @@ def attacked(
     attacks = dict[str, Attack]()
 
     def attacked_by(attack: TableAttack, source: np.random.Generator) -> None:
-        progress(attack.key.replace("_", " "), 0.0)
+        stage = attack.key.replace("_", " ")
+        progress(stage, 0.0)
         note = f"{attack.title}: the attack ended with an error"
         attacks[attack.key] = guarded(
             attack.key,
             "table",
-            lambda: attack.play(tables, people, source, claim),
+            lambda: attack.play(tables, people, source, claim, partial(progress, stage)),
             Attack(PartResult(notes=(note,))),
         )
 
@@ -89,7 +90,9 @@ def attacked(
     played, control_tables = guarded(
         "controls",
         "controls",
-        lambda: controls(tables, people, sources["controls"], ATTACKS),
+        lambda: controls(
+            tables, people, sources["controls"], ATTACKS, partial(progress, "controls")
+        ),
         (list[Control](), list[ControlTable]()),
     )
     for attack in plugins:
@@ -126,7 +129,7 @@ def audit(
         settings: what else was chosen.
         broken: attacks and controls that ended with an error, as `attacked` notes them.
     """
-    findings = [one for attack in attacks.values() for one in attack.findings]
+    findings = [finding for attack in attacks.values() for finding in attack.findings]
     notes: list[str] = []
     for attack in attacks.values():
         notes += [note for note in attack.part.notes if note not in notes]
@@ -144,14 +147,14 @@ def audit(
             one.key: one.to_dict() for attack in attacks.values() for one in attack.part.measures
         },
         "findings": [one.to_dict() for one in findings],
-        "powers": [one.to_dict() for attack in attacks.values() for one in attack.powers],
+        "powers": [power.to_dict() for attack in attacks.values() for power in attack.powers],
         "controls": [one.to_dict() for one in played],
         "broken": list(broken or []),
         "parts": {name: attack.part.details for name, attack in attacks.items()},
         "notes": notes,
     }
     document["verdict"] = verdict_of(document)
-    document["sights"] = [one.to_dict() for one in sights(document)]
+    document["sights"] = [sight.to_dict() for sight in sights(document)]
     return document
 
 

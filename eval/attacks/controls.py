@@ -18,7 +18,7 @@ need a fit are in `dpsynth.assessment.fitted_controls`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -110,7 +110,7 @@ class ControlTable:
         key = must.finding
         if key is None:  # the finding that is seen most plainly
             best = max(outcome.findings, key=lambda one: one.found)
-            if not best.found and all(one.least is None for one in outcome.powers):
+            if not best.found and all(power.least is None for power in outcome.powers):
                 return None  # it would have been found in anybody's table
             key = best.key
         if outcome.finding(key) is None:
@@ -131,6 +131,7 @@ def controls(
     people: People,
     rng: np.random.Generator,
     attacks: Sequence[TableAttack] = ATTACKS,
+    progress: Callable[[float], None] = lambda part: None,
 ) -> tuple[list[Control], list[ControlTable]]:
     """Play all controls that need no fit.
 
@@ -140,6 +141,7 @@ def controls(
         people: as attacked.
         rng: of all draws.
         attacks: that are tried.
+        progress: called with the fraction done.
 
     Returns:
         The controls, and the tables that they were played on, for attacks that come later.
@@ -155,12 +157,17 @@ def controls(
     fresh = table("fresh", "Other people's rows", people.fresh.sample(rows, rng), leaks=False)
     view = learned(people.fresh, tables, rows, rng)
     stranger = table("stranger", "A generator that saw other people only", view, leaks=False)
+    progress(0.2)
     of_moved = moved.play(attacks, people, rng)
+    progress(0.3)
     results = copied.play(attacks, people, rng)
+    progress(0.4)
     view = members_first(tables, people, rows, rng)
     repeated = table("repeated", "Every row a source row", view)
     results += repeated.play(attacks, people, rng) + of_moved
-    results += fresh.play(attacks, people, rng) + stranger.play(attacks, people, rng)
+    for place, untouched in ((0.6, fresh), (0.8, stranger)):
+        progress(place)
+        results += untouched.play(attacks, people, rng)
     return results, [copied, repeated, moved, fresh, stranger]
 
 
@@ -174,7 +181,7 @@ def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
 
 def silent(key: str, title: str, name: str, attack: Attack) -> Control:
     """Say whether an attack found nothing."""
-    findings = [one for one in attack.findings if one.found]
+    findings = [finding for finding in attack.findings if finding.found]
     sentences = [one.sentence for one in findings[:3]] + ["and more"] * (len(findings) > 3)
     sentence = "; ".join(sentences) or "nothing was found, as it must be"
     return Control(key, title, "negative", name, not findings, sentence)

@@ -98,12 +98,12 @@ def membership(
     groups = groups_of(players, known, tables.codec, metric)
     delta = DELTA if claim is None else claim[1]
     order = rng.permutation(len(units))
-    judgements = [_judged(one, groups, inside, order, delta) for one in scores]
+    judgements = [_judged(score, groups, inside, order, delta) for score in scores]
     details: dict[str, Any] = {
         "members": int(inside.sum()),
         "strangers": int((~inside).sum()),
         "reference": len(np.unique(known.units)),
-        "attacks": [attack for one in judgements for attack in one.shown],
+        "attacks": [attack for judgement in judgements for attack in judgement.shown],
         "ceiling": None if claim is None else _ceiling(*claim, len(units)),
     }
     note = (

@@ -144,7 +144,7 @@ def _rate(hit: npt.NDArray[np.bool_]) -> Rate:
 def _approached(sides: MatchedGroups, people: int, rng: np.random.Generator) -> Attack:
     """Compare the distances of synthetic rows to the two sides; ``people`` are in the data."""
     neighbours = [sides.from_synthetic(side) for side in (sides.source, sides.holdout)]
-    apart = [np.sqrt(one.squared[:, 0]) for one in neighbours]
+    apart = [np.sqrt(neighbour.squared[:, 0]) for neighbour in neighbours]
     ratios = [_ratios(one) for one in neighbours]
     closest = ClosestRecord.of(sides, neighbours[0], neighbours[1])
     share = Measure(

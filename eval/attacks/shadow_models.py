@@ -153,7 +153,7 @@ def shadow_attack(
         minutes: that the fits took.
         notes: about the fits.
     """
-    taught = [one for one in shadows if one.number % 2 == 0]
+    taught = [shadow for shadow in shadows if shadow.number % 2 == 0]
     judged = [one for one in shadows if one.number % 2 == 1]
     coins, included = (np.stack([one.included for one in half]) for half in (taught, judged))
     scores = _scored(*_scaled(taught, judged), coins)
@@ -209,7 +209,7 @@ def _scored(known: Floats, tested: Floats, coins: Bools) -> Floats:
         + _level(_odds(known[:, at], coins[:, at], tested[:, at]))
         for at in range(targets)
     ]
-    return np.stack([_level(one) for one in scores], axis=1)
+    return np.stack([_level(score) for score in scores], axis=1)
 
 
 def _odds(known: Floats, coins: Bools, tested: Floats) -> Floats:

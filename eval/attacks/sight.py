@@ -72,12 +72,12 @@ def verdict_of(audit: Details) -> str:
     """
     if not audit.get("controls") or false_alarms(audit) or audit.get("broken"):
         return FAILED
-    return FOUND if any(one["found"] for one in audit.get("findings") or []) else QUIET
+    return FOUND if any(finding["found"] for finding in audit.get("findings") or []) else QUIET
 
 
 def false_alarms(audit: Details) -> list[Details]:
     """Return the negative controls in which a leak was claimed."""
-    return [one for one in failed_controls(audit) if one.get("kind") == "negative"]
+    return [control for control in failed_controls(audit) if control.get("kind") == "negative"]
 
 
 def missed_leaks(audit: Details) -> list[Details]:
@@ -86,25 +86,25 @@ def missed_leaks(audit: Details) -> list[Details]:
     >>> missed_leaks({"controls": [{"key": "copied", "kind": "negative", "passed": False}]})
     []
     """
-    return [one for one in failed_controls(audit) if one.get("kind") != "negative"]
+    return [control for control in failed_controls(audit) if control.get("kind") != "negative"]
 
 
 def all_blind(audit: Details) -> bool:
     """Whether a leak on purpose was missed, and no attack could have seen one here."""
-    made = sights(audit)
-    return bool(made and missed_leaks(audit)) and all(
-        not one.found and one.sees is False for one in made
+    seen_by = sights(audit)
+    return bool(seen_by and missed_leaks(audit)) and all(
+        not one.found and one.sees is False for one in seen_by
     )
 
 
 def failed_controls(audit: Details) -> list[Details]:
     """Return the controls that did not pass."""
-    return [one for one in audit.get("controls") or [] if not one["passed"]]
+    return [control for control in audit.get("controls") or [] if not control["passed"]]
 
 
 def sights(audit: Details) -> list[Sight]:
     """Say of each attack whether it could have seen a leak, in the order of the findings."""
-    powers = {one["key"]: one for one in audit.get("powers") or []}
+    powers = {power["key"]: power for power in audit.get("powers") or []}
     return [_sight(audit, one, powers.get(one["key"])) for one in audit.get("findings") or []]
 
 
@@ -118,9 +118,9 @@ def rests_on(key: str, controls: Sequence[Details]) -> list[Details]:
     >>> rests_on("membership:classifier", [density, distance]) == [density, distance]
     True
     """
-    positive = [one for one in controls if one.get("kind") == "positive"]
-    own = [one for one in positive if one["attack"] == key]
-    return own or [one for one in positive if _family(one["attack"]) == _family(key)]
+    positive = [control for control in controls if control.get("kind") == "positive"]
+    controls_of = [one for one in positive if one["attack"] == key]
+    return controls_of or [one for one in positive if _family(one["attack"]) == _family(key)]
 
 
 def _sight(audit: Details, finding: Details, power: Details | None) -> Sight:

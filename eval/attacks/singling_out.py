@@ -21,6 +21,7 @@ of both sides, or several of one, says nothing about sides, and is left out of b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,12 +42,14 @@ from dpsynth.eval.attack_stats import (
 from dpsynth.eval.core import Measure, PartResult, Rate, Tables, TableView, numbers
 
 Ints = npt.NDArray[np.int64]
+Step = Callable[[float], None]
 
 PREDICATES = 2_000  # of a kind, at most
 ATTEMPTS = 6_000  # to find descriptions by several columns
 MIN_COLUMNS = 3  # columns of such a description
 MORE = 2  # columns beyond those that leave one row
 MAX_UNITS = 20_000  # of each side, at most
+BATCH = 100  # descriptions between two reports of progress
 MISSING = -1  # place of a number that is missing
 TITLES = {"one": "Singling out by one column", "many": "Singling out by several columns"}
 WHAT = {
@@ -126,7 +129,12 @@ class Index:
         return low, int(np.searchsorted(ranked, term.high, side="right"))
 
 
-def singling_out(tables: Tables, people: People, rng: np.random.Generator) -> Attack:
+def singling_out(
+    tables: Tables,
+    people: People,
+    rng: np.random.Generator,
+    progress: Step = lambda part: None,
+) -> Attack:
     """Isolate people by descriptions that the synthetic table suggests.
 
     The source is used to see whom they isolate: as many units of it, at random, as there are of
@@ -137,10 +145,11 @@ def singling_out(tables: Tables, people: People, rng: np.random.Generator) -> At
     table = Index.of(tables.synthetic, tables.codec)
     crowd, size = _crowd(tables, people, rng)
     measures, kinds, findings, powers, notes = [], [], [], [], []
-    for kind, predicates in (
-        ("one", by_one_column(table, tables.codec, rng)),
-        ("many", by_several_columns(table, tables.codec, rng)),
-    ):
+    lone = by_one_column(table, tables.codec, rng)
+    progress(0.1)
+    joint = by_several_columns(table, tables.codec, rng, lambda part: progress(0.1 + 0.5 * part))
+    for kind, predicates, place in (("one", lone, 0.6), ("many", joint, 0.8)):
+        progress(place)
         if not predicates:
             notes.append(f"{TITLES[kind].lower()}: no description fits exactly one synthetic row")
             continue
@@ -179,7 +188,12 @@ def by_one_column(table: Index, codec: Codec, rng: np.random.Generator) -> list[
     return ends + [lone[k] for k in sorted(chosen)]
 
 
-def by_several_columns(table: Index, codec: Codec, rng: np.random.Generator) -> list[Predicate]:
+def by_several_columns(
+    table: Index,
+    codec: Codec,
+    rng: np.random.Generator,
+    progress: Step = lambda part: None,
+) -> list[Predicate]:
     """Write descriptions of random rows by random columns that fit no other row.
 
     A category, or that a number is missing, stands as it is; a number above its column's median
@@ -189,9 +203,11 @@ def by_several_columns(table: Index, codec: Codec, rng: np.random.Generator) -> 
     rows, columns = len(table.places[0]), len(table.places)
     middles = [_median(ranked) for ranked in table.ranked]
     predicates: dict[Predicate, None] = {}
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         if len(predicates) == PREDICATES:
             break
+        if attempt % BATCH == 0:
+            progress(max(attempt / ATTEMPTS, len(predicates) / PREDICATES))
         row = int(rng.integers(rows))
         terms = [_outwards(table, codec, row, c, middles) for c in rng.permutation(columns)]
         needed = _needed(table, terms)
@@ -280,4 +296,5 @@ ATTACK = TableAttack(
     "descriptions that fit one person",
     singling_out,
     (PositiveControl("repeated", "singling_out:many"),),
+    reports_progress=True,
 )

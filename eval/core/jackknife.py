@@ -28,6 +28,15 @@ class Variants(NamedTuple):
     holdout: Floats | None
     chance: Floats
 
+    def whole(self) -> dict[str, Any]:
+        """The statistic of each whole table, for a document; None for a holdout that is missing."""
+        holdout = None if self.holdout is None else plain(self.holdout[0])
+        return {
+            "source": plain(self.source[0]),
+            "synthetic": plain(self.synthetic[0]),
+            "holdout": holdout,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class JackknifeEstimate:

@@ -14,10 +14,8 @@ from dpsynth.eval.core import (
     PairedTable,
     PairedTables,
     PartResult,
-    Variants,
     absolute,
     numbers,
-    plain,
 )
 from dpsynth.schema import Column, Lattice
 
@@ -57,7 +55,7 @@ def heaping(sides: PairedTables) -> PartResult:
             figure = JackknifeEstimate.of(absolute, shares)
             if figure is not None:
                 figures.append(figure)
-            details.append(_detail(column, name, shares))
+            details.append({"column": column.name, "base": name, **shares.whole()})
     if not figures:
         return PartResult((), {"heaping": details}, ("no numeric column of the source is heaped",))
     estimate = JackknifeEstimate.mean(figures).estimate(sides.n)
@@ -116,13 +114,3 @@ def _on_heap(side: PairedTable, column: Column, lattice: Lattice, base: int, tar
     present = ~np.isnan(ticks)
     whole = np.where(present, ticks, 0).astype(np.int64)
     return side.shares(whole % base == 0 if base else whole == target, present)
-
-
-def _detail(column: Column, base: float | str, shares: Variants) -> dict[str, Any]:
-    return {
-        "column": column.name,
-        "base": base,
-        "source": plain(shares.source[0]),
-        "synthetic": plain(shares.synthetic[0]),
-        "holdout": None if shares.holdout is None else plain(shares.holdout[0]),
-    }

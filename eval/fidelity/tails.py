@@ -14,10 +14,8 @@ from dpsynth.eval.core import (
     PairedTable,
     PairedTables,
     PartResult,
-    Variants,
     absolute,
     numbers,
-    plain,
 )
 from dpsynth.schema import Column
 
@@ -55,7 +53,8 @@ def tails(sides: PairedTables) -> PartResult:
             figure = JackknifeEstimate.of(absolute, shares)
             if figure is not None:
                 figures.append(figure)
-            details.append(_detail(column, tail, quantile, shares))
+            detail = {"column": column.name, "tail": tail, "quantile": quantile}
+            details.append(detail | shares.whole())
     if not figures:
         return PartResult(
             (), {"tails": details}, ("no numeric column has tails that can be compared",)
@@ -69,14 +68,3 @@ def _beyond(side: PairedTable, column: Column, tail: str, cut: float) -> Floats:
     values = numbers(side.view, column)
     beyond = values < cut if tail == "low" else values > cut
     return side.shares(beyond, ~np.isnan(values))
-
-
-def _detail(column: Column, tail: str, quantile: float, shares: Variants) -> dict[str, Any]:
-    return {
-        "column": column.name,
-        "tail": tail,
-        "quantile": quantile,
-        "source": plain(shares.source[0]),
-        "synthetic": plain(shares.synthetic[0]),
-        "holdout": None if shares.holdout is None else plain(shares.holdout[0]),
-    }

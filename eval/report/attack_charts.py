@@ -110,7 +110,7 @@ def leaks(claimed: float | None, attacks: Sequence[Leak]) -> Spec:
     """Draw epsilon as claimed, as proved by attacks, and as attacks would have seen it."""
     others = [value for one in attacks for value in (one.proved, one.seen) if value is not None]
     shows_claim = claimed is not None and claimed <= FAR * max([1.0, *others])
-    names = [*(["Claimed"] if shows_claim else []), *(one.name for one in attacks)]
+    names = [*(["Claimed"] if shows_claim else []), *(attack.name for attack in attacks)]
     first = 1 if shows_claim else 0
     data: list[Spec] = []
     shapes: list[Spec] = []
@@ -177,7 +177,7 @@ def successes(names: Sequence[str], attacks: Sequence[Mapping[str, Any]]) -> Spe
         ("controls", "holdout", "other people", 0.15),
     ):
         rates = [one[side] for one in attacks]
-        marks = points(table, short([one["value"] for one in rates], 6), [])
+        marks = points(table, short([rate["value"] for rate in rates], 6), [])
         marks |= {"y": [place + shift for place in range(len(rates))], "name": label}
         bars = {"type": "data", "symmetric": False, "color": f"${table}", "thickness": 1.8}
         bars |= {
@@ -185,7 +185,7 @@ def successes(names: Sequence[str], attacks: Sequence[Mapping[str, Any]]) -> Spe
             "arrayminus": short([max(0.0, one["value"] - one["low"]) for one in rates], 6),
         }
         data.append(marks | {"error_x": bars | {"width": 0}})
-    ends = [float(one[side]["high"]) for one in attacks for side in ("members", "controls")]
+    ends = [float(attack[side]["high"]) for attack in attacks for side in ("members", "controls")]
     top = max([0.01, *ends])
     x = {"tickformat": "~%", "range": [-0.03 * top, 1.08 * top], "nticks": 5}
     return {

@@ -182,7 +182,7 @@ def seen(audit: Details) -> list[str]:
 
     An attack whose control failed is not believed to see anything, whatever its power.
     """
-    lines, able = [], {one.key for one in sights(audit) if one.sees}
+    lines, able = [], {sight.key for sight in sights(audit) if sight.sees}
     for unit, words in _LEAKS.items():
         powers = [power for power in audit.get("powers") or [] if power["unit"] == unit]
         known = [one for one in powers if one.get("least") is not None and one["key"] in able]
@@ -198,9 +198,9 @@ def blind(audit: Details) -> list[str]:
     Those with the same reason share a line.
     """
     titles: dict[tuple[str, str], list[object]] = {}
-    for one in sights(audit):
-        if one.blind:
-            titles.setdefault((one.reason, one.remedy), []).append(one.title)
+    for sight in sights(audit):
+        if sight.blind:
+            titles.setdefault((sight.reason, sight.remedy), []).append(sight.title)
     return [
         f"{joined(names, 12)}: {formatting.shown(reason)}. What to change: "
         f"{formatting.shown(remedy)}."

@@ -147,3 +147,14 @@ def value_text(entry: Mapping[str, Any], value: float) -> str:
     places = max(0, 3 - math.floor(math.log10(size)))
     text = f"{value:,.{min(places, 8)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def with_unit(title: str, unit: str | None) -> str:
+    """Write the unit behind a column's title, unless the title has it, as an interval's has.
+
+    >>> with_unit("HbA1c", "%"), with_unit("left: days after admitted", "days")
+    ('HbA1c (%)', 'left: days after admitted')
+    """
+    if not unit or f": {unit} after " in title:
+        return shown(title)
+    return f"{shown(title)} ({shown(unit)})"

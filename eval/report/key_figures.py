@@ -105,7 +105,7 @@ def every(measures: Mapping[str, Any]) -> list[tuple[str, list[Shown]]]:
         groups.append((title, group))
         keys |= {one.key for one in group}
     columns = [show(key, one) for key, one in measures.items() if key.startswith(OF_COLUMNS)]
-    keys |= {one.key for one in columns}
+    keys |= {column.key for column in columns}
     other = [show(key, one) for key, one in measures.items() if key not in keys]
     groups += [("Others", other), ("Column by column", columns)]
     return [(title, group) for title, group in groups if group]

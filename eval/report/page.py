@@ -61,10 +61,12 @@ def internal_page(document: Document | None, audit: Document | None = None) -> s
         ("", [("answer", "The answer"), *judged["quality"], *attacked["attacks"]]),
         ("Details for a statistician", [*more, ("facts", "What was judged")]),
     )
-    told = facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
+    page_facts = (
+        facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
+    )
     return _render(
         "internal.html",
-        **{**judged, **attacked, "notes": notes, "facts": told},
+        **{**judged, **attacked, "notes": notes, "facts": page_facts},
         title=_title(either),
         kind=_kind(document, audit),
         version=either.get("dpsynth") or "",
@@ -91,7 +93,7 @@ def _evaluation(document: Document | None) -> dict[str, Any]:
     gates = list(document.get("gates") or [])
     parts = sections(document)
     groups = key_figures.every(measures)
-    places = [(one.id, one.title) for one in parts]
+    places = [(part.id, part.title) for part in parts]
     return {
         "evaluated": True,
         "summary": key_figures.summary(gates),
@@ -113,7 +115,7 @@ def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
         return {"audit": None, "notes": [], "attacks": [], "details": [], "facts": []}
     parts = sections_audit.sections(audit)
     every = audit_settings.measures(audit)
-    places = [(one.id, one.title) for one in parts]
+    places = [(part.id, part.title) for part in parts]
     return {
         "audit": sections_audit.top(audit),
         "audit_warning": "" if document is None else sections_audit.other_table(audit, document),
@@ -150,7 +152,7 @@ def comparison_page(documents: Sequence[Document], names: Sequence[str]) -> str:
         summary=comparison.summary(documents, names),
         overview=comparison.overview(documents, names),
         sections=parts,
-        list=[("", [("overview", "Overview"), *((one.id, one.title) for one in parts)])],
+        list=[("", [("overview", "Overview"), *((part.id, part.title) for part in parts)])],
     )
 
 

@@ -60,7 +60,7 @@ def importances(terms: Sequence[Mapping[str, Any]]) -> Spec:
     bar |= {"x": short([one["source"] for one in terms]), "marker": {"color": "$source-fill"}}
     return {
         "data": [bar, points("synthetic", short([one["synthetic"] for one in terms]), y)],
-        "labels": [text(one["column"], 60) for one in terms],
+        "labels": [text(term["column"], 60) for term in terms],
         "layout": {
             "yaxis": rows([text(one["column"]) for one in terms]),
             "xaxis": {"title": {"text": "permutation importance"}},
@@ -152,8 +152,8 @@ def against_epsilon(
     x["ticktext"] = [f"{value:g}" for value in values]
     legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     layout = {"xaxis": x, "yaxis": {"nticks": 5}, "showlegend": len(lines) > 1, "legend": legend}
-    references = [one[2].get("reference") for runs in lines.values() for one in runs]
-    if known := [one for one in references if one is not None]:
+    references = [run[2].get("reference") for runs in lines.values() for run in runs]
+    if known := [reference for reference in references if reference is not None]:
         ends = [values[0], values[-1]]
         dots = {"type": "scatter", "mode": "lines", "name": "reference", "showlegend": False}
         dots |= {"x": ends, "y": short([sum(known) / len(known)] * 2, 5)}

@@ -28,7 +28,7 @@ class Beginnings:
         counts: number of rows, ``[patients]``.
         days: of the first row.
         ends: last day of follow-up.
-        paces: code of the mean days between rows.
+        lasts: day of the last row.
         values: codes of the first row, ``[patients, values]``.
         baseline: coarse bins, ``[patients, conditions]``.
     """
@@ -36,7 +36,7 @@ class Beginnings:
     counts: Ints
     days: Ints
     ends: Ints
-    paces: Ints
+    lasts: Ints
     values: Ints
     baseline: Ints
 
@@ -70,7 +70,7 @@ class _Walk:
     def __init__(self, model: StepModel, start: Beginnings) -> None:
         self.model, self.start = model, start
         self.days, self.codes = start.days.copy(), start.values.copy()
-        self.gaps = np.full(len(start.days), model.table.table.gaps.cells)
+        self.gaps = np.full(len(start.days), -1)
         cells = np.array([value.cells for value in model.table.series.values])
         has = self.codes < cells
         self.cells, self.sums = cells, np.where(has, self.codes, 0).astype(np.float64)
@@ -84,13 +84,15 @@ class _Walk:
     def step(self, who: Ints, index: int, rng: np.random.Generator) -> None:
         """Draw the next row of some patients."""
         table, start = self.model.table, self.start
+        room = np.maximum(start.lasts[who] - self.days[who], 0)
+        left = start.counts[who] - index
         known = Known(
             baseline=start.baseline[who],
             counts=start.counts[who],
             index=np.full(len(who), index),
             days=self.days[who],
             ends=start.ends[who],
-            paces=start.paces[who],
+            paces=room / left,
             gaps=self.gaps[who],
             before=self.codes[who],
             levels=(self.last[who] + self.sums[who] / np.maximum(self.numbers[who], 1)) / 2,
@@ -100,9 +102,9 @@ class _Walk:
             [bins.coarsen(codes) for bins, codes in zip(self.model.bins, columns, strict=False)]
         ).astype(np.int64)
         drawn = list(range(table.drawn, len(table.features)))
-        allowed, room = None, start.ends[who] - self.days[who]
+        allowed = None
         if table.table.timed:
-            allowed = self._allowed(room)
+            allowed = self._allowed(left)
         if self.model.network is not None:
             bins = self.model.network.draw_after(given, rng, allowed)
         else:
@@ -112,21 +114,21 @@ class _Walk:
             for place, column in enumerate(drawn)
         ]
         if table.table.timed:
-            gaps = table.table.gaps.draw(codes.pop(0), rng)
-            gaps = np.minimum(gaps, room)
+            gaps = np.minimum(table.table.gaps.draw(codes.pop(0), known.paces, rng), room)
+            gaps = np.where(left == 1, room, gaps)
             self.days[who] += gaps
-            self.gaps[who] = table.table.gaps.code(gaps)
+            self.gaps[who] = gaps
         self._take(who, table.values_of(known, np.column_stack(codes), rng))
 
-    def _allowed(self, room: Ints) -> npt.NDArray[np.bool_]:
-        """Return the bins of gaps that begin within the room; the first one always does."""
+    def _allowed(self, left: Ints) -> npt.NDArray[np.bool_]:
+        """Return the bins of gaps with a code that fits before the patient's last row."""
         table = self.model.table
         bins = self.model.bins[table.drawn]
-        shortest = np.full(bins.count, np.iinfo(np.int64).max)
-        np.minimum.at(shortest, bins.bin_of, table.table.gaps.edges[: len(bins.bin_of)])
-        allowed = shortest[None, :] <= room[:, None]
-        allowed[:, np.argmin(shortest)] = True
-        return np.asarray(allowed)
+        codes = table.table.gaps.allowed(left)
+        allowed = np.zeros((len(left), bins.count), dtype=bool)
+        for code, place in enumerate(bins.bin_of):
+            allowed[:, place] |= codes[:, code]
+        return allowed
 
     def _take(self, who: Ints, codes: Ints) -> None:
         self.codes[who] = codes

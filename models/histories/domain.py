@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Feature
-from dpsynth.models.histories.grids import Grid, TimeGrid
+from dpsynth.models.histories.grids import Grid, RatioGrid, TimeGrid
 
 Ints = npt.NDArray[np.int64]
 
@@ -77,14 +77,14 @@ class HistoryTable:
         """Whether many columns are drawn at each step."""
         return len(self.changes) >= WIDE
 
-    @cached_property
-    def gaps(self) -> Grid:
+    @property
+    def gaps(self) -> RatioGrid:
         """Codes of the days between two rows."""
-        return Grid.of_gaps(self.longest)
+        return RatioGrid()
 
     @cached_property
     def paces(self) -> Grid:
-        """Codes of a patient's mean days between two rows."""
+        """Codes of the mean days between a patient's rows."""
         return Grid.of_paces(self.longest)
 
 

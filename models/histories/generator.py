@@ -17,7 +17,7 @@ from dpsynth.encoding import NEVER, Cohort, Histories
 from dpsynth.models import Progress, silent
 from dpsynth.models.histories.chain import Beginnings, draw_series
 from dpsynth.models.histories.domain import HistoryDomain
-from dpsynth.models.histories.person_table import Hidden, PersonTable
+from dpsynth.models.histories.person_table import SPAN_GRID, Hidden, PersonTable
 from dpsynth.models.histories.settings import (
     PERSONS,
     HistorySettings,
@@ -68,6 +68,7 @@ class CohortGenerator:
             entropy,
             most_bins=settings.person_bins,
             of=PERSONS,
+            weight=self.person.weight_of,
         )
         self.binning = measured.binning
         self.products = fit_products(
@@ -154,22 +155,24 @@ class CohortGenerator:
         Hidden columns of a drawn row may disagree: where there are rows, a first day, pace and
         values are drawn again from those who have them.
         """
-        series, table = model.table.series, model.table.table
+        series = model.table.series
         counts = np.minimum(series.counts.draw(codes[:, hidden.count], rng), series.max_rows)
         several, some = counts > 1, counts > 0
-        days, paces = np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=np.int64)
-        if hidden.first is not None and hidden.pace is not None:
+        days = np.zeros(len(codes), dtype=np.int64)
+        lasts = days
+        if hidden.first is not None and hidden.span is not None:
             grid = self.domain.days
             first = _filled(codes[:, hidden.first], some, grid.cells, rng)
             days[some] = grid.draw(first[some], ends[some], rng)
-            paces = _filled(codes[:, hidden.pace], several, table.paces.cells, rng)
+            spans = _filled(codes[:, hidden.span], several, SPAN_GRID.cells, rng)
+            lasts = days + SPAN_GRID.draw(spans, ends - days, rng)
         values = np.column_stack(
             [
                 _filled(codes[:, column], some, value.size, rng)
                 for column, value in zip(hidden.values, series.values, strict=True)
             ]
         )
-        return Beginnings(counts, days, ends, paces, values, model.table.baseline_of(codes))
+        return Beginnings(counts, days, ends, lasts, values, model.table.baseline_of(codes))
 
     def config(self) -> dict[str, Any]:
         """Describe it in plain JSON values: nothing, since all follows from schema and arrays."""

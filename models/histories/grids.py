@@ -17,10 +17,14 @@ from dpsynth.models import Feature
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-HALF_YEAR = 182.625  # days
+YEAR = 365.25  # days
+YEARS = ((5.0, 0.5), (20.0, 1.0), (120.0, 5.0))
+"""How days before the origin are told apart: up to so many years back, in cells of so many years."""
+GROUP = 10  # codes of a day that are counted together too: few events are told apart by them
 PARTS = 20  # of follow-up, by which days after the origin are told apart
-MAX_HALF_YEARS = 240
 PACES = 40
+RATIO, SMALLER, LARGER = 1.25, 15, 17  # of cells of gaps next to the mean gap, and how many
+SPANS = 40  # parts of the time left after the first row, by which spans are told apart
 EXACT = 6  # rows up to which each number has a code
 
 
@@ -50,9 +54,9 @@ class Grid:
 
     @classmethod
     def of_paces(cls, longest: int) -> Grid:
-        """Mean days between rows, by ratio."""
+        """Mean days between rows, by ratio; less than a day apart."""
         edges = np.unique(np.rint(np.geomspace(3, max(longest + 1, 4), PACES)).astype(np.int64))
-        return cls(np.concatenate([[0], edges]))
+        return cls(np.concatenate([[0, 1], edges]))
 
     @property
     def cells(self) -> int:
@@ -76,7 +80,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class TimeGrid:
-    """Days of a patient: half years before the origin, the origin, and parts of what follows.
+    """Days of a patient: years before the origin, the origin, and parts of what follows.
+
+    The longer ago, the wider a cell: half years, then years, then five years.
 
     Days after the origin are coded as a share of the patient's own follow-up, so a drawn day never
     lies after its end.
@@ -95,9 +101,19 @@ class TimeGrid:
     last: int
 
     @cached_property
+    def past(self) -> Floats:
+        """Ends of the cells before the origin in days, from the earliest to 0: ``[before + 1]``."""
+        ends, year = [0.0], 0.0
+        for until, width in YEARS:
+            while year < until and year * YEAR < -self.first:
+                year += width
+                ends.append(-year * YEAR)
+        return np.array(ends[::-1])
+
+    @property
     def before(self) -> int:
-        """Half years before the origin."""
-        return min(int(np.ceil(-self.first / HALF_YEAR)), MAX_HALF_YEARS)
+        """Cells before the origin."""
+        return len(self.past) - 1
 
     @property
     def cells(self) -> int:
@@ -106,11 +122,15 @@ class TimeGrid:
 
     def feature(self, name: str, *, none: bool = False) -> Feature:
         """Return the column of the codes; the last one means that there is no day, if wanted."""
-        return Feature(name, self.cells + int(none), self.cells, (1,) * self.cells)
+        past = np.rint(np.diff(self.past)).astype(np.int64).tolist()
+        after = [max(self.last // PARTS, 1)] * (self.cells - self.before - 1)
+        return Feature(name, self.cells + int(none), self.cells, (*past, 1, *after), GROUP)
 
     def code(self, days: Ints, ends: Ints) -> Ints:
         """Return the code of each day of a patient whose follow-up ends on ``ends``."""
-        past = self.before - np.clip(np.ceil(-days / HALF_YEAR), 1, max(self.before, 1))
+        past = np.clip(
+            np.searchsorted(self.past, days, side="right") - 1, 0, max(self.before - 1, 0)
+        )
         after = self.before + 1 + np.clip(PARTS * (days - 1) // np.maximum(ends, 1), 0, PARTS - 1)
         codes = np.where(days < 0, past, np.where(days == 0, self.before, after))
         return np.asarray(np.clip(codes, 0, self.cells - 1), dtype=np.int64)
@@ -118,8 +138,91 @@ class TimeGrid:
     def draw(self, codes: Ints, ends: Ints, rng: np.random.Generator) -> Ints:
         """Draw a day within each code, none outside the window or after ``ends``."""
         points = rng.random(len(codes))
-        past = np.minimum(np.floor((codes - self.before + points) * HALF_YEAR), -1)
+        cells = np.clip(codes, 0, max(self.before - 1, 0))
+        low, high = self.past[cells], self.past[np.minimum(cells + 1, self.before)]
+        past = np.minimum(np.floor(low + points * (high - low)), -1)
         share = (codes - self.before - 1 + points) / PARTS
         after = 1 + np.floor(share * np.maximum(ends, 0))
         days = np.where(codes < self.before, past, np.where(codes == self.before, 0, after))
         return np.asarray(np.clip(days, self.first, np.minimum(ends, self.last)), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SpanGrid:
+    """Days from a patient's first row to her last, as a share of the time left to her.
+
+    The time left (``rooms``) lasts from her first row to the end of her follow-up, so a drawn span
+    never reaches beyond it. No days at all is a code of its own.
+
+    >>> grid = SpanGrid()
+    >>> grid.code(np.array([0, 1, 1000]), np.array([1000, 1000, 1000])).tolist(), grid.cells
+    ([0, 1, 40], 41)
+    """
+
+    @property
+    def cells(self) -> int:
+        """How many codes there are."""
+        return SPANS + 1
+
+    def feature(self, name: str) -> Feature:
+        """Return the column of the codes; the last one means that there is no span."""
+        return Feature(name, self.cells + 1, self.cells, (1,) * self.cells)
+
+    def code(self, spans: Ints, rooms: Ints) -> Ints:
+        """Return the code of each span."""
+        parts = np.clip(SPANS * (spans - 1) // np.maximum(rooms, 1), 0, SPANS - 1)
+        return np.asarray(np.where(spans > 0, 1 + parts, 0), dtype=np.int64)
+
+    def draw(self, codes: Ints, rooms: Ints, rng: np.random.Generator) -> Ints:
+        """Draw a whole number of days within each code, none beyond the room."""
+        shares = (codes - 1 + rng.random(len(codes))) / SPANS
+        spans = np.where(codes > 0, 1 + np.floor(shares * np.maximum(rooms, 0)), 0)
+        return np.asarray(np.clip(spans, 0, np.maximum(rooms, 0)), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class RatioGrid:
+    """Days from a patient's row to her next, by how they compare with the mean of what is left.
+
+    A patient's rows are close or far apart as a whole; next to her own mean gap (``paces``: days
+    from here to her last row over rows to come) a gap's law is much the same for all. No days at
+    all is code 0, and her last gap, which is what is left, a code behind the others.
+
+    >>> grid = RatioGrid()
+    >>> codes = grid.code(np.array([0, 30, 60]), np.array([30.0, 30.0, 30.0]))
+    >>> codes.tolist(), grid.cells
+    ([0, 16, 19], 33)
+    """
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Ratios at which a cell begins, but for the first one: no days; ``[cells - 1]``."""
+        return np.asarray(np.concatenate([[0.0], RATIO ** np.arange(-SMALLER, LARGER)]))
+
+    @property
+    def cells(self) -> int:
+        """How many codes there are, without the last gap's."""
+        return len(self.edges) + 1
+
+    def feature(self, name: str) -> Feature:
+        """Return the column; its last code, without order, is a last gap, or none before."""
+        return Feature(name, self.cells + 1, self.cells, (1,) * self.cells)
+
+    def code(self, gaps: Ints, paces: Floats) -> Ints:
+        """Return the code of each gap; a patient without a day left has code 0."""
+        ratios = gaps / np.where(paces > 0, paces, 1.0)
+        places = np.searchsorted(self.edges, ratios, side="right")
+        return np.asarray(np.where((gaps > 0) & (paces > 0), places, 0), dtype=np.int64)
+
+    def allowed(self, left: Ints) -> npt.NDArray[np.bool_]:
+        """Say which codes fit before the last row if so many are to come, ``[rows, codes]``."""
+        lowest = np.concatenate([[0.0], self.edges, [np.inf]])
+        return np.asarray(lowest < left[:, None])
+
+    def draw(self, codes: Ints, paces: Floats, rng: np.random.Generator) -> Ints:
+        """Draw whole days within each code, by the logarithm of their ratio."""
+        cells = np.clip(codes - 1, 0, len(self.edges) - 1)
+        high = np.append(self.edges[1:], self.edges[-1] * RATIO)[cells]
+        low = np.maximum(self.edges[cells], high / RATIO)
+        days = np.rint(paces * low * (high / low) ** rng.random(len(codes)))
+        return np.asarray(np.where(codes > 0, np.maximum(days, 1), 0), dtype=np.int64)

@@ -1,8 +1,8 @@
 """The table of patients with hidden columns that describe their histories: one row a patient.
 
 Beside the baseline, a patient's row says on which day each event happened, and for every series how
-many rows there are, when the first one is, how far apart they are on average, and the first row
-itself. All of it has mass 1 a patient, so it needs no cap, and an ordinary mixture learns it.
+many rows there are, when the first one is, how much of the time left to her they span, and the
+first row itself. All of it has mass 1 a patient, so it needs no cap, and an ordinary mixture learns it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ import numpy.typing as npt
 from dpsynth.encoding import NEVER, Histories, SeriesRows
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
+from dpsynth.models.histories.grids import SpanGrid
 
 Ints = npt.NDArray[np.int64]
+
+SPAN_GRID = SpanGrid()
+OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,14 @@ class Hidden:
     Attributes:
         count: code of the number of rows.
         first: code of the first day; None in an untimed table.
-        pace: code of the mean days between rows; None in an untimed table.
+        span: code of the days from the first row to the last, of the time left; None in an
+            untimed table.
         values: codes of the first row.
     """
 
     count: int
     first: int | None
-    pace: int | None
+    span: int | None
     values: tuple[int, ...]
 
 
@@ -69,11 +74,20 @@ class PersonTable:
             for series in table.series:
                 values = place + (3 if table.timed else 1)
                 after = values + len(series.values)
-                first, pace = (place + 1, place + 2) if table.timed else (None, None)
-                of_table.append(Hidden(place, first, pace, tuple(range(values, after))))
+                first, span = (place + 1, place + 2) if table.timed else (None, None)
+                of_table.append(Hidden(place, first, span, tuple(range(values, after))))
                 place = after
             found.append(tuple(of_table))
         return tuple(found)
+
+    def weight_of(self, pair: tuple[int, int]) -> float:
+        """Say by how much a pair is measured more precisely than others: by what its columns are.
+
+        What stands in the tables of patients and of events is wanted as it is; a hidden column
+        only begins a history.
+        """
+        own = len(self.domain.baseline) + len(self.domain.events)
+        return OWN if max(pair) < own else 1.0
 
     def codes(self, histories: Histories) -> Codes:
         """Return a row of each patient, ``[patients, columns]``; a function of her own rows."""
@@ -99,9 +113,8 @@ class PersonTable:
             days = _at(rows.days, first).astype(np.int64)
             columns.append(np.where(has, grid.code(days, ends), grid.cells))
             last = np.maximum(first + counts - 1, 0)
-            span = _at(rows.days, last) - days
-            paces = table.paces.code(span / np.maximum(counts - 1, 1))
-            columns.append(np.where(counts > 1, paces, table.paces.cells))
+            spans = SPAN_GRID.code(_at(rows.days, last) - days, ends - days)
+            columns.append(np.where(counts > 1, spans, SPAN_GRID.cells))
         for feature, values in zip(series.values, rows.values.T, strict=True):
             columns.append(np.where(has, _at(values, first), feature.size))
         return columns
@@ -113,7 +126,7 @@ def _hidden_features(table: HistoryTable, series: Series, domain: HistoryDomain)
     if table.timed:
         columns += [
             domain.days.feature(f"first day of {name}", none=True),
-            table.paces.feature(f"pace of {name}", none=True),
+            SPAN_GRID.feature(f"span of {name}"),
         ]
     for value in series.values:  # one code more: no row
         points = value.points

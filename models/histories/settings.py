@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpsynth.models import runs_again
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.person_table import PersonTable
@@ -19,12 +21,19 @@ from dpsynth.models.histories.step_events import (
 )
 from dpsynth.models.histories.step_pairs import StepPlaces, step_pairs
 from dpsynth.models.histories.step_table import MASS, Coarse, StepTable
-from dpsynth.privacy import ChosenHistograms, JointHistograms, PrivacyBudget, Share
+from dpsynth.privacy import ChosenHistograms, JointHistograms, PrivacyBudget, Share, gaussian_mu
 from dpsynth.privacy.events import UNDECIDED
 
 PERSONS = "patients"
+
 SPREAD, WIDEST = 4, 32
 DOCUMENT = 2**20  # bytes
+BINS, LEAST_AND_MOST = 0.6, (8, 16)
+"""Of a smooth column of the person table: so many for each cube root of patients times mu."""
+
+ONE_WAY_PART = 0.25
+"""Of the person table's budget: days of rare events and wide columns need it."""
+
 MAX_CONDITIONS = 4
 """Columns of the person table that the steps of a series depend on, at most."""
 
@@ -49,8 +58,10 @@ class HistorySettings:
 
     @classmethod
     def of(cls, domain: HistoryDomain, budget: PrivacyBudget) -> HistorySettings:
-        """Return the settings: so far the same for every domain and budget."""
-        return cls(10, 500, 300, 1.0, StepSettings(16, 400, 300, 1.0, 64))
+        """Return the settings, from public facts: more bins where noise leaves room for them."""
+        signal = domain.population * gaussian_mu(budget.epsilon, budget.delta)
+        bins = int(np.clip(BINS * signal ** (1 / 3), *LEAST_AND_MOST))
+        return cls(bins, 500, 300, 1.0, StepSettings(16, 400, 300, 1.0, 64))
 
 
 def person_event(kind: str) -> str:
@@ -73,13 +84,13 @@ def shares_of_histories(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[S
                 rows_per_unit=1,
                 sigma=UNDECIDED,
             ),
-            0.1 * own,
+            ONE_WAY_PART * own,
         )
     ]
     rounds = ((PAIRS, 0.35), (AGAIN, 0.65)) if runs_again(person.as_domain) else ((PAIRS, 1.0),)
     for kind, part in rounds:
         event = ChosenHistograms(person_event(kind), pairs, 1, UNDECIDED)
-        shares.append(Share(event, part * 0.9 * own))
+        shares.append(Share(event, part * (1.0 - ONE_WAY_PART) * own))
     for table in domain.tables:
         shares += _shares_of_steps(domain, table, steps / len(domain.tables))
     return tuple(shares)
@@ -137,8 +148,6 @@ def conditions_of(domain: HistoryDomain) -> int:
 
 def empty_step_table(domain: HistoryDomain, table: HistoryTable, place: int) -> StepTable:
     """Return a series' step table before anything is learned: its columns are known already."""
-    import numpy as np
-
     nothing = tuple(Coarse(0, np.zeros(1, dtype=np.int64)) for _ in range(conditions_of(domain)))
     lines = (None,) * len(table.changes)
     return StepTable(domain, table, table.series[place], nothing, lines)

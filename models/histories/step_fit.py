@@ -150,8 +150,8 @@ def _coded(
         index=steps.index,
         days=rows.days[before],
         ends=ends[who],
-        paces=_paces(table, steps, rows),
-        gaps=_gaps_before(table, steps),
+        paces=_paces(steps, rows),
+        gaps=_gaps_before(steps),
         before=rows.values[before].astype(np.int64),
         levels=steps.levels,
     )
@@ -159,19 +159,17 @@ def _coded(
     return np.column_stack([table.known_codes(known), drawn])
 
 
-def _paces(table: StepTable, steps: Steps, rows: SeriesRows) -> Ints:
-    """Return the code of the mean gap of the patient of each step."""
-    first = steps.place - steps.index
-    last = first + steps.counts - 1
-    spans = rows.days[last] - rows.days[first]
-    return table.table.paces.code(spans / np.maximum(steps.counts - 1, 1))
+def _paces(steps: Steps, rows: SeriesRows) -> Floats:
+    """Return the mean gap of what is left of the patient's rows at each step."""
+    last = steps.place - steps.index + steps.counts - 1
+    spans = rows.days[last] - rows.days[steps.place - 1]
+    return np.asarray(spans / np.maximum(steps.counts - steps.index, 1))
 
 
-def _gaps_before(table: StepTable, steps: Steps) -> Ints:
-    """Return the code of the gap before the row before; none for a patient's first step."""
-    codes = table.table.gaps.code(steps.gaps)
-    earlier = np.concatenate([codes[:1], codes[:-1]])
-    return np.where(steps.index > 1, earlier, table.table.gaps.cells)
+def _gaps_before(steps: Steps) -> Ints:
+    """Return the gap before the row before; -1 for a patient's first step."""
+    earlier = np.concatenate([steps.gaps[:1], steps.gaps[:-1]])
+    return np.where(steps.index > 1, earlier, -1)
 
 
 def _fitted(

@@ -60,8 +60,8 @@ class Known:
         index: place of the row that is to come, from 1.
         days: of the row before.
         ends: last day of follow-up.
-        paces: code of the patient's pace.
-        gaps: code of the gap before, one more than there are for none.
+        paces: mean days between the rows from here to the patient's last one.
+        gaps: days between the two rows before; -1 for none.
         before: codes of the row before, ``[steps, values]``.
         levels: mean of the last code and of the codes so far, NaN without any, ``[steps, values]``.
     """
@@ -71,7 +71,7 @@ class Known:
     index: Ints
     days: Ints
     ends: Ints
-    paces: Ints
+    paces: Floats
     gaps: Ints
     before: Ints
     levels: Floats
@@ -105,7 +105,7 @@ class StepTable:
             columns += [
                 self.domain.days.feature("day before"),
                 self.table.paces.feature("pace"),
-                self.table.gaps.feature("gap before", none=True),
+                self.table.gaps.feature("gap before"),
             ]
         columns += [_before(value, change) for value, change in self._values]
         if self.table.timed:
@@ -133,7 +133,12 @@ class StepTable:
         columns = [*known.baseline.T]
         columns += [grid.code(part) for part in (known.counts, known.index, remaining)]
         if self.table.timed:
-            columns += [self.domain.days.code(known.days, known.ends), known.paces, known.gaps]
+            gaps = self.table.gaps
+            columns += [
+                self.domain.days.code(known.days, known.ends),
+                self.table.paces.code(known.paces),
+                np.where(known.gaps < 0, gaps.cells, gaps.code(known.gaps, known.paces)),
+            ]
         for place, (value, change) in enumerate(self._values):
             levels = known.levels[:, place]
             none = np.isnan(levels)
@@ -145,7 +150,10 @@ class StepTable:
 
     def drawn_codes(self, known: Known, gaps: Ints, values: Ints) -> Ints:
         """Return the codes of what follows: gaps in days, and values as changes where so drawn."""
-        columns = [self.table.gaps.code(gaps)] if self.table.timed else []
+        columns = []
+        if self.table.timed:
+            grid, last = self.table.gaps, known.index == known.counts - 1
+            columns.append(np.where(last, grid.cells, grid.code(gaps, known.paces)))
         for place, (value, line) in enumerate(zip(self.series.values, self.lines, strict=True)):
             codes = values[:, place]
             columns.append(

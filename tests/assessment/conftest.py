@@ -11,10 +11,10 @@ import pytest
 from dpsynth.eval.core.tables import Tables
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.tables.simulated import simulate
 
 from ..support.evaluated_office import DEMO, Office, call
+from ..support.quick_fit import quick_fit
 from ..support.shadow_bench import PATIENTS
 
 
@@ -35,12 +35,10 @@ def shared_office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     holdout = simulate(150, seed=2)
     holdout["patient_id"] = holdout["patient_id"].astype(str) + "h"
     holdout.to_csv(folder / "holdout.csv", index=False)
-    fitting.fit(
+    quick_fit(
         folder / "source.csv",
         DEMO,
         epsilon=20.0,
-        delta=1e-6,
-        dataset="demo",
         model="mixture",
         publish_quality=0.2,
         ledger=Ledger.create(folder / "ledger.sqlite"),

@@ -55,9 +55,9 @@ def test_a_run_alone_is_audited_without_a_real_row(
         "training:black",
         "training:white",
     }
-    kept = read_audits(office.folder / "run")
-    assert kept is not None and len(kept.audits) == 1
-    assert kept.audits[0].canaries == 60 and kept.audits[0].claim.epsilon == 2.0
+    audits = read_audits(office.folder / "run")
+    assert audits is not None and len(audits.audits) == 1
+    assert audits.audits[0].canaries == 60 and audits.audits[0].claim.epsilon == 2.0
 
 
 @pytest.fixture(scope="module")

@@ -65,9 +65,9 @@ def test_the_schema_is_named_as_the_run_names_it_where_columns_are_coded_otherwi
     codes = np.stack([rng.integers(0, size, 80) for size in codec.sizes], axis=1)
     rows = codec.decode(codes, rng)
     real = rows.astype(str).assign(patient=[f"p{row}" for row in range(len(rows))])
-    found = evaluation(Tables.read(published, real, rows), limits=())
+    document = evaluation(Tables.read(published, real, rows), limits=())
     assert codec.schema.hash() != published.hash()
-    assert found["schema"]["sha256"] == published.hash()
+    assert document["schema"]["sha256"] == published.hash()
 
 
 def test_gates_know_the_noise_that_the_certificate_announces(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import dpsynth.models
 from dpsynth.assessment import fitted_controls as module
 from dpsynth.eval.attacks.controls import Control
+from dpsynth.eval.core import RealTables
 
 
 def silent(stage: str, part: float) -> None:
@@ -88,6 +91,44 @@ def test_without_a_place_to_keep_them_they_are_played(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert asked() == GOOD and asked() == GOOD
+
+
+def outcomes(*plays: tuple[bool, bool]) -> list[bool]:
+    """Say what a leak and a table without one come to, from what they did in each play."""
+    left = [
+        [replace(GOOD[3], passed=leak), replace(GOOD[4], passed=silent)] for leak, silent in plays
+    ]
+    controls = module.tried(lambda: left.pop(0))
+    assert not left
+    return [one.passed for one in controls]
+
+
+def test_a_leak_that_was_missed_by_chance_is_played_once_more() -> None:
+    assert (GOOD[3].kind, GOOD[4].kind) == ("positive", "negative")
+    assert outcomes((True, True)) == [True, True]
+    assert outcomes((False, True), (True, True)) == [True, True]
+    assert outcomes((False, True), (False, True)) == [False, True]  # it cannot see the leak
+
+
+def test_no_other_play_takes_back_an_accusation() -> None:
+    assert outcomes((True, False)) == [True, False]
+    assert outcomes((False, False), (True, True)) == [True, False]
+    assert outcomes((False, True), (True, False)) == [True, False]
+
+
+def test_the_real_tables_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    real = RealTables.read
+
+    def counted(*given: Any) -> RealTables:
+        read.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(RealTables, "read", counted)
+    board = module._Board(np.random.default_rng(1))
+    generator = SimpleNamespace(sample=lambda rows, rng: board.cohort(board.source).codes[:, 0])
+    first, second = board.tables(generator), board.tables(generator)
+    assert len(read) == 1 and first.source is second.source
 
 
 @pytest.mark.long

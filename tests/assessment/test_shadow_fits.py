@@ -135,7 +135,7 @@ def test_processes_carry_real_fits_out(
     tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpsynth.assessment.shadow_models.MAX_FITS", 18)
-    said: list[str] = []
+    messages: list[str] = []
     parts: list[float] = []
     attack = shadows(
         *(tables.schema, "independent", 5.0, 1e-6, tables),
@@ -144,10 +144,10 @@ def test_processes_carry_real_fits_out(
         workers=2,
         seed=1,
         targets=TARGETS,
-        announce=said.append,
+        announce=messages.append,
         progress=lambda stage, part: parts.append(part),
     )
-    assert attack.part.details["models"] == 18 and len(said) == 1
+    assert attack.part.details["models"] == 18 and len(messages) == 1
     assert parts == sorted(parts) and parts[-1] == 1
     assert not attack.findings[0].found
 

@@ -25,9 +25,9 @@ def test_audits_are_added_in_order(run_folder: Path) -> None:
     assert read_audits(run_folder) is None
     for seed in (7, 9, 8):
         assert append_audit(run_folder, public_audit(seed)) == run_folder / "audit.json"
-    kept = read_audits(run_folder)
-    assert kept is not None and kept.run_sha256 == run_digest(run_folder)
-    assert kept.audits == tuple(public_audit(seed) for seed in (7, 9, 8))
+    audits = read_audits(run_folder)
+    assert audits is not None and audits.run_sha256 == run_digest(run_folder)
+    assert audits.audits == tuple(public_audit(seed) for seed in (7, 9, 8))
 
 
 def test_the_same_audits_give_the_same_bytes(run_folder: Path) -> None:

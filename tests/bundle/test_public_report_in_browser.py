@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +21,6 @@ def audited(run_folder: Path, tmp_path: Path) -> Path:
     for audit in (public_audit(7), public_audit(8)):
         append_audit(run_folder, audit)
     return release(run_folder, tmp_path / "audited", rows=300, seed=7)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("there is no chromium here")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

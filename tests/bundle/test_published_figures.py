@@ -73,10 +73,10 @@ def edited(run: Path, **change: Any) -> None:
 
 def test_paid_figures_travel_along(measured: Measured, tmp_path: Path) -> None:
     bundle = measured.release(tmp_path / "made")
-    kept = Quality.from_dict(json.loads((bundle / "quality.json").read_text()))
-    assert kept == read_quality(measured.run)
+    figures = Quality.from_dict(json.loads((bundle / "quality.json").read_text()))
+    assert figures == read_quality(measured.run)
     page = said((bundle / "report.html").read_text())
-    assert figure(kept.statistics[1].value) in page and "two columns at a time" in page
+    assert figure(figures.statistics[1].value) in page and "two columns at a time" in page
     assert "the quality figures are about a table of this bundle" in verify(bundle)
     assert verify_ledger(Ledger(), evidence_by_folder([bundle, measured.run]))
 

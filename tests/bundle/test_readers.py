@@ -22,8 +22,10 @@ from dpsynth.bundle.format.about import About
 from dpsynth.bundle.writer import release
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.tables.simulated import simulate
+
+from ..support.quick_fit import quick_fit
+from ..support.schema_fields import schema_field
 
 ABOUT = About(
     title="Visits, synthetic",
@@ -53,16 +55,7 @@ TYPES = {  # of the schema, as each tool names them in Parquet: polars, DuckDB, 
 def bundled(frame: pd.DataFrame, schema: Schema, folder: Path, rows: int) -> Path:
     """Make a bundle of a table, quickly."""
     ledger = Ledger.create(folder / "ledger.sqlite")
-    fitting.fit(
-        frame,
-        schema,
-        epsilon=3.0,
-        delta=1e-6,
-        dataset="demo",
-        model="independent",
-        ledger=ledger,
-        output=folder / "run",
-    )
+    quick_fit(frame, schema, ledger=ledger, output=folder / "run")
     return release(folder / "run", folder / "bundle", rows=rows, seed=1, about=ABOUT, ledger=ledger)
 
 
@@ -218,12 +211,7 @@ def test_columns_with_names_that_are_no_identifiers_are_read(tmp_path: Path) -> 
     names = ["pressure_mmHg_", "pressure (mmHg)", "pressure mmHg_", "größe", "a/b", "x:y", "50%"]
     document = Schema.load("demo").to_dict()
     document["fields"] = [
-        {
-            "name": name,
-            "type": "integer",
-            "constraints": {"minimum": place, "maximum": place + 1},
-            "dpsynth": {"bounds_basis": "a form"},
-        }
+        schema_field(name, "integer", "a form", minimum=place, maximum=place + 1)
         for place, name in enumerate(names)
     ]
     for key in ("rules", "max_rows", "person"):

@@ -11,6 +11,8 @@ from dpsynth.certificate.certificate import Certificate
 from dpsynth.certificate.statements import not_covered
 from dpsynth.schema.schema import Schema
 
+from ..support.schema_fields import schema_field
+
 
 @pytest.mark.parametrize(
     ("fits", "epsilon", "delta", "words"),
@@ -42,12 +44,9 @@ def test_those_that_share_the_budget_are_named(forger: Any, every_type: Schema) 
 
 @pytest.mark.parametrize("policy", ["refuse", "missing"])
 def test_a_cell_that_may_stop_a_fit_is_named(policy: str) -> None:
-    sex = {
-        "name": "sex",
-        "type": "string",
-        "constraints": {"enum": ["F", "M"]},
-        "dpsynth": {"bounds_basis": "form", "on_unknown": policy},
-    }
+    sex = schema_field(
+        "sex", "string", {"bounds_basis": "form", "on_unknown": policy}, enum=["F", "M"]
+    )
     facts = {name: {"value": 900, "basis": "report"} for name in ("population", "rows")}
     schema = Schema.from_dict({"name": "t", "fields": [sex], "dpsynth": {"version": 1, **facts}})
     assert schema.may_refuse is (policy == "refuse")

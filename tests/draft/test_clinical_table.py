@@ -12,6 +12,8 @@ from dpsynth.draft.names import spellings
 from dpsynth.draft.units import is_unit
 from dpsynth.schema.schema import Schema
 
+from ..support.schema_fields import schema_field
+
 
 def luhn(digits: str) -> int:
     """Compute the check digit of a LOINC code (Luhn)."""
@@ -68,12 +70,7 @@ def test_ranges_are_bounds_that_a_schema_takes(variable: Variable) -> None:
         extra = {"bounds_basis": "the table", "ucum": one.ucum or None}
         if one.type == "number":
             extra["step"] = one.step  # type: ignore[assignment]
-        field = {
-            "name": "x",
-            "type": one.type,
-            "constraints": {"minimum": one.minimum, "maximum": one.maximum},
-            "dpsynth": extra,
-        }
+        field = schema_field("x", one.type, extra, minimum=one.minimum, maximum=one.maximum)
         size = {"value": 100, "basis": "report"}
         table = {"version": 1, "population": size, "rows": size}
         assert Schema.from_dict({"fields": [field], "dpsynth": table}).column("x").maximum

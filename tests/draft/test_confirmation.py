@@ -15,6 +15,7 @@ from dpsynth.errors import SchemaError
 from dpsynth.schema.schema import Schema
 
 from ..support.hospital_dictionary import write_csv
+from ..support.schema_fields import schema_field
 
 FACTS = "{value: 900, basis: annual report}"
 
@@ -64,12 +65,7 @@ def test_removing_draft_does_not_confirm(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("basis", ["proposal: x", "Proposal: x", "  PROPOSAL: x"])
 def test_every_spelling_of_a_proposal_counts(basis: str) -> None:
-    field = {
-        "name": "x",
-        "type": "integer",
-        "constraints": {"minimum": 0, "maximum": 9},
-        "dpsynth": {"bounds_basis": basis},
-    }
+    field = schema_field("x", "integer", basis, minimum=0, maximum=9)
     size = {"value": 100, "basis": "report"}
     table = {"version": 1, "population": size, "rows": size}
     with pytest.raises(SchemaError, match="is a proposal"):

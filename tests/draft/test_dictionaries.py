@@ -29,13 +29,13 @@ def test_a_hospital_s_dictionary_of_40_columns(tmp_path: Path) -> None:
     assert tuple(fields(draft.text)) == NAMES and len(NAMES) == 40
     assert (len(draft.proposed), len(draft.open), len(draft.dropped)) == (31, 5, 4)
     assert draft.dropped == ("FallNr", "Nachname", "Geb_Datum", "Bemerkung")
-    found = fields(draft.text)
-    assert found["Krea"]["constraints"] == {"minimum": 0.05, "maximum": 30}
-    assert found["Alter"]["constraints"] == {"minimum": 18, "maximum": 105}
-    assert found["Leukos"]["dpsynth"]["ucum"] == "10*9/L"  # type: ignore[index]
-    assert found["Geschlecht"]["constraints"] == {"enum": ["m", "w", "d"]}
-    assert found["Diabetes"]["trueValues"] == ["1"]
-    assert found["Aufnahmedatum"]["format"] == "%d.%m.%Y"
+    columns = fields(draft.text)
+    assert columns["Krea"]["constraints"] == {"minimum": 0.05, "maximum": 30}
+    assert columns["Alter"]["constraints"] == {"minimum": 18, "maximum": 105}
+    assert columns["Leukos"]["dpsynth"]["ucum"] == "10*9/L"  # type: ignore[index]
+    assert columns["Geschlecht"]["constraints"] == {"enum": ["m", "w", "d"]}
+    assert columns["Diabetes"]["trueValues"] == ["1"]
+    assert columns["Aufnahmedatum"]["format"] == "%d.%m.%Y"
 
 
 def test_a_workbook_gives_the_same_draft(tmp_path: Path) -> None:
@@ -79,12 +79,12 @@ def test_values_ranges_and_missing_codes(tmp_path: Path) -> None:
         "d;number;;99\n"
         "e;;F, M, X;\n"
     )
-    found = entries(tmp_path / "d.csv", text)
-    assert found["a"].values == (("1", "yes, definitely"), ("2", "no"))
-    assert (found["b"].minimum, found["b"].maximum) == ("0", "10")
-    assert found["c"].missing == ("-9",) and not found["c"].values
-    assert found["d"].missing == ("99",)
-    assert [code for code, _ in found["e"].values] == ["F", "M", "X"]
+    columns = entries(tmp_path / "d.csv", text)
+    assert columns["a"].values == (("1", "yes, definitely"), ("2", "no"))
+    assert (columns["b"].minimum, columns["b"].maximum) == ("0", "10")
+    assert columns["c"].missing == ("-9",) and not columns["c"].values
+    assert columns["d"].missing == ("99",)
+    assert [code for code, _ in columns["e"].values] == ["F", "M", "X"]
 
 
 @pytest.mark.parametrize(
@@ -145,3 +145,12 @@ def test_a_header_and_a_dictionary(tmp_path: Path) -> None:
     assert list(fields(draft.text)) == ["CRP", "alter", "neu"]
     assert draft.only_in_header == ("neu",) and len(draft.only_in_dictionary) == 38
     assert fields(draft.text)["alter"]["constraints"] == {"minimum": 18, "maximum": 105}
+
+
+def test_a_stay_in_days_follows_from_its_dates(tmp_path: Path) -> None:
+    """Modelled beside the dates it would contradict them; without them it is modelled."""
+    text = draft_schema(dictionary=write_csv(tmp_path / "ward.csv")).text
+    assert 'derived: "days(Aufnahmedatum, Entlassdatum)"' in text
+    path = tmp_path / "stay.csv"
+    path.write_text("name,type,unit\nlos,integer,days\nage,integer,years\n")
+    assert "derived" not in draft_schema(dictionary=path).text

@@ -18,7 +18,7 @@ def drafted(tmp_path: Path, *rows: str) -> dict[str, dict]:
     path = tmp_path / "d.csv"
     path.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
     text = draft_schema(dictionary=path).text
-    return {one["name"]: one for one in parse_yaml(text.encode(), "draft")["fields"]}
+    return {field["name"]: field for field in parse_yaml(text.encode(), "draft")["fields"]}
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
@@ -37,16 +37,16 @@ def test_a_short_file_without_a_mark_is_not_taken_for_one(tmp_path: Path) -> Non
 
 def test_a_bound_that_names_a_day_is_that_day_from_start_to_end(tmp_path: Path) -> None:
     days = "01/01/2023;31/12/2024;DD/MM/AAAA HH:MM"
-    found = drafted(
+    draft = drafted(
         tmp_path,
         f"a;Llegada;fecha y hora;;;{days};",
         "b;Otra;fecha y hora;;;pronto;;DD/MM/AAAA HH:MM;",
     )
     limits = {"minimum": "2023-01-01T00:00:00", "maximum": "2024-12-31T23:59:00"}
-    assert found["a"]["constraints"] == limits and found["a"]["title"] == "Llegada"
-    assert found["a"]["dpsynth"]["calendar"] == ["hour"]
-    assert found["b"]["title"] == "Otra" and found["b"]["format"] == "%d/%m/%Y %H:%M"
-    assert set(found["b"]["constraints"].values()) == {"TODO"}
+    assert draft["a"]["constraints"] == limits and draft["a"]["title"] == "Llegada"
+    assert draft["a"]["dpsynth"]["calendar"] == ["hour"]
+    assert draft["b"]["title"] == "Otra" and draft["b"]["format"] == "%d/%m/%Y %H:%M"
+    assert set(draft["b"]["constraints"].values()) == {"TODO"}
 
 
 @pytest.mark.parametrize(
@@ -121,16 +121,16 @@ def test_the_body_mass_index_follows_from_weight_and_height(tmp_path: Path) -> N
     ],
 )
 def test_pairs_of_dates_by_their_names(tmp_path: Path, first: str, last: str) -> None:
-    found = drafted(tmp_path, f"{last};;fecha y hora;;;;;;", f"{first};;fecha y hora;;;;;;")
-    own = found[last]["dpsynth"]
+    draft = drafted(tmp_path, f"{last};;fecha y hora;;;;;;", f"{first};;fecha y hora;;;;;;")
+    own = draft[last]["dpsynth"]
     assert (own["after"], own["longest"], own["unit"]) == (first, "TODO", "h")
-    assert "after" not in found[first]["dpsynth"] and "calendar" not in own
+    assert "after" not in draft[first]["dpsynth"] and "calendar" not in own
 
 
 def test_names_that_are_no_pair(tmp_path: Path) -> None:
     names = ("fecha_llegada", "hora_salida", "llegada_salida", "inicio_a", "fin_b")
-    found = drafted(tmp_path, *(f"{name};;fecha y hora;;;;;;" for name in names))
-    assert not any("after" in one["dpsynth"] for one in found.values())
+    draft = drafted(tmp_path, *(f"{name};;fecha y hora;;;;;;" for name in names))
+    assert not any("after" in one["dpsynth"] for one in draft.values())
 
 
 def test_the_gaps_of_a_draft_are_one_line_for_each_kind(tmp_path: Path) -> None:

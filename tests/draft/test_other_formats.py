@@ -42,10 +42,12 @@ def entries(path: Path) -> dict[str, Entry]:
 def test_redcap(tmp_path: Path) -> None:
     path = tmp_path / "redcap.csv"
     path.write_text(REDCAP)
-    found = entries(path)
-    assert "info" not in found and {"risk___1", "risk____9"} <= set(found)
-    assert found["sex"].values == (("1", "Male"), ("2", "Female")) and found["sex"].label == "Sex"
-    assert (found["age"].minimum, found["age"].maximum) == ("18", "99")
+    columns = entries(path)
+    assert "info" not in columns and {"risk___1", "risk____9"} <= set(columns)
+    assert (
+        columns["sex"].values == (("1", "Male"), ("2", "Female")) and columns["sex"].label == "Sex"
+    )
+    assert (columns["age"].minimum, columns["age"].maximum) == ("18", "99")
     draft = draft_schema(dictionary=path)
     assert draft.dropped == ("full_name", "story") and draft.open == ("record_id",)
     assert "minimum: 2020-01-01" not in draft.text and '"2020-01-01"' in draft.text
@@ -105,11 +107,11 @@ def test_statistics_files_give_labels_and_no_row(
         monkeypatch.setattr(pyreadstat, reader, spied)
     draft = draft_schema(dictionary=path)
     assert asked == [{"metadataonly": True}]
-    found = entries(path)
-    assert found["sex"].values == (("1", "male"), ("2", "female"))
-    assert found["admitted"].kind == "date" and found["ward"].kind == "text"
+    columns = entries(path)
+    assert columns["sex"].values == (("1", "male"), ("2", "female"))
+    assert columns["admitted"].kind == "date" and columns["ward"].kind == "text"
     if suffix != ".dta":
-        assert found["age"].missing == ("-9",) and found["age"].label == "Age in years"
+        assert columns["age"].missing == ("-9",) and columns["age"].label == "Age in years"
     assert not any(cell in draft.text for cell in ("secretward", "4711", "5222"))
 
 

@@ -15,6 +15,7 @@ from dpsynth.inspection import schema_warnings
 from dpsynth.schema.schema import Schema
 
 from ..support.related_columns import BASIS, document
+from ..support.schema_fields import schema_field
 
 START, END = "2023-01-02T06:30:00", "2024-12-30T20:15:00"
 MOMENTS = st.datetimes(pd.Timestamp(START).to_pydatetime(), pd.Timestamp(END).to_pydatetime())
@@ -23,12 +24,7 @@ ALL = ["weekday", "month", "hour"]
 
 def schema_of(calendar: list[str] | None, start: str = START, end: str = END, **own: Any) -> Schema:
     extra = own | ({"calendar": calendar} if calendar else {})
-    arrived = {
-        "name": "arrived",
-        "type": "datetime",
-        "constraints": {"minimum": start, "maximum": end},
-        "dpsynth": BASIS | extra,
-    }
+    arrived = schema_field("arrived", "datetime", BASIS | extra, minimum=start, maximum=end)
     left = {
         "name": "left",
         "type": "datetime",

@@ -23,6 +23,8 @@ from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import open_table
 from dpsynth.tables.unit_keys import NO_KEY, normalised
 
+from ..support.schema_fields import schema_field
+
 NUMBER = {"value": 90, "basis": "made for this test"}
 
 
@@ -32,12 +34,9 @@ def visits(maximum: int = 3, order: str = "integer", value: Any = None, **own: A
     fields = [
         {"name": "visit", "type": order, "dpsynth": {"role": "order"}},
         {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}},
-        {
-            "name": "value",
-            "type": "integer",
-            "constraints": limits,
-            "dpsynth": {"bounds_basis": "made for this test"} | (value or {}),
-        },
+        schema_field(
+            "value", "integer", {"bounds_basis": "made for this test"} | (value or {}), **limits
+        ),
     ]
     table = {"version": 1, "population": NUMBER, "rows": NUMBER} | own
     table["max_rows"] = {"value": maximum, "basis": "made for this test"}

@@ -154,8 +154,8 @@ def test_a_table_that_breaks_a_relation_does_not_conform(
     rows |= {"seen": "", "weight": "100.0", "height": "200", "bmi": "25.0", "age": "30"}
     frame = pd.DataFrame({name: [cell] * 2 for name, cell in rows.items()})
     assert Codec(WHOLE).conforms(frame) == []
-    found = Codec(WHOLE).conforms(frame.assign(**{column: cells}))
-    assert [str(one) for one in found] == [f"column '{column}': {problem}"]
+    departures = Codec(WHOLE).conforms(frame.assign(**{column: cells}))
+    assert [str(one) for one in departures] == [f"column '{column}': {problem}"]
 
 
 def test_derived_columns_are_computed_clipped_and_never_read() -> None:

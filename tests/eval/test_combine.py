@@ -19,38 +19,38 @@ from dpsynth.eval.combine import Combined, combine
 
 def test_four_tables_by_hand() -> None:
     """Mean 2.5; b = 5/3; (1 + 1/4) b = 25/12; T = 25/12 - 1/2 = 19/12; df = 3 (19/25)^2."""
-    found = combine([1, 2, 3, 4], [0.2, 0.8, 0.4, 0.6])
-    assert found.value == 2.5
-    assert found.standard_error == pytest.approx(math.sqrt(19 / 12))
-    assert found.df == pytest.approx(3 * (19 / 25) ** 2)
+    combined = combine([1, 2, 3, 4], [0.2, 0.8, 0.4, 0.6])
+    assert combined.value == 2.5
+    assert combined.standard_error == pytest.approx(math.sqrt(19 / 12))
+    assert combined.df == pytest.approx(3 * (19 / 25) ** 2)
     half = stats.t(3 * (19 / 25) ** 2).ppf(0.975) * math.sqrt(19 / 12)
-    assert (found.low, found.high) == pytest.approx((2.5 - half, 2.5 + half))
-    assert (found.m, found.adjusted) == (4, False)
+    assert (combined.low, combined.high) == pytest.approx((2.5 - half, 2.5 + half))
+    assert (combined.m, combined.adjusted) == (4, False)
 
 
 def test_corrected_by_a_table_of_the_run_by_hand() -> None:
     """2 x 3 - 2.5 = 3.5; T + 4 x 0.25 = 31/12; df = 3 (31/25)^2."""
-    found = combine([1, 2, 3, 4], [0.2, 0.8, 0.4, 0.6], original=(3.0, 0.25))
-    assert found.value == 3.5
-    assert found.standard_error == pytest.approx(math.sqrt(31 / 12))
-    assert found.df == pytest.approx(3 * (31 / 25) ** 2)
+    combined = combine([1, 2, 3, 4], [0.2, 0.8, 0.4, 0.6], original=(3.0, 0.25))
+    assert combined.value == 3.5
+    assert combined.standard_error == pytest.approx(math.sqrt(31 / 12))
+    assert combined.df == pytest.approx(3 * (31 / 25) ** 2)
 
 
 def test_without_a_positive_variance_that_of_a_real_table_stands_in() -> None:
     """b = 0.01, so T = 0.04/3 - 1 < 0; in its place v = 1, times the ratio of rows, with 2 df."""
-    found = combine([0.9, 1.0, 1.1], [1, 1, 1])
-    assert (found.value, found.standard_error) == (1.0, 1.0)
-    assert found.adjusted and found.df == 2
-    assert found.high == pytest.approx(1 + 4.302653, abs=1e-6)  # t of 2 degrees, from tables
+    combined = combine([0.9, 1.0, 1.1], [1, 1, 1])
+    assert (combined.value, combined.standard_error) == (1.0, 1.0)
+    assert combined.adjusted and combined.df == 2
+    assert combined.high == pytest.approx(1 + 4.302653, abs=1e-6)  # t of 2 degrees, from tables
     assert combine([0.9, 1.0, 1.1], [1, 1, 1], ratio=9.0).standard_error == 3.0
     assert combine([1, 1], [1, 3], original=(1, 0.5)).standard_error == 2.0
 
 
 def test_degrees_of_freedom_never_fall_below_one() -> None:
     """T = 3/2 x 1/2 - 0.7499 > 0 by a hair: the formula gives 2e-8 degrees."""
-    found = combine([0, 1], [0.7499, 0.7499])
-    assert not found.adjusted and found.df == 1.0
-    assert found.high - found.value == pytest.approx(12.7062 * 0.01, rel=1e-4)
+    combined = combine([0, 1], [0.7499, 0.7499])
+    assert not combined.adjusted and combined.df == 1.0
+    assert combined.high - combined.value == pytest.approx(12.7062 * 0.01, rel=1e-4)
 
 
 def test_a_combined_estimate_is_json() -> None:
@@ -84,11 +84,11 @@ def coverage(found: list[Combined]) -> float:
 @pytest.mark.parametrize(("m", "most"), [(5, 0.995), (20, 0.97), (100, 0.965)])
 def test_intervals_cover_where_fits_are_normal(m: int, most: float) -> None:
     """With few tables the degrees of freedom err on the wide side."""
-    found = simulated(fit=1.0, drawing=0.5, bias=0.0, m=m)
-    assert 0.935 < coverage(found) < most  # 4.4 standard errors of a share of 4000: 0.015
-    mean = np.mean([one.standard_error**2 for one in found])
+    estimates = simulated(fit=1.0, drawing=0.5, bias=0.0, m=m)
+    assert 0.935 < coverage(estimates) < most  # 4.4 standard errors of a share of 4000: 0.015
+    mean = np.mean([one.standard_error**2 for one in estimates])
     assert mean == pytest.approx(1 + 1.25 / m, rel=0.06)  # V + (V + v)/m
-    assert np.var([one.value for one in found]) == pytest.approx(1 + 1.25 / m, rel=0.1)
+    assert np.var([one.value for one in estimates]) == pytest.approx(1 + 1.25 / m, rel=0.1)
 
 
 def test_naive_intervals_do_not_cover_there() -> None:
@@ -97,9 +97,9 @@ def test_naive_intervals_do_not_cover_there() -> None:
 
 
 def test_a_bias_that_refits_repeat_is_corrected() -> None:
-    found = simulated(fit=1.0, drawing=0.5, bias=3.0, m=20)
-    assert abs(np.mean([one.value for one in found])) < 0.1
-    assert abs(coverage(found) - 0.95) < 0.015
+    estimates = simulated(fit=1.0, drawing=0.5, bias=3.0, m=20)
+    assert abs(np.mean([one.value for one in estimates])) < 0.1
+    assert abs(coverage(estimates) - 0.95) < 0.015
 
 
 # Properties ------------------------------------------------------------------------------------
@@ -126,10 +126,10 @@ def test_units_of_measurement_do_not_matter(
 @given(pairs=pairs)
 def test_an_interval_is_finite_and_around_its_value(pairs: list[tuple[float, float]]) -> None:
     q, v = zip(*pairs, strict=True)
-    found = combine(q, v)
-    assert found.low < found.value < found.high
-    assert 1 <= found.df <= len(q) - 1
-    assert all(math.isfinite(number) for number in found.to_dict().values())
+    combined = combine(q, v)
+    assert combined.low < combined.value < combined.high
+    assert 1 <= combined.df <= len(q) - 1
+    assert all(math.isfinite(number) for number in combined.to_dict().values())
 
 
 # Refused ---------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def test_a_limit_grows_with_the_noise_that_the_plan_announces() -> None:
     gate = Gate("a", "at_most", 0.02, "r", or_noise=3.0)
     measures = {"a": measure(0.028)}
     verdicts = [judged(measures, [gate], noise)[0] for noise in (0.01, 0.009, 0.001, 0.0)]
-    assert [one["passed"] for one in verdicts] == [True, False, False, False]
+    assert [verdict["passed"] for verdict in verdicts] == [True, False, False, False]
     assert [one["limit"] for one in verdicts][1:3] == ["at most 0.027", "at most 0.02"]
 
 
@@ -82,9 +82,9 @@ def test_a_file_replaces_adds_and_switches_off(tmp_path: Path) -> None:
         "  - {key: tvd3, at_most: 0.2, reason: more}\n"
         "  - {key: rules, skip: true}\n"
     )
-    found = {gate.key: gate for gate in gates(path)}
-    assert found["c2st"] == Gate("c2st", "at_most", 0.6, "ours")
-    assert found["tvd3"].limit == 0.2 and "rules" not in found and "tvd2" in found
+    gates_read = {gate.key: gate for gate in gates(path)}
+    assert gates_read["c2st"] == Gate("c2st", "at_most", 0.6, "ours")
+    assert gates_read["tvd3"].limit == 0.2 and "rules" not in gates_read and "tvd2" in gates_read
 
 
 @pytest.mark.parametrize(

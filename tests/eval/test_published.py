@@ -22,18 +22,19 @@ from dpsynth.privacy.quality_budget import quality_event
 from dpsynth.schema.schema import Schema
 
 from ..support.bare_counts import Silence
+from ..support.schema_fields import schema_field
 
 BASIS = "made up for a test"
 
 
 def described(flags: int, target: bool = False) -> Schema:
     fields = [
-        {
-            "name": f"x{i}",
-            "type": "boolean",
-            "constraints": {"required": True},
-            "dpsynth": {"bounds_basis": BASIS} | ({"role": "target"} if target and not i else {}),
-        }
+        schema_field(
+            f"x{i}",
+            "boolean",
+            {"bounds_basis": BASIS} | ({"role": "target"} if target and not i else {}),
+            required=True,
+        )
         for i in range(flags)
     ]
     many = {"value": 5000, "basis": BASIS}
@@ -81,13 +82,13 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
 def test_without_noise_the_figures_are_the_distances() -> None:
     schema = described(3)
     drawn, real = flags(3000, [0.2, 0.5, 0.6], 1), flags(5000, [0.3, 0.5, 0.5], 2)
-    found = figures_of(schema, drawn, real, 1.0, Silence(0))
-    for place, column in enumerate(found["columns"]):
+    figures = figures_of(schema, drawn, real, 1.0, Silence(0))
+    for place, column in enumerate(figures["columns"]):
         own = distance(drawn[:, [place]], real[:, [place]])
         assert column["tvd"] == pytest.approx(own, abs=2e-4)
     pairs = np.mean([distance(drawn[:, p], real[:, p]) for p in ([0, 1], [0, 2], [1, 2])])
-    assert by_key(found)["tvd2"]["value"] == pytest.approx(pairs, abs=2e-4)
-    assert by_key(found)["tvd3"]["value"] == pytest.approx(distance(drawn, real), abs=2e-4)
+    assert by_key(figures)["tvd2"]["value"] == pytest.approx(pairs, abs=2e-4)
+    assert by_key(figures)["tvd3"]["value"] == pytest.approx(distance(drawn, real), abs=2e-4)
 
 
 def test_chance_is_what_two_samples_of_one_population_show() -> None:
@@ -145,8 +146,8 @@ def test_the_auc_by_hand_and_within_its_interval() -> None:
 
 
 def test_noise_as_large_as_the_rows_gives_words_and_no_figure() -> None:
-    found = predicted(200.0, SeededEntropy(1), rows=300)
-    assert found["targets"] == [] and "too large to tell" in found["note"]
+    figures = predicted(200.0, SeededEntropy(1), rows=300)
+    assert figures["targets"] == [] and "too large to tell" in figures["note"]
 
 
 def test_the_document_is_what_the_reader_of_a_bundle_takes() -> None:

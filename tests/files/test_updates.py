@@ -8,25 +8,17 @@ import sys
 from pathlib import Path
 
 from dpsynth._util.strict_json import file_digest
-from dpsynth.synthesis import fitting
 from dpsynth.synthesis.sample_log import read_samples
 from dpsynth.tables.simulated import simulate
+
+from ..support.quick_fit import quick_fit
 
 COMMAND = [sys.executable, "-m", "dpsynth"]
 SAMPLE = [*COMMAND, "sample", "run", "--rows", "20", "--quiet", "-o"]
 
 
 def made(folder: Path) -> None:
-    fitting.fit(
-        simulate(60, seed=1),
-        "demo",
-        epsilon=3,
-        delta=1e-6,
-        dataset="x",
-        model="independent",
-        without_ledger=True,
-        output=folder / "run",
-    )
+    quick_fit(simulate(60, seed=1), "demo", output=folder / "run")
 
 
 def test_every_one_of_many_samples_at_once_is_recorded(tmp_path: Path) -> None:
@@ -38,9 +30,9 @@ def test_every_one_of_many_samples_at_once_is_recorded(tmp_path: Path) -> None:
     ]
     codes = [process.wait(120) for process in processes]
     assert codes[:4] == [0] * 4 and sorted(codes[4:]) == [0, 2, 2]
-    found = read_samples(tmp_path / "run")
-    assert sorted(one.file for one in found) == sorted({*names})
-    assert all(file_digest(tmp_path / one.file) == one.sha256 for one in found)
+    samples = read_samples(tmp_path / "run")
+    assert sorted(one.file for one in samples) == sorted({*names})
+    assert all(file_digest(tmp_path / one.file) == one.sha256 for one in samples)
 
 
 def test_output_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:

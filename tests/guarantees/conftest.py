@@ -13,7 +13,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,9 @@ from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
 
+from ..support.command_outcome import Outcome
+from ..support.schema_fields import schema_field
+
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 
 ASKED = tuple(getattr(signal, name) for name in SIGNALS)
@@ -43,24 +45,9 @@ CLINIC: dict[str, Any] = {
         {"name": "visited", "type": "datetime", "dpsynth": {"role": "order"}},
         {"name": "note", "type": "string", "dpsynth": {"role": "drop"}},
         {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}, "dpsynth": BASIS},
-        {
-            "name": "ward",
-            "type": "string",
-            "constraints": {"enum": ["A", "B", "C"], "required": True},
-            "dpsynth": BASIS,
-        },
-        {
-            "name": "weight",
-            "type": "number",
-            "constraints": {"minimum": 30, "maximum": 200},
-            "dpsynth": BASIS | {"step": 0.5},
-        },
-        {
-            "name": "age",
-            "type": "integer",
-            "constraints": {"minimum": 18, "maximum": 99, "required": True},
-            "dpsynth": BASIS,
-        },
+        schema_field("ward", "string", BASIS, enum=["A", "B", "C"], required=True),
+        schema_field("weight", "number", BASIS | {"step": 0.5}, minimum=30, maximum=200),
+        schema_field("age", "integer", BASIS, minimum=18, maximum=99, required=True),
         {"name": "admitted", "type": "date", "constraints": VISITED, "dpsynth": BASIS},
     ],
     "dpsynth": {
@@ -73,16 +60,7 @@ CLINIC: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a command left on the screen, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-
-Shell = Callable[..., Said]
+Shell = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -211,7 +189,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, new_ledger: Path) -> Shell:
     monkeypatch.delenv("DPSYNTH_DEBUG", raising=False)
     monkeypatch.delenv("DPSYNTH_DATASET", raising=False)
 
-    def run(folder: Path, *arguments: object) -> Said:
+    def run(folder: Path, *arguments: object) -> Outcome:
         out, err = io.StringIO(), io.StringIO()
         if not (folder / "ledger.sqlite").exists():
             shutil.copyfile(new_ledger, folder / "ledger.sqlite")
@@ -243,9 +221,9 @@ def shell(monkeypatch: pytest.MonkeyPatch, new_ledger: Path) -> Shell:
             code = 1
         finally:
             logging.getLogger().removeHandler(handler)
-            for number, kept in before.items():
-                signal.signal(number, kept)
-        return Said(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
+            for number, handling in before.items():
+                signal.signal(number, handling)
+        return Outcome(code if isinstance(code, int) else 1, out.getvalue(), err.getvalue())
 
     return run
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+
+from ..support.private_steps import private
 
 UNITS, ROWS, WIDTH = 24, 3, 5
 C = 0.5
@@ -37,16 +37,7 @@ class AutoEncoder(nn.Module):
 
 
 def trainer(net: nn.Module) -> DpSgd:
-    return DpSgd(
-        net,
-        event=PoissonSgd("steps", 0.5, 10, 1.0),
-        clipping_norm=C,
-        population=UNITS,
-        learning_rate=0.05,
-        entropy=SeededEntropy(0),
-        schedule="constant",
-        optimizer="adam",
-    )
+    return private(net, clipping_norm=C, population=UNITS, learning_rate=0.05, optimizer="adam")
 
 
 def cohort() -> tuple[Tensor, Tensor]:

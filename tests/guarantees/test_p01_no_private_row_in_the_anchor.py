@@ -20,7 +20,8 @@ from dpsynth.models.dpsgd.trainer import Units
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+
+from ..support.quick_fit import quick_fit
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 
@@ -51,16 +52,7 @@ def anchors(
     with patch.context() as patched:
         patched.setattr(Units, "batch", drawn)
         patched.setattr(DpSgd, "step", still)
-        fitting.fit(
-            frame,
-            schema,
-            epsilon=2.0,
-            delta=1e-5,
-            dataset="clinic",
-            model=model,
-            without_ledger=True,
-            entropy=SeededEntropy(5),
-        )
+        quick_fit(frame, schema, epsilon=2.0, delta=1e-5, model=model, entropy=SeededEntropy(5))
     assert len(anchors_used) == 5
     return anchors_used
 

@@ -29,8 +29,8 @@ from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import mechanisms
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 
+from ..support.quick_fit import quick_fit
 from .streams import Streams
 
 Visits = Callable[[int], pd.DataFrame]
@@ -84,14 +84,12 @@ def fitted(model: str, schema: Schema, frame: pd.DataFrame) -> dict[str, Any]:
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            run = fitting.fit(
+            run = quick_fit(
                 frame,
                 schema,
                 epsilon=2.0,
                 delta=1e-5,
-                dataset="clinic",
                 model=model,
-                without_ledger=True,
                 entropy=Streams(5),
                 progress=lambda stage, part: progress.append((stage, part)),
             )
@@ -187,8 +185,8 @@ def noise_where_somebody_is(patch: Patch) -> None:
     summed = DpSgd.noisy_sum
 
     def skipping(self: DpSgd, loss: Any, batch: Any, mask: Any) -> Any:
-        found = summed(self, loss, batch, mask)
-        return found if len(mask) else self.clipped_sum(loss, batch, mask).float()
+        total = summed(self, loss, batch, mask)
+        return total if len(mask) else self.clipped_sum(loss, batch, mask).float()
 
     patch.setattr(DpSgd, "noisy_sum", skipping)
 

@@ -105,14 +105,14 @@ def test_a_fresh_process_with_nothing_but_the_run_draws_the_same(
         "sys.stdout.buffer.write(frame.to_csv(index=False).encode())\n"
     )
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DPSYNTH_")}
-    found = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", code],
         cwd=elsewhere,
         env=environment | {"OMP_NUM_THREADS": "1"},
         check=True,
         capture_output=True,
     )
-    assert found.stdout == expected
+    assert ended.stdout == expected
 
 
 class Remembering(Tvae):

@@ -132,21 +132,21 @@ def drawn_too_often(count: int) -> bool:
 def test_inclusions_are_binomial_and_a_singleton_is_like_any_other(
     included: Callable[[type[DpSgd]], dict[str, Any]],
 ) -> None:
-    found = included(DpSgd)
-    columns = found["columns"]
-    assert fits_binomial(found["counts"]) > FALSE_ALARM
+    drawn = included(DpSgd)
+    columns = drawn["columns"]
+    assert fits_binomial(drawn["counts"]) > FALSE_ALARM
     # the column of a condition is uniform whatever the row holds; its code is the row's own
     assert stats.chisquare(np.bincount(columns, minlength=3)).pvalue > FALSE_ALARM
-    assert not drawn_too_often(found["counts"][ODD])
-    assert found["faithful"], "a step sees the units that were drawn, labelled real"
+    assert not drawn_too_often(drawn["counts"][ODD])
+    assert drawn["faithful"], "a step sees the units that were drawn, labelled real"
 
 
 def test_rows_drawn_by_log_frequency_are_caught(
     included: Callable[[type[DpSgd]], dict[str, Any]],
 ) -> None:
-    found = included(ByFrequency)
-    assert fits_binomial(found["counts"]) < FALSE_ALARM
-    assert drawn_too_often(found["counts"][ODD])
+    drawn = included(ByFrequency)
+    assert fits_binomial(drawn["counts"]) < FALSE_ALARM
+    assert drawn_too_often(drawn["counts"][ODD])
 
 
 def test_conditions_of_generated_rows_come_from_the_mixture_alone() -> None:

@@ -34,6 +34,7 @@ from dpsynth.privacy.events import PoissonSgd
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
 from ..support.bare_counts import Silence
+from ..support.private_steps import private
 from .streams import Streams
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
@@ -92,9 +93,9 @@ class Heard:
 
         def listened(trainer: DpSgd, loss: Any, batch: Any, mask: Any) -> Any:
             with mock.patch.object(DpSgd, "clipped_sum", nothing):
-                found = summed(trainer, loss, batch, mask)
-            self.noises.append(found.numpy().copy())
-            return found
+                total = summed(trainer, loss, batch, mask)
+            self.noises.append(total.numpy().copy())
+            return total
 
         return listened
 
@@ -183,16 +184,8 @@ def test_every_coin_counts_however_many_units_it_lets_in(coin: float, units: int
             return np.full(size, coin)
 
     layer = Linear(1, 1, generator=torch.Generator().manual_seed(0))
-    trainer = DpSgd(
-        layer,
-        event=PoissonSgd("steps", 0.01, 3, 1.0),
-        clipping_norm=1.0,
-        population=100,
-        learning_rate=0.1,
-        entropy=Coins(0),
-        schedule="constant",
-        optimizer="sgd",
-    )
+    event = PoissonSgd("steps", 0.01, 3, 1.0)
+    trainer = private(layer, event=event, population=100, entropy=Coins(0))
     assert trainer.sample_batch(500).tolist() == list(range(units))
 
 

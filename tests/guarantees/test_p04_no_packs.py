@@ -38,10 +38,10 @@ def test_one_row_is_the_default() -> None:
 
 def critic() -> Critic:
     """A critic whose score depends on its hidden layers."""
-    found = Critic(SIZES, 8, generator=torch.Generator().manual_seed(0))
+    critic = Critic(SIZES, 8, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        found.scored.weight.normal_(generator=torch.Generator().manual_seed(1))
-    return found
+        critic.scored.weight.normal_(generator=torch.Generator().manual_seed(1))
+    return critic
 
 
 def batch(units: int = 12) -> tuple[Tensor, Tensor, Tensor]:

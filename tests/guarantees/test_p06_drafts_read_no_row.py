@@ -20,6 +20,9 @@ from dpsynth.draft.header import read_header
 from dpsynth.errors import SchemaError
 from dpsynth.schema.schema import Schema
 
+from ..support.sas_files import DOUBLE, write_catalog, write_sas
+from ..support.schema_fields import schema_field
+
 HEADER = "patient_id;age;sex;hba1c_%\n"
 ROWS = (
     "1;41;F;5,9\n",
@@ -96,13 +99,22 @@ def test_rows_of_statistics_files_change_nothing(tmp_path: Path, suffix: str) ->
     assert len(texts) == 1
 
 
+def test_rows_of_sas_files_with_a_catalogue_change_nothing(tmp_path: Path) -> None:
+    """Labels come from the catalogue alone, also those that no row has."""
+    catalog = write_catalog(tmp_path / "formats.sas7bcat", {"SEXF": {1.0: "male", 2.0: "female"}})
+    texts = set()
+    for sexes in ([1.0], [1.0, 2.0, 3.0]):
+        path = tmp_path / "t.sas7bdat"
+        write_sas(path, [("sex", DOUBLE, "SEXF.")], [(one,) for one in sexes])
+        texts.add(draft_schema(dictionary=path, catalog=catalog).text)
+    assert len(texts) == 1
+    assert "enum: [1, 2]" in texts.pop()
+
+
 def test_a_proposal_is_not_taken_for_a_declared_bound() -> None:
-    field = {
-        "name": "age",
-        "type": "integer",
-        "constraints": {"minimum": 0, "maximum": 120},
-        "dpsynth": {"bounds_basis": "proposal: age, 0 to 120 a: confirm"},
-    }
+    field = schema_field(
+        "age", "integer", "proposal: age, 0 to 120 a: confirm", minimum=0, maximum=120
+    )
     size = {"value": 900, "basis": "annual report"}
     table = {"version": 1, "population": size, "rows": size}
     with pytest.raises(SchemaError, match="is a proposal"):

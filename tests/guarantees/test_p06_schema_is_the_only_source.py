@@ -20,18 +20,15 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import open_table, write_table
 
+from ..support.schema_fields import schema_field
+
 BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 90, "basis": "made for this test"}
 FIELDS: list[dict[str, Any]] = [
     {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"], "required": True}},
     {"name": "ward", "type": "string", "constraints": {"enum": ["A", "B", "C"]}},
     {"name": "arm", "type": "integer", "constraints": {"enum": [1, 2]}},
-    {
-        "name": "weight",
-        "type": "number",
-        "constraints": {"minimum": 30, "maximum": 200},
-        "dpsynth": BASIS | {"step": 0.5},
-    },
+    schema_field("weight", "number", BASIS | {"step": 0.5}, minimum=30, maximum=200),
     {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}},
     {
         "name": "born",
@@ -100,14 +97,14 @@ def declared_structure(frame: pd.DataFrame, folder: Path) -> Structure:
 def inferred_structure(frame: pd.DataFrame, folder: Path) -> Structure:
     """Broken twin: types, categories, decimals and nullability as pandas finds them in the rows."""
     text = frame.to_csv(index=False)
-    found = pd.read_csv(io.StringIO(text), parse_dates=["born"], date_format="%Y-%m-%d")
+    table = pd.read_csv(io.StringIO(text), parse_dates=["born"], date_format="%Y-%m-%d")
     digits = frame["weight"].astype(str).str.partition(".")[2].str.len()
     return {
-        "names": tuple(found.columns),
-        "sizes": tuple(int(found[name].nunique(dropna=False)) for name in found),
-        "dtypes": found.dtypes.astype(str).tolist(),
+        "names": tuple(table.columns),
+        "sizes": tuple(int(table[name].nunique(dropna=False)) for name in table),
+        "dtypes": table.dtypes.astype(str).tolist(),
         "decimals": int(digits.max()),
-        "nullable": found.isna().any().tolist(),
+        "nullable": table.isna().any().tolist(),
     }
 
 

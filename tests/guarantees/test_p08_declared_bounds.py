@@ -17,6 +17,8 @@ import pytest
 from dpsynth.encoding.codec import Codec
 from dpsynth.schema.schema import Schema
 
+from ..support.schema_fields import schema_field
+
 NUMBER = {"value": 90, "basis": "made for this test"}
 LIMITS: dict[str, tuple[str, Any, Any]] = {
     "sbp": ("integer", 60, 260),
@@ -26,12 +28,7 @@ LIMITS: dict[str, tuple[str, Any, Any]] = {
 SCHEMA = Schema.from_dict(
     {
         "fields": [
-            {
-                "name": name,
-                "type": kind,
-                "constraints": {"minimum": low, "maximum": high, "required": True},
-                "dpsynth": {"bounds_basis": "made for this test"},
-            }
+            schema_field(name, kind, "made for this test", minimum=low, maximum=high, required=True)
             for name, (kind, low, high) in LIMITS.items()
         ],
         "dpsynth": {"version": 1, "population": NUMBER, "rows": NUMBER},

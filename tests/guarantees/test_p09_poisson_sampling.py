@@ -21,6 +21,8 @@ from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.privacy.entropy import OsEntropy, Size
 from dpsynth.privacy.events import PoissonSgd
 
+from ..support.private_steps import private
+
 UNITS, RATE, STEPS = 300, 0.04, 3_000
 FALSE_ALARM = 1e-6
 Included = npt.NDArray[np.bool_]
@@ -34,16 +36,9 @@ class NobodyDrawn(OsEntropy):
 
 
 def engine(layer: Linear, *, steps: int = STEPS, noise: float = 1.0, **changes: object) -> DpSgd:
-    settings: dict[str, object] = {
-        "event": PoissonSgd("steps", RATE, steps, noise),
-        "clipping_norm": 1.0,
-        "population": UNITS,
-        "learning_rate": 1.0,
-        "entropy": OsEntropy(),
-        "schedule": "constant",
-        "optimizer": "sgd",
-    }
-    return DpSgd(layer, **{**settings, **changes})  # type: ignore[arg-type]
+    event = PoissonSgd("steps", RATE, steps, noise)
+    settings: dict[str, object] = {"population": UNITS, "learning_rate": 1.0}
+    return private(layer, event=event, **settings | {"entropy": OsEntropy()} | changes)
 
 
 def one_layer(
@@ -105,13 +100,13 @@ def p_values(included: Included) -> dict[str, float]:
 
 
 def test_batches_are_poisson() -> None:
-    found = p_values(by_engine())
-    assert min(found.values()) > FALSE_ALARM, found
+    chances = p_values(by_engine())
+    assert min(chances.values()) > FALSE_ALARM, chances
 
 
 def test_shuffled_batches_are_caught() -> None:
-    found = p_values(by_shuffling())
-    assert max(found.values()) < FALSE_ALARM, found
+    chances = p_values(by_shuffling())
+    assert max(chances.values()) < FALSE_ALARM, chances
 
 
 def steps_with_nobody(skip_empty: bool) -> tuple[DpSgd, Tensor]:

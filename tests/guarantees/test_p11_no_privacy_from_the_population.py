@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from dpsynth.models.dpsgd.layers import Linear
-from dpsynth.models.dpsgd.optimizer import MARGIN, DpSgd
+from dpsynth.models.dpsgd.optimizer import MARGIN
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import JointHistograms, PoissonSgd
@@ -22,6 +22,8 @@ from dpsynth.privacy.plan import PrivacyPlan
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.preparation import prepare
+
+from ..support.private_steps import private
 
 DEMO = Schema.load("demo")
 FACTORS = [0.01, 1, 100]
@@ -53,16 +55,9 @@ def test_a_plan_costs_no_more_than_its_budget_whatever_is_declared(
 @pytest.mark.parametrize("population", [20, 2_000, 200_000])
 def test_the_noise_of_a_step_does_not_shrink_with_the_population(population: int) -> None:
     event = PoissonSgd("steps", 0.1, 5, 1.5)
-    trainer = DpSgd(
-        Linear(3, 3, generator=torch.Generator()),
-        event=event,
-        clipping_norm=2.0,
-        population=population,
-        learning_rate=0.1,
-        entropy=SeededEntropy(3),
-        schedule="constant",
-        optimizer="sgd",
-    )
+    layer = Linear(3, 3, generator=torch.Generator())
+    entropy = SeededEntropy(3)
+    trainer = private(layer, event=event, clipping_norm=2.0, population=population, entropy=entropy)
     noise = trainer._noise()
     unit = torch.from_numpy(SeededEntropy(3).normal(len(noise), np.float32))
     torch.testing.assert_close(noise, unit * (1.5 * 2.0 * (1 + MARGIN)))

@@ -18,21 +18,17 @@ import pytest
 from dpsynth.privacy.events import UNDECIDED, JointHistograms, PoissonSgd
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.fitting import fit
 from dpsynth.synthesis.preparation import prepare
 from dpsynth.synthesis.sampler import default_rows
 
+from ..support.quick_fit import quick_fit
+from ..support.schema_fields import schema_field
 from ..support.short_training import shorten_training
 
 
 def schema(population: int = 400) -> Schema:
     def column(name: str, categories: list[str]) -> dict[str, Any]:
-        return {
-            "name": name,
-            "type": "string",
-            "constraints": {"enum": categories, "required": True},
-            "dpsynth": {"bounds_basis": "admission form"},
-        }
+        return schema_field(name, "string", "admission form", enum=categories, required=True)
 
     return Schema.from_dict(
         {
@@ -62,15 +58,7 @@ def table(units: int) -> pd.DataFrame:
 
 
 def certificate_of_a_fit(data: pd.DataFrame, model: str) -> str:
-    run = fit(
-        data,
-        schema(),
-        epsilon=1.0,
-        delta=1e-5,
-        dataset="p11",
-        model=model,
-        without_ledger=True,
-    )
+    run = quick_fit(data, schema(), epsilon=1.0, delta=1e-5, model=model)
     assert default_rows(run) == 800
     return json.dumps(run.certificate, sort_keys=True)
 

@@ -33,6 +33,8 @@ from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 
+from ..support.quick_fit import quick_fit
+
 Visits = Callable[[int], pd.DataFrame]
 Poison = Callable[[Tensor, int], Tensor]
 STEPS = 6
@@ -154,21 +156,19 @@ def schedule(
                 steps.append((self.optimizer.taken, rate, len(mask), self.clipping_norm))
 
         def poisoned(self: Network, rows: Tensor, activations: Any) -> Tensor:
-            found = loss(self, rows, activations)
-            return poison(found, len(steps)) if private else found
+            value = loss(self, rows, activations)
+            return poison(value, len(steps)) if private else value
 
         with monkeypatch.context() as patch:
             patch.setattr(Preset, "of", of)
             patch.setattr(trainer, "DpSgd", Recorded)
             patch.setattr(Network, "loss", poisoned)
-            fitted = fitting.fit(
+            fitted = quick_fit(
                 visits(80),
                 clinic,
                 epsilon=2.0,
                 delta=1e-5,
-                dataset="clinic",
                 model="tvae",
-                without_ledger=True,
                 entropy=entropy,
                 progress=lambda stage, fraction: progress.append((stage, fraction)),
             )

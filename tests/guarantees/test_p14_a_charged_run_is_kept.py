@@ -24,9 +24,11 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.registry import NAMES
 from dpsynth.models.run_size import most_bytes
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting, preparation
+from dpsynth.synthesis import preparation
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.simulated import simulate
+
+from ..support.quick_fit import quick_fit
 
 LATE = """
 import sys
@@ -62,13 +64,10 @@ def book(folder: Path) -> Ledger:
 
 
 def fitted(folder: Path, **more: Any) -> Run:
-    return fitting.fit(
+    return quick_fit(
         simulate(60, seed=1),
         "demo",
-        epsilon=3,
-        delta=1e-6,
         dataset="x",
-        model="independent",
         ledger=book(folder),
         output=folder / "run",
         **more,

@@ -32,11 +32,12 @@ from dpsynth.privacy.gaussian import gaussian_delta
 from dpsynth.privacy.noisy_queries import Deviation, ask
 from dpsynth.privacy.quality_budget import quality_event
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sample_log import record_sample
 from dpsynth.tables.simulated import simulate
 from dpsynth.tables.table import write_table
+
+from ..support.quick_fit import quick_fit
 
 DEMO = Schema.load("demo")
 CODEC = Codec(DEMO)
@@ -174,16 +175,8 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Office]
 
     def made(folder: Path, share: float | None = 0.1) -> Office:
         ledger = Ledger.create(folder / "ledger.sqlite")
-        run = fitting.fit(
-            base / "source.csv",
-            DEMO,
-            epsilon=3.0,
-            delta=1e-6,
-            dataset="demo",
-            model="independent",
-            publish_quality=share,
-            ledger=ledger,
-            output=folder / "run",
+        run = quick_fit(
+            base / "source.csv", DEMO, publish_quality=share, ledger=ledger, output=folder / "run"
         )
         table = folder / "out.parquet"
         write_table([run.sample(400, seed=1)], table, DEMO)

@@ -24,10 +24,12 @@ from torch import Tensor
 from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators.tvae_network import Network
-from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.privacy.entropy import OsEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
+
+from ..support.private_steps import private
+from ..support.quick_fit import quick_fit
 
 Visits = Callable[[int], pd.DataFrame]
 C, UNITS, WIDTH, SEED = 0.5, 40, 5, 123_456_789_123
@@ -49,16 +51,7 @@ class SharedStream(torch.nn.Module):
 
 
 def trainer(network: torch.nn.Module) -> DpSgd:
-    return DpSgd(
-        network,
-        event=PoissonSgd("steps", 0.5, 10, 1.0),
-        clipping_norm=C,
-        population=UNITS,
-        learning_rate=0.05,
-        entropy=SeededEntropy(0),
-        schedule="constant",
-        optimizer="adam",
-    )
+    return private(network, clipping_norm=C, population=UNITS, learning_rate=0.05, optimizer="adam")
 
 
 def test_a_replayed_stream_breaks_the_bound() -> None:
@@ -119,15 +112,7 @@ def draws_by_torch(
         patched.setattr(DpSgd, "clipped_sum", summing)
         if loss is not None:
             patched.setattr(Network, "loss", loss)
-        fitting.fit(
-            frame,
-            schema,
-            epsilon=2.0,
-            delta=1e-5,
-            dataset="clinic",
-            model="tvae",
-            without_ledger=True,
-        )
+        quick_fit(frame, schema, epsilon=2.0, delta=1e-5, model="tvae")
     assert steps == [1, 2, 3, 4, 5]
     return bool(drawn)
 

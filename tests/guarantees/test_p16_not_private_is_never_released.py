@@ -152,11 +152,11 @@ def invoke(*words: str) -> Any:
 
 
 def test_a_budget_is_required_unless_not_private(tmp_path: Path) -> None:
-    found = invoke("fit", "demo", "rows.csv", "-o", str(tmp_path / "run"))
-    assert found.exit_code == 2 and "--epsilon" in found.output
+    outcome = invoke("fit", "demo", "rows.csv", "-o", str(tmp_path / "run"))
+    assert outcome.exit_code == 2 and "--epsilon" in outcome.output
     words = ["--epsilon", "1", "--delta", "1e-6"]
-    found = invoke("fit", "demo", "rows.csv", *words, "-o", str(tmp_path / "run"))
-    assert found.exit_code == 2 and "--dataset" in found.output
+    outcome = invoke("fit", "demo", "rows.csv", *words, "-o", str(tmp_path / "run"))
+    assert outcome.exit_code == 2 and "--dataset" in outcome.output
 
 
 @pytest.mark.parametrize("option", ["--epsilon", "--delta"])
@@ -185,11 +185,11 @@ def test_the_command_says_so_and_charges_nothing(
         "--model",
         "autoregressive",
     ]
-    found = invoke(*words, "--not-private", "-o", str(tmp_path / "run"))
-    assert found.exit_code == 0, found.output
-    assert "NOT PRIVATE" in found.output and "cannot be released" in found.output
+    outcome = invoke(*words, "--not-private", "-o", str(tmp_path / "run"))
+    assert outcome.exit_code == 0, outcome.output
+    assert "NOT PRIVATE" in outcome.output and "cannot be released" in outcome.output
     assert not (tmp_path / "ledger.sqlite").exists()
-    found = invoke("sample", str(tmp_path / "run"), "-o", str(tmp_path / "s.csv"), "--rows", "20")
-    assert found.exit_code == 0 and "fitted without privacy, so keep this table" in found.output
-    found = invoke("release", str(tmp_path / "run"), "-o", str(tmp_path / "bundle"))
-    assert isinstance(found.exception, GateError)
+    outcome = invoke("sample", str(tmp_path / "run"), "-o", str(tmp_path / "s.csv"), "--rows", "20")
+    assert outcome.exit_code == 0 and "fitted without privacy, so keep this table" in outcome.output
+    outcome = invoke("release", str(tmp_path / "run"), "-o", str(tmp_path / "bundle"))
+    assert isinstance(outcome.exception, GateError)

@@ -18,8 +18,9 @@ from dpsynth.bundle.writer import release
 from dpsynth.encoding.codec import Codec
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
+
+from ..support.quick_fit import quick_fit
 
 TEXT, NUMBER = "CANARY-7f3a", 123.456789012345
 Fit = Callable[[int, Path], Run]
@@ -51,13 +52,10 @@ def rows_with_canaries(count: int) -> pd.DataFrame:
 def fit(every_type: Schema) -> Fit:
     def fit_rows(count: int, folder: Path) -> Run:
         folder.mkdir(parents=True, exist_ok=True)
-        return fitting.fit(
+        return quick_fit(
             rows_with_canaries(count),
             every_type,
-            epsilon=3.0,
-            delta=1e-6,
             dataset="cohort",
-            model="independent",
             ledger=Ledger.create(folder / "ledger.sqlite"),
         )
 

@@ -26,6 +26,7 @@ from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
 from dpsynth.privacy.noisy_queries import Counts, ask
 
 from ..support.bare_counts import Rows
+from ..support.private_steps import private
 
 UNITS, PAID, COLUMNS = 400, 2, 4
 SIZES = (5,) * COLUMNS
@@ -132,16 +133,8 @@ def test_one_answer_beyond_what_was_paid_is_refused(place: int) -> None:
 
 
 def trainer(network: nn.Module, **changes: Any) -> DpSgd:
-    settings: dict[str, Any] = {
-        "event": PoissonSgd("steps", 1.0, 6, 1.0),
-        "clipping_norm": 0.5,
-        "population": 9,
-        "learning_rate": 0.1,
-        "entropy": SeededEntropy(0),
-        "schedule": "constant",
-        "optimizer": "sgd",
-    }
-    return DpSgd(network, **settings | changes)
+    event = PoissonSgd("steps", 1.0, 6, 1.0)
+    return private(network, **{"event": event, "clipping_norm": 0.5, "population": 9} | changes)
 
 
 class Two(nn.Module):

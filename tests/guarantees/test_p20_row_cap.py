@@ -19,6 +19,8 @@ from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import open_table
 
+from ..support.schema_fields import schema_field
+
 NUMBER = {"value": 90, "basis": "made for this test"}
 MARK = 77  # a value that only the heavy patient has
 HEAVY = (" 0012", "12", "12 ", "00012")
@@ -37,12 +39,7 @@ def schema_of(most: int, keep: str) -> Schema:
     fields = [
         {"name": "visit", "type": "integer", "dpsynth": {"role": "order"}},
         {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}},
-        {
-            "name": "value",
-            "type": "integer",
-            "constraints": limits,
-            "dpsynth": {"bounds_basis": "made for this test"},
-        },
+        schema_field("value", "integer", "made for this test", **limits),
     ]
     return Schema.from_dict({"fields": fields, "dpsynth": own})
 

@@ -175,32 +175,32 @@ def examined(mechanism: Mechanism, cap: int = 5, most: int = 5) -> Found:
 
 @pytest.mark.parametrize("mechanism", [ours, by_hand])
 def test_no_unit_moves_the_histograms_by_more_than_declared(mechanism: Mechanism) -> None:
-    found = examined(mechanism)
-    assert found.units == 6 + 21 + 56 + 126 + 252  # multisets of 1 to 5 of six cells
-    assert found.within_the_bound
+    pairs = examined(mechanism)
+    assert pairs.units == 6 + 21 + 56 + 126 + 252  # multisets of 1 to 5 of six cells
+    assert pairs.within_the_bound
     # identical rows reach it: no more noise than needed, but for the rounding of its scale
-    assert found.counts == pytest.approx(1, abs=1e-12)
-    assert 0.9999 < found.pairs <= 1
-    assert found.masses == {60}  # every unit weighs the same, whatever its rows
+    assert pairs.counts == pytest.approx(1, abs=1e-12)
+    assert 0.9999 < pairs.pairs <= 1
+    assert pairs.masses == {60}  # every unit weighs the same, whatever its rows
 
 
 def test_row_counts_accounted_as_mass_one_are_caught() -> None:
-    found = examined(rows_as_units)
-    assert not found.within_the_bound
-    assert found.counts == pytest.approx(5.0) and found.pairs == pytest.approx(5.0, rel=1e-4)
+    pairs = examined(rows_as_units)
+    assert not pairs.within_the_bound
+    assert pairs.counts == pytest.approx(5.0) and pairs.pairs == pytest.approx(5.0, rel=1e-4)
 
 
 def test_a_hidden_column_that_nobody_pays_for_is_caught() -> None:
-    found = examined(visits_unpaid)
-    assert not found.within_the_bound
-    assert found.counts == pytest.approx(math.sqrt(3 / 2))  # three histograms, two were declared
-    assert found.pairs > 1.5  # three pairs, one was declared
+    pairs = examined(visits_unpaid)
+    assert not pairs.within_the_bound
+    assert pairs.counts == pytest.approx(math.sqrt(3 / 2))  # three histograms, two were declared
+    assert pairs.pairs > 1.5  # three pairs, one was declared
 
 
 def test_weights_by_the_cap_are_caught() -> None:
-    found = examined(by_the_cap)
-    assert found.within_the_bound  # no leak ...
-    assert found.masses == {12, 24, 36, 48, 60}  # ... but row counts, under the noise of units
+    pairs = examined(by_the_cap)
+    assert pairs.within_the_bound  # no leak ...
+    assert pairs.masses == {12, 24, 36, 48, 60}  # ... but row counts, under the noise of units
 
 
 def test_shares_rounded_up_are_caught() -> None:

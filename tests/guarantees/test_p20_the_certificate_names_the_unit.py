@@ -86,5 +86,5 @@ def test_another_unit_is_found(
     unit: dict[str, Any], clinic: Schema, document: dict[str, Any]
 ) -> None:
     changed = document | {"unit": document["unit"] | unit}
-    found = check_certificate(Certificate.from_dict(changed), clinic, None)
-    assert "unit is not that of schema.json" in [problem.message for problem in found]
+    problems = check_certificate(Certificate.from_dict(changed), clinic, None)
+    assert "unit is not that of schema.json" in [problem.message for problem in problems]

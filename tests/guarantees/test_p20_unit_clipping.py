@@ -9,8 +9,8 @@ from torch import Tensor
 
 from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+
+from ..support.private_steps import private
 
 C = 0.25
 WIDTH = 6
@@ -35,16 +35,7 @@ class Model(torch.nn.Module):
 
 
 def engine(model: Model) -> DpSgd:
-    return DpSgd(
-        model,
-        event=PoissonSgd("steps", 0.5, 10, 1.0),
-        clipping_norm=C,
-        population=20,
-        learning_rate=0.1,
-        entropy=SeededEntropy(0),
-        schedule="constant",
-        optimizer="adam",
-    )
+    return private(model, clipping_norm=C, population=20, optimizer="adam")
 
 
 def units(k: int) -> Tensor:

@@ -53,10 +53,10 @@ class Plan:
 
 def critic() -> Critic:
     """Far from its start, so that every layer has a gradient."""
-    found = Critic(SIZES, 8, generator=torch.Generator().manual_seed(0))
+    critic = Critic(SIZES, 8, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        found.scored.weight.normal_(generator=torch.Generator().manual_seed(1))
-    return found
+        critic.scored.weight.normal_(generator=torch.Generator().manual_seed(1))
+    return critic
 
 
 def trainer(network: Critic, noise: float, steps: int, bound: float, kind: type[DpSgd]) -> Any:

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd.layers import Activations, Embedding, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from, unit_norms
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+
+from ..support.private_steps import private
 
 GROUPS = np.repeat([0, 1, 2], [3, 2, 4])  # three columns of 3, 2 and 4 codes
 Batch = tuple[Tensor, Tensor]
@@ -141,16 +141,7 @@ def test_mask_by_hand() -> None:
 
 
 def trainer(net: nn.Module, clipping_norm: float = 1.0) -> DpSgd:
-    return DpSgd(
-        net,
-        event=PoissonSgd("steps", 0.5, 10, 1.0),
-        clipping_norm=clipping_norm,
-        population=16,
-        learning_rate=0.1,
-        entropy=SeededEntropy(0),
-        schedule="constant",
-        optimizer="sgd",
-    )
+    return private(net, clipping_norm=clipping_norm, population=16)
 
 
 class Around(nn.Module):
@@ -272,15 +263,15 @@ def test_opacus_agrees(k: int) -> None:
     first, second = ours
     losses = value(second(torch.tanh(first(x, activations)), activations))
     grads = torch.autograd.grad(losses.sum(), [record.output for record in activations.records])
-    found = unit_norms(activations, grads, 6, k)
+    norms = unit_norms(activations, grads, 6, k)
 
     hooked = GradSampleModule(theirs(), loss_reduction="sum")
     value(hooked(x)).sum().backward()
     samples = torch.cat([p.grad_sample.flatten(1) for p in hooked.parameters()], dim=1)
-    torch.testing.assert_close(found, samples.norm(dim=1), rtol=1e-5, atol=0)
+    torch.testing.assert_close(norms, samples.norm(dim=1), rtol=1e-5, atol=0)
 
     ghost = GradSampleModuleFastGradientClipping(
         theirs(), loss_reduction="sum", max_grad_norm=1.0, use_ghost_clipping=True
     )
     value(ghost(x)).sum().backward()
-    torch.testing.assert_close(found, ghost.get_norm_sample().detach(), rtol=1e-5, atol=0)
+    torch.testing.assert_close(norms, ghost.get_norm_sample().detach(), rtol=1e-5, atol=0)

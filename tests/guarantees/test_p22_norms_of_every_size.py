@@ -21,7 +21,8 @@ from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import MARGIN, DpSgd, clipping_norm_from
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
 from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+
+from ..support.private_steps import private
 
 WIDTH = 6
 Batch = tuple[Tensor, Tensor]
@@ -46,15 +47,9 @@ class Net(nn.Module):
 
 
 def engine(clipping_norm: float = 1.0, population: int = 4000, net: Net | None = None) -> DpSgd:
-    return DpSgd(
-        net or Net(),
-        event=PoissonSgd("steps", 0.5, 10, 1.0),
-        clipping_norm=clipping_norm,
-        population=population,
-        learning_rate=0.1,
-        entropy=SeededEntropy(1),
-        schedule="constant",
-        optimizer="sgd",
+    entropy = SeededEntropy(1)
+    return private(
+        net or Net(), clipping_norm=clipping_norm, population=population, entropy=entropy
     )
 
 
@@ -133,9 +128,9 @@ def test_no_gradient_is_too_small_or_too_large_to_be_clipped(
 ) -> None:
     net = Net(masked)
     batch, mask = unit(a, b, rows)
-    found = sum_of(net, clipping_norm, batch, mask)
-    assert bool(torch.isfinite(found).all())
-    assert found.norm() <= clipping_norm * (1 + MARGIN)
+    total = sum_of(net, clipping_norm, batch, mask)
+    assert bool(torch.isfinite(total).all())
+    assert total.norm() <= clipping_norm * (1 + MARGIN)
 
 
 def sum_of(net: Net, clipping_norm: float, batch: Batch, mask: Tensor) -> Tensor:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from torch import Tensor
@@ -14,34 +12,24 @@ from torch import Tensor
 from dpsynth.models.dpsgd.layers import Activations, Embedding, Layer, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients
-from dpsynth.privacy.entropy import SeededEntropy, Size
 from dpsynth.privacy.events import PoissonSgd
+
+from ..support.private_steps import Quiet, private
 
 RATE, POPULATION, C = 0.25, 80, 1.0
 EXPECTED = RATE * POPULATION
 Update = Callable[[Tensor], Tensor]
 
 
-class Everybody(SeededEntropy):
-    """Draws every unit, and no noise: what is left of a step can be computed by hand."""
-
-    def uniform(self, size: Size) -> npt.NDArray[np.float64]:
-        return np.zeros(size)
-
-    def normal(self, size: Size, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[np.float64]:
-        return np.zeros(size, dtype)
-
-
 def engine(layer: torch.nn.Module) -> DpSgd:
-    return DpSgd(
+    event = PoissonSgd("steps", RATE, 10, 1.0)
+    return private(
         layer,
-        event=PoissonSgd("steps", RATE, 10, 1.0),
+        event=event,
         clipping_norm=C,
         population=POPULATION,
         learning_rate=1.0,
-        entropy=Everybody(0),
-        schedule="constant",
-        optimizer="sgd",
+        entropy=Quiet(0),
     )
 
 
@@ -118,8 +106,8 @@ def test_a_unit_that_is_no_number_counts_as_zero(
     mask = torch.ones(9, 2)
     rest = torch.arange(9) != 4
     without = trainer.clipped_sum(loss, (x[rest], weight[rest]), mask[rest])
-    found = trainer.clipped_sum(loss, (x, weight), mask)
-    torch.testing.assert_close(found, without, rtol=1e-5, atol=1e-6)
+    total = trainer.clipped_sum(loss, (x, weight), mask)
+    torch.testing.assert_close(total, without, rtol=1e-5, atol=1e-6)
     assert float(without.norm()) > C  # a trainer that drops the step would lose all of this
     monkeypatch.setattr(UnitGradients, "add_to", multiplied_by_zero)
     twin = trainer.clipped_sum(loss, (x, weight), mask)
@@ -156,11 +144,11 @@ def test_an_unseen_input_that_is_no_number() -> None:
 def test_the_clipping_norm_ignores_what_is_no_number() -> None:
     layer = Linear(1, 1, generator=torch.Generator().manual_seed(0))
     signs = torch.tensor([1.0, 2.0, 3.0, torch.nan]).reshape(4, 1, 1)
-    found = clipping_norm_from(
+    norm = clipping_norm_from(
         layer,
         lambda x, activations: pull(x, activations, layer),
         signs,
         torch.ones(4, 1),
         quantile=0.5,
     )
-    assert found == pytest.approx(2.0 * 2**0.5)
+    assert norm == pytest.approx(2.0 * 2**0.5)

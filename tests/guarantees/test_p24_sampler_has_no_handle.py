@@ -79,11 +79,13 @@ def test_no_parameter_lets_private_rows_in() -> None:
 
     assert handles("twin", resampled) == ["avoid"]
     assert handles("twin", repaired) == ["source"]
-    found = public_functions()
+    functions = public_functions()
     assert {"dpsynth.bundle.writer.release", "Sampler.of", "Sampler.frames", "Run.sample"} <= set(
-        found
+        functions
     )
-    assert {name: handles(name, item) for name, item in found.items() if handles(name, item)} == {}
+    assert {
+        name: handles(name, item) for name, item in functions.items() if handles(name, item)
+    } == {}
 
 
 def test_a_sampler_is_made_of_a_run_alone() -> None:

@@ -34,16 +34,6 @@ TRACES = (
 TRACES += ("7Zx",)
 
 
-def quoted(output: Any) -> list[str]:
-    return [trace for trace in TRACES if trace in output.out + output.err]
-
-
-def is_clear(output: Any) -> bool:
-    return (
-        output.code in (0, 2, 3) and "Traceback" not in output.err and "Warning" not in output.err
-    )
-
-
 def ways(suffix: str, number: int) -> list[object]:
     """One of the commands that read a private table."""
     table = f"table{suffix}"
@@ -76,8 +66,8 @@ def test_broken_text_is_not_quoted(
     for turn in range(ROUNDS):
         number = BREAKERS.index(breaker) + turn * len(BREAKERS)
         output = tell(csv_case(document, number), number)
-        assert quoted(output) == [], number
-        assert is_clear(output), (number, output)
+        assert output.quotes(TRACES) == [], number
+        assert output.is_clear, (number, output)
 
 
 def test_both_outcomes_occur(document: dict[str, Any], tell: Callable[[Case, int], Any]) -> None:
@@ -121,4 +111,4 @@ def test_a_message_that_quotes_is_caught(
 ) -> None:
     twin(monkeypatch)
     output = tell(csv_case(document, BREAKERS.index(good_rows)), 1)
-    assert quoted(output) != []
+    assert output.quotes(TRACES) != []

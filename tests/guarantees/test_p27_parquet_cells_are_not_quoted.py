@@ -65,16 +65,6 @@ def write(kind: str, where: str, place: Path) -> None:
     pq.write_table(table.replace_schema_metadata({"Quokka7Zx": "Quokka7Zx"}), place)
 
 
-def quoted(output: Any) -> list[str]:
-    return [trace for trace in TRACES if trace in output.out + output.err]
-
-
-def is_clear(output: Any) -> bool:
-    return (
-        output.code in (0, 2, 3) and "Traceback" not in output.err and "Warning" not in output.err
-    )
-
-
 @pytest.fixture
 def office(clinic: Schema, tmp_path: Path, quick_plans: None) -> Path:
     clinic.save(tmp_path / "clinic.schema.yaml")
@@ -92,8 +82,8 @@ def test_columns_of_any_type_are_not_quoted(kind: str, office: Path, shell: Shel
         where = PLACES[(KINDS.index(kind) + turn) % len(PLACES)]
         write(kind, where, office / "table.parquet")
         output = shell(office, *(CHECK if turn == 0 else [*FIT, f"run{turn}"]))
-        assert quoted(output) == [], where
-        assert is_clear(output), (where, output)
+        assert output.quotes(TRACES) == [], where
+        assert output.is_clear, (where, output)
 
 
 def test_both_outcomes_occur(office: Path, shell: Shell) -> None:
@@ -118,4 +108,4 @@ def test_a_reader_whose_errors_go_out_is_caught(
 
     monkeypatch.setattr("dpsynth.tables.parquet.ParquetTable.chunks", naive)
     write("text", "age", office / "table.parquet")
-    assert quoted(shell(office, *FIT, "run")) == ["Quokka", "7Zx"]
+    assert shell(office, *FIT, "run").quotes(TRACES) == ["Quokka", "7Zx"]

@@ -26,10 +26,6 @@ Shell = Callable[..., Any]
 TRACES = ("Quokka", "7Zx", "7141592")
 
 
-def quoted(output: Any) -> list[str]:
-    return [trace for trace in TRACES if trace in output.out + output.err]
-
-
 def chained() -> BaseException:
     try:
         try:
@@ -88,7 +84,7 @@ def test_an_error_that_nobody_expected_is_withheld(
 
     monkeypatch.setattr(place, failing)
     output = shell(office, *FIT)
-    assert quoted(output) == []
+    assert output.quotes(TRACES) == []
     assert output.code == {"an interrupt": 130, "a file": 2}.get(name, 1)
     assert "Traceback" not in output.err and output.err.strip()
 
@@ -104,7 +100,7 @@ def test_an_error_that_goes_out_is_caught(
 
     monkeypatch.setattr("dpsynth.synthesis.fitting.read_cohort", failing)
     monkeypatch.setenv("DPSYNTH_DEBUG", "1")
-    assert quoted(shell(office, *FIT)) != []
+    assert shell(office, *FIT).quotes(TRACES) != []
 
 
 PRIVATE = pd.DataFrame(
@@ -121,18 +117,18 @@ def test_a_private_table_in_the_place_of_a_synthetic_one_is_not_quoted(
     assert shell(office, "release", "run", "--rows", 30, "-o", "bundle").code == 0
     PRIVATE.to_csv(office / "private.csv", index=False)
     output = shell(office, "release", "run", "--table", "private.csv", "-o", "other")
-    assert (output.code, quoted(output)) == (3, [])
+    assert (output.code, output.quotes(TRACES)) == (3, [])
     for file in ("data/synthetic.csv", "data/synthetic.parquet"):
         place = office / "bundle" / file
         before = place.read_bytes()
         PRIVATE.to_csv(place, index=False)
         output = shell(office, "verify", "bundle")
-        assert (output.code, quoted(output)) == (5, [])
+        assert (output.code, output.quotes(TRACES)) == (5, [])
         if file.endswith("parquet"):
             PRIVATE.to_parquet(place)
         renew(office / "bundle")
         output = shell(office, "verify", "bundle", "--json")
-        assert (output.code, quoted(output)) == (5, [])
+        assert (output.code, output.quotes(TRACES)) == (5, [])
         place.write_bytes(before)
         renew(office / "bundle")
     assert shell(office, "verify", "bundle").code == 0

@@ -30,16 +30,18 @@ from ..support.related_columns import (
     SIZES,
     document,
 )
+from ..support.schema_fields import schema_field
 
 Gaps = Callable[[pd.DataFrame, Column, Column, str], np.ndarray]
 
 DATE = {**ADMITTED, "dpsynth": ADMITTED["dpsynth"] | {"calendar": ["weekday", "month"]}}
-CALLED = {
-    "name": "called",
-    "type": "datetime",
-    "constraints": {"minimum": "2010-01-01T00:00:00", "maximum": "2014-12-31T23:59:00"},
-    "dpsynth": BASIS | {"calendar": ["weekday", "hour"]},
-}
+CALLED = schema_field(
+    "called",
+    "datetime",
+    BASIS | {"calendar": ["weekday", "hour"]},
+    minimum="2010-01-01T00:00:00",
+    maximum="2014-12-31T23:59:00",
+)
 SCHEMA = Schema.from_dict(document(DISCHARGED, DATE, BORN, SEEN, CALLED, *SIZES, BMI, AGE))
 ROWS = 60
 ODD = {

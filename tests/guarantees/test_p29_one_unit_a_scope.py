@@ -117,8 +117,8 @@ def test_these_add_up(pair: tuple[Unit, Unit], ledger: Ledger) -> None:
 @pytest.mark.parametrize("pair", DIFFERENT.values(), ids=DIFFERENT)
 def test_these_do_not(pair: tuple[Unit, Unit], ledger: Ledger) -> None:
     for first, second in (pair, pair[::-1]):
-        found = conflict(second, [first])
-        assert found is not None and described(second) in found and described(first) in found
+        message = conflict(second, [first])
+        assert message is not None and described(second) in message and described(first) in message
     reserve(ledger, pair[0], 0.1)
     with pytest.raises(BudgetError, match="do not add up"):
         reserve(ledger, pair[1], 0.1)
@@ -158,8 +158,8 @@ def test_a_column_is_not_one_patient_here_and_several_there(
     assert spent_by_a_patient([(0.3, 3)] * 3, 1e-4) > 1.0  # and adds up to 3 * 0.3
     for order in (units, units[::-1]):
         assert len(kinds(order)) == 2
-        found = conflict(order[-1], order[:-1])
-        assert found is not None and "of different units" in found
+        message = conflict(order[-1], order[:-1])
+        assert message is not None and "of different units" in message
     for unit in units[:-1]:
         reserve(ledger, unit, 0.1)
     with pytest.raises(BudgetError, match="treats a value of a key column as one patient"):

@@ -22,11 +22,10 @@ from dpsynth.errors import GateError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
-from dpsynth.workflow import assessment_stages, check_stage, release_stage, runner
+from dpsynth.workflow import check_stage, release_stage, runner
 from dpsynth.workflow.runner import run_stages
-from dpsynth.workflow.settings import Settings
 
-from ..support.workflow_office import Office, small_schema
+from ..support.workflow_office import Office, office_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:a new ledger was created")
 ACCEPTED = ("sex:unknown", "age:clipped")
@@ -41,24 +40,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Office:
     frame.loc[frame.index[:20], "age"] = "1000"
     folder = tmp_path / "office"
     folder.mkdir()
-    frame.to_csv(folder / "cohort.csv", index=False)
-    settings = Settings.of(
-        schema=str(small_schema(folder / "small.schema.yaml")),
-        data=folder / "cohort.csv",
-        dataset="demo",
-        epsilon=3.0,
-        delta=1e-6,
-        model="independent",
-        output=folder / "bundle",
-        holdout=0.0,
-        rows=100,
-        seed=7,
-    )
-    new_office = Office(folder, settings)
-    monkeypatch.setattr(assessment_stages, "evaluate", new_office.evaluate)
-    monkeypatch.setattr(assessment_stages, "audit_run", new_office.audit)
-    monkeypatch.setattr(assessment_stages, "read_audits", lambda run: ())
-    return new_office
+    return office_in(folder, frame, monkeypatch, holdout=0.0, rows=100, seed=7)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -108,8 +90,8 @@ def test_a_twin_that_tells_of_it_is_seen(
     carry_out = release_stage.ReleaseStage.carry_out
 
     def telling(self: Any, job: Any) -> Any:
-        found = json.loads((job.work.path / "check.json").read_text())
-        words = job.order.settings.accept if leak == "accepted" else found["findings"]
+        document = json.loads((job.work.path / "check.json").read_text())
+        words = job.order.settings.accept if leak == "accepted" else document["findings"]
         done = carry_out(self, job)
         (job.order.bundle / "README").write_text(f"{len(words)} findings")
         return done
@@ -161,13 +143,13 @@ def test_a_twin_that_checks_after_the_fit_is_seen(
 
 def test_what_a_stop_says_depends_on_columns_and_kinds_alone(office: Office) -> None:
     """No figure and no cell: the message may end in a log."""
-    said = []
+    messages = []
     for rows in (20, 33):
         frame = pd.read_csv(office.settings.data, dtype=str, keep_default_na=False)
         frame.loc[: rows - 1, "sex"] = f"{CELL}{rows}"
         frame.to_csv(office.settings.data, index=False)
         with pytest.raises(GateError) as stop:
             office.run()
-        said.append(str(stop.value))
-    assert said[0] == said[1] and CELL not in said[0]
-    assert Schema.load(office.settings.schema).column("sex").name in said[0]
+        messages.append(str(stop.value))
+    assert messages[0] == messages[1] and CELL not in messages[0]
+    assert Schema.load(office.settings.schema).column("sex").name in messages[0]

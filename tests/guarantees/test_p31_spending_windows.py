@@ -128,8 +128,8 @@ def by_its_end(fit: Fit) -> Past:
 def by_measurement(fit: Fit) -> Past:
     """Another one: when the measurement began, though it may take its time."""
     measured = [at for at, kind in fit.records if kind == MEASURED]
-    found = by_the_rule(fit)
-    return replace(found, at=measured[0] if measured else found.at)
+    windows = by_the_rule(fit)
+    return replace(windows, at=measured[0] if measured else windows.at)
 
 
 def played(moves: Moves, judged: Judged) -> list[Fit]:

@@ -11,9 +11,9 @@ from dpsynth.ledger.ledger import Entry, Ledger
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy.unit import EACH_ROW, Unit
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 
 from ..support import reservations
+from ..support.quick_fit import quick_fit
 
 ROW = EACH_ROW
 KEYED = replace(ROW, name="patient_id", max_rows=4)
@@ -63,13 +63,11 @@ def visits() -> pd.DataFrame:
 
 
 def fit(ledger: Ledger, schema: Schema, **settings: Any) -> Any:
-    return fitting.fit(
+    return quick_fit(
         visits(),
         schema,
         epsilon=settings.pop("epsilon", 0.5),
-        delta=1e-6,
         dataset="ward",
-        model="independent",
         ledger=ledger,
         **settings,
     )

@@ -24,8 +24,8 @@ GRADE |= {"categories": [{"value": 1, "label": "leve"}, {"value": 2, "label": "g
 
 def test_labels_in_place_of_codes_get_their_value_map() -> None:
     cells = {"sex": ["1", "2", "Mujer", "Hombre"] * 9, "grade": ["1", "2", "leve", "grave"] * 9}
-    found = check_fit(pd.DataFrame(cells), schema_of(sex=SEX, grade=GRADE)).findings
-    causes = {one.place: one.causes for one in found if one.place != "table"}
+    check = check_fit(pd.DataFrame(cells), schema_of(sex=SEX, grade=GRADE)).findings
+    causes = {one.place: one.causes for one in check if one.place != "table"}
     assert [one.key for one in causes["sex"]] == ["label"] == [one.key for one in causes["grade"]]
     assert 'dpsynth: {values: {"Hombre": "1", "Mujer": "2"}}' in causes["sex"][0].remedy
     other = schema_of(sex=SEX)
@@ -43,15 +43,15 @@ def test_labels_in_place_of_codes_get_their_value_map() -> None:
 
 def test_a_label_that_two_categories_have_explains_nothing() -> None:
     same = {"categories": [{"value": "1", "label": "Mujer"}, {"value": "2", "label": "mujer"}]}
-    found = check_fit(pd.DataFrame({"sex": ["1", "Mujer"] * 9}), schema_of(sex=SEX | same)).findings
-    assert next(one for one in found if one.place == "sex").causes == ()
+    check = check_fit(pd.DataFrame({"sex": ["1", "Mujer"] * 9}), schema_of(sex=SEX | same)).findings
+    assert next(one for one in check if one.place == "sex").causes == ()
 
 
 @pytest.mark.parametrize(("policy", "advised"), [("missing", True), ("other", False), ("9", False)])
 def test_other_is_advised_where_unknown_cells_are_not_collected(policy: str, advised: bool) -> None:
     schema = schema_of(sex={**SEX, "dpsynth": SEX["dpsynth"] | {"on_unknown": policy}})
-    found = check_fit(pd.DataFrame({"sex": ["1", "indeterminado", "otra"] * 9}), schema).findings
-    (finding,) = [one for one in found if one.place == "sex"]
+    check = check_fit(pd.DataFrame({"sex": ["1", "indeterminado", "otra"] * 9}), schema).findings
+    (finding,) = [one for one in check if one.place == "sex"]
     assert ("{on_unknown: other}" in finding.remedy) == advised and finding.causes == ()
 
 
@@ -64,7 +64,7 @@ def test_dates_in_the_wrong_order_name_the_other_date(shortest: int) -> None:
     frame = pd.DataFrame({"patient": list("abcdefghi"), "admitted": day, "discharged": after})
     (finding,) = [one for one in check_fit(frame, schema).findings if one.place == "discharged"]
     first = "lie less than 2 days after admitted" if shortest else "lie before admitted"
-    messages = [(one.cells, one.message) for one in finding.causes]
+    messages = [(cause.cells, cause.message) for cause in finding.causes]
     assert messages == [(3, first), (1, "lie more than 90 days after admitted")]
     assert "shortest" in finding.causes[0].remedy and "longest" in finding.causes[1].remedy
 

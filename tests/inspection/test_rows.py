@@ -16,6 +16,8 @@ from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.opt_out import OptOut
 
+from ..support.schema_fields import schema_field
+
 BASIS = {"bounds_basis": "made for this test"}
 DAY = {
     "type": "date",
@@ -27,12 +29,7 @@ FIELDS: list[dict[str, Any]] = [
     {"name": "visit", "type": "integer", "dpsynth": {"role": "order"}},
     {"name": "admitted", **DAY},
     {"name": "discharged", **DAY},
-    {
-        "name": "sex",
-        "type": "string",
-        "constraints": {"enum": ["F", "M"], "required": True},
-        "dpsynth": BASIS,
-    },
+    schema_field("sex", "string", BASIS, enum=["F", "M"], required=True),
 ]
 RULE = "admitted <= discharged"
 

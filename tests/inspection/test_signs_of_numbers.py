@@ -23,11 +23,11 @@ def of_two(first: list[str], second: list[str]) -> dict[str, Finding]:
 
 
 def test_thousands_are_never_taken_for_decimals() -> None:
-    found = of_two(["28.123", "8.200", "950"] * 9, ["12,5", ">10.000", "1.250,5", "7"] * 9)
+    findings = of_two(["28.123", "8.200", "950"] * 9, ["12,5", ">10.000", "1.250,5", "7"] * 9)
     for place in ("first", "second"):
-        assert [one.key for one in found[place].causes] in (["thousands"], ["censored-high"])
-        assert "decimal" not in str(found[place].to_dict())
-    assert 'add to the column: groupChar: "."' in found["first"].causes[0].remedy
+        assert [cause.key for cause in findings[place].causes] in (["thousands"], ["censored-high"])
+        assert "decimal" not in str(findings[place].to_dict())
+    assert 'add to the column: groupChar: "."' in findings["first"].causes[0].remedy
 
 
 def test_no_decimal_sign_is_advised_that_other_cells_contradict() -> None:
@@ -39,5 +39,5 @@ def test_no_decimal_sign_is_advised_that_other_cells_contradict() -> None:
 
 
 def test_the_limit_of_a_censored_cell_is_read_with_its_thousands() -> None:
-    found = of_two(["950"], ["7,5"] * 9 + [">10.000"] * 3)
-    assert [one.key for one in found["second"].causes] == ["thousands"]
+    findings = of_two(["950"], ["7,5"] * 9 + [">10.000"] * 3)
+    assert [cause.key for cause in findings["second"].causes] == ["thousands"]

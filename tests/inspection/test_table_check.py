@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.encoding.codec import Codec
@@ -18,6 +18,8 @@ from dpsynth.inspection.column_check import CellShares
 from dpsynth.inspection.row_check import UnitShares
 from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
+
+from ..support.schema_fields import schema_field
 
 BASIS = {"bounds_basis": "made for this test"}
 
@@ -37,12 +39,7 @@ def schema_of(*fields: dict[str, Any], **own: Any) -> Schema:
 
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 18, "maximum": 99}}
-DOSE = {
-    "name": "dose",
-    "type": "number",
-    "constraints": {"minimum": 0, "maximum": 0.3, "required": True},
-    "dpsynth": BASIS | {"step": 0.1},
-}
+DOSE = schema_field("dose", "number", BASIS | {"step": 0.1}, minimum=0, maximum=0.3, required=True)
 SEX = {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}}
 GRADE = {"name": "grade", "type": "integer", "constraints": {"enum": [1, 2], "required": True}}
 SMOKER = {"name": "smoker", "type": "boolean"}
@@ -104,6 +101,7 @@ def test_typed_cells_are_taken_like_their_text() -> None:
     assert coder.kinds(times).tolist() == [VALID, CLIPPED, MISSING]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(sorted(c for k in CELLS.values() for c in k if c is not None))))
 def test_a_kind_never_contradicts_the_code(cells: list[str]) -> None:
     """Whatever stands in a cell: only what is missing or replaced gets the code of missing."""
@@ -168,14 +166,14 @@ UNIT = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
 def test_units_by_hand(missing_key: str, over: float) -> None:
     schema = schema_of(UNIT, SEX, max_rows={"value": 2, "basis": "choice"}, missing_key=missing_key)
     keys = ["a", " a", "a ", "b", "b", "c", "", None]
-    found = check_fit(pd.DataFrame({"key": keys, "sex": ["F"] * 8}), schema)
-    assert found.units == UnitShares(keyless_rows=2, over_max_rows=over)
+    check = check_fit(pd.DataFrame({"key": keys, "sex": ["F"] * 8}), schema)
+    assert check.units == UnitShares(keyless_rows=2, over_max_rows=over)
 
 
 def test_no_row_has_a_key() -> None:
     schema = schema_of(UNIT, SEX, max_rows={"value": 2, "basis": "choice"})
-    found = check_fit(pd.DataFrame({"key": ["", "?"], "sex": ["F", "M"]}), schema)
-    assert found.units == UnitShares(keyless_rows=2, over_max_rows=0.0)
+    check = check_fit(pd.DataFrame({"key": ["", "?"], "sex": ["F", "M"]}), schema)
+    assert check.units == UnitShares(keyless_rows=2, over_max_rows=0.0)
 
 
 def test_where_each_row_is_a_unit_there_is_nothing_to_say() -> None:

@@ -21,6 +21,7 @@ from ..support import reservations
 from ..support.ledger_page import SOURCE, events
 from ..support.office_commands import POLICY, Cli, Outcome
 from ..support.postgres_server import Server
+from ..support.schema_fields import schema_field
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
@@ -66,12 +67,7 @@ def capped() -> Callable[..., Policy]:
 @pytest.fixture
 def small() -> dict[str, Any]:
     """The document of a schema with one column, quick to fit."""
-    sex = {
-        "name": "sex",
-        "type": "string",
-        "constraints": {"enum": ["F", "M"], "required": True},
-        "dpsynth": {"bounds_basis": "test"},
-    }
+    sex = schema_field("sex", "string", "test", enum=["F", "M"], required=True)
     size = {"value": 9000, "basis": "test"}
     return {
         "fields": [sex],

@@ -67,10 +67,10 @@ def test_each_fact_of_a_certificate_is_held_against_its_entry(
 
     def said(stated: Certificate) -> list[str]:
         evidence = Evidence(stated, run.digest)
-        found = differences(ledger, ReplayedAccount(state.records, state.entries), evidence)
+        changes = differences(ledger, ReplayedAccount(state.records, state.entries), evidence)
         with ledger.looking() as view:  # a release reads less of the ledger, and finds the same
-            assert differences(ledger, ViewedAccount(view), evidence) == found
-        return found
+            assert differences(ledger, ViewedAccount(view), evidence) == changes
+        return changes
 
     assert said(certificate) == []
     (entry,) = state.entries

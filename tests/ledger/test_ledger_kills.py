@@ -28,6 +28,8 @@ from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.table import FrameTable
 
+from ..support.schema_fields import schema_field
+
 pytestmark = pytest.mark.long
 
 KILLS = int(os.environ.get("DPSYNTH_KILLS", "12"))
@@ -36,14 +38,7 @@ FORKS.set_forkserver_preload(
     ["dpsynth.synthesis.fitting", "dpsynth.models.generators.independent", "psycopg"]
 )
 SCHEMA: dict[str, Any] = {
-    "fields": [
-        {
-            "name": "sex",
-            "type": "string",
-            "constraints": {"enum": ["F", "M"], "required": True},
-            "dpsynth": {"bounds_basis": "test"},
-        }
-    ],
+    "fields": [schema_field("sex", "string", "test", enum=["F", "M"], required=True)],
     "dpsynth": {
         "version": 1,
         "population": {"value": 100, "basis": "test"},

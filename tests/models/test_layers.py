@@ -74,9 +74,9 @@ def test_a_layer_of_width_zero_does_no_harm() -> None:
     def loss(x: Tensor, activations: Activations) -> Tensor:
         return net[1](net[0](x, activations), activations).square().sum(-1)
 
-    found = clipped(net, loss, data(6, 2))
-    assert found.shape == (2,)
-    assert 0 < float(found.norm()) <= 6.001
+    factors = clipped(net, loss, data(6, 2))
+    assert factors.shape == (2,)
+    assert 0 < float(factors.norm()) <= 6.001
 
 
 def test_embedding_rows_of_several_codes() -> None:

@@ -78,8 +78,8 @@ def test_of_ctgan_it_is_that_of_its_mixture() -> None:
     generator: Any = learned(Ctgan)
     mixture = Mixture(DOMAIN)
     mixture.start_ = generator.start_
-    found = log_likelihood(generator, every_row())
-    np.testing.assert_allclose(found, log_likelihood(mixture, every_row()))
+    bounds = log_likelihood(generator, every_row())
+    np.testing.assert_allclose(bounds, log_likelihood(mixture, every_row()))
 
 
 def test_an_overfitted_network_knows_its_rows_and_keeps_no_budget() -> None:

@@ -56,11 +56,11 @@ def cohort(seed: int, units: int = 3000) -> Cohort:
 def test_the_hidden_column_is_the_number_of_rows() -> None:
     codes = np.arange(12, dtype=np.uint16).reshape(3, 2, 2)
     mask = np.array([[True, True], [True, False], [False, False]])
-    found = cohort_with_visits(Cohort(codes, mask))
-    assert found.codes[..., 0].tolist() == [[1, 1], [0, 0], [0, 0]]  # code r - 1
-    np.testing.assert_array_equal(found.codes[..., 1:], codes)
-    np.testing.assert_array_equal(found.mask, mask)
-    assert found.codes.dtype == np.uint16
+    with_visits = cohort_with_visits(Cohort(codes, mask))
+    assert with_visits.codes[..., 0].tolist() == [[1, 1], [0, 0], [0, 0]]  # code r - 1
+    np.testing.assert_array_equal(with_visits.codes[..., 1:], codes)
+    np.testing.assert_array_equal(with_visits.mask, mask)
+    assert with_visits.codes.dtype == np.uint16
 
 
 def test_units_of_one_row_have_no_hidden_column() -> None:
@@ -77,9 +77,9 @@ def test_the_domain_gets_it_once_and_first() -> None:
 
 
 def test_every_code_of_the_hidden_column_is_within_the_domain() -> None:
-    found = cohort_with_visits(cohort(1))
-    assert set(found.codes[found.mask][:, 0]) == {0, 1, 2}
-    assert found.codes[..., 0].max() < HIDDEN.sizes[0]
+    with_visits = cohort_with_visits(cohort(1))
+    assert set(with_visits.codes[with_visits.mask][:, 0]) == {0, 1, 2}
+    assert with_visits.codes[..., 0].max() < HIDDEN.sizes[0]
 
 
 def test_row_factors_by_hand() -> None:
@@ -255,9 +255,9 @@ def test_the_second_release_sees_bins_and_not_codes(
 @pytest.mark.parametrize("seed", range(3))
 def test_an_empty_cohort_is_measured_like_any_other(plan: PrivacyPlan, seed: int) -> None:
     nobody = Cohort(np.zeros((0, 3, 4), np.uint16), np.zeros((0, 3), bool))
-    found = measure(nobody, HIDDEN, plan, SeededEntropy(seed), most_bins=6)
-    assert np.isfinite(found.target.one).all() and np.isfinite(found.target.pairs).all()
-    assert found.total > 0
+    measured = measure(nobody, HIDDEN, plan, SeededEntropy(seed), most_bins=6)
+    assert np.isfinite(measured.target.one).all() and np.isfinite(measured.target.pairs).all()
+    assert measured.total > 0
 
 
 def test_one_column_alone_has_no_pair() -> None:
@@ -265,8 +265,8 @@ def test_one_column_alone_has_no_pair() -> None:
     domain = Domain((Feature("a", 3, 0),), 3000, 1)
     plan = PrivacyPlan.calibrate(BUDGET, shares_of("mixture", domain, BUDGET))
     rows = Cohort(np.ones((3000, 1, 1), np.uint16), np.ones((3000, 1), bool))
-    found = measure(rows, domain, plan, SeededEntropy(0), most_bins=6)
-    assert np.isinf(found.target.pair_sd).all()
+    measured = measure(rows, domain, plan, SeededEntropy(0), most_bins=6)
+    assert np.isinf(measured.target.pair_sd).all()
 
 
 def test_a_cohort_without_its_hidden_column_is_refused(plan: PrivacyPlan) -> None:

@@ -56,8 +56,8 @@ def test_linear_layers_give_the_sums_of_the_exact_engine() -> None:
     mask = (torch.rand(40, 3, generator=source) < 0.7) / 3
     for norm in (0.05, 1.0, 100.0):
         exact = trainer(DpSgd, ours, norm).clipped_sum(exact_loss, batch, mask)
-        found = trainer(OpacusSgd, theirs, norm).clipped_sum(opacus_loss, batch, mask)
-        torch.testing.assert_close(found, exact, rtol=1e-4, atol=1e-6)
+        total = trainer(OpacusSgd, theirs, norm).clipped_sum(opacus_loss, batch, mask)
+        torch.testing.assert_close(total, exact, rtol=1e-4, atol=1e-6)
     assert is_known(ours) and not is_known(theirs)
 
 

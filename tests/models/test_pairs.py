@@ -68,10 +68,10 @@ def test_counts_are_averaged_by_precision() -> None:
 
 
 def test_other_pairs_become_the_product_of_their_columns() -> None:
-    found = pairs(LIKE, LIKE, LIKE).others_independent([1], HALVES, 100.0)
-    np.testing.assert_allclose(found.tables[0], EVEN)
-    np.testing.assert_array_equal(found.tables[1], LIKE)
-    assert found.sigmas == (5.0, 5.0, 5.0)
+    independent = pairs(LIKE, LIKE, LIKE).others_independent([1], HALVES, 100.0)
+    np.testing.assert_allclose(independent.tables[0], EVEN)
+    np.testing.assert_array_equal(independent.tables[1], LIKE)
+    assert independent.sigmas == (5.0, 5.0, 5.0)
 
 
 def test_choices_see_released_values_only() -> None:

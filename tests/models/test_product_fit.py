@@ -38,14 +38,14 @@ def test_a_known_joint_is_recovered_from_exact_counts() -> None:
     """Two hidden kinds of row. Pairs are met; what they leave open beyond comes near the truth."""
     kinds = mixture(11, components=2)
     true = law(kinds)
-    found = law(
+    product_law = law(
         fit_products(
             exact_target(true, ALL), components=60, steps=800, rng=np.random.default_rng(1)
         )
     )
     for i, j in ALL:
-        assert total_variation(two_way(found, i, j), two_way(true, i, j)) < 0.004
-    assert total_variation(found, true) < 0.04
+        assert total_variation(two_way(product_law, i, j), two_way(true, i, j)) < 0.004
+    assert total_variation(product_law, true) < 0.04
     alone = np.einsum("i,j,k->ijk", true.sum((1, 2)), true.sum((0, 2)), true.sum((0, 1)))
     assert total_variation(alone, true) > 0.2  # what no relation at all would give
 
@@ -71,9 +71,9 @@ def test_a_pair_that_was_not_measured_is_left_to_itself() -> None:
         for each in (target, other)
     ]
     np.testing.assert_array_equal(fits[0].tables, fits[1].tables)
-    found = law(fits[0])
-    assert total_variation(two_way(found, 0, 1), two_way(true, 0, 1)) < 0.01
-    assert total_variation(found.sum((0, 1)), true.sum((0, 1))) < 0.01
+    product_law = law(fits[0])
+    assert total_variation(two_way(product_law, 0, 1), two_way(true, 0, 1)) < 0.01
+    assert total_variation(product_law.sum((0, 1)), true.sum((0, 1))) < 0.01
 
 
 def test_what_is_known_better_is_fitted_better() -> None:

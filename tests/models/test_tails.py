@@ -177,9 +177,9 @@ def levels(codes: np.ndarray, sigma: float, seed: int) -> list[np.ndarray]:
 def test_a_wide_column_is_fitted_at_all_its_levels() -> None:
     codes = np.repeat(np.arange(300, 340), 200)
     counts = [level[:-1] for level in levels(codes, 10.0, 1)]
-    found = tails_of(counts, WIDE.levels, rows=8000.0, sigma=10.0, points=WIDE.points)
-    assert 300 <= found.first < found.last <= 340
-    assert found.rows[:296].sum() + found.rows[344:].sum() < 80
+    tails = tails_of(counts, WIDE.levels, rows=8000.0, sigma=10.0, points=WIDE.points)
+    assert 300 <= tails.first < tails.last <= 340
+    assert tails.rows[:296].sum() + tails.rows[344:].sum() < 80
 
 
 @pytest.mark.parametrize("rows", [1, 30, 3000])
@@ -192,12 +192,12 @@ def test_bins_keep_the_shares_of_the_tails(rows: int) -> None:
     bins = merge(leaves, total=float(rows), sigma=12.0, maximum=16)
     np.testing.assert_allclose(bins.shares, shares)
     if rows == 3000:
-        found = tails_of([level[:-1] for level in noise], WIDE.levels, rows=3000.0 - noise[2][-1],
+        tails = tails_of([level[:-1] for level in noise], WIDE.levels, rows=3000.0 - noise[2][-1],
                          sigma=12.0, points=WIDE.points)  # fmt: skip
         assert leaves.is_tail[leaves.leaf_of[[0, 1999]]].all()
         assert (leaves.variances[leaves.is_tail] > 0.5).all()
         assert not shares[:-1][np.r_[0:280, 420:2000]].sum() > 0.02
-        assert found.first < 330 and found.last > 370
+        assert tails.first < 330 and tails.last > 370
 
 
 def test_rounding_draws_no_code_without_a_share() -> None:

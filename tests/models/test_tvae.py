@@ -21,7 +21,7 @@ from dpsynth.models.dpsgd.layers import Activations
 from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
 from dpsynth.models.generators.tvae_network import Network, Shape
 
-from ..support.toy_generators import randomised
+from ..support.toy_generators import assert_drawn_by, randomised
 
 SMALL = Shape(bins=(2, 3, 2), hidden=8, latent=1)
 ROWS = list(itertools.product(*(range(count) for count in SMALL.bins)))
@@ -65,9 +65,7 @@ def test_the_law_of_draws_by_integration(even: bool, factors: tuple[float, ...] 
     drawn = network.draw(rows, np.random.default_rng(2), leaders=leaders, first=first, even=even)
     law = law_of(network) if factors is None else law_of(network, factors)
     assert drawn.shape == (rows, 3) and sum(law.values()) == pytest.approx(1.0)
-    for row, share in law.items():
-        found = (drawn == row).all(axis=1).mean()
-        assert abs(found - share) < 5 * np.sqrt(share * (1 - share) / rows) + 1e-5, row
+    assert_drawn_by(law, drawn)
 
 
 def test_the_latent_vector_relates_columns() -> None:
@@ -86,9 +84,9 @@ def test_the_likelihood_bound_reaches_the_law() -> None:
     with torch.no_grad():  # an encoder whose draws cover the latent space
         network.encode_out.weight.zero_()
         network.encode_out.bias.zero_()
-    found = network.log_likelihood(torch.tensor(ROWS), np.random.default_rng(5), 20_000)
+    bounds = network.log_likelihood(torch.tensor(ROWS), np.random.default_rng(5), 20_000)
     expected = [math.log(share) for share in law_of(network).values()]
-    np.testing.assert_allclose(found.numpy(), expected, atol=0.1)
+    np.testing.assert_allclose(bounds.numpy(), expected, atol=0.1)
 
 
 def test_few_draws_bound_the_likelihood_from_below() -> None:

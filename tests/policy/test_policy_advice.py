@@ -202,14 +202,14 @@ def test_the_largest_epsilon_is_found_in_few_calls_and_was_seen_to_be_admitted(
         calls.append(epsilon)
         return epsilon <= part * below
 
-    found = largest_epsilon(admits, below)
+    largest = largest_epsilon(admits, below)
     assert len(calls) <= MAX_CALLS
-    if found is None:
+    if largest is None:
         assert part <= 1.1 / 2**MAX_CALLS
     else:
-        assert found in calls and found <= part * below
-        assert part * below - found <= max(0.02 * below, 0.0)
-        assert float(f"{found:.2e}") == found
+        assert largest in calls and largest <= part * below
+        assert part * below - largest <= max(0.02 * below, 0.0)
+        assert float(f"{largest:.2e}") == largest
 
 
 def test_the_largest_epsilon_needs_a_place_to_stay_below() -> None:

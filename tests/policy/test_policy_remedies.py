@@ -59,10 +59,10 @@ def test_the_remedies_are_remedies(
         if verdict.allowed or "epsilon in" not in verdict.constraint:
             continue
         if verdict.remedy.startswith("ask for"):
-            found = re.search(r"epsilon of at most ([\d.e-]+)", verdict.remedy)
-            less = min(epsilon, float(found[1].rstrip("."))) if found else epsilon
-            found = re.search(r"delta of at most ([\d.e-]+)", verdict.remedy)
-            finer = min(delta, float(found[1])) if found else delta
+            match = re.search(r"epsilon of at most ([\d.e-]+)", verdict.remedy)
+            less = min(epsilon, float(match[1].rstrip("."))) if match else epsilon
+            match = re.search(r"delta of at most ([\d.e-]+)", verdict.remedy)
+            finer = min(delta, float(match[1])) if match else delta
             assert (less, finer) != (epsilon, delta)
             again = judge(PLAIN, spent, asking(less, finer, tier=None), NOW)
             assert next(v for v in again if v.constraint == verdict.constraint).allowed

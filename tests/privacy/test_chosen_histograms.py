@@ -161,19 +161,19 @@ def test_it_costs_what_a_gaussian_costs(noise: float) -> None:
         exact = gaussian_delta(1 / noise, eps)
         assert exact <= delta(events, eps) <= 1.003 * exact + 1e-13
     for at in (1e-9, 1e-5):
-        found = epsilon(events, at)
-        assert gaussian_mu(found, at) == pytest.approx(1 / noise, rel=2e-3)
-        assert gaussian_mu(found, at) >= 1 / noise
-        assert rdp_epsilon(events, at) >= found
+        composed = epsilon(events, at)
+        assert gaussian_mu(composed, at) == pytest.approx(1 / noise, rel=2e-3)
+        assert gaussian_mu(composed, at) >= 1 / noise
+        assert rdp_epsilon(events, at) >= composed
 
 
 def test_with_other_events_the_squares_of_mu_add_up() -> None:
     counts = JointHistograms("counts", 4, 5, sigma=300.0, unit_mass=60)
     parts = [counts, replace(PAIRS, noise_multiplier=2.5)]
     whole = math.hypot(counts.mu(), 0.4)
-    found = epsilon(parts, 1e-6)
-    assert whole <= gaussian_mu(found, 1e-6) <= 1.002 * whole
-    assert rdp_epsilon(parts, 1e-6) >= found
+    composed = epsilon(parts, 1e-6)
+    assert whole <= gaussian_mu(composed, 1e-6) <= 1.002 * whole
+    assert rdp_epsilon(parts, 1e-6) >= composed
 
 
 def test_equal_noise_costs_as_much_as_joint_histograms() -> None:

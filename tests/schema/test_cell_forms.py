@@ -74,6 +74,14 @@ def test_every_mistake_is_reported(column: dict[str, Any], problem: str) -> None
     assert problem in str(refused.value)
 
 
+def test_a_limit_may_be_written_with_the_decimal_sign_of_the_source() -> None:
+    column = field("number", BOUNDS, step=0.1, censored={"low": ["<0,5", "< 1"], "high": ">90,5"})
+    forms = schema_of(decimal=",", c=column).column("c").forms
+    assert (forms.low, forms.high) == ((0.5, 1.0), (90.5,))
+    with pytest.raises(SchemaError, match="'<0,5' is not a limit.*the decimal sign is a point"):
+        schema_of(c=column)
+
+
 def test_a_status_column_needs_a_name_of_its_own() -> None:
     with pytest.raises(SchemaError, match="'c_status' is the name of the status column of c"):
         schema_of(c=CRP, c_status=field("string", YES))

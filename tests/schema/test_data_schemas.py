@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsynth.schema.code_lists import code_list
+from dpsynth.schema.code_systems import code_list
 from dpsynth.schema.schema import Schema, shipped_schemas
 from dpsynth.tables.simulated import simulate
 

@@ -10,9 +10,9 @@ import pytest
 from dpsynth.errors import SchemaError
 from dpsynth.schema import LinkedSchema
 
+from ..support.document_mistakes import GONE, problems_of, with_value
 from ..support.linked_tables import choice, package
 
-GONE = object()
 CHILD = "resources.1.dpsynth"
 CASES: list[tuple[str, Any, str, str]] = [
     # the document
@@ -121,23 +121,11 @@ CASES: list[tuple[str, Any, str, str]] = [
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
-    """The base document with one value set or removed."""
-    document = package()
-    part: Any = document
-    *way, last = [int(key) if key.isdigit() else key for key in path.split(".")]
-    for key in way:
-        part = part.setdefault(key, {}) if isinstance(part, dict) else part[key]
-    if value is GONE:
-        del part[last]
-    else:
-        part[last] = value
-    return document
+    return with_value(package(), path, value)
 
 
 def problems(document: object) -> list[tuple[str, str]]:
-    with pytest.raises(SchemaError) as caught:
-        LinkedSchema.from_dict(document)  # type: ignore[arg-type]
-    return [(problem.place, problem.message) for problem in caught.value.problems]
+    return problems_of(LinkedSchema, document)
 
 
 def test_the_base_document_has_no_mistake() -> None:

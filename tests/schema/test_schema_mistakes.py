@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-import copy
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from dpsynth.errors import SchemaError
 from dpsynth.schema.schema import Schema
+
+from ..support.document_mistakes import GONE, problems_of, with_value
+from ..support.schema_fields import schema_field
 
 BASE: dict[str, Any] = {
     "name": "ward",
     "missingValues": ["", "?"],
     "fields": [
         {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}},
-        {
-            "name": "sbp",
-            "type": "integer",
-            "constraints": {"minimum": 40, "maximum": 300},
-            "dpsynth": {"bounds_basis": "device range"},
-        },
-        {
-            "name": "sex",
-            "type": "string",
-            "constraints": {"enum": ["F", "M"], "required": True},
-            "dpsynth": {"bounds_basis": "form"},
-        },
-        {
-            "name": "born",
-            "type": "date",
-            "constraints": {"minimum": "1900-01-01", "maximum": "2020-12-31"},
-            "dpsynth": {"bounds_basis": "form"},
-        },
+        schema_field("sbp", "integer", "device range", minimum=40, maximum=300),
+        schema_field("sex", "string", "form", enum=["F", "M"], required=True),
+        schema_field("born", "date", "form", minimum="1900-01-01", maximum="2020-12-31"),
         {"name": "smoker", "type": "boolean"},
-        {
-            "name": "weight",
-            "type": "number",
-            "constraints": {"minimum": 20, "maximum": 300},
-            "dpsynth": {"bounds_basis": "scale"},
-        },
+        schema_field("weight", "number", "scale", minimum=20, maximum=300),
         {
             "name": "diagnosis",
             "type": "string",
@@ -58,7 +39,6 @@ SBP, SEX, BORN, SMOKER, WEIGHT, DIAGNOSIS = (
     f"fields[{index}] '{name}'"
     for index, name in enumerate(["sbp", "sex", "born", "smoker", "weight", "diagnosis"], start=1)
 )
-GONE = object()
 
 # (path, value), place of the problem, a piece of its message
 CASES: list[tuple[str, Any, str, str]] = [
@@ -213,23 +193,11 @@ CASES: list[tuple[str, Any, str, str]] = [
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
-    """The base document with one value set or removed."""
-    document = copy.deepcopy(BASE)
-    part: Any = document
-    *way, last = [int(key) if key.isdigit() else key for key in path.split(".")]
-    for key in way:
-        part = part[key]
-    if value is GONE:
-        del part[last]
-    else:
-        part[last] = value
-    return document
+    return with_value(BASE, path, value)
 
 
 def problems(document: object) -> list[tuple[str, str]]:
-    with pytest.raises(SchemaError) as caught:
-        Schema.from_dict(document)  # type: ignore[arg-type]
-    return [(problem.place, problem.message) for problem in caught.value.problems]
+    return problems_of(Schema, document)
 
 
 def test_the_base_document_has_no_mistake() -> None:
@@ -240,10 +208,10 @@ def test_the_base_document_has_no_mistake() -> None:
     ("path", "value", "place", "message"), CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)]
 )
 def test_a_mistake_is_named(path: str, value: Any, place: str, message: str) -> None:
-    found = problems(changed(path, value))
-    assert [p for p, text in found if p == place and message in text], found
+    messages = problems(changed(path, value))
+    assert [p for p, text in messages if p == place and message in text], messages
     # One mistake does not raise a crowd; without `dpsynth` everything in it is missing.
-    assert len(found) <= (4 if path == "dpsynth" else 3), found
+    assert len(messages) <= (4 if path == "dpsynth" else 3), messages
 
 
 @pytest.mark.parametrize("document", [None, [], "fields", 3, {}, {1: 2}])

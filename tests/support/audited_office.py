@@ -11,11 +11,11 @@ from dpsynth.assessment import attack_audit as verbs
 from dpsynth.assessment import training_audit
 from dpsynth.eval.attacks.controls import Control
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.synthesis.fitting import fit
 from dpsynth.tables.simulated import simulate
 
 from .evaluated_office import DEMO, call
 from .evaluated_office import Office as Folder
+from .quick_fit import quick_fit
 
 PASSED = Control("copied", "Copies", "positive", "memorization:copies", True, "seen")
 
@@ -36,13 +36,10 @@ def fitted_office(folder: Path) -> Office:
     inside = everyone["patient_id"].isin(keys[np.random.default_rng(1).random(len(keys)) < 0.6])
     everyone[inside].to_csv(folder / "train.csv", index=False)
     everyone[~inside].to_csv(folder / "holdout.csv", index=False)
-    fit(
+    quick_fit(
         folder / "train.csv",
         DEMO,
         epsilon=2.0,
-        delta=1e-6,
-        dataset="demo",
-        model="independent",
         ledger=Ledger.create(folder / "ledger.sqlite"),
         output=folder / "run",
     )

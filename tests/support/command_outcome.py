@@ -19,3 +19,13 @@ class Outcome:
     def json(self) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self.out)
         return document
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it ended as a command may, without a traceback or a warning."""
+        unclear = "Traceback" in self.err or "Warning" in self.err
+        return self.code in (0, 2, 3) and not unclear
+
+    def quotes(self, traces: tuple[str, ...]) -> list[str]:
+        """The traces of private cells that were printed."""
+        return [trace for trace in traces if trace in self.out + self.err]

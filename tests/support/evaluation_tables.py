@@ -11,27 +11,19 @@ from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.core.tables import Tables
 from dpsynth.schema.schema import Schema
 
+from .schema_fields import schema_field
+
 BASIS = "made for this test"
 
 
 def number(name: str, low: int, high: int, **more: Any) -> dict[str, Any]:
     limits = {"minimum": low, "maximum": high, **more}
-    return {
-        "name": name,
-        "type": "integer",
-        "constraints": limits,
-        "dpsynth": {"bounds_basis": BASIS},
-    }
+    return schema_field(name, "integer", BASIS, **limits)
 
 
 def words(name: str, *levels: str, **more: Any) -> dict[str, Any]:
     limits = {"enum": list(levels), **more}
-    return {
-        "name": name,
-        "type": "string",
-        "constraints": limits,
-        "dpsynth": {"bounds_basis": BASIS},
-    }
+    return schema_field(name, "string", BASIS, **limits)
 
 
 def tables(

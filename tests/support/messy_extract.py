@@ -12,6 +12,8 @@ import pandas as pd
 
 from dpsynth.schema.schema import Schema
 
+from .schema_fields import schema_field
+
 UNITS = 400
 
 # Keys are compared without case, without blanks around them, without leading zeros.
@@ -30,12 +32,13 @@ def described(**table: Any) -> Schema:
             "missingValues": ["", "NA"],
             "fields": [
                 {"name": "key", "type": "string", "dpsynth": {"role": "unit"}},
-                {
-                    "name": "weight",
-                    "type": "number",
-                    "constraints": {"minimum": 0, "maximum": 300},
-                    "dpsynth": {"bounds_basis": "the scale", "step": 0.5},
-                },
+                schema_field(
+                    "weight",
+                    "number",
+                    {"bounds_basis": "the scale", "step": 0.5},
+                    minimum=0,
+                    maximum=300,
+                ),
                 {"name": "smoker", "type": "boolean"},
             ],
             "dpsynth": {

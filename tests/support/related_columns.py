@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .schema_fields import schema_field
+
 BASIS = {"bounds_basis": "made for this test"}
-ADMITTED: dict[str, Any] = {
-    "name": "admitted",
-    "type": "date",
-    "constraints": {"minimum": "2010-01-01", "maximum": "2014-12-31", "required": True},
-    "dpsynth": BASIS,
-}
-DISCHARGED: dict[str, Any] = {
-    "name": "discharged",
-    "type": "date",
-    "constraints": {"required": True},
-    "dpsynth": BASIS | {"after": "admitted", "longest": 90},
-}
+ADMITTED = schema_field(
+    "admitted", "date", BASIS, minimum="2010-01-01", maximum="2014-12-31", required=True
+)
+DISCHARGED = schema_field(
+    "discharged", "date", BASIS | {"after": "admitted", "longest": 90}, required=True
+)
 BORN: dict[str, Any] = {
     "name": "born",
     "type": "date",
@@ -29,31 +25,19 @@ SEEN: dict[str, Any] = {
     "dpsynth": BASIS | {"after": "admitted", "longest": 48, "unit": "h"},
 }
 SIZES: tuple[dict[str, Any], ...] = (
-    {
-        "name": "weight",
-        "type": "number",
-        "constraints": {"minimum": 30, "maximum": 250},
-        "dpsynth": BASIS | {"step": 0.5},
-    },
-    {
-        "name": "height",
-        "type": "integer",
-        "constraints": {"minimum": 0, "maximum": 220},
-        "dpsynth": BASIS,
-    },
+    schema_field("weight", "number", BASIS | {"step": 0.5}, minimum=30, maximum=250),
+    schema_field("height", "integer", BASIS, minimum=0, maximum=220),
 )
-BMI: dict[str, Any] = {
-    "name": "bmi",
-    "type": "number",
-    "constraints": {"minimum": 8, "maximum": 100},
-    "dpsynth": BASIS | {"derived": "weight / (height / 100) ^ 2", "step": 0.1},
-}
-AGE: dict[str, Any] = {
-    "name": "age",
-    "type": "integer",
-    "constraints": {"minimum": 0, "maximum": 110},
-    "dpsynth": BASIS | {"derived": "years(born, admitted)"},
-}
+BMI = schema_field(
+    "bmi",
+    "number",
+    BASIS | {"derived": "weight / (height / 100) ^ 2", "step": 0.1},
+    minimum=8,
+    maximum=100,
+)
+AGE = schema_field(
+    "age", "integer", BASIS | {"derived": "years(born, admitted)"}, minimum=0, maximum=110
+)
 
 
 def document(*fields: dict[str, Any], rules: Sequence[str] = ()) -> dict[str, Any]:

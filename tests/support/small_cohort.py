@@ -7,8 +7,10 @@ import pandas as pd
 
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
+
+from .quick_fit import quick_fit
+from .schema_fields import schema_field
 
 
 def small(max_rows: int = 1) -> Schema:
@@ -20,12 +22,7 @@ def small(max_rows: int = 1) -> Schema:
             "name": "small",
             "fields": [
                 *key,
-                {
-                    "name": "age",
-                    "type": "integer",
-                    "constraints": {"minimum": 18, "maximum": 60, "required": True},
-                    "dpsynth": {"bounds_basis": basis},
-                },
+                schema_field("age", "integer", basis, minimum=18, maximum=60, required=True),
                 {"name": "event", "type": "boolean", "constraints": {"required": True}},
                 {"name": "treated", "type": "boolean", "constraints": {"required": True}},
             ],
@@ -50,13 +47,4 @@ def fitted(model: str, max_rows: int = 1) -> Run:
             "treated": rng.random(800) < 0.25,
         }
     )
-    return fitting.fit(
-        table,
-        small(max_rows),
-        epsilon=3.0,
-        delta=1e-6,
-        dataset="small",
-        model=model,
-        without_ledger=True,
-        entropy=SeededEntropy(1),
-    )
+    return quick_fit(table, small(max_rows), model=model, entropy=SeededEntropy(1))

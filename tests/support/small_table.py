@@ -8,17 +8,14 @@ from typing import Any
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import open_table
 
+from .schema_fields import schema_field
+
 BASIS = {"bounds_basis": "made for this test"}
 FIELDS = [
     {"name": "visit", "type": "integer", "dpsynth": {"role": "order"}},
     {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}},
     {"name": "note", "type": "string", "dpsynth": {"role": "drop"}},
-    {
-        "name": "age",
-        "type": "integer",
-        "constraints": {"minimum": 0, "maximum": 120},
-        "dpsynth": BASIS,
-    },
+    schema_field("age", "integer", BASIS, minimum=0, maximum=120),
     {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}, "dpsynth": BASIS},
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -81,3 +82,11 @@ def coarse(codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.int64]:
     cut = codes.astype(np.int64)
     cut[:, 1] //= 4
     return cut
+
+
+def assert_drawn_by(law: Mapping[Any, float], drawn: npt.NDArray[Any]) -> None:
+    """Each row is as frequent as its law says; five standard errors of independent draws."""
+    for row, share in law.items():
+        frequency = (drawn == row).all(axis=1).mean()
+        error = np.sqrt(share * (1 - share) / len(drawn))
+        assert abs(frequency - share) < 5 * error + 1e-5, row

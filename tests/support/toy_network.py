@@ -5,27 +5,17 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy.entropy import SeededEntropy, Size
 from dpsynth.privacy.events import PoissonSgd
 
+from . import private_steps
+from .private_steps import Quiet
+
 RATE, POPULATION = 0.5, 40
-
-
-class Quiet(SeededEntropy):
-    """Draws every unit, and no noise."""
-
-    def uniform(self, size: Size) -> npt.NDArray[np.float64]:
-        return np.zeros(size)
-
-    def normal(self, size: Size, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-        return np.zeros(size, dtype)
 
 
 class Net(nn.Module):
@@ -44,16 +34,9 @@ class Net(nn.Module):
 
 
 def private(net: nn.Module, **changes: Any) -> DpSgd:
-    settings: dict[str, Any] = {
-        "event": PoissonSgd("steps", RATE, 50, 1.0),
-        "clipping_norm": 1.0,
-        "population": POPULATION,
-        "learning_rate": 0.1,
-        "entropy": Quiet(0),
-        "schedule": "constant",
-        "optimizer": "sgd",
-    }
-    return DpSgd(net, **{**settings, **changes})
+    event = PoissonSgd("steps", RATE, 50, 1.0)
+    settings = {"event": event, "population": POPULATION, "entropy": Quiet(0)}
+    return private_steps.private(net, **settings | changes)
 
 
 def data(units: int, k: int) -> Tensor:

@@ -14,9 +14,9 @@ FULL_NAME = "dpsynth-toy==0.1:toy"
 
 def toy_source() -> str:
     """The module that the page shows."""
-    found = re.search(r"```python\n(# dpsynth_toy\.py\n.*?)```", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(r"```python\n(# dpsynth_toy\.py\n.*?)```", PAGE.read_text(), re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 def install(

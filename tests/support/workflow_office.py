@@ -6,10 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pytest
+
 from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE, beside, write_results
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
+from dpsynth.workflow import assessment_stages
 from dpsynth.workflow.runner import Outcome, run_stages
 from dpsynth.workflow.settings import Settings
 
@@ -27,6 +31,30 @@ def small_schema(path: Path) -> Path:
     document["dpsynth"]["rows"]["value"] = 300
     Schema.from_dict(document).save(path)
     return path
+
+
+def office_in(
+    folder: Path, table: pd.DataFrame, patch: pytest.MonkeyPatch, **settings: Any
+) -> Office:
+    """Settings of a run on this table, which is written into the folder; its stages are quick."""
+    table.to_csv(folder / "cohort.csv", index=False)
+    office = Office(
+        folder,
+        Settings.of(
+            schema=str(small_schema(folder / "small.schema.yaml")),
+            data=folder / "cohort.csv",
+            dataset="demo",
+            epsilon=3.0,
+            delta=1e-6,
+            model="independent",
+            output=folder / "bundle",
+            **settings,
+        ),
+    )
+    patch.setattr(assessment_stages, "evaluate", office.evaluate)
+    patch.setattr(assessment_stages, "audit_run", office.audit)
+    patch.setattr(assessment_stages, "read_audits", lambda run: ())
+    return office
 
 
 @dataclass
@@ -79,8 +107,8 @@ class Office:
         self._write(more["output"], AUDIT, EVALUATION, document)
 
     def _write(self, folder: Path, name: str, other: str, document: dict[str, Any]) -> None:
-        kept = beside(folder, other, None)
-        documents = {name: document} | ({} if kept is None else {other: kept})
+        earlier = beside(folder, other, None)
+        documents = {name: document} | ({} if earlier is None else {other: earlier})
         write_results(folder, documents, {PAGE: "page"})
 
 

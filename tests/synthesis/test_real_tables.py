@@ -18,8 +18,9 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.eval.overview import overview
 from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.tables.table import open_table
+
+from ..support.quick_fit import quick_fit
 
 pytestmark = pytest.mark.long
 
@@ -45,15 +46,7 @@ def test_a_fit_of_the_first_rows_gives_conforming_ones(name: str) -> None:
     schema = Schema.load(name)
     rows = first_rows(name, schema, ROWS)
     assert len(rows) == ROWS
-    run = fitting.fit(
-        rows,
-        schema,
-        epsilon=1.0,
-        delta=1e-6,
-        dataset=name,
-        model="independent",
-        without_ledger=True,
-    )
+    run = quick_fit(rows, schema, epsilon=1.0)
     drawn = run.sample(5000, seed=1)
     assert Codec(schema).conforms(drawn) == []
     assert run.stamps == ("no-ledger",)
@@ -67,15 +60,7 @@ def test_a_fit_of_the_file_keeps_each_column(name: str) -> None:
     false alarms below 1e-15.
     """
     schema, path = Schema.load(name), source(name)
-    run = fitting.fit(
-        path,
-        schema,
-        epsilon=3.0,
-        delta=1e-6,
-        dataset=name,
-        model="independent",
-        without_ledger=True,
-    )
+    run = quick_fit(path, schema)
     table = pd.concat(open_table(path, schema).chunks(), ignore_index=True)
     codec = Codec(schema)
     real = codec.encode(table)
@@ -115,15 +100,7 @@ def test_autoregressive_keeps_relations_that_independent_does_not() -> None:
     table = pd.concat(open_table(source("cardio"), schema).chunks(), ignore_index=True)
     scores = {}
     for model in ("independent", "autoregressive"):
-        run = fitting.fit(
-            table,
-            schema,
-            epsilon=3.0,
-            delta=1e-6,
-            dataset="cardio",
-            model=model,
-            without_ledger=True,
-        )
+        run = quick_fit(table, schema, model=model)
         drawn = run.sample(len(table), seed=1)
         assert Codec(schema).conforms(drawn) == []
         scores[model] = overview(schema, table, drawn)["pairs of columns"].value

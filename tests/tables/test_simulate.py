@@ -15,7 +15,7 @@ import pandas.testing
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.schema.code_lists import code_list
+from dpsynth.schema.code_systems import code_list
 from dpsynth.tables.simulated import simulate
 
 COLUMNS = [

@@ -23,13 +23,13 @@ import dpsynth
 from dpsynth.cli.group import commands
 from dpsynth.errors import InputError, TableError
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 from dpsynth.tables import splitting
 from dpsynth.tables.row_copy import Dealt
 from dpsynth.tables.splitting import split, split_file
 from dpsynth.tables.unit_keys import normalised
 
 from ..support.messy_extract import HEADER, SPELLINGS, UNITS, frame, records, unit_of, units_of
+from ..support.quick_fit import quick_fit
 
 # Files ----------------------------------------------------------------------------------------
 
@@ -118,15 +118,7 @@ def test_both_files_can_be_fitted(source: Path, schema: Schema, tmp_path: Path, 
         keys = [f"k{i % 90}" for i in range(300)]
         pd.DataFrame({"key": keys, "weight": "70,5", "smoker": True}).to_parquet(data)
     for path in split_file(data, schema, tmp_path / "out"):
-        run = fitting.fit(
-            path,
-            schema,
-            epsilon=3.0,
-            delta=1e-6,
-            dataset="split",
-            model="independent",
-            without_ledger=True,
-        )
+        run = quick_fit(path, schema)
         assert len(run.sample(10, seed=1)) == 10
 
 
@@ -215,8 +207,8 @@ def test_the_command_tells_how_many_keys_it_read_and_not_how_many_it_found(
     assert done.exit_code == 0, done.output
     shown = done.output.replace(str(tmp_path), "")
     assert "77 keys read" in shown and "a1" not in shown and "3 " not in shown.replace("0.2", "")
-    found = CliRunner().invoke(commands, [*arguments, str(tmp_path / "again"), "--json"])
-    assert json.loads(found.stdout)["opt_out"] == {"file": str(gone), "keys": 77}
+    outcome = CliRunner().invoke(commands, [*arguments, str(tmp_path / "again"), "--json"])
+    assert json.loads(outcome.stdout)["opt_out"] == {"file": str(gone), "keys": 77}
     for side in ("train", "holdout"):
         assert not units_of(records(tmp_path / "out" / f"{side}.csv")[1:]) & {"a1", "a2", "a3"}
 

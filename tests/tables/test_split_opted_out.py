@@ -90,10 +90,10 @@ def test_where_nobody_is_held_out_the_list_alone_counts(
         table = frame(30)
         table.to_parquet(tmp_path / "t.parquet")
         train = leave_out(tmp_path / "t.parquet", schema, tmp_path / "out", listed)
-        kept = pd.read_parquet(train)
+        rest = pd.read_parquet(train)
         out = [unit_of(key) in listed.keys for key in table["key"]]
-        pd.testing.assert_frame_equal(kept, table[~np.array(out)].reset_index(drop=True))
-        assert len(kept) == 52
+        pd.testing.assert_frame_equal(rest, table[~np.array(out)].reset_index(drop=True))
+        assert len(rest) == 52
     else:
         train = leave_out(source, schema, tmp_path / "out", listed)
         assert records(train)[1:] == gone_from(lines, set(listed.keys))

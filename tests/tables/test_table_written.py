@@ -16,6 +16,7 @@ from dpsynth.errors import InputError, TableError
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import check_output, open_synthetic, open_table, write_table
 
+from ..support.schema_fields import schema_field
 from ..support.small_table import BASIS, put
 
 
@@ -69,12 +70,7 @@ def test_csv_to_the_byte(tmp_path: Path, every_type: Schema) -> None:
 
 def test_csv_is_plain_whatever_the_source_was(tmp_path: Path) -> None:
     fields = [
-        {
-            "name": "dose",
-            "type": "number",
-            "constraints": {"minimum": 0, "maximum": 2},
-            "dpsynth": BASIS | {"step": 0.25},
-        },
+        schema_field("dose", "number", BASIS | {"step": 0.25}, minimum=0, maximum=2),
         {"name": "ill", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]},
         {
             "name": "day",
@@ -83,12 +79,7 @@ def test_csv_is_plain_whatever_the_source_was(tmp_path: Path) -> None:
             "constraints": {"minimum": "01.01.1990", "maximum": "01.02.1990"},
             "dpsynth": BASIS,
         },
-        {
-            "name": "since",
-            "type": "year",
-            "constraints": {"minimum": 900, "maximum": 1100},
-            "dpsynth": BASIS,
-        },
+        schema_field("since", "year", BASIS, minimum=900, maximum=1100),
     ]
     number = {"value": 90, "basis": "made for this test"}
     dialect = {"delimiter": ";", "decimal": ",", "encoding": "latin-1"}

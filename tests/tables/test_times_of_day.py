@@ -181,13 +181,13 @@ def test_it_goes_from_a_file_to_a_bundle_and_an_evaluation(extract: Path, tmp_pa
     assert kinds["at"] == "sc:Time"
     found = evaluate(schema, extract, Candidate("out", bundle / "data" / "synthetic.parquet"))
     columns = found["parts"]["fidelity"]["columns"]
-    bins = next(one["bins"] for one in columns if one["name"] == "at")
+    bins = next(column["bins"] for column in columns if column["name"] == "at")
     assert any(":00 to " in label for label in bins)
 
 
 def test_a_check_names_the_format(extract: Path) -> None:
     findings = check_fit(extract, schema_of()).findings
-    unreadable = next(one for one in findings if one.place == "at")
+    unreadable = next(finding for finding in findings if finding.place == "at")
     assert 'are times in the format "%Hh%M"' in str(unreadable.causes)
 
 

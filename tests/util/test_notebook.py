@@ -10,6 +10,7 @@ import pytest
 
 import dpsynth
 from dpsynth._util.notebook import NotebookProgress, in_notebook, shown_in_notebooks
+from dpsynth.assessment import Candidate, Real, audit_run
 from dpsynth.tables import simulate
 
 BUDGET: dict[str, Any] = {"epsilon": 3, "delta": 1e-6, "dataset": "x", "without_ledger": True}
@@ -27,12 +28,12 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The bars that a fake tqdm.auto was asked for."""
-    made: list[Any] = []
+    rows: list[Any] = []
 
     class Bar:
         def __init__(self, *, total: int, desc: str, bar_format: str) -> None:
             self.total, self.desc, self.n, self.closed = total, desc, 0, False
-            made.append(self)
+            rows.append(self)
 
         def update(self, steps: int) -> None:
             assert steps > 0 and not self.closed
@@ -44,13 +45,27 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     fake = ModuleType("tqdm.auto")
     monkeypatch.setattr(fake, "tqdm", Bar, raising=False)
     monkeypatch.setitem(sys.modules, "tqdm.auto", fake)
-    return made
+    return rows
 
 
 def test_a_fit_in_a_notebook_shows_a_bar_for_each_stage(kernel: None, bars: list[Any]) -> None:
     assert in_notebook()
     dpsynth.fit(simulate(60, seed=1), "demo", model="independent", **BUDGET)
     assert [bar.desc for bar in bars][:1] == ["reading"] and len(bars) > 1
+    assert all(bar.closed and 0 <= bar.n <= bar.total for bar in bars)
+
+
+def test_an_audit_in_a_notebook_shows_bars(
+    kernel: None, bars: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fits of the controls are left out: they take a minute."""
+    monkeypatch.setattr("dpsynth.assessment.attack_audit.fitted_controls", lambda *given: [])
+    people = simulate(800, seed=1)
+    inside = people["patient_id"].isin(people["patient_id"].unique()[::2])
+    synthetic = people.drop(columns="patient_id").sample(400, random_state=1)
+    tables = Real(people[inside], Candidate("synthetic", synthetic), people[~inside])
+    audit_run(dpsynth.Schema.load("demo"), real=tables)
+    assert bars[0].desc == "reading" and len(bars) > 2
     assert all(bar.closed and 0 <= bar.n <= bar.total for bar in bars)
 
 

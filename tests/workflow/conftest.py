@@ -8,10 +8,8 @@ import pandas as pd
 import pytest
 
 from dpsynth.tables.simulated import simulate
-from dpsynth.workflow import assessment_stages
-from dpsynth.workflow.settings import Settings
 
-from ..support.workflow_office import Office, small_schema
+from ..support.workflow_office import Office, office_in
 
 
 @pytest.fixture(scope="session")
@@ -21,24 +19,7 @@ def cohort() -> pd.DataFrame:
 
 @pytest.fixture
 def office(cohort: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Office:
-    cohort.to_csv(tmp_path / "cohort.csv", index=False)
-    settings = Settings.of(
-        schema=str(small_schema(tmp_path / "small.schema.yaml")),
-        data=tmp_path / "cohort.csv",
-        dataset="demo",
-        epsilon=3.0,
-        delta=1e-6,
-        model="independent",
-        output=tmp_path / "bundle",
-        holdout=0.4,
-        rows=200,
-        canaries=60,
-    )
-    new_office = Office(tmp_path, settings)
-    monkeypatch.setattr(assessment_stages, "evaluate", new_office.evaluate)
-    monkeypatch.setattr(assessment_stages, "audit_run", new_office.audit)
-    monkeypatch.setattr(assessment_stages, "read_audits", lambda run: ())
-    return new_office
+    return office_in(tmp_path, cohort, monkeypatch, holdout=0.4, rows=200, canaries=60)
 
 
 @pytest.fixture

@@ -137,8 +137,8 @@ def test_the_seed_that_was_drawn_is_kept(office: Office) -> None:
     table = office.work.joinpath("synthetic.parquet").read_bytes()
     assert states(office.run())["sample"] == KEPT
     assert ResolvedSettings.of(office.settings).settings.seed == first
-    kept = Settings.load(office.work / "settings.yaml")
-    assert kept.seed == first and kept.rows == 200 and kept.canaries == 60
+    run = Settings.load(office.work / "settings.yaml")
+    assert run.seed == first and run.rows == 200 and run.canaries == 60
     for change in (Path.unlink, lambda path: path.write_bytes(table + b"x")):
         change(office.work / "synthetic.parquet")
         done = states(office.run())  # the same run, rows and seed: the same table

@@ -25,7 +25,7 @@ class Findings:
             yield
         except SchemaError as error:
             self.problems += [
-                Problem(f"{place}: {one.place}", one.message) for one in error.problems
+                Problem(f"{place}: {problem.place}", problem.message) for problem in error.problems
             ]
         except DpsynthError as error:
             self.problems.append(Problem(place, str(error)))

@@ -121,7 +121,7 @@ class PublicAudit:
             )
         canaries = counted(document["canaries"], f"{place}.canaries", minimum=1)
         views = several(View.from_dict, document["views"], f"{place}.views", minimum=1, maximum=2)
-        if len({one.view for one in views}) < len(views):
+        if len({view.view for view in views}) < len(views):
             raise ArtifactError(f"{place}.views: {' and '.join(VIEWS)} are expected once")
         controls = f"{place}.controls"
         return cls(

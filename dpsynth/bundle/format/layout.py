@@ -85,7 +85,10 @@ class BundleFile:
     def described(self, schema: AnySchema) -> dict[str, Any]:
         """Describe the file by what is the same in all bundles of a schema."""
         entry: dict[str, Any] = {"name": self.name, "title": self.title}
-        entry |= {"type": "table"} if self.is_table else {}
+        kind = "table" if self.is_table else None
+        if self.path == SCHEMA and not isinstance(schema, Schema):
+            kind = "json"  # else frictionless takes it for the schema of one table
+        entry |= {} if kind is None else {"type": kind}
         entry |= {"format": self.format, "mediatype": self.mediatype}
         entry |= {} if self.encoding is None else {"encoding": self.encoding}
         entry |= {"path": self.path}

@@ -159,9 +159,9 @@ class Quality:
             "table_sha256": self.table_sha256,
             "rows": self.rows,
             "event": self.event,
-            "statistics": [asdict(one) for one in self.statistics],
-            "columns": [asdict(one) for one in self.columns],
-            "targets": [one.to_dict() for one in self.targets],
+            "statistics": [asdict(statistic) for statistic in self.statistics],
+            "columns": [asdict(column) for column in self.columns],
+            "targets": [target.to_dict() for target in self.targets],
             "note": self.note,
         }
 
@@ -210,7 +210,7 @@ class Quality:
         names = {column.name for column in coded_schema(schema).modelled}
         if not {one.column for one in self.columns} <= names:
             problems.append("it names a column that the synthetic table does not have")
-        if not {one.target for one in self.targets} <= names:
+        if not {target.target for target in self.targets} <= names:
             problems.append("it names a target that the synthetic table does not have")
         return problems
 

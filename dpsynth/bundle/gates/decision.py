@@ -33,7 +33,7 @@ def decide(
         GateError: a gate stops the release.
         InputError: there is nothing to override.
     """
-    if unknown := sorted(set(required) - {one.key for one in verdicts}):
+    if unknown := sorted(set(required) - {verdict.key for verdict in verdicts}):
         raise BudgetError(
             f"the policy requires gates that were not run on this run: {', '.join(unknown)}"
         )
@@ -62,7 +62,7 @@ def disputes(verdicts: Sequence[Verdict], overridden: Sequence[Overridden]) -> l
 
     A bundle does not tell its office's policy; a gate that only informs may have been overridden.
     """
-    failed = {one.key: one for one in verdicts if not one.passed}
+    failed = {verdict.key: verdict for verdict in verdicts if not verdict.passed}
     excused = {one.gate for one in overridden}
     stopping = [one for one in failed.values() if one.stops and one.key not in excused]
     messages = [

@@ -76,8 +76,8 @@ def _blind(view: View, audit: PublicAudit) -> str:
 
     It missed a leak that was made on purpose for it, or no leak is known that it would have seen.
     """
-    own = [one for one in audit.controls if one.attack == f"training:{view.view}"]
-    missed = any(not one.passed for one in own if one.kind == "positive")
+    controls = [control for control in audit.controls if control.attack == f"training:{view.view}"]
+    missed = any(not one.passed for one in controls if one.kind == "positive")
     if view.refuted or (not missed and view.power.least is not None):
         return ""
     count = f"{audit.canaries:,}"

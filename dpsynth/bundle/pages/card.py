@@ -237,15 +237,15 @@ def _privacy(contents: Contents) -> list[str]:
 def _checks(
     certificate: Certificate, verdicts: Sequence[Verdict], audits: Audits | None
 ) -> list[str]:
-    overridden = {one.gate: one for one in certificate.overrides}
+    overridden = {override.gate: override for override in certificate.overrides}
     rows = []
-    for one in verdicts:
-        word = "passed" if one.passed else "failed" if one.stops else "over its limit"
-        if one.detail == NOT_AUDITED and not one.passed:
+    for verdict in verdicts:
+        word = "passed" if verdict.passed else "failed" if verdict.stops else "over its limit"
+        if verdict.detail == NOT_AUDITED and not verdict.passed:
             word = NOT_AUDITED
-        if excuse := overridden.get(one.key):
+        if excuse := overridden.get(verdict.key):
             word = f"{word}; overridden by {plain(excuse.by)}: {plain(excuse.reason)}"
-        rows.append((plain(one.title), word))
+        rows.append((plain(verdict.title), word))
     count = 0 if audits is None else len(audits.audits)
     many = "No audit" if not count else "1 audit" if count == 1 else f"{count} audits"
     return [

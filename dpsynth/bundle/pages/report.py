@@ -78,7 +78,7 @@ def public_page(
             single=isinstance(heading.schema, Schema),
             stratified=is_stratified(heading.drawing),
             verdicts=verdicts,
-            overridden={one.gate: one for one in certificate.overrides},
+            overridden={override.gate: override for override in certificate.overrides},
             drawing=heading.drawing,
             model=description_of(heading.drawing.model),
             typed={path: one for path, one in tables.items() if path.endswith(TYPED)},

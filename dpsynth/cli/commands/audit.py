@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpsynth.cli.cohorts import audited_cohort, refuse_options
 from dpsynth.cli.commands.audit_plugins import plugins_for
-from dpsynth.cli.commands.audit_summary import end, lines_of, values_of
+from dpsynth.cli.commands.audit_summary import show
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import takes_query
-from dpsynth.errors import InputError
+from dpsynth.cli.subjects import any_run_or_schema
 
 if TYPE_CHECKING:
     from dpsynth.assessment import Deep, Paid
@@ -106,12 +107,16 @@ def audit(
     packages. Use SCHEMA for tables from other tools. Findings about tables are INTERNAL. Every
     audit runs controls. The exit code is 3 if an attack succeeded, if no attack
     could have seen a leak here, or if the audit is broken.
+
+    If RUN or SCHEMA is of linked tables, DATA, --synthetic and --holdout are folders, and each
+    patient is attacked by her whole history.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         from dpsynth.assessment import Trained, check_canaries
         from dpsynth.assessment import attack_audit as verbs
-        from dpsynth.assessment.results_folder import PAGE
+        from dpsynth.schema import LinkedSchema
+        from dpsynth.synthesis import CohortRun, Run
 
         if data is not None and train is not None:
             raise click.UsageError("DATA and --train mean the same; give only one")
@@ -120,7 +125,18 @@ def audit(
             raise click.UsageError("--budget-minutes needs --deep")
         if force and output is None:
             raise click.UsageError("--force needs -o: it replaces an earlier audit in that folder")
-        schema, run = _subject(subject)
+        loaded, of = any_run_or_schema(subject, "audit")
+        if isinstance(loaded, LinkedSchema):
+            refused = {"--deep": deep, "--plugin": plugins, "--dataset": dataset}
+            refuse_options(refused, "is for a single table")
+            folders = (source, synthetic, holdout)
+            run_of = of if isinstance(of, CohortRun) else None
+            document = audited_cohort(
+                console, subject, loaded, run_of, folders, seed=seed, output=output, force=force
+            )
+            show(console, document, output, None, internal=True)
+            return
+        schema, run = loaded, of if isinstance(of, Run) else None
         _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
         trained, paid = None, None
         if run is not None and not no_training and background == "run":
@@ -159,38 +175,9 @@ def audit(
             overwrite=force,
             progress=console.progress,
         )
-        lines = lines_of(document)
-        if output is not None:
-            lines += ["", f"page        {Path(output) / PAGE}"]
-        if trained is not None:
-            lines.append(f"public      {Path(subject) / 'audit.json'}: the training's audit")
-        values = {"internal": True, "output": output} | values_of(document)
-        console.result("audit", values, lines)
-        for note in document["notes"]:
-            console.advice(f"Note: {note}")
-        if real is not None or background == "real":
-            console.advice("Internal: computed from real rows. Do not release.")
-            if output is None:
-                console.advice(
-                    "Findings were not saved. Use -o FOLDER to save the findings and their page."
-                )
-        end(document)
-
-
-def _subject(subject: str) -> tuple[Schema, Run | None]:
-    from dpsynth.schema import Schema
-    from dpsynth.synthesis import Run
-    from dpsynth.synthesis.artifact import DOCUMENT
-    from dpsynth.tables import names_table
-
-    if (Path(subject) / DOCUMENT).exists():
-        run = Run.load(subject)
-        return run.schema, run
-    if Path(subject).is_dir():
-        raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
-    if names_table(subject):
-        raise InputError(f"{subject} is a table; the order is: audit RUN|SCHEMA DATA")
-    return Schema.load(subject), None
+        public = subject if trained is not None else None
+        internal = real is not None or background == "real"
+        show(console, document, output, public, internal=internal)
 
 
 def _check(

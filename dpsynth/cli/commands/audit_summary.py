@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from dpsynth._util.formatting import counted
+from dpsynth.cli.console import Console
 from dpsynth.errors import GateError
 from dpsynth.eval.attacks import all_blind, failed_controls, false_alarms, sights, verdict_of
 
 
 def lines_of(document: dict[str, Any]) -> list[str]:
     """Lay out each finding above its power, and the controls that did not do what they must."""
-    powers = {one["key"]: one["sentence"] for one in document["powers"]}
-    seen = {one.key: one for one in sights(document)}
+    powers = {power["key"]: power["sentence"] for power in document["powers"]}
+    sights_of = {sight.key: sight for sight in sights(document)}
     lines = [f"verdict     {VERDICTS[verdict_of(document)]}"]
     for one in document.get("plugins") or []:
         lines.append(f"plug-in     {one['key']}: {one['title']}, {one['package']} {one['version']}")
@@ -23,9 +25,9 @@ def lines_of(document: dict[str, Any]) -> list[str]:
         lines += [f"{word:<12}{one['key']}", *_wrapped(f"result: {one['sentence']}")]
         if one["key"] in powers:
             lines += _wrapped(f"power: {powers[one['key']]}")
-        if seen[one["key"]].blind:
-            lines += _wrapped(f"could not have seen a leak here: {seen[one['key']].reason}")
-            lines += _wrapped(f"what to change: {seen[one['key']].remedy}")
+        if sights_of[one["key"]].blind:
+            lines += _wrapped(f"could not have seen a leak here: {sights_of[one['key']].reason}")
+            lines += _wrapped(f"what to change: {sights_of[one['key']].remedy}")
     failed = failed_controls(document)
     passed = len(document["controls"]) - len(failed)
     lines += ["", f"controls    {passed} of {len(document['controls'])} worked as required"]
@@ -74,3 +76,31 @@ VERDICTS = {
     "found": "an attack SUCCEEDED",
     "failed": "this audit FAILED and proves nothing: it is broken, see its controls",
 }
+
+
+def show(
+    console: Console,
+    document: dict[str, Any],
+    output: str | None,
+    public: str | None,
+    *,
+    internal: bool,
+) -> None:
+    """Show what was found, and end with the exit code that it means."""
+    from dpsynth.assessment.results_folder import PAGE
+
+    lines = lines_of(document)
+    if output is not None:
+        lines += ["", f"page        {Path(output) / PAGE}"]
+    if public is not None:
+        lines.append(f"public      {Path(public) / 'audit.json'}: the training's audit")
+    console.result("audit", {"internal": True, "output": output} | values_of(document), lines)
+    for note in document["notes"]:
+        console.advice(f"Note: {note}")
+    if internal:
+        console.advice("Internal: computed from real rows. Do not release.")
+        if output is None:
+            console.advice(
+                "Findings were not saved. Use -o FOLDER to save the findings and their page."
+            )
+    end(document)

@@ -11,6 +11,7 @@ import click
 from dpsynth._util.formatting import counted
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query
+from dpsynth.cli.subjects import run_or_schema
 from dpsynth.errors import GateError, InputError
 
 if TYPE_CHECKING:
@@ -99,12 +100,16 @@ def evaluate(
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
-        from dpsynth.assessment import check_place, publish_quality
+        from dpsynth.assessment import Candidate, check_place, publish_quality
         from dpsynth.assessment import evaluation as verbs
         from dpsynth.assessment.results_folder import EVALUATION, PAGE
         from dpsynth.eval.gates import gates
 
-        schema, candidate = _subject(subject, synthetic)
+        schema, run = run_or_schema(subject, "evaluate")
+        if run is None:
+            candidate = Candidate(Path(synthetic).name, synthetic)
+        else:
+            candidate = Candidate.of_run(subject, synthetic)
         chosen = gates(limits)
         if publish and candidate.run is None:
             raise click.UsageError("--publish needs a run whose fit set aside budget for it")
@@ -220,23 +225,6 @@ def compare(
         console.advice("Internal: computed from real rows. Do not release.")
 
 
-def _subject(subject: str, synthetic: str) -> tuple[Schema, Candidate]:
-    """Read a run, or a schema for a table of any origin."""
-    from dpsynth.assessment import Candidate
-    from dpsynth.schema import Schema
-    from dpsynth.synthesis import Run
-    from dpsynth.synthesis.artifact import DOCUMENT
-    from dpsynth.tables import names_table
-
-    if (Path(subject) / DOCUMENT).exists():
-        return Run.load(subject).schema, Candidate.of_run(subject, synthetic)
-    if Path(subject).is_dir():
-        raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
-    if names_table(subject):
-        raise InputError(f"{subject} is a table; the order is: evaluate RUN|SCHEMA DATA")
-    return Schema.load(subject), Candidate(Path(synthetic).name, synthetic)
-
-
 def _candidate(text: str, schema: Schema, seed: int) -> Candidate:
     """Read ``NAME=TABLE``; a run is drawn from."""
     from dpsynth.assessment import Candidate
@@ -276,8 +264,8 @@ def _lines(document: dict[str, Any]) -> list[str]:
     ]
     words = {True: "ok", False: "FAILED", None: "not measured"}
     verdicts = [
-        (words[one["passed"]], one["key"], _number(one["value"]), one["limit"])
-        for one in document["gates"]
+        (words[gate["passed"]], gate["key"], _number(gate["value"]), gate["limit"])
+        for gate in document["gates"]
     ]
     return [
         *table(("measure", "value", "95 % interval", "holdout", "by chance", ""), rows),

@@ -20,7 +20,7 @@ from dpsynth.privacy import ChosenHistograms, PoissonSgd
 if TYPE_CHECKING:
     from dpsynth.certificate.table_bound import TableBound
     from dpsynth.privacy import Event, PrivacyPlan
-    from dpsynth.schema import AnySchema
+    from dpsynth.schema import AnySchema, Schema
     from dpsynth.synthesis import PolicyPreview, Prepared, PreparedCohort, Wish
 
 

@@ -12,7 +12,7 @@ import click
 from dpsynth._util.environment import variable
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import ModelChoice, takes_query, takes_schema
-from dpsynth.models.registry import AUTO, DEFAULT, NAMES
+from dpsynth.models.registry import AUTO, DEFAULT, KNOWN
 
 if TYPE_CHECKING:
     from dpsynth.certificate import Override
@@ -36,7 +36,7 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option("--delta", type=float, help="Probability with which epsilon may not hold.")
 @click.option(
     "--model",
-    type=ModelChoice((*NAMES, AUTO)),
+    type=ModelChoice((*KNOWN, AUTO)),
     help=f"Generator to fit; default: {DEFAULT}, which chooses one from public facts.",
 )
 @click.option("--output", "-o", type=click.Path(), help="New folder for the bundle.")

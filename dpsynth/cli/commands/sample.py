@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpsynth.cli.cohorts import refuse_options
 from dpsynth.cli.console import Console, output_options
 
 if TYPE_CHECKING:
@@ -105,10 +105,14 @@ def sample(
         loaded = load_run(run)
         if isinstance(loaded, CohortRun):
             refused = {"--rows": rows, "--where": where, "--plain": plain, "--force": force}
-            _refuse(refused, "is for a run of one table; linked tables are drawn by --patients")
+            refuse_options(
+                refused, "is for a run of one table; linked tables are drawn by --patients"
+            )
             _cohort(console, run, loaded, patients, seed, output, f".{suffix or 'csv'}")
             return
-        _refuse({"--patients": patients, "--format": suffix}, "is for a run of linked tables")
+        refuse_options(
+            {"--patients": patients, "--format": suffix}, "is for a run of linked tables"
+        )
         count = default_rows(loaded) if rows is None else rows
         chosen = fresh_seed() if seed is None else seed
         frames = Sampler.of(loaded, where=where, plain=plain).frames(
@@ -147,17 +151,6 @@ def sample(
             )
         console.result("sample", values, lines)
         console.advice("Synthetic rows are not linked to each other and have no patient key.")
-
-
-def _refuse(options: Mapping[str, object], why: str) -> None:
-    """Refuse options that a run does not have.
-
-    Raises:
-        UsageError: one is given.
-    """
-    for name, value in options.items():
-        if value not in (None, False):
-            raise click.UsageError(f"{name} {why}")
 
 
 def _cohort(

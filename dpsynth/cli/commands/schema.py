@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +18,9 @@ NO_TARGET = (
 )
 
 if TYPE_CHECKING:
-    from dpsynth.inspection import TableCheck
+    from dpsynth.inspection import LinkedCheck, TableCheck
+    from dpsynth.schema import LinkedSchema
+    from dpsynth.schema.linked import AnySchema
 
 
 @click.group(cls=HelpfulGroup, epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
@@ -33,7 +35,7 @@ schema.add_command(draft)
 @output_options
 def list_schemas(as_json: bool, quiet: bool) -> None:
     """List the schemas that ship with dpsynth."""
-    from dpsynth.schema import Schema, shipped_schemas
+    from dpsynth.schema import LinkedSchema, Schema, shipped_packages, shipped_schemas
 
     with Console(as_json=as_json, quiet=quiet) as console:
         loaded = {name: Schema.load(name) for name in shipped_schemas()}
@@ -46,8 +48,12 @@ def list_schemas(as_json: bool, quiet: bool) -> None:
             )
             for name, item in loaded.items()
         ]
+        packages = {name: LinkedSchema.load(name) for name in shipped_packages()}
+        for name, package in packages.items():
+            title = f"{package.title or name} ({len(package.table_names)} linked tables)"
+            rows.append((name, str(_columns_of(package)), package.key, title))
         lines = table(("name", "columns", "unit", "title"), rows)
-        console.result("schemas", {"schemas": list(loaded)}, lines)
+        console.result("schemas", {"schemas": [*loaded, *packages]}, lines)
 
 
 @schema.command(epilog="Example:  dpsynth schema show cardio > mine.schema.yaml")
@@ -55,9 +61,9 @@ def list_schemas(as_json: bool, quiet: bool) -> None:
 def show(name: str) -> None:
     """Print a schema as YAML, as a starting point for your own."""
     from dpsynth._util.strict_yaml import yaml_text
-    from dpsynth.schema import Schema
+    from dpsynth.schema import load_any
 
-    click.echo(yaml_text(Schema.load(name).to_dict()), nl=False)
+    click.echo(yaml_text(load_any(name).to_dict()), nl=False)
 
 
 @schema.command(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
@@ -80,7 +86,8 @@ def check(
     All mistakes in the schema are listed at once. With DATA, you also see what does not fit:
     unknown and unreadable cells, cells outside the bounds, rows that break a rule or occur twice,
     and sizes that are far from the declared ones. Each finding comes with its likely causes and
-    what to do.
+    what to do. Of linked tables, DATA is the folder of their files; then you also see rows without
+    a patient, rows outside the window or follow-up, and temporal rules that patients break.
 
     These figures are exact and not private. They are INTERNAL: do not release them. No cell is
     shown; --show-values writes the cells to a file.
@@ -101,7 +108,7 @@ def check(
                 problems = [Problem("", str(error))]
                 if isinstance(error, SchemaError):
                     problems = list(error.problems)
-                document = {"schema": schema, "problems": [vars(one) for one in problems]}
+                document = {"schema": schema, "problems": [vars(problem) for problem in problems]}
                 console.result("schema.check", document, [])
             raise
         console.result("schema.check", values, lines)
@@ -116,43 +123,81 @@ def _checked(
     console: Console, name: str, data: str | None, show_values: str | None
 ) -> tuple[dict[str, object], list[str], int]:
     """Check a schema, and a table if there is one; return values, lines and serious findings."""
-    from dpsynth.inspection import check_fit, check_values_file, schema_warnings, write_values
-    from dpsynth.schema import Schema
+    from dpsynth.inspection import check_fit, check_linked, check_values_file, write_values
+    from dpsynth.schema import LinkedSchema, load_any
+    from dpsynth.tables import linked_files
 
-    loaded = Schema.load(name)
+    loaded = load_any(name)
     loaded.require_complete()
-    unit = loaded.unit.column or "row"
-    lines = [f"schema {loaded.name}: {len(loaded.modelled)} columns, unit {unit}: no mistakes"]
-    if not any("target" in column.roles for column in loaded.modelled):
-        lines.append(NO_TARGET)
-    values: dict[str, object] = {
-        "schema": loaded.name,
-        "columns": len(loaded.modelled),
-        "problems": [],
-        "warnings": [vars(problem) for problem in schema_warnings(loaded)],
-    }
+    lines, values = _schema_lines(loaded)
     if data is None:
-        lines += [f"warning  {problem}" for problem in schema_warnings(loaded)]
+        lines += [f"warning  {one['place']}: {one['message']}" for one in values["warnings"]]
         return values, lines, 0
     if show_values is not None:
         check_values_file(show_values)
-    found = check_fit(data, loaded, progress=lambda part: console.progress("reading", part))
+
+    def told(part: float) -> None:
+        console.progress("reading", part)
+
+    check: TableCheck | LinkedCheck
+    if isinstance(loaded, LinkedSchema):
+        check = check_linked(linked_files(data, loaded), loaded, progress=told)
+    else:
+        check = check_fit(data, loaded, progress=told)
     if show_values is not None:
-        write_values(found, show_values)
+        write_values(check, show_values)
         console.advice(f"{show_values} holds cells of real patients; delete it when you are done")
-    values |= {"internal": True, **found.to_dict()}
-    return values, [*lines, *_found_lines(found)], len(found.serious)
+    values |= {"internal": True, **check.to_dict()}
+    return values, [*lines, *_found_lines(check)], len(check.serious)
 
 
-def _found_lines(found: TableCheck) -> list[str]:
+def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
+    """Say what a schema without a mistake is about."""
+    from dpsynth.inspection import schema_warnings
+    from dpsynth.schema import LinkedSchema
+
+    if isinstance(schema, LinkedSchema):
+        of_table = {schema.patients.name: schema.patients}
+        of_table |= {child.name: child.schema for child in schema.children}
+        columns, size = _columns_of(schema), counted(len(of_table), "table")
+        lines = [f"schema {schema.name}: {size}, {columns} columns, unit {schema.key}: no mistakes"]
+        warnings = [
+            {"place": f"{name}: {one.place}", "message": one.message}
+            for name, own in of_table.items()
+            for one in schema_warnings(own)
+        ]
+        tables = list(of_table.values())
+    else:
+        tables, columns = [schema], len(schema.modelled)
+        unit = schema.unit.column or "row"
+        lines = [f"schema {schema.name}: {columns} columns, unit {unit}: no mistakes"]
+        warnings = [vars(problem) for problem in schema_warnings(schema)]
+    if not any("target" in column.roles for own in tables for column in own.modelled):
+        lines.append(NO_TARGET)
+    values: dict[str, Any] = {"schema": schema.name, "columns": columns}
+    if isinstance(schema, LinkedSchema):
+        values["tables"] = list(schema.table_names)
+    return lines, values | {"problems": [], "warnings": warnings}
+
+
+def _columns_of(schema: LinkedSchema) -> int:
+    """Count what is modelled: columns, and the tests of long tables."""
+    of_rows = (len(child.schema.modelled) + len(child.tests) for child in schema.children)
+    return len(schema.patients.modelled) + sum(of_rows)
+
+
+def _found_lines(check: TableCheck | LinkedCheck) -> list[str]:
     """Word a check: findings and what to do, the worst first; then the shares of their columns."""
+    from dpsynth.schema import LinkedSchema
+
     head = ["", "INTERNAL: exact figures of real rows; do not release", ""]
-    units = _unit_lines(found)
-    if not found.findings:
-        words = f"The table fits the schema: no finding in {len(found.cells)} columns."
+    units = _unit_lines(check)
+    if not check.findings:
+        what = "The tables fit" if isinstance(check.schema, LinkedSchema) else "The table fits"
+        words = f"{what} the schema: no finding in {len(check.cells)} columns."
         return [*head, words, *units]
-    lines = [line for finding in found.findings for line in finding.lines()]
-    places = {finding.place for finding in found.findings}
+    lines = [line for finding in check.findings for line in finding.lines()]
+    places = {finding.place for finding in check.findings}
     rows = [
         (
             name,
@@ -161,21 +206,23 @@ def _found_lines(found: TableCheck) -> list[str]:
             f"{row.unknown:.2%}",
             f"{row.bad:.2%}",
         )
-        for name, row in found.cells.items()
+        for name, row in check.cells.items()
         if name in places
     ]
     if rows:
         lines += ["", *table(("column", "missing", "clipped", "unknown", "unreadable"), rows)]
-    clean = len(found.cells) - len(rows)
+    clean = len(check.cells) - len(rows)
     return [*head, *lines, "", f"No finding in {counted(clean, 'other column')}.", *units]
 
 
-def _unit_lines(found: TableCheck) -> list[str]:
-    """Say how the rows divide into units."""
-    if found.units is None:
+def _unit_lines(check: TableCheck | LinkedCheck) -> list[str]:
+    """Say how the rows of one table divide into units."""
+    from dpsynth.inspection import LinkedCheck
+
+    if isinstance(check, LinkedCheck) or check.units is None:
         return []
     return [
-        f"{counted(found.units.keyless_rows, 'row')} without a key; "
-        f"{found.units.over_max_rows:.2%} of the units have more than "
-        f"{counted(found.schema.unit.max_rows, 'row')}"
+        f"{counted(check.units.keyless_rows, 'row')} without a key; "
+        f"{check.units.over_max_rows:.2%} of the units have more than "
+        f"{counted(check.schema.unit.max_rows, 'row')}"
     ]

@@ -14,7 +14,8 @@ from dpsynth.cli.console import Console, output_options
     "--from-header",
     "header",
     type=click.Path(),
-    help="CSV file of the table. Only its first line is read, for the names of the columns.",
+    help="CSV file of the table, or a folder with a file for each of several linked tables. Only "
+    "first lines are read, for the names of the columns.",
 )
 @click.option(
     "--from",
@@ -34,6 +35,12 @@ from dpsynth.cli.console import Console, output_options
     help="Encoding of a text file without a byte order mark.",
 )
 @click.option("--sheet", help="Sheet of a workbook; default: the first that is a dictionary.")
+@click.option(
+    "--catalog",
+    type=click.Path(),
+    help="Format catalogue (.sas7bcat) with the value labels of a SAS file; default: the one "
+    "beside it with its name, or formats.sas7bcat.",
+)
 @output_options
 def draft(
     header: str | None,
@@ -42,6 +49,7 @@ def draft(
     delimiter: str | None,
     encoding: str,
     sheet: str | None,
+    catalog: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -52,8 +60,12 @@ def draft(
     proposal: until then, no fit accepts the schema.
 
     Give --from-header, --from, or both: then the columns are those of the header.
+
+    With a folder, or a dictionary whose column "Table" names several tables, you get a package of
+    linked tables. It proposes which table has one row a patient, and the key, the time and the
+    kind of each table.
     """
-    from dpsynth.draft import draft_schema
+    from dpsynth.draft import draft_any
     from dpsynth.files import check_vacant, write_new
 
     if header is None and dictionary is None:
@@ -67,31 +79,37 @@ def draft(
     with Console(as_json=as_json, quiet=quiet) as console:
         if output is not None:
             check_vacant(output)
-        made = draft_schema(
+        drafted = draft_any(
             header=header,
             dictionary=dictionary,
             delimiter=delimiter,
             encoding=encoding,
             sheet=sheet,
+            catalog=catalog,
         )
         if output is not None:
-            write_new(output, made.text.encode())
+            write_new(output, drafted.text.encode())
         values: dict[str, object] = {
-            "proposed": list(made.proposed),
-            "open": list(made.open),
-            "dropped": list(made.dropped),
-            "only_in_header": list(made.only_in_header),
-            "only_in_dictionary": list(made.only_in_dictionary),
+            "proposed": list(drafted.proposed),
+            "open": list(drafted.open),
+            "dropped": list(drafted.dropped),
+            "only_in_header": list(drafted.only_in_header),
+            "only_in_dictionary": list(drafted.only_in_dictionary),
         }
-        values |= {"schema": made.text} if output is None else {"output": str(output)}
-        lines = made.text.splitlines() if output is None else [f"wrote {output}"]
+        if drafted.catalog is not None:
+            values["catalog"] = drafted.catalog
+        values |= {"schema": drafted.text} if output is None else {"output": str(output)}
+        lines = drafted.text.splitlines() if output is None else [f"wrote {output}"]
         console.result("schema.draft", values, lines)
-        total = len(made.proposed) + len(made.open) + len(made.dropped)
+        total = len(drafted.proposed) + len(drafted.open) + len(drafted.dropped)
         console.advice(
-            f"{counted(total, 'column')}: {len(made.proposed)} proposed, {len(made.open)} with a "
-            f"TODO, {len(made.dropped)} dropped; confirm each, then remove draft: true"
+            f"{counted(total, 'column')}: {len(drafted.proposed)} proposed, {len(drafted.open)} "
+            f"with a TODO, {len(drafted.dropped)} dropped; confirm each, then remove draft: true"
         )
-        if made.only_in_header:
-            console.advice(f"not in the dictionary: {listed(made.only_in_header)}")
-        if made.only_in_dictionary:
-            console.advice(f"not in the header, left out: {listed(made.only_in_dictionary)}")
+        if drafted.catalog is not None:
+            found = "" if catalog is not None else ", found beside the file"
+            console.advice(f"value labels from the format catalogue {drafted.catalog}{found}")
+        if drafted.only_in_header:
+            console.advice(f"not in the dictionary: {listed(drafted.only_in_header)}")
+        if drafted.only_in_dictionary:
+            console.advice(f"not in the header, left out: {listed(drafted.only_in_dictionary)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from dpsynth._util.formatting import counted
@@ -48,27 +50,29 @@ def split(
 ) -> None:
     """Split DATA by unit into train and holdout.
 
+    Of linked tables, DATA is the folder of their files. Then train and holdout are folders with a
+    file for each table, and a patient is in one of them with all her rows in all tables.
+
     CSV, TSV and Parquet give files of the same format and dialect, with rows copied unchanged.
     Other sources give Parquet files of text. Units are held out at random. Both files are as
     private as the source.
     """
-    from dpsynth.schema import Schema
-    from dpsynth.tables import OptOut, split_file
+    from dpsynth.schema import LinkedSchema, load_any
+    from dpsynth.tables import OptOut, linked_files, split_file, split_linked
 
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
-        loaded = Schema.load(schema)
-        absent = None if opt_out is None else OptOut.load(opt_out, loaded)
-        train, rest = split_file(
-            data,
-            loaded,
-            output,
-            holdout=holdout,
-            seed=seed,
-            opt_out=absent,
-            progress=lambda part: console.progress("splitting", part),
-        )
-        keyless = None if loaded.unit.column is None else loaded.unit.missing_key
+        loaded = load_any(schema)
+        linked = isinstance(loaded, LinkedSchema)
+        own = loaded.patients if isinstance(loaded, LinkedSchema) else loaded
+        absent = None if opt_out is None else OptOut.load(opt_out, own)
+        how: dict[str, Any] = {"holdout": holdout, "seed": seed, "opt_out": absent}
+        how["progress"] = lambda part: console.progress("splitting", part)
+        if isinstance(loaded, LinkedSchema):
+            train, rest = split_linked(linked_files(data, loaded), loaded, output, **how)
+        else:
+            train, rest = split_file(data, loaded, output, **how)
+        keyless = None if own.unit.column is None else "drop" if linked else own.unit.missing_key
         values = {
             "train": str(train),
             "holdout": str(rest),
@@ -78,9 +82,12 @@ def split(
             "opt_out": None if absent is None else {"file": opt_out, "keys": absent.lines},
             "internal": True,
         }
+        if isinstance(loaded, LinkedSchema):
+            values["tables"] = list(loaded.table_names)
+        whole = ("patient", "all rows in all tables") if linked else ("unit", "all its rows")
         lines = [
             f"train       {train}",
-            f"holdout     {rest}: each unit with probability {holdout:g}, with all its rows",
+            f"holdout     {rest}: each {whole[0]} with probability {holdout:g}, with {whole[1]}",
         ]
         if keyless is not None:
             lines.append(f"no key      {_WORDS[keyless]}")
@@ -88,11 +95,13 @@ def split(
             keys = counted(absent.lines, "key")
             lines.append(f"opted out   {keys} read from {opt_out}: no row with such a key is left")
         lines.append(
-            "private     both files contain real rows, like the source: never release them"
+            f"private     both {'folders' if linked else 'files'} contain real rows, like the "
+            "source: never release them"
         )
         console.result("split", values, lines)
         console.advice(
-            "To fit train alone, use a schema with the population and rows of train: "
+            f"To fit train alone, use a schema with the population {'' if linked else 'and rows '}"
+            "of train: "
             f"{1 - holdout:g} of the whole."
         )
 

@@ -10,6 +10,7 @@ and at most `max_rows` rows of a series.
 - `patients`: the table of patients, read: who there is, and each one's codes, end and origin
 - `reading`: the tables of a schema, read into histories
 - `rows`: the rows of a child table, coded one by one
+- `summaries`: one row that sums up each patient's history, for attacks on tables
 """
 
 import lazy_loader

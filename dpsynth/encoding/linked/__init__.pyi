@@ -9,3 +9,5 @@ from .histories import Histories as Histories
 from .histories import SeriesRows as SeriesRows
 from .reading import Tally as Tally
 from .reading import read_histories as read_histories
+from .summaries import summaries as summaries
+from .summaries import summary_schema as summary_schema

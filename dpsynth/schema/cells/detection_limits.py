@@ -18,8 +18,10 @@ NUMERAL = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 LIMIT = re.compile(rf"([<>]=?|[≤≥])\s*({NUMERAL})")
 
 
-def read_limits(extra: FieldReader, column: Column) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Read the limits of detection."""
+def read_limits(
+    extra: FieldReader, column: Column, decimal: str = "."
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Read the limits of detection; texts are written as in the source, with its decimal sign."""
     if not extra.has("censored"):
         return (), ()
     if not column.kind.is_number or column.is_categorical:
@@ -30,13 +32,13 @@ def read_limits(extra: FieldReader, column: Column) -> tuple[tuple[float, ...], 
         return (), ()
     part = extra.part("censored")
     part.refuse_unknown((LOW, HIGH))
-    low, high = (_limits(part, side, column) for side in (LOW, HIGH))
+    low, high = (_limits(part, side, column, decimal) for side in (LOW, HIGH))
     if not (part.has(LOW) or part.has(HIGH)):
         part.mistake(None, "declare a limit: {low: 5, high: 2000}; one of them suffices")
     return low, high
 
 
-def _limits(part: FieldReader, side: str, column: Column) -> tuple[float, ...]:
+def _limits(part: FieldReader, side: str, column: Column, decimal: str) -> tuple[float, ...]:
     """Read the limits of one side: numbers, or texts such as ``<5``."""
     if not part.has(side):
         return ()
@@ -44,12 +46,15 @@ def _limits(part: FieldReader, side: str, column: Column) -> tuple[float, ...]:
     limits = set()
     for value in values if isinstance(values, list | tuple) else [values]:
         limit: Any = value
-        if isinstance(value, str) and (match := LIMIT.fullmatch(value.strip())):
+        text = value.strip() if isinstance(value, str) else ""
+        text = text.replace(",", ".") if decimal == "," else text
+        if match := LIMIT.fullmatch(text):
             signs = "<≤" if side == LOW else ">≥"
             limit = float(match[2]) if match[1][0] in signs else None
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not is_finite(limit):
             sign = "<" if side == LOW else ">"
-            part.mistake(side, f"{shown(value)} is not a limit, such as 5 or '{sign}5'")
+            hint = "; the decimal sign is a point here" if "," in text else ""
+            part.mistake(side, f"{shown(value)} is not a limit, such as 5 or '{sign}5'{hint}")
         elif not within_bounds(limit, column):
             part.mistake(
                 side,

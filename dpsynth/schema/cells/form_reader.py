@@ -29,10 +29,10 @@ THOUSANDS = (".", ",", "'", "\u2019", " ", "\u00a0", "\u202f")  # the last two d
 RESERVED = (VALUE, LOW, HIGH, MISSING, OTHER, REFUSE)
 
 
-def read_forms(extra: FieldReader, column: Column) -> Column:
+def read_forms(extra: FieldReader, column: Column, decimal: str = ".") -> Column:
     """Read the declarations of a modelled column whose categories and bounds are read."""
     forms = replace(column.forms, case=_read_case(extra, column))
-    low, high = read_limits(extra, column)
+    low, high = read_limits(extra, column, decimal)
     forms = replace(
         forms,
         low=low,

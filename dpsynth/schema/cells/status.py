@@ -88,11 +88,11 @@ def _check_unit(column: Column, columns: tuple[Column, ...], top: FieldReader) -
     """Note a unit column that is not there, or would be in the synthetic table."""
     assert column.forms.unit is not None
     name = column.forms.unit.column
-    found = next((one for one in columns if one.name == name), None)
+    unit_column = next((one for one in columns if one.name == name), None)
     place = f"fields {shown(column.name)}.dpsynth.unit_from.column"
-    if found is None:
+    if unit_column is None:
         top.mistake(place, f"there is no column {shown(name)}; declare it with role drop")
-    elif "drop" not in found.roles or not found.kind.is_text:
+    elif "drop" not in unit_column.roles or not unit_column.kind.is_text:
         top.mistake(
             place,
             f"declare {shown(name)} as type string with role drop: the synthetic table holds "

@@ -11,7 +11,7 @@ from dpsynth._util.messages import did_you_mean, listed, plain, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import canonical_number, category_text, read_bound, write_bound
 from dpsynth.schema.cells.detection_limits import LIMIT, NUMERAL, within_bounds
-from dpsynth.schema.code_lists import code_list
+from dpsynth.schema.code_systems import code_list
 from dpsynth.schema.column import MISSING, Column
 
 
@@ -122,9 +122,9 @@ def check_texts(extra: FieldReader, column: Column) -> None:
         at = fold(_canonical(text, column))
         if at in meanings:
             also = " regardless of case" if not forms.case else ""
-            own = key.split(".")[0]
+            part = key.split(".")[0]
             extra.mistake(
-                own if own in ("values", "missing") else "case",
+                part if part in ("values", "missing") else "case",
                 f"{shown(text)} has two meanings{also}, in {meanings[at]} and {key}; keep one",
             )
         meanings.setdefault(at, key)

@@ -1,6 +1,7 @@
-"""Code systems whose codes begin with their place in a hierarchy, rolled up to a level of it.
+"""Code systems: thousands of codes become a few public categories.
 
 - `atc`: the Anatomical Therapeutic Chemical classification of drugs, by its prefixes
+- `code_lists`: a system and a roll-up by name; chapters of ICD-9-CM
 - `icd10`: chapters and blocks of ICD-10-CM and ICD-10-GM, from `icd10cm.csv` and `icd10gm.csv`
 """
 

@@ -107,8 +107,8 @@ class Icd10:
         category = match["category"]
         if category in self._single:
             return self._single[category]
-        found = (part.name for part in self.parts if part.first <= category <= part.last)
-        return next(found, None)
+        categories = (part.name for part in self.parts if part.first <= category <= part.last)
+        return next(categories, None)
 
     @cached_property
     def _named(self) -> frozenset[str]:

@@ -13,3 +13,5 @@ from .synthetic import SINGLE as SINGLE
 from .synthetic import SyntheticTable as SyntheticTable
 from .synthetic import as_number as as_number
 from .synthetic import synthetic_tables as synthetic_tables
+from .temporal import PatientRows as PatientRows
+from .temporal import TemporalRule as TemporalRule

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpsynth.schema.files import read_document, shipped_names
 from dpsynth.schema.linked.linked_schema import SHIPPED, LinkedSchema
 from dpsynth.schema.linked.reader import read_package
+from dpsynth.schema.reader import read_schema
 from dpsynth.schema.schema import Schema
 
 AnySchema = Schema | LinkedSchema
@@ -21,14 +21,14 @@ def load_any(name_or_path: str | Path) -> AnySchema:
         InputError: there is no such schema or file. SchemaError: its mistakes, all listed.
 
     >>> load_any("nafld"), load_any("demo").name
-    (<LinkedSchema: nafld, 3 tables>, 'demo')
+    (<LinkedSchema nafld, 3 tables>, 'demo')
     """
-    if name_or_path in shipped_names(SHIPPED):
-        return LinkedSchema.load(name_or_path)
-    document, source, name = read_document(name_or_path)
+    from dpsynth.schema.files import TABLE, read_document  # with yaml, which a codec does not need
+
+    document, source, name = read_document(name_or_path, (TABLE, SHIPPED))
     if is_linked(document):
         return read_package(LinkedSchema, document, source, default_name=name)
-    return Schema.load(name_or_path)
+    return read_schema(Schema, document, source, default_name=name)
 
 
 def any_from_dict(document: Mapping[str, Any], source: str = "<dict>") -> AnySchema:

@@ -55,7 +55,7 @@ def read_child(
         if not own.has("time"):
             own.mistake("time", "is missing: the column of the day on which the event happened")
     elif not own.has("time") and not own.has("order"):
-        own.mistake(
+        own.gap(
             "time",
             "is missing: write time: and the column of the day, or order: and a column by which "
             "the rows of a patient are ordered",
@@ -109,9 +109,7 @@ def _read_origin(table: Resource, time: str | None, package: Package) -> str | N
             own.mistake("origin", f"{shown(time)} is in days since the origin already; remove it")
         return None
     if not own.has("origin"):
-        own.mistake(
-            "origin", f"is missing: the date of the patients' table from which {time} counts"
-        )
+        own.gap("origin", f"is missing: the date of the patients' table from which {time} counts")
     if origin is None or package.patients is None:
         return None
     if package.patients.known(origin, own, "origin") is None:
@@ -180,7 +178,8 @@ def _check_columns(
     if once is not None:
         event = schema.column(once)
         if not event.modelled or not event.is_categorical or event.kind.is_truth:
-            table.own.mistake("once", f"{shown(once)} lists the events in constraints.enum")
+            note = table.findings.gap if event.modelled else table.findings.mistake
+            note(table.own.at("once"), f"{shown(once)} lists the events in constraints.enum")
         others = [column.name for column in schema.modelled if column.name != once]
         if others:
             table.own.mistake(

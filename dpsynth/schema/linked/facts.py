@@ -8,6 +8,7 @@ from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError, Problem
 from dpsynth.schema.column import REFUSE, Column, Declared, PrivacyUnit
+from dpsynth.schema.linked.temporal import TemporalRule
 from dpsynth.schema.schema import Schema
 
 DROP = "drop"  # what a row of a test that is not declared does, unless the schema refuses it
@@ -118,10 +119,24 @@ class ChildTable:
         return self.schema.unit.column or ""
 
     @property
+    def tests(self) -> tuple[Column, ...]:
+        """The tests of a long table, each with the bounds of its values."""
+        return () if self.series is None else self.series.columns
+
+    @property
+    def test_column(self) -> str | None:
+        """The column that names the test; None unless the table is long."""
+        return None if self.series is None else self.series.column
+
+    @property
+    def value_column(self) -> str | None:
+        """The column that holds the value of a test; None unless the table is long."""
+        return None if self.series is None else self.series.value
+
+    @property
     def needed(self) -> tuple[str, ...]:
         """The columns to read that are not modelled, the key first."""
-        value = None if self.series is None else self.series.value
-        names = (self.key, self.time, self.order, value)
+        names = (self.key, self.time, self.order, self.value_column)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
@@ -139,6 +154,7 @@ class LinkedFacts:
             a date that is an interval after it. None: all are followed to the window's end.
         repeated: whether a patient may have several rows in the table of patients, which then hold
             what is constant within her.
+        rules: what must hold between the rows of one patient.
         gaps: what a draft leaves open, as it was read; not part of the facts.
     """
 
@@ -152,6 +168,7 @@ class LinkedFacts:
     description: str | None = None
     source: str | None = None
     draft: bool = False
+    rules: tuple[TemporalRule, ...] = ()
     gaps: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
 
     def __repr__(self) -> str:

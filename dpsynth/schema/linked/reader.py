@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
-from dpsynth.errors import Problem, SchemaError
+from dpsynth.errors import InputError, Problem, SchemaError
 from dpsynth.schema.column import PrivacyUnit
 from dpsynth.schema.linked.children import Package, read_child
 from dpsynth.schema.linked.facts import ChildTable, LinkedFacts, Window
 from dpsynth.schema.linked.keys import check_circles, key_of, read_links, read_primary_key
 from dpsynth.schema.linked.resources import Resource
+from dpsynth.schema.linked.temporal import TemporalRule, temporal_problems
 from dpsynth.schema.schema import Schema
 
 AnyLinked = TypeVar("AnyLinked", bound=LinkedFacts)
@@ -23,6 +24,7 @@ TOP_KEYS = (
 )
 PACKAGE_KEYS = (
     *("version", "patients", "population", "window", "end", "key", "person", "draft", "source"),
+    "rules",
 )
 GENERAL = ("version", "population", "key", "person", "draft", "source")
 MAX_TABLES = 64
@@ -78,6 +80,13 @@ def read_package(
     if end is not None and patients is not None:
         end = patients.known(end, extra, "end")
         _check_end(end, schema, children, extra)
+    rules = _read_rules(extra)
+    whole = schema is not None and key is not None and len(children) == len(tables) - 1
+    if whole and schema is not None:
+        sound = LinkedFacts("", replace(schema, unit=replace(unit, column=key)), tuple(children))
+        for place, rule in rules.items():
+            for problem in temporal_problems(rule, sound):
+                extra.mistake(place, problem)
     problems = findings.mistakes if draft else findings.everything
     if problems or schema is None or general is None:
         raise SchemaError(source, _once(problems))
@@ -99,6 +108,7 @@ def read_package(
         description=general.description,
         source=general.source,
         draft=draft,
+        rules=tuple(rules.values()),
         gaps=tuple(_once(findings.everything)) if draft else (),
     )
 
@@ -205,6 +215,23 @@ def _read_window(extra: FieldReader, timed: bool) -> Window | None:
     if not part.has("basis"):
         part.gap("basis", "is missing: say where both days come from; never from the data")
     return Window(bounds["first"], bounds["last"], part.text("basis") or TODO)
+
+
+def _read_rules(extra: FieldReader) -> dict[str, TemporalRule]:
+    """Read the temporal rules, each by its place; what they name is checked later."""
+    rules: dict[str, TemporalRule] = {}
+    texts: Any = extra.values.get("rules") or ()
+    if not isinstance(texts, list | tuple):
+        extra.mistake("rules", f"a list of rules is expected, not {shown(texts)}")
+        texts = ()
+    for index, value in enumerate(texts):
+        text = extra.check_text(f"rules[{index}]", value)
+        try:
+            if text is not None:
+                rules[f"rules[{index}]"] = TemporalRule.parse(text)
+        except InputError as error:
+            extra.mistake(f"rules[{index}]", str(error))
+    return rules
 
 
 def _check_origins(children: list[ChildTable], extra: FieldReader) -> None:

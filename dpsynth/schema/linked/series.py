@@ -44,7 +44,7 @@ def read_series(table: Resource) -> LongSeries | None:
     on_unknown = part.choice("on_unknown", POLICIES, DROP)
     tests = part.part("tests")
     if not tests.values:
-        part.mistake("tests", "is missing: each test, with the bounds of its value")
+        part.gap("tests", "is missing: each test, with the bounds of its value")
     column, value = columns["column"], columns["value"]
     if column is not None and column == value:
         part.mistake("value", "the test and its value are two columns")

@@ -50,9 +50,9 @@ class Interval:
     shortest: int = 0
     before: bool = False
 
-    def gaps(self, base: Ints, own: Ints, *, in_days: bool) -> Floats:
+    def gaps(self, base: Ints, date: Ints, *, in_days: bool) -> Floats:
         """Return the gap of each row in whole units, rounded down; it may be out of bounds."""
-        first, last = (own, base) if self.before else (base, own)
+        first, last = (date, base) if self.before else (base, date)
         if self.unit == YEAR:
             return completed_years(first, last).astype(np.float64)
         whole: Ints = np.floor_divide(last - first, self.length(in_days=in_days))

@@ -1,7 +1,6 @@
 """The columns of a row taken together.
 
 - `coded`: what is modelled of each row, in place of what is published
-- `date_pairs`: two dates with a rule about their order, and no interval between them
 - `declarations`: intervals, derived columns, parts of the calendar: checked against other columns
 """
 

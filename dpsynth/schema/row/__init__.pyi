@@ -1,6 +1,4 @@
 from .coded import coded_schema as coded_schema
 from .coded import is_related as is_related
 from .coded import part_name as part_name
-from .date_pairs import date_pairs as date_pairs
-from .date_pairs import ordered as ordered
 from .declarations import in_order as in_order

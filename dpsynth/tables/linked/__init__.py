@@ -1,6 +1,8 @@
 """The tables of a schema of linked tables: found, opened and written together.
 
 - `opening`: the tables of a schema of linked tables, opened together
+- `simulated`: the demo cohort of linked tables: histories of simulated patients
+- `splitting`: splitting linked tables into train and holdout, by patient, over all tables at once
 - `writing`: the tables of a synthetic cohort, written together, whole or not at all
 """
 

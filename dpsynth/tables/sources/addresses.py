@@ -106,8 +106,8 @@ def _plain(url: URL) -> URL:
     return url
 
 
-def _value(found: re.Match[str]) -> str:
-    value = os.environ.get(found[1])
+def _value(match: re.Match[str]) -> str:
+    value = os.environ.get(match[1])
     if not value:
-        raise TableError(f"the database's URL names the variable {found[1]}, which is not set")
+        raise TableError(f"the database's URL names the variable {match[1]}, which is not set")
     return value

@@ -74,11 +74,11 @@ class DatabaseTable:
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a cell is NULL; each call reads a fresh state."""
-        seen = False
+        has_rows = False
         for rows in self._rows(self.columns):
-            seen = True
+            has_rows = True
             yield self._frame(rows)
-        if not seen:
+        if not has_rows:
             raise no_rows(self.reference.place)
         if progress is not None:
             progress(1.0)  # how many rows there are is not asked
@@ -99,12 +99,12 @@ class DatabaseTable:
 
     def _check_cells(self) -> None:
         """Check the kinds of all cells whose type nobody declares."""
-        held = set()
+        filled = set()
         for rows in self._rows(self.unknown):
             for name, cells in zip(self.unknown, zip(*rows, strict=True), strict=True):
                 if self._check_kinds(name, cells):
-                    held.add(name)
-        empty = {name: Held.NOTHING for name in self.unknown if name not in held}
+                    filled.add(name)
+        empty = {name: Held.NOTHING for name in self.unknown if name not in filled}
         check_kinds(empty, self.schema, self.reference.place, _REMEDY)
 
     def _check_kinds(self, name: str, cells: Sequence[Any]) -> bool:

@@ -58,9 +58,9 @@ def checked_query(text: str, place: str) -> str:
     start = query[opening.end() if opening else 0 :]
     if not re.match(r"(select|with)\b", start, re.IGNORECASE):
         raise TableError(f"{place} does not start with SELECT or WITH: give one SELECT")
-    if found := _WRITES.search(query):
+    if match := _WRITES.search(query):
         raise TableError(
-            f"{place} has the word {found[1].upper()}, which can write: give one SELECT that only "
+            f"{place} has the word {match[1].upper()}, which can write: give one SELECT that only "
             "reads; if it stands in a comment or a text, remove it there, or make a view"
         )
     return query

@@ -119,8 +119,8 @@ def _shows_clock(book: Any, style: int) -> bool:
     from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE, is_datetime
 
     number = book._cell_styles[style].numFmtId
-    own = number >= BUILTIN_FORMATS_MAX_SIZE
-    form = book._number_formats[number - BUILTIN_FORMATS_MAX_SIZE] if own else ""
+    is_declared = number >= BUILTIN_FORMATS_MAX_SIZE
+    form = book._number_formats[number - BUILTIN_FORMATS_MAX_SIZE] if is_declared else ""
     form = form or BUILTIN_FORMATS.get(number, "")
     return is_datetime(form) == "time" and "h" in form.lower()
 
@@ -135,10 +135,10 @@ def _column(place: str | None, before: int, path: Path) -> int:
     """Return the column of a cell, from 0; a cell that does not say its place follows the last."""
     if place is None:
         return before + 1
-    found = _PLACE.fullmatch(place)
+    match = _PLACE.fullmatch(place)
     column = 0
-    for letter in found[1] if found else "":
+    for letter in match[1] if match else "":
         column = 26 * column + ord(letter) - ord("A") + 1
-    if found is None or column > MAX_COLUMNS or int(found[2]) > MAX_ROWS:
+    if match is None or column > MAX_COLUMNS or int(match[2]) > MAX_ROWS:
         raise TableError(f"{path} is damaged: a cell has a place that no sheet has")
     return column - 1

@@ -50,10 +50,10 @@ def described_kinds(connection: sa.Connection, described: Sequence[Any]) -> dict
     """Return the kinds of a result's columns, as far as the driver describes them."""
     if connection.dialect.name != "postgresql":
         return {}
-    own = sorted({column[1] for column in described if column[1] >= _FIRST_OWN})
+    codes = sorted({column[1] for column in described if column[1] >= _FIRST_OWN})
     texts: set[int] = set()
-    if own:
-        numbers = ", ".join(map(str, own))
+    if codes:
+        numbers = ", ".join(map(str, codes))
         texts = set(
             connection.exec_driver_sql(
                 f"SELECT oid FROM pg_catalog.pg_type WHERE oid IN ({numbers}) "
@@ -82,14 +82,14 @@ def kind_of_sql(kind: Any, backend: str) -> Held | None:
     if isinstance(kind, types.Float):
         single = isinstance(kind, types.REAL) or (backend == "mysql" and _is_float(kind))
         return Held.SINGLE if single and backend != "sqlite" else Held.FLOAT
-    for family, held in (
+    for family, content in (
         (types.Integer, Held.WHOLE),
         (types.Numeric, Held.DECIMAL),
         (types.String, Held.TEXT),
         (types.Uuid, Held.TEXT),
     ):
         if isinstance(kind, family):
-            return held
+            return content
     return Held.OTHER
 
 
@@ -107,7 +107,7 @@ def kind_of_value(value: Any) -> Held:
         return Held.TIME if value.tzinfo is None else Held.ZONED
     if isinstance(value, time):
         return Held.CLOCK if value.tzinfo is None else Held.ZONED
-    for family, held in (
+    for family, content in (
         (str, Held.TEXT),
         (bool, Held.TRUTH),
         (int, Held.WHOLE),
@@ -116,5 +116,5 @@ def kind_of_value(value: Any) -> Held:
         (date, Held.TIME),
     ):
         if isinstance(value, family):
-            return held
+            return content
     return Held.OTHER

@@ -143,10 +143,10 @@ def _takes_labels(schema: Schema, name: str) -> bool:
 
 def _held(facts: Any, name: str, form: str, kind: str) -> Held:
     """Return what a column holds, by the dictionary."""
-    held = _HELD.get(facts.readstat_variable_types.get(name, ""), Held.OTHER)
+    content = _HELD.get(facts.readstat_variable_types.get(name, ""), Held.OTHER)
     program = _PROGRAMS[kind]
-    if held is Held.TEXT:
-        return held
+    if content is Held.TEXT:
+        return content
     if is_other_time(form, program):
         return Held.OTHER
     if is_clock(form, program):
@@ -155,7 +155,7 @@ def _held(facts: Any, name: str, form: str, kind: str) -> Held:
         return Held.TIME
     if kind == ".sas7bdat" and facts.variable_storage_width.get(name, _BYTES) < _BYTES:
         return Held.SINGLE
-    return held
+    return content
 
 
 def _read(path: Path, kind: str, schema: Schema, **options: Any) -> tuple[Any, Any]:

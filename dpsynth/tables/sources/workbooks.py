@@ -65,16 +65,16 @@ class WorkbookTable:
             header = _header(rows, self.path)
             places = [header.index(name) for name in self.columns]
             records = _records(rows, len(header), self.path)
-            size, seen = chunk_rows(len(self.columns)), False
+            size, has_rows = chunk_rows(len(self.columns)), False
             while block := list(islice(records, size)):
-                seen = True
+                has_rows = True
                 yield pd.DataFrame(
                     {
                         name: pd.Series([_text(row[place]) for row in block], dtype=object)
                         for name, place in zip(self.columns, places, strict=True)
                     }
                 )
-        if not seen:
+        if not has_rows:
             raise no_rows(str(self.path))
         if progress is not None:
             progress(1.0)  # a sheet does not say how many rows it has

@@ -78,8 +78,8 @@ def followed(sides: PairedTables) -> PartResult:
 
 
 def _beyond(figure: JackknifeEstimate) -> float:
-    held = figure.chance if figure.reference is None else figure.reference
-    return figure.value - (held or 0.0)
+    expected = figure.chance if figure.reference is None else figure.reference
+    return figure.value - (expected or 0.0)
 
 
 Compared = tuple[
@@ -97,7 +97,7 @@ def _columns(sides: PairedTables) -> Iterator[Compared]:
         cells = [np.where(gap, lattice.points, one) for gap, one in zip(gaps, places, strict=True)]
         [cuts] = decile_edges(cells[0][:, None], [lattice.points])
         size = lattice.points + 1 if cuts is None else len(cuts) + 1
-        cut = [one if cuts is None else np.searchsorted(cuts, one, side="left") for one in cells]
+        cut = [cell if cuts is None else np.searchsorted(cuts, cell, side="left") for cell in cells]
         known = np.concatenate([one[~gap] for one, gap in zip(places, gaps, strict=True)])
         edges, labels = spans(known, lattice, column)
         shown = [
@@ -138,12 +138,12 @@ def _part(values: Floats, part: str, *, in_days: bool) -> Ints:
     whole = np.where(gap, 0.0, values).astype(np.int64)
     days = whole if in_days else whole // DAY
     if part == "hour":
-        found = whole % DAY // 3_600
+        parts = whole % DAY // 3_600
     elif part == "weekday":
-        found = (days + 3) % 7  # 1970 began on a Thursday
+        parts = (days + 3) % 7  # 1970 began on a Thursday
     else:
-        found = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12
-    return np.where(gap, len(PARTS[part]), found)
+        parts = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12
+    return np.where(gap, len(PARTS[part]), parts)
 
 
 def _facts(column: Column, mark: str, kind: str) -> dict[str, Any]:
@@ -154,36 +154,36 @@ def _facts(column: Column, mark: str, kind: str) -> dict[str, Any]:
 
 def _shown(sides: PairedTables, bins: Sequence[Ints], labels: list[str]) -> dict[str, Any]:
     """Return the shares of each table, as those of modelled columns are kept."""
-    found: dict[str, Any] = {"bins": labels, "holdout": None, "missing": {"holdout": None}}
+    detail: dict[str, Any] = {"bins": labels, "holdout": None, "missing": {"holdout": None}}
     names = ["source", "synthetic", *(["holdout"] if sides.holdout is not None else [])]
     for name, one in zip(names, bins, strict=False):
         counts = np.bincount(one, minlength=len(labels) + 1)
         known = counts[:-1].sum()
-        found[name] = plain(counts[:-1] / known) if known else None
-        found["missing"][name] = plain(counts[-1] / max(1, counts.sum()))
-    return found
+        detail[name] = plain(counts[:-1] / known) if known else None
+        detail["missing"][name] = plain(counts[-1] / max(1, counts.sum()))
+    return detail
 
 
 def _related(sides: PairedTables) -> tuple[list[Measure], list[dict[str, Any]]]:
     """Compare the correlations of derived columns with all other numeric columns."""
     schema = sides.tables.codec.published
-    made = [column for column in following(schema) if column.derived]
+    derived = [column for column in following(schema) if column.derived]
     others = [column for column in sides.tables.schema.modelled if not column.is_categorical]
-    if not made or not others:
+    if not derived or not others:
         return [], []
-    names = [column.name for column in (*made, *others)]
+    names = [column.name for column in (*derived, *others)]
     matrices = []
     for side in sides.every:
-        values = [published_numbers(side.view, column) for column in made]
+        values = [published_numbers(side.view, column) for column in derived]
         values += [numbers(side.view, column) for column in others]
         matrices.append(spearman(np.stack([order_of(one) for one in values])))
     entries, apart = [], []
-    for i in range(len(made)):
+    for i in range(len(derived)):
         for j in range(len(names)):
-            found = [matrix[i, j] for matrix in matrices]
-            if j <= i or not np.isfinite(found[0]):
+            correlations = [matrix[i, j] for matrix in matrices]
+            if j <= i or not np.isfinite(correlations[0]):
                 continue
-            known = np.nan_to_num(np.array(found))
+            known = np.nan_to_num(np.array(correlations))
             apart.append(np.abs(known[1:] - known[0]))
             pair = {"column": names[i], "with": names[j]}
             entries.append({**pair, "source": plain(known[0]), "synthetic": plain(known[1])})

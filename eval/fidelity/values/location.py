@@ -74,11 +74,11 @@ def location(sides: PairedTables) -> PartResult:
         counts = [int((~np.isnan(values)).sum()) for values in column.values]
         if min(counts) < FEW:
             continue
-        found = [
+        moments = [
             _statistics(side, values)
             for side, values in zip(sides.every, column.values, strict=True)
         ]
-        variants = sides.variants(found)
+        variants = sides.variants(moments)
         titles[column.name] = column.title
         mean = JackknifeEstimate.of(partial(_shift, step=column.step), variants)
         reach = JackknifeEstimate.of(partial(_reach, step=column.step), variants)
@@ -156,8 +156,8 @@ def _reach(source: Floats, other: Floats, step: float) -> Floats:
     ends = []
     for end, sign in ((LOWEST, -1), (HIGHEST, 1)):
         apart = [
-            np.maximum(sign * (found[..., end] - source[..., MEDIAN]), 0.0) + slack
-            for found in (other, source)
+            np.maximum(sign * (moments[..., end] - source[..., MEDIAN]), 0.0) + slack
+            for moments in (other, source)
         ]
         ends.append(np.abs(np.log2(apart[0] / apart[1])))
     return np.asarray(np.maximum(*ends))

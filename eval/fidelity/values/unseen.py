@@ -29,7 +29,7 @@ OTHERS, MISSING = "all others", "missing"
 def unseen(sides: PairedTables) -> PartResult:
     """List pairs of columns with synthetic rows in cells that the source leaves empty."""
     columns = sides.tables.schema.modelled
-    found = []
+    pairs = []
     for i, j in combinations(range(len(columns)), 2):
         if columns[i].name in columns[j].name or columns[j].name in columns[i].name:
             continue  # a status beside its number, a weekday beside its date
@@ -44,24 +44,24 @@ def unseen(sides: PairedTables) -> PartResult:
         source = counts[0]
         expected = source.sum(axis=1)[:, None] * source.sum(axis=0)[None, :] / source.sum()
         empty = (source == 0) & (expected >= EXPECTED)
-        shares = [float(one[empty].sum() / one.sum()) for one in counts]
-        held = shares[2] if sides.holdout is not None else 0.0
-        if shares[1] - held >= SHARE:
-            found.append((shares[1], held, i, j, np.where(empty, counts[1], 0)))
-    found.sort(key=lambda one: -one[0])
-    details = [_detail(sides, *one) for one in found[:SHOWN]]
+        shares = [float(count[empty].sum() / count.sum()) for count in counts]
+        in_holdout = shares[2] if sides.holdout is not None else 0.0
+        if shares[1] - in_holdout >= SHARE:
+            pairs.append((shares[1], in_holdout, i, j, np.where(empty, counts[1], 0)))
+    pairs.sort(key=lambda one: -one[0])
+    details = [_detail(sides, *one) for one in pairs[:SHOWN]]
     return PartResult((), {"unseen": details})
 
 
 def _detail(
-    sides: PairedTables, share: float, held: float, i: int, j: int, counts: Ints
+    sides: PairedTables, share: float, in_holdout: float, i: int, j: int, counts: Ints
 ) -> dict[str, Any]:
     columns = [sides.tables.schema.modelled[place] for place in (i, j)]
     a, b = np.unravel_index(int(counts.argmax()), counts.shape)
     return {
         "columns": [column.name for column in columns],
         "share": plain(share),
-        "holdout": plain(held) if sides.holdout is not None else None,
+        "holdout": plain(in_holdout) if sides.holdout is not None else None,
         "bins": [_label(sides, i, int(a)), _label(sides, j, int(b))],
         "largest": plain(counts.max() / sides.n),
     }

@@ -26,7 +26,7 @@ from dpsynth.eval.report.board.differences import Difference, differences
 from dpsynth.eval.report.board.figures import part
 from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.remedies import remedies
-from dpsynth.eval.report.board.uses import CARE, FIT, OPEN, UNFIT, Use, uses
+from dpsynth.eval.report.board.uses import CARE, FIT, MEANS_OFF, OPEN, UNFIT, Use, uses
 from dpsynth.eval.report.formatting import counted, listed, percent, shown
 from dpsynth.eval.report.sections.audit import other_table
 
@@ -149,10 +149,10 @@ def _judge_evaluation(
         against.append(f"The table could not be evaluated: {reason}.")
         return
     gates = list(evaluation.get("gates") or [])
-    failed = [one for one in gates if one["passed"] is False]
-    if off := [one for one in off_columns(evaluation) if one.unfit]:
+    failed = [gate for gate in gates if gate["passed"] is False]
+    if off := [column for column in off_columns(evaluation) if column.unfit]:
         more = f" {counted(len(off) - 1, 'more column')} below." if len(off) > 1 else ""
-        warnings.append(f"{off[0].title}: {off[0].sentence}{more}")
+        warnings.append(f"Averages or extremes of {off[0].title} are off. {off[0].sentence}{more}")
     worst = _farthest_out(evaluation)
     if copied := [one for one in failed if one["key"] == STOPPING]:
         against.append(f"An internal gate failed that no release should fail: {_named(copied)}.")
@@ -175,16 +175,18 @@ def _judge_evaluation(
     elif not known:
         warnings.append("Nothing that was measured says what the table is fit for.")
     elif unfit := [
-        f"{one.title[0].lower()}{one.title[1:]}" for one in known if one.verdict == UNFIT
+        f"{one.title[0].lower()}{one.title[1:]}"
+        for one in known
+        if one.verdict == UNFIT and one.key != MEANS_OFF  # a reason of its own, above
     ]:
         warnings.append(f"Not fit for: {'; '.join(unfit)}.")
 
 
 def _named(gates: list[Details], worst: str = "") -> str:
-    titles = {str(one["key"]): str(one.get("title") or one["key"]) for one in gates}
+    titles = {str(gate["key"]): str(gate.get("title") or gate["key"]) for gate in gates}
     if worst and OUTSIDE in titles:
         titles[OUTSIDE] += f" ({worst})"
-    if titles.get(RULES) == RULES:  # the schema has none, so its gate has no measure to name it
+    if titles.get(RULES) == RULES:  # an earlier document of a schema without rules
         titles[RULES] = "rows that break a rule (the schema declares no rule)"
     return _titles(list(titles.values()), 7)
 
@@ -192,7 +194,7 @@ def _named(gates: list[Details], worst: str = "") -> str:
 def _farthest_out(evaluation: Details) -> str:
     """Name the column with most values beyond the source's range, and their share."""
     columns = part(evaluation, "fidelity").get(OUTSIDE_PART) or []
-    known = [one for one in columns if one.get("synthetic") is not None]
+    known = [column for column in columns if column.get("synthetic") is not None]
     if not known:
         return ""
     worst = max(known, key=lambda one: float(one["synthetic"]))
@@ -205,7 +207,7 @@ def _judge_audit(audit: Details, against: list[str], warnings: list[str], good: 
         against.append("The audit is broken and proves nothing: repair or repeat it first.")
         return
     findings = audit.get("findings") or []
-    hits = [str(one.get("title") or one["key"]) for one in findings if one["found"]]
+    hits = [str(finding.get("title") or finding["key"]) for finding in findings if finding["found"]]
     if hits:
         against.insert(0, f"{counted(len(hits), 'attack')} succeeded: {_titles(hits)}.")
     if failure := audit.get("not_done"):
@@ -213,7 +215,7 @@ def _judge_audit(audit: Details, against: list[str], warnings: list[str], good: 
         warnings.append(f"The table could not be attacked: {reason}.")
     elif audit.get("tables") is None:
         warnings.append("The table was not attacked, only the training was.")
-    blind = [one.title for one in sights(audit) if one.blind]
+    blind = [sight.title for sight in sights(audit) if sight.blind]
     if blind:
         warnings.append(
             f"{len(blind)} of {counted(len(findings), 'attack')} could have seen no leak here: "

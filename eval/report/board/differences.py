@@ -19,7 +19,7 @@ from dpsynth.eval.report import sparklines
 from dpsynth.eval.report.board.figures import beyond, listing, part, single_columns
 from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.uses import COLUMNS, CORRELATIONS
-from dpsynth.eval.report.formatting import figure, percent, shown
+from dpsynth.eval.report.formatting import figure, percent, shown, with_unit
 
 Details = Mapping[str, Any]
 
@@ -64,11 +64,11 @@ def differences(document: Details, count: int = SHOWN) -> list[Difference]:
     known += _relations(document)
     first = sorted(_means(document), key=lambda one: -one.score)
     chosen: list[Difference] = []
-    taken: set[str] = set()
+    shown_columns: set[str] = set()
     for one in [*first[:MEANS_SHOWN], *sorted(known, key=lambda one: -one.score)]:
-        if len(chosen) < count and one.score > 0 and not taken & set(one.columns):
+        if len(chosen) < count and one.score > 0 and not shown_columns & set(one.columns):
             chosen.append(one)
-            taken |= set(one.columns)
+            shown_columns |= set(one.columns)
     return chosen
 
 
@@ -76,10 +76,10 @@ def _means(document: Details) -> Iterator[Difference]:
     columns = {str(c["name"]): c for c in single_columns(document)}
     for one in off_columns(document):
         whole = columns.get(one.name) or {}
-        real, made = whole.get("source"), whole.get("synthetic")
+        real, synthetic = whole.get("source"), whole.get("synthetic")
         picture = Markup("")
-        if real and made and len(real) == len(made):
-            picture = sparklines.outline(real, made, joined=True)
+        if real and synthetic and len(real) == len(synthetic):
+            picture = sparklines.outline(real, synthetic, joined=True)
         if one.unfit:
             yield Difference("mean", one.title, (one.name,), one.score, one.sentence, picture)
 
@@ -117,7 +117,7 @@ def _span(column: Details) -> tuple[str, float, float]:
     """
     source, synthetic = column["source"], column["synthetic"]
     labels = [str(one) for one in column["bins"]]
-    excess = [made - real for real, made in zip(source, synthetic, strict=True)]
+    excess = [drawn - real for real, drawn in zip(source, synthetic, strict=True)]
     if column.get("kind") != "numeric":
         place = max(range(len(excess)), key=lambda k: abs(excess[k]))
         return shown(labels[place]), float(source[place]), float(synthetic[place])
@@ -152,8 +152,8 @@ def _ends(document: Details) -> Iterator[Difference]:
         source, synthetic = tail.get("source"), tail.get("synthetic")
         if source is None or synthetic is None:
             continue
-        held = tail.get("holdout")
-        away = abs(synthetic - source) - (abs(held - source) if held is not None else 0.0)
+        holdout = tail.get("holdout")
+        away = abs(synthetic - source) - (abs(holdout - source) if holdout is not None else 0.0)
         side = "below its first" if tail.get("tail") == "low" else "above its 99th"
         column = str(tail["column"])
         sentence = (
@@ -166,7 +166,7 @@ def _ends(document: Details) -> Iterator[Difference]:
             picture = sparklines.outline(real, made, joined=True)
         else:
             top = 1.2 * max(source, synthetic, 0.01)
-            picture = sparklines.shares(source, synthetic, held, maximum=top)
+            picture = sparklines.shares(source, synthetic, holdout, maximum=top)
         title = f"{_title(titles.get(column) or {'name': column})}: its end"
         yield Difference("end", title, (column,), away / TAIL, sentence, picture)
 
@@ -174,16 +174,16 @@ def _ends(document: Details) -> Iterator[Difference]:
 def _missing(document: Details) -> Iterator[Difference]:
     for column in part(document, "fidelity").get("columns") or []:
         shares = column.get("missing") or {}
-        source, synthetic, held = (shares.get(n) for n in ("source", "synthetic", "holdout"))
+        source, synthetic, holdout = (shares.get(n) for n in ("source", "synthetic", "holdout"))
         if source is None or synthetic is None:
             continue
-        away = abs(synthetic - source) - (abs(held - source) if held is not None else 0.0)
+        away = abs(synthetic - source) - (abs(holdout - source) if holdout is not None else 0.0)
         sentence = (
             f"It is missing in {percent(synthetic)} of the synthetic rows; in {percent(source)} of "
             "the real ones."
         )
         maximum = 1.2 * max(source, synthetic, 0.01)
-        picture = sparklines.shares(source, synthetic, held, maximum=maximum)
+        picture = sparklines.shares(source, synthetic, holdout, maximum=maximum)
         title, name = f"{_title(column)}: missing", str(column["name"])
         yield Difference("missing", title, (name,), away / MISSING, sentence, picture)
 
@@ -230,5 +230,4 @@ def _relations(document: Details) -> Iterator[Difference]:
 
 
 def _title(column: Details) -> str:
-    title, unit = shown(column.get("title") or column["name"]), column.get("unit")
-    return f"{title} ({shown(unit)})" if unit else title
+    return with_unit(str(column.get("title") or column["name"]), column.get("unit"))

@@ -25,8 +25,8 @@ def beyond(entry: Details) -> float | None:
 
 def part(document: Details, name: str) -> Details:
     """Return a part of an evaluation that is a mapping."""
-    found = (document.get("parts") or {}).get(name) or {}
-    return found if isinstance(found, Mapping) else {}
+    entries = (document.get("parts") or {}).get(name) or {}
+    return entries if isinstance(entries, Mapping) else {}
 
 
 def single_columns(document: Details) -> list[Details]:
@@ -37,8 +37,8 @@ def single_columns(document: Details) -> list[Details]:
 
 def listing(document: Details, name: str) -> list[Details]:
     """Return a part of an evaluation that is a list, or a list under its own name."""
-    found = (document.get("parts") or {}).get(name) or []
-    return list(found.get(name) or []) if isinstance(found, Mapping) else list(found)
+    entries = (document.get("parts") or {}).get(name) or []
+    return list(entries.get(name) or []) if isinstance(entries, Mapping) else list(entries)
 
 
 def measure(document: Details, key: str) -> Details | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsynth.eval.report.board.figures import FEW, beyond, part
-from dpsynth.eval.report.formatting import shown, value_text
+from dpsynth.eval.report.formatting import value_text, with_unit
 
 Details = Mapping[str, Any]
 
@@ -50,8 +50,8 @@ def judged(document: Details) -> int:
 
 def off_columns(document: Details) -> list[Off]:
     """Return the columns that are clearly off, the worst first."""
-    found = (_off(entry) for entry in _entries(document))
-    return sorted((one for one in found if one is not None), key=lambda one: -one.score)
+    columns = (_off(entry) for entry in _entries(document))
+    return sorted((one for one in columns if one is not None), key=lambda one: -one.score)
 
 
 def _entries(document: Details) -> Iterator[Details]:
@@ -66,9 +66,8 @@ def _off(entry: Details) -> Off | None:
         return None
     sentences = [_of_mean(entry)] if mean else []
     sentences += [_of_reach(entry)] if reach else []
-    title = shown(entry.get("title") or entry["column"])
-    unit = f" ({shown(entry['unit'])})" if entry.get("unit") else ""
-    return Off(str(entry["column"]), f"{title}{unit}", max(mean, reach), " ".join(sentences))
+    title = with_unit(str(entry.get("title") or entry["column"]), entry.get("unit"))
+    return Off(str(entry["column"]), title, max(mean, reach), " ".join(sentences))
 
 
 def _times(entry: Details, limits: tuple[float, float]) -> float:
@@ -81,26 +80,32 @@ def _times(entry: Details, limits: tuple[float, float]) -> float:
 
 
 def _of_mean(entry: Details) -> str:
-    made, real = (value_text(entry, entry[side]["mean"]) for side in ("synthetic", "source"))
-    return f"The mean is {made} in the synthetic table and {real} in the source."
+    synthetic, real = (value_text(entry, entry[side]["mean"]) for side in ("synthetic", "source"))
+    return f"The mean is {synthetic} in the synthetic table and {real} in the source."
 
 
 def _of_reach(entry: Details) -> str:
     """Say which end is lost or exaggerated."""
-    source, made = entry["source"], entry["synthetic"]
+    source, synthetic = entry["source"], entry["synthetic"]
     slack = max(SLACK * (source["highest"] - source["lowest"]), float(entry.get("step") or 1e-9))
 
     def apart(end: str, sign: int) -> float:
-        ends = [max(sign * (one[end] - source["median"]), 0.0) + slack for one in (made, source)]
+        ends = [
+            max(sign * (one[end] - source["median"]), 0.0) + slack for one in (synthetic, source)
+        ]
         return math.log2(ends[0] / ends[1])
 
     low, high = apart("lowest", -1), apart("highest", 1)
     end, side, last, change = ("highest", "above", "p99", high)
     if abs(low) > abs(high):
         end, side, last, change = ("lowest", "below", "p01", low)
-    here, there = value_text(entry, made[end]), value_text(entry, source[end])
-    told = f"The {end} 5 % of its values average {here} in the synthetic table and {there} in the "
-    told += "source"
+    here, there = value_text(entry, synthetic[end]), value_text(entry, source[end])
+    sentence = (
+        f"The {end} 5 % of its values average {here} in the synthetic table and {there} in the "
+    )
+    sentence += "source"
     if change < 0:
-        return f"{told}: values {side} {value_text(entry, made[last])} are nearly all lost."
-    return f"{told}: its tail is exaggerated."
+        return (
+            f"{sentence}: values {side} {value_text(entry, synthetic[last])} are nearly all lost."
+        )
+    return f"{sentence}: its tail is exaggerated."

@@ -30,9 +30,9 @@ def rare_shares(document: Details) -> Iterator[tuple[str, float, float]]:
     for column in fidelity.get("columns") or []:
         if column.get("kind") != "category" or not column.get("source"):
             continue
-        held = rows * (1 - float((column.get("missing") or {}).get("source") or 0.0))
+        present = rows * (1 - float((column.get("missing") or {}).get("source") or 0.0))
         for label, source, table in _levels(column):
-            if source <= RARE and source * held >= RARE_ROWS:
+            if source <= RARE and source * present >= RARE_ROWS:
                 yield f"{shown(column['name'])} = {shown(label)}", source, table
     for tail in fidelity.get("tails") or []:
         source, table = tail.get("source"), tail.get("synthetic")

@@ -32,7 +32,7 @@ def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]
     if not weak:
         return candidates
     columns = part(document, "fidelity").get("columns") or []
-    kinds = {str(one["name"]): one for one in columns}
+    kinds = {str(column["name"]): column for column in columns}
     ways = candidates
     run = document.get("run") or {}
     if run.get("model") == WITHOUT_RELATIONS and weak & {"pairs", "prediction", "effects"}:
@@ -73,17 +73,17 @@ def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]
 
 def _candidates(document: Details) -> list[str]:
     """Name combinations that no real row has; whether they are impossible, a person decides."""
-    found = [
+    shares = [
         f"{percent(one['share'])} of the synthetic rows ({shown(one['columns'][0])} with "
         f"{shown(one['columns'][1])}), mostly {shown(one['columns'][0])} {shown(one['bins'][0])} "
         f"and {shown(one['columns'][1])} {shown(one['bins'][1])}"
         for one in (part(document, "fidelity").get("unseen") or [])[:PAIRS]
     ]
-    if not found:
+    if not shares:
         return []
     return [
         "A rule (rules: in the schema), if these combinations are impossible; no real row has "
-        f"them, though chance alone would give many: {'; '.join(found)}."
+        f"them, though chance alone would give many: {'; '.join(shares)}."
     ]
 
 

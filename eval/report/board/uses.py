@@ -31,6 +31,7 @@ Details = Mapping[str, Any]
 
 FIT, CARE, UNFIT, OPEN = "fit", "with care", "not fit", "not measured"
 _ORDER = (OPEN, FIT, CARE, UNFIT)
+MEANS_OFF = "means_off"  # key of the use that is about the columns named in it
 
 COLUMNS = (0.03, 0.10)  # beyond the reference: fit up to the first, not fit beyond the last
 PAIRS, CORRELATIONS = (0.06, 0.12), (0.05, 0.10)  # the same
@@ -74,8 +75,8 @@ def uses(document: Details) -> list[Use]:
         ("subgroups", "Comparisons of declared subgroups", _subgroups),
         ("rare", "Rare categories and extreme values", _rare),
     )
-    found = [Use(key, title, *maker(document)) for key, title, maker in makers]
-    return [*_means(document), *found]
+    listed_uses = [Use(key, title, *maker(document)) for key, title, maker in makers]
+    return [*_means(document), *listed_uses]
 
 
 def far_columns(document: Details) -> list[str]:
@@ -128,20 +129,23 @@ def _means(document: Details) -> list[Use]:
     if not count:
         return []
     far, near = [one for one in off if one.unfit], [one for one in off if not one.unfit]
-    found = []
+    verdicts = []
     if far:
-        told = " ".join(f"{one.title}: {one.sentence}" for one in far[:NAMED])
+        sentences = [one.sentence for one in far[:NAMED]]
+        if len(far) > 1:
+            sentences = [f"{one.title}: {one.sentence}" for one in far[:NAMED]]
+        told = " ".join(sentences)
         more = far[NAMED:]
         told += f" Also {listed((one.title for one in more), NAMED)}." if more else ""
-        names = listed((one.title for one in far), NAMED)
-        found.append(Use("means_off", f"Means and outer values of {names}", UNFIT, told))
+        which = far[0].title if len(far) == 1 else counted(len(far), "numeric column")
+        verdicts.append(Use(MEANS_OFF, f"Means and outer values of {which}", UNFIT, told))
     if len(far) < count:
         words = f"In {count - len(off):,} of {counted(count, 'numeric column')} they are as near as"
         words += " chance allows, or nearly so."
         words += f" Less so: {listed((one.title for one in near), NAMED)}." if near else ""
         rest = " of the other numeric columns" if far else " of numeric columns"
-        found.append(Use("means", f"Means and outer values{rest}", CARE if near else FIT, words))
-    return found
+        verdicts.append(Use("means", f"Means and outer values{rest}", CARE if near else FIT, words))
+    return verdicts
 
 
 def _pairs(document: Details) -> tuple[str, str]:
@@ -161,7 +165,7 @@ def _pairs(document: Details) -> tuple[str, str]:
         )
     strong = list(_strong(document))
     if strong:
-        near = sum(abs(made - real) <= NEAR for real, made in strong)
+        near = sum(abs(synthetic - real) <= NEAR for real, synthetic in strong)
         verdicts.append(grade(near / len(strong), KEPT, more=True))
         words.append(
             f"{near:,} of {len(strong):,} strong correlations (from {STRONG:g}) "
@@ -177,9 +181,9 @@ def _strong(document: Details) -> Iterator[tuple[float, float]]:
     matrix = (part(document, "fidelity").get("pairs") or {}).get("correlation") or {}
     for i, row in enumerate(matrix.get("source") or []):
         for j, real in enumerate(row[:i]):
-            made = matrix["synthetic"][i][j]
-            if real is not None and made is not None and abs(real) >= STRONG:
-                yield float(real), float(made)
+            synthetic = matrix["synthetic"][i][j]
+            if real is not None and synthetic is not None and abs(real) >= STRONG:
+                yield float(real), float(synthetic)
 
 
 def _prediction(document: Details) -> tuple[str, str]:
@@ -196,18 +200,25 @@ def _prediction(document: Details) -> tuple[str, str]:
             text = f"even a model of real rows hardly predicts it (AUC {figure(float(real))})"
             words.append(f"{title}: {text}, so nothing can be lost or kept.")
             continue
-        lost, made = grade(float(entry["value"]), PREDICTION), score.get("value")
-        guesses = target.get("kind") == "classification" and made is not None and made < GUESSING
+        lost, synthetic = grade(float(entry["value"]), PREDICTION), score.get("value")
+        guesses = (
+            target.get("kind") == "classification"
+            and synthetic is not None
+            and synthetic < GUESSING
+        )
         verdicts.append(UNFIT if guesses else lost)
         name = "AUC (0.5 is guessing, 1 is perfect)"
         name = name if target.get("kind") == "classification" else "score"
-        told = f"{title}: a model trained on the table loses {figure(float(entry['value']))}"
-        if real is not None and made is not None:
-            told = (
-                f"{title}: {name} {figure(float(made))} for a model that is trained on "
+        sentence = f"{title}: a model trained on the table loses {figure(float(entry['value']))}"
+        if real is not None and synthetic is not None:
+            sentence = (
+                f"{title}: {name} {figure(float(synthetic))} for a model that is trained on "
                 f"the table, {figure(float(real))} for one that is trained on real rows"
             )
-        words.append(f"{told}.")
+        if guesses:
+            sentence += ". The table's model only guesses"
+            sentence += "; real rows hardly predict it either" if lost == FIT else ""
+        words.append(f"{sentence}.")
     if not words:
         return OPEN, "The schema declares no target, or no model could be tried."
     return _worst(verdicts), " ".join(words)
@@ -240,9 +251,9 @@ def _clear(document: Details) -> Iterator[bool]:
     """Yield for each odds ratio whose real interval excludes 1 whether the table's does so too."""
     for target in part(document, "usefulness").get("odds_ratios") or []:
         for term in target.get("terms") or []:
-            real, made = (_side(term.get(name) or {}) for name in ("source", "synthetic"))
+            real, synthetic = (_side(term.get(name) or {}) for name in ("source", "synthetic"))
             if real:
-                yield made == real
+                yield synthetic == real
 
 
 def _side(entry: Details) -> int:
@@ -256,8 +267,10 @@ def _side(entry: Details) -> int:
 def _subgroups(document: Details) -> tuple[str, str]:
     entry, groups = measure(document, "subgroup_worst_tvd2"), listing(document, "subgroups")
     away = None if entry is None else beyond(entry)
-    small = [one for one in groups if one.get("tvd2") is None]
+    small = [group for group in groups if group.get("tvd2") is None]
     left = f" {counted(len(small), 'group')} had too few rows to be measured." if small else ""
+    if not groups and entry is None:
+        return OPEN, "The schema declares no subgroup (role: group), or no row is in one."
     if entry is None or away is None:
         return OPEN, f"No declared subgroup was large enough to be measured.{left}"
     if few(entry):

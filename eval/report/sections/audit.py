@@ -117,7 +117,7 @@ def top(audit: Audit) -> Top:
 def _failed(audit: Audit) -> tuple[str, str]:
     controls = audit.get("controls") or []
     alarms, broken = false_alarms(audit), audit.get("broken") or []
-    what = [f"a leak was claimed where there is none ({one['title']})" for one in alarms]
+    what = [f"a leak was claimed where there is none ({alarm['title']})" for alarm in alarms]
     what += [f"{one['attack']} ended with an error ({one['error']})" for one in broken]
     what += [] if controls else ["no control was played"]
     rest = (
@@ -135,13 +135,13 @@ def _failed(audit: Audit) -> tuple[str, str]:
 
 def _trusted(controls: Sequence[Audit], broken: Sequence[Audit]) -> bool:
     """Whether the controls of the canaries were played, and passed."""
-    own = [one for one in controls if str(one["attack"]).startswith("training:")]
+    played = [control for control in controls if str(control["attack"]).startswith("training:")]
     errors = [one for one in broken if one.get("where") == "fits"]
-    return bool(own) and all(one["passed"] for one in own) and not errors
+    return bool(played) and all(one["passed"] for one in played) and not errors
 
 
 def _succeeded(audit: Audit) -> tuple[str, str]:
-    hits = [one for one in audit.get("findings") or [] if one["found"]]
+    hits = [finding for finding in audit.get("findings") or [] if finding["found"]]
     many = len(audit.get("findings") or [])
     verdict = f"{len(hits)} of {counted(many, 'attack')} succeeded: "
     verdict += f"{joined([one['title'] for one in hits], 4)}."
@@ -150,7 +150,7 @@ def _succeeded(audit: Audit) -> tuple[str, str]:
         "A guarantee limits such success and does not exclude it: compare with what the claim "
         "allows, and do not release the table before the success is understood."
     )
-    if any(str(one["key"]).startswith("training:") for one in hits):
+    if any(str(hit["key"]).startswith("training:") for hit in hits):
         warning = (
             "Canaries refute the claim itself: the training leaks more than the certificate says. "
             "Release nothing of this run, nor of others of the same version, until it is "
@@ -169,7 +169,7 @@ def _quiet(audit: Audit) -> tuple[str, str]:
     verdict = f"No attack succeeded: {counted(many, 'attack')} found no leak."
     if many == 1:
         verdict = "The one attack that was made did not succeed."
-    if unseen := sum(one.blind for one in sights(audit)):
+    if unseen := sum(sight.blind for sight in sights(audit)):
         verdict += f" {unseen} of {many} could not have seen one here."
     return verdict, _excluded(audit)
 
@@ -183,14 +183,14 @@ def _excluded(audit: Audit) -> str:
 def glance(audit: Audit) -> list[Block]:
     """Return a table of all attacks: whether each succeeded, and what it could have seen."""
     powers = {finding["key"]: finding for finding in audit.get("powers") or []}
-    seen = {one.key: one for one in sights(audit)}
+    sights_of = {sight.key: sight for sight in sights(audit)}
     findings = sorted(audit.get("findings") or [], key=lambda finding: not finding["found"])
     if not findings:
         return []
     rows = []
     for finding in findings:
         power = powers.get(finding["key"])
-        could = _could(seen[finding["key"]], power)
+        could = _could(sights_of[finding["key"]], power)
         word = _word("▲ succeeded", "bad") if finding["found"] else "no success"
         named = str(finding["key"]).startswith("attribute:")  # begins with the column's name
         saw = sentence(finding["sentence"], capital=not named)
@@ -204,14 +204,14 @@ def glance(audit: Audit) -> list[Block]:
 
 def _could(sight: Sight, power: Audit | None) -> str:
     """Say whether an attack could have seen a leak, and what to change if not."""
-    told = sentence(power["sentence"]) if power else ""
+    measured = sentence(power["sentence"]) if power else ""
     if sight.sees:
-        return f"Yes. {told}"
+        return f"Yes. {measured}"
     change = f" What to change: {sight.remedy}."
     if sight.sees is None:
         return f"Not known: {sight.reason}.{change}"
     if power is not None and sight.reason == power["sentence"]:
-        return f"No. {told}{change}"
+        return f"No. {measured}{change}"
     return f"No: {sentence(sight.reason, capital=False)}{change}"
 
 

@@ -114,7 +114,7 @@ def notes(audit: Audit) -> list[str]:
         missing = [name for name in missing if name not in _OF_TABLES]
         lines.append("No table was attacked: this is an audit of a training alone.")
     lines += [f"Not attacked: {_LEFT_OUT[name]}." for name in missing]
-    lines += [f"{origin(one)}." for one in plugins(audit)]
+    lines += [f"{origin(plugin)}." for plugin in plugins(audit)]
     if not audit.get("controls"):
         text = "No control was played, so that nothing shows that the attacks can see a leak."
         lines.append(text)

@@ -204,7 +204,7 @@ def ends(details: Details) -> Section | None:
     blocks: list[Block] = []
     findings = []
     if heaps:
-        ones = [(f"{one['column']}: {_base(one['base'])}", one) for one in heaps]
+        ones = [(f"{heap['column']}: {_base(heap['base'])}", heap) for heap in heaps]
         far = max(ones, key=lambda one: _apart(one[1]))
         findings.append(f"round numbers farthest at {far[0]}, by {percent(_apart(far[1]))}")
         blocks += [

@@ -42,12 +42,12 @@ def attribute(audit: Details) -> Section | None:
     )
     lines = [
         (
-            f"{one['column']}: {one['attack']}, {len(one['known'])} known",
-            f"by {one['title']}; known: {listed(one['known'], 9)}{_baseline(one)}",
-            f"attribute:{one['column']}",
-            one["success"],
+            f"{entry['column']}: {entry['attack']}, {len(entry['known'])} known",
+            f"by {entry['title']}; known: {listed(entry['known'], 9)}{_baseline(entry)}",
+            f"attribute:{entry['column']}",
+            entry["success"],
         )
-        for one in entries
+        for entry in entries
     ]
     title = "Guessing sensitive columns (attribute inference)"
     return _section(audit, "attribute", title, text, lines)
@@ -68,7 +68,7 @@ def linkability(audit: Details) -> Section | None:
         "The attacker has the synthetic table and two registers of the same people with different "
         "columns, and tries to tell which two records are of one person."
     )
-    halves = [f"{listed(one['first'], 9)} with {listed(one['second'], 9)}" for one in entries]
+    halves = [f"{listed(entry['first'], 9)} with {listed(entry['second'], 9)}" for entry in entries]
     splits = list(dict.fromkeys(halves))
     lines = [
         (
@@ -93,12 +93,12 @@ def singling_out(audit: Details) -> Section | None:
     )
     lines = [
         (
-            _KINDS.get(str(one["kind"]), str(one["title"])),
-            f"{counted(one['predicates'], 'description')} tried",
-            f"singling_out:{one['kind']}",
-            one["success"],
+            _KINDS.get(str(entry["kind"]), str(entry["title"])),
+            f"{counted(entry['predicates'], 'description')} tried",
+            f"singling_out:{entry['kind']}",
+            entry["success"],
         )
-        for one in entries
+        for entry in entries
     ]
     return _section(audit, "singling_out", "Singling out", text, lines)
 

@@ -59,8 +59,8 @@ def _away(entry: Details) -> float:
     away = []
     for name in ("mean", "reach"):
         one = entry[name]
-        held = one["chance"] if one.get("reference") is None else one["reference"]
-        away.append(one["value"] - (held or 0.0))
+        expected = one["chance"] if one.get("reference") is None else one["reference"]
+        away.append(one["value"] - (expected or 0.0))
     return float(max(away[0], away[1] / 2))
 
 
@@ -69,9 +69,9 @@ def _row(entry: Details) -> Row:
         " → ".join(value_text(entry, entry[side][name]) for side in ("source", "synthetic"))
         for name in ("mean", "median", "p01", "p99")
     ]
-    unit = f" ({formatting.shown(entry['unit'])})" if entry.get("unit") else ""
+    name = formatting.with_unit(str(entry.get("title") or entry["column"]), entry.get("unit"))
     figures = (estimate(entry["mean"]), estimate(entry["reach"]))
-    return Row((f"{_name(entry)}{unit}", *cells, *figures))
+    return Row((name, *cells, *figures))
 
 
 def _name(entry: Details) -> str:

@@ -143,7 +143,7 @@ def success(entry: Details) -> tuple[Any, Any, str]:
 def _unique(records: Sequence[Details]) -> list[Block]:
     if not records:
         return []
-    rows = [Row((listed(one["columns"], 9), *success(one["success"]))) for one in records]
+    rows = [Row((listed(record["columns"], 9), *success(record["success"]))) for record in records]
     intro = Paragraph(
         "Some people are alone with a combination of columns that others may know, so that they "
         "can be found in another register. Does a synthetic row repeat the combination together "

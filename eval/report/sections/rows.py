@@ -144,11 +144,11 @@ def _overlap(
 
 def rules(details: Sequence[Details]) -> Section | None:
     """Return declared rules with the shares of rows that break them."""
-    entries = [one for one in details if one.get("rule") or one.get("text")]
+    entries = [detail for detail in details if detail.get("rule") or detail.get("text")]
     if not entries:
         return None
     entries = sorted(entries, key=lambda one: -(one.get("synthetic") or 0.0))
-    broken = [one for one in entries if one.get("synthetic")]
+    broken = [entry for entry in entries if entry.get("synthetic")]
     ones = [(_rule(one), one) for one in entries]
     finding = f"{counted(len(entries), 'rule')}, none broken in the synthetic table"
     if broken:

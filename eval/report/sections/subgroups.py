@@ -33,7 +33,7 @@ def subgroups(groups: Sequence[Details]) -> Section | None:
     head = ["Group", "Rows: source / synthetic / holdout", "Share: source / synthetic"]
     head += ["Distance, one-way", "Distance, two-way [by chance]", "Picture"]
     head += [f"Model for {formatting.shown(name)} [trained on source]" for name in names]
-    rows = [_row(one, names, maximum) for one in groups]
+    rows = [_row(group, names, maximum) for group in groups]
     worst = [one for one in groups if one.get("worst")]
     small = sum(one.get("tvd2") is None for one in groups)
     finding = counted(len(groups), "group")

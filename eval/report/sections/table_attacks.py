@@ -47,8 +47,8 @@ def sections(audit: Details, place: str) -> list[Section]:
 def of_plugins(audit: Details) -> list[Section]:
     """Return the sections of other packages' attacks."""
     return present(
-        plain(audit, one["key"], one["title"], f"{audit_formatting.origin(one)}.")
-        for one in audit_formatting.plugins(audit)
+        plain(audit, plugin["key"], plugin["title"], f"{audit_formatting.origin(plugin)}.")
+        for plugin in audit_formatting.plugins(audit)
     )
 
 

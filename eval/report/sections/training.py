@@ -62,9 +62,9 @@ def training(audit: Details) -> Section | None:
     ]
     out = max(1, int(details.get("canaries") or 0) - int(details.get("included") or 0))
     ones = [
-        attack_charts.RocLine(_name(one), one["roc"]["fpr"], one["roc"]["tpr"], 1 / out)
-        for one in views
-        if (one.get("roc") or {}).get("fpr")
+        attack_charts.RocLine(_name(view), view["roc"]["fpr"], view["roc"]["tpr"], 1 / out)
+        for view in views
+        if (view.get("roc") or {}).get("fpr")
     ]
     if ones:
         blocks.append(roc("Canaries", ones, _allowed(details.get("claim"), 1 / out), _rates(views)))
@@ -131,7 +131,7 @@ def _rates(views: list[Details]) -> ReportTable | None:
     alarms = rates_at(views)
     if not alarms:
         return None
-    rows = [Row((_name(one), *(named_at(one, alarm) for alarm in alarms))) for one in views]
+    rows = [Row((_name(view), *(named_at(view, alarm) for alarm in alarms))) for view in views]
     head = ("Attacker", *(f"Named at {level(alarm)} false alarms" for alarm in alarms))
     return Lines.of("Canaries named, with intervals of 95 %", head, rows)
 

@@ -106,7 +106,7 @@ def _importance(name: str, terms: Sequence[Details]) -> Chart:
     rows = [Row((o["column"], figure(o["source"]), figure(o["synthetic"]))) for o in terms]
     table = ReportTable.of("Permutation importance", ("Column", "source", "synthetic"), rows)
     label = f"Importance of columns for {name}; most important to the source's model: " + listed(
-        one["column"] for one in terms
+        term["column"] for term in terms
     )
     height = 70 + 20 * len(terms)
     return Chart("Which columns matter", label, charts.importances(terms), height, table=table)
@@ -178,7 +178,7 @@ def means(details: Details) -> Section | None:
         blocks.append(
             Expandable(f"{counted(len(rest), 'mean')} more, closer to the source", (more,))
         )
-    apart = sum(_far(one) > 1 for one in entries)
+    apart = sum(_far(entry) > 1 for entry in entries)
     finding = f"{counted(len(entries), 'mean')}; in {apart} of them the intervals do not meet"
     return Section("means", "Means by group", finding, tuple(blocks))
 
@@ -216,7 +216,7 @@ def survival(details: Details) -> Section | None:
     """Return survival curves and the terms of a Cox regression."""
     part = details.get("survival") or {}
     blocks: list[Block] = []
-    figures = [_curve(one, str(part["time"])) for one in part.get("curves") or []]
+    figures = [_curve(curve, str(part["time"])) for curve in part.get("curves") or []]
     if figures:
         blocks.append(Pictures(tuple(figures), "half", key="curves"))
     if part.get("cox"):

@@ -73,5 +73,5 @@ def test_a_claim_that_allows_everything_has_a_ceiling_of_one() -> None:
         warnings.simplefilter("error")
         for epsilon in (600.0, 1e6, math.inf):
             assert ceiling_auc(epsilon, 1e-6) == pytest.approx(1.0)
-            found = ceiling(epsilon, 1e-6, np.array([0.0, 0.01, 1.0]))
-            assert found == pytest.approx([1e-6, 1.0, 1.0])
+            auc = ceiling(epsilon, 1e-6, np.array([0.0, 0.01, 1.0]))
+            assert auc == pytest.approx([1e-6, 1.0, 1.0])

@@ -47,27 +47,27 @@ COMMON = people({"a": [500] * 100, "p": ["x"] * 97 + ["y"] * 2 + ["z"]}, "r")
 
 def test_people_far_from_the_reference_are_the_outliers() -> None:
     a = [500 + i for i in range(300)]
-    found = grouped(people({"a": a, "p": ["x"] * 300}), COMMON)
-    assert np.flatnonzero(found["outliers"].belongs).tolist() == list(range(270, 300))
+    groups = grouped(people({"a": a, "p": ["x"] * 300}), COMMON)
+    assert np.flatnonzero(groups["outliers"].belongs).tolist() == list(range(270, 300))
 
 
 def test_people_with_rare_values_are_found_by_the_rarest_of_them() -> None:
     """All values of a number are as common; what is rare is a category."""
     p = ["x"] * 250 + ["y"] * 28 + ["z"] * 22
-    found = grouped(people({"a": [500] * 300, "p": p}), COMMON)
-    assert np.flatnonzero(found["rare"].belongs).tolist() == list(range(278, 300))
+    groups = grouped(people({"a": [500] * 300, "p": p}), COMMON)
+    assert np.flatnonzero(groups["rare"].belongs).tolist() == list(range(278, 300))
 
 
 def test_people_with_most_rows_are_those_with_most_visits() -> None:
     rows = [1 + i // 30 for i in range(300)]
-    found = grouped(people({"a": [500] * 300, "p": ["x"] * 300}, rows=rows), COMMON)
-    assert np.flatnonzero(found["visits"].belongs).tolist() == list(range(270, 300))
+    groups = grouped(people({"a": [500] * 300, "p": ["x"] * 300}, rows=rows), COMMON)
+    assert np.flatnonzero(groups["visits"].belongs).tolist() == list(range(270, 300))
 
 
 def test_ties_at_the_cut_belong_where_else_too_few_would() -> None:
     rows = [1] * 250 + [2] * 45 + [3] * 5
-    found = grouped(people({"a": [500] * 300, "p": ["x"] * 300}, rows=rows), COMMON)
-    assert np.flatnonzero(found["visits"].belongs).tolist() == list(range(250, 300))
+    groups = grouped(people({"a": [500] * 300, "p": ["x"] * 300}, rows=rows), COMMON)
+    assert np.flatnonzero(groups["visits"].belongs).tolist() == list(range(250, 300))
 
 
 def test_a_figure_is_the_mean_over_a_persons_rows() -> None:
@@ -75,8 +75,8 @@ def test_a_figure_is_the_mean_over_a_persons_rows() -> None:
     a = [500] * 200 + [700, 700] * 25 + [500, 800] * 25
     frame = pd.DataFrame({"a": a, "p": "x"})
     frame["unit"] = [f"u{i}" for i in range(200)] + [f"w{i // 2}" for i in range(100)]
-    found = grouped(frame, COMMON)
-    assert np.flatnonzero(found["outliers"].belongs).tolist() == list(range(200, 225))
+    groups = grouped(frame, COMMON)
+    assert np.flatnonzero(groups["outliers"].belongs).tolist() == list(range(200, 225))
 
 
 def test_groups_that_are_everybody_or_too_few_are_left_out() -> None:

@@ -62,5 +62,5 @@ def test_a_rare_sure_sign_is_found_where_delta_is_none() -> None:
             float
         )
 
-    found = Game("a sign", scores, PureCurve(1.0), 1.0, 0.0).play(4000)
-    assert found.broken and found.refuted > 1.8
+    finding = Game("a sign", scores, PureCurve(1.0), 1.0, 0.0).play(4000)
+    assert finding.broken and finding.refuted > 1.8

@@ -106,10 +106,10 @@ def test_the_gaussian_curve_proves_more_than_one_epsilon_does() -> None:
     """As in the paper: a curve that fits the mechanism is not far from the truth."""
     rng = np.random.default_rng(4)
     included = rng.random(1000) < 0.5
-    found = audited(rng.standard_normal(1000) + included, included, 1e-6)
+    run = audited(rng.standard_normal(1000) + included, included, 1e-6)
     truth = GaussianCurve(1.0).epsilon(1.0, 1e-6)
-    assert found.epsilon < found.curve_epsilon < truth
-    assert found.curve_epsilon > 0.4 * truth
+    assert run.epsilon < run.curve_epsilon < truth
+    assert run.curve_epsilon > 0.4 * truth
 
 
 def test_bounds_hold_with_the_stated_confidence_whatever_number_of_guesses_is_best() -> None:
@@ -117,8 +117,8 @@ def test_bounds_hold_with_the_stated_confidence_whatever_number_of_guesses_is_be
     too_high = 0
     for _ in range(150):
         included = rng.random(200) < 0.5
-        found = audited(rng.standard_normal(200), included, 0.0)
-        too_high += found.epsilon > 0
+        run = audited(rng.standard_normal(200), included, 0.0)
+        too_high += run.epsilon > 0
     assert binom.sf(too_high - 1, 150, 0.05) > 1e-3
 
 

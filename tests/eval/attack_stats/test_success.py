@@ -149,9 +149,9 @@ def test_the_least_excess_is_seen_as_surely_as_stated(hits: int, runs: int, alar
 
 def test_power_knows_more_people_and_a_milder_test_to_see_more() -> None:
     def least(people: int, alarm: float = ALARM) -> float:
-        found = success(0, people, people // 10, people).least_seen(alarm)
-        assert found is not None
-        return found
+        share = success(0, people, people // 10, people).least_seen(alarm)
+        assert share is not None
+        return share
 
     assert least(4000) < least(400) < least(100)
     assert least(400, 0.05) < least(400) < least(400, 1e-6)

@@ -51,6 +51,21 @@ def test_the_claim_goes_to_attacks_that_use_it() -> None:
     assert calls == [{}, {"claim": (1.0, 1e-6)}]
 
 
+def test_progress_goes_to_attacks_that_report_it() -> None:
+    calls: list[Any] = []
+
+    def run(*arguments: Any, **named: Any) -> Attack:
+        calls.append(sorted(named))
+        return Attack(PartResult())
+
+    anything: Any = None
+    for reports in (False, True):
+        attack = TableAttack("echo", "t", "o", run, reports_progress=reports)
+        attack.play(anything, anything, anything, progress=anything or print)
+        attack.play(anything, anything, anything)
+    assert calls == [[], [], ["progress"], []]
+
+
 def test_every_attack_of_dpsynth_has_a_key_of_its_own_and_a_positive_control() -> None:
     assert len({attack.key for attack in ATTACKS}) == len(ATTACKS)
     assert all(attack.controls for attack in ATTACKS)

@@ -15,6 +15,7 @@ from dpsynth.eval.attacks.attribute_inference import Secret, attribute
 from dpsynth.eval.core.tables import Tables
 
 from ...support.evaluation_tables import BASIS, looks_at_players_only, number, tables, words
+from ...support.schema_fields import schema_field
 
 
 @pytest.fixture(autouse=True)
@@ -148,12 +149,13 @@ def test_values_are_shares_of_the_declared_range() -> None:
 
 
 def test_dates_are_guessed_by_days() -> None:
-    day = {
-        "name": "dose",
-        "type": "date",
-        "constraints": {"minimum": "2020-01-01", "maximum": "2020-04-10"},
-        "dpsynth": {"bounds_basis": BASIS, "role": "sensitive"},
-    }
+    day = schema_field(
+        "dose",
+        "date",
+        {"bounds_basis": BASIS, "role": "sensitive"},
+        minimum="2020-01-01",
+        maximum="2020-04-10",
+    )
     dates = [
         drawn(200, seed).assign(
             dose=lambda frame: (

@@ -60,9 +60,9 @@ def test_a_jittered_table_passes_the_usual_test_and_holds_all_members(
     monkeypatch.setattr(module, "members_first", lambda *a: bases.append(first(*a)) or bases[-1])
     metric = Metric.of(SMALL.codec)
     moved, passes = jittered(SMALL, PEOPLE, metric, 250, np.random.default_rng(seed))
-    found = np.quantile(apart(moved.frame, SMALL.source.frame).min(axis=1), 0.05)
+    cut = np.quantile(apart(moved.frame, SMALL.source.frame).min(axis=1), 0.05)
     usual = np.quantile(apart(PEOPLE.others.frame, SMALL.source.frame).min(axis=1), 0.05)
-    assert passes and found >= usual - 1e-12 and usual > 0
+    assert passes and cut >= usual - 1e-12 and usual > 0
     base = bases[0]
     assert moved.rows == base.rows == 250 == len(of(base))
     assert of(PEOPLE.members) <= of(base) <= of(SMALL.source)

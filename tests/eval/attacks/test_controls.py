@@ -139,9 +139,9 @@ REAL = {"memorization": memorization, "membership": membership}
 def test_they_pass_on_a_smaller_cohort_and_again_with_the_same_generator() -> None:
     cohort = demo(700, 7)
     people = People.of(cohort, np.random.default_rng(3))
-    found = played(cohort, people, others=QUICK)
-    assert pairs(found, passed=True) == POSITIVE | NEGATIVE == pairs(found)
-    assert played(cohort, people, others=QUICK) == found
+    outcome = played(cohort, people, others=QUICK)
+    assert pairs(outcome, passed=True) == POSITIVE | NEGATIVE == pairs(outcome)
+    assert played(cohort, people, others=QUICK) == outcome
 
 
 @pytest.mark.parametrize("broken", [deaf, accusing], ids=["deaf", "accusing"])
@@ -153,12 +153,12 @@ def test_a_broken_attack_fails_its_controls_and_no_others(
     people: People,
 ) -> None:
     others = REMEMBERED | QUICK | {name: broken((REAL | QUICK)[name])}  # real ones take longer
-    found = played(clinic, people, others=others)
-    assert pairs(found) == POSITIVE | NEGATIVE
+    outcome = played(clinic, people, others=others)
+    assert pairs(outcome) == POSITIVE | NEGATIVE
     failing = {one for one in POSITIVE if one[1].split(":")[0] == name}
     if broken is accusing:
         failing = {one for one in NEGATIVE if one[1] == name}
-    assert pairs(found, passed=False) == failing != set()
+    assert pairs(outcome, passed=False) == failing != set()
 
 
 def by_kind_of_table(*keys: str) -> AttackOf:

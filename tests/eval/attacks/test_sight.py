@@ -153,9 +153,9 @@ def test_bad_input_is_no_broken_attack(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_attack_without_a_known_power_is_blind() -> None:
     document = audit()
-    first, second = (one["key"] for one in document["powers"][:2])
-    for one in document["findings"]:
-        one["found"] = False
+    first, second = (power["key"] for power in document["powers"][:2])
+    for finding in document["findings"]:
+        finding["found"] = False
     document["powers"] = [one for one in document["powers"] if one["key"] != first]
     document["powers"][0] |= {"least": None, "sentence": "no leak is sure to be seen"}
     found = {one.key: one for one in sight.sights(document)}

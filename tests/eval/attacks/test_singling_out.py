@@ -69,6 +69,15 @@ def success(attack: Attack, kind: str) -> dict[str, Any]:
     return dict(one["success"])
 
 
+def test_progress_is_reported_often_and_changes_no_figure() -> None:
+    cohort = tables(FIELDS, drawn(400, 1), drawn(300, 2), drawn(400, 3))
+    parts: list[float] = []
+    rng = np.random.default_rng(0)
+    shown = singling_out(cohort, People.of(cohort, rng), rng, parts.append)
+    assert len(parts) > 10 and parts == sorted(parts) and 0 <= parts[0] and parts[-1] <= 1
+    assert shown.part.details == attacked(cohort).part.details
+
+
 def test_copied_people_are_found_by_several_columns() -> None:
     source = drawn(900, 1)
     synthetic = pd.concat([source[:300], drawn(700, 2)])

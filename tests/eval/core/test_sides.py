@@ -90,8 +90,8 @@ def test_groups_are_whole_units() -> None:
     unit = {"name": "who", "type": "string", "dpsynth": {"role": "unit"}}
     rows = pd.DataFrame({"who": [str(i // 5) for i in range(200)], "age": range(200)})
     bound = {"max_rows": {"value": 5, "basis": BASIS}}
-    found = tables([unit, number("age", 0, 300)], rows, rows, **bound)
-    side = PairedTables.of(found, np.random.default_rng(0)).source
+    compared = tables([unit, number("age", 0, 300)], rows, rows, **bound)
+    side = PairedTables.of(compared, np.random.default_rng(0)).source
     assert side.groups == GROUPS
     for unit_rows in np.split(side.seats, 40):
         assert len(set(unit_rows)) == 1
@@ -150,18 +150,18 @@ def test_the_interval_holds_the_value_in_nineteen_of_twenty() -> None:
 
 def test_bins_of_a_column_without_a_value_tell_present_from_missing() -> None:
     empty = pd.DataFrame({"age": [None] * 5, "group": ["a"] * 5})
-    found = tables(FIELDS, empty, people(20, 1))
-    bins = Bins.of(found.source.codes, found.codec)
-    assert set(bins.cut(found.source.codes)[0]) == {1}
-    assert set(bins.cut(found.synthetic.codes)[0]) == {0}
+    compared = tables(FIELDS, empty, people(20, 1))
+    bins = Bins.of(compared.source.codes, compared.codec)
+    assert set(bins.cut(compared.source.codes)[0]) == {1}
+    assert set(bins.cut(compared.synthetic.codes)[0]) == {0}
 
 
 def test_rare_categories_share_a_bin_and_missing_never_does() -> None:
     levels = [f"c{i}" for i in range(150)]
     column = [name for i, name in enumerate(levels) for _ in range(150 - i)]
     source = pd.DataFrame({"code": [*column, None]})
-    found = tables([words("code", *levels)], source, source)
-    bins = Bins.of(found.source.codes, found.codec)
+    compared = tables([words("code", *levels)], source, source)
+    bins = Bins.of(compared.source.codes, compared.codec)
     cut = bins.cut(np.arange(151)[:, None])[0]
     assert bins.sizes == (100,)
     assert len(set(cut[:98])) == 98  # the commonest

@@ -19,18 +19,14 @@ from dpsynth.eval.distances.metric import Metric, Points
 from dpsynth.eval.distances.nearest import Neighbours, nearest
 
 from ...support.evaluation_tables import BASIS, number, tables, words
+from ...support.schema_fields import schema_field
 
 WIDE = [f"code{i}" for i in range(40)]
 DAY = datetime.date(2020, 1, 1)
 FIELDS: list[dict[str, Any]] = [
     number("age", 0, 120, required=True),
     number("pressure", 60, 240),
-    {
-        "name": "day",
-        "type": "date",
-        "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"},
-        "dpsynth": {"bounds_basis": BASIS},
-    },
+    schema_field("day", "date", BASIS, minimum="2020-01-01", maximum="2020-12-31"),
     number("fixed", 7, 7),
     words("sex", "F", "M", required=True),
     words("ward", "a", "b", "c"),
@@ -206,9 +202,9 @@ def test_rows_are_told_apart_that_float32_takes_for_the_same() -> None:
     truth = apart**2 + (left["c0"].to_numpy()[:, None] != right["c0"].to_numpy()[None]) * width
     [(_, _, block)] = Product.of(metric, a, b).blocks()
     assert (block.argmin(axis=1) != truth.argmin(axis=1)).mean() > 0.5
-    found = nearest(metric, a, b)
-    assert (found.rows[:, 0] == truth.argmin(axis=1)).all()
-    assert found.squared[:, 0] == pytest.approx(truth.min(axis=1), rel=1e-9)
+    neighbours = nearest(metric, a, b)
+    assert (neighbours.rows[:, 0] == truth.argmin(axis=1)).all()
+    assert neighbours.squared[:, 0] == pytest.approx(truth.min(axis=1), rel=1e-9)
 
 
 def test_the_scale_is_the_schemas_and_columns_can_be_left_out() -> None:

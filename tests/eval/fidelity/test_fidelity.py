@@ -19,6 +19,8 @@ from dpsynth.eval.overview import overview
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
 
+from ...support.schema_fields import schema_field
+
 
 def table(*columns: list[int]) -> np.ndarray:
     return np.column_stack(columns).astype(np.uint16)
@@ -123,12 +125,7 @@ def schema() -> Schema:
     return Schema.from_dict(
         {
             "fields": [
-                {
-                    "name": name,
-                    "type": "string",
-                    "constraints": {"enum": words[name], "required": True},
-                    "dpsynth": {"bounds_basis": "made for this test"},
-                }
+                schema_field(name, "string", "made for this test", enum=words[name], required=True)
                 for name in words
             ],
             "dpsynth": {"version": 1, "population": number, "rows": number},

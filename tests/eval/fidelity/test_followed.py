@@ -46,15 +46,15 @@ def ward(seed: int, *, related: bool = True, weekend: bool = False) -> pd.DataFr
 
 def compared(*frames: pd.DataFrame) -> PairedTables:
     schema = Schema.from_dict(document(ADMITTED, DISCHARGED, *SIZES, BMI))
-    source, made, *held = frames
-    bmi = (made["weight"] / (made["height"] / 100) ** 2).round(1).clip(8, 100)
-    made = made.assign(bmi=bmi).drop(columns="patient")
-    found = Tables.read(schema, source, made, held[0] if held else None)
+    source, synthetic, *held = frames
+    bmi = (synthetic["weight"] / (synthetic["height"] / 100) ** 2).round(1).clip(8, 100)
+    synthetic = synthetic.assign(bmi=bmi).drop(columns="patient")
+    found = Tables.read(schema, source, synthetic, held[0] if held else None)
     return PairedTables.of(found, np.random.default_rng(0))
 
 
 def read(*parts: PartResult) -> dict[str, Any]:
-    measures = {one.key: one.to_dict() for part in parts for one in part.measures}
+    measures = {measure.key: measure.to_dict() for part in parts for measure in part.measures}
     details: dict[str, Any] = {}
     for part in parts:
         details |= part.details
@@ -68,7 +68,7 @@ def test_a_derived_column_of_right_inputs_is_named() -> None:
     assert measures["followed:bmi"]["low"] > 0.2 > measures["followed:bmi"]["reference"]
     assert measures["followed_correlation"]["value"] > 0.3
     assert measures["followed_correlation"]["reference"] < 0.1
-    assert [one.name for one in off_columns(found)] == ["bmi"]
+    assert [column.name for column in off_columns(found)] == ["bmi"]
     assert far_columns(found)[0] == "bmi"
     [entry] = [one for one in found["parts"]["fidelity"]["followed"] if one["name"] == "bmi"]
     assert entry["mark"] == "derived" and "(derived)" in entry["title"]

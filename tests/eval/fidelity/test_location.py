@@ -46,7 +46,7 @@ LOST = drawn(1).assign(troponin=lambda frame: frame["troponin"].clip(upper=30))
 
 def test_a_lost_tail_is_named_although_its_bins_look_right() -> None:
     compared = sides(drawn(0), LOST, drawn(2))
-    far = next(one for one in margins(compared).measures if one.key == "tvd1:troponin")
+    far = next(measure for measure in margins(compared).measures if measure.key == "tvd1:troponin")
     assert far.estimate.value < 0.03  # bins of equal mass see nothing
     found = document(location(compared))
     measures = found["measures"]
@@ -73,13 +73,13 @@ def test_another_sample_of_the_same_people_is_not_named(rows: int) -> None:
     for seed in range(6):
         frames = [drawn(10 * seed + k, rows) for k in range(3)]
         found = document(location(sides(*frames)))
-        assert not [one for one in off_columns(found) if one.unfit]
+        assert not [column for column in off_columns(found) if column.unfit]
 
 
 def test_figures_by_hand() -> None:
     source = pd.DataFrame({"troponin": [0, 10] * 100, "age": [50] * 200})
-    made = pd.DataFrame({"troponin": [0, 0, 0, 10] * 50, "age": [53] * 200})
-    found = document(location(sides(source, made)))["measures"]
+    synthetic = pd.DataFrame({"troponin": [0, 0, 0, 10] * 50, "age": [53] * 200})
+    found = document(location(sides(source, synthetic)))["measures"]
     # deviation 5; the 90 % range is 10, over 3.2897: 3.04
     assert found["mean:troponin"]["value"] == pytest.approx(2.5 / (10 / 3.2897), rel=1e-4)
     assert found["mean:age"]["value"] == 3.0  # a constant counts in steps

@@ -23,19 +23,19 @@ def people(rows: int, seed: int) -> pd.DataFrame:
 
 
 def test_a_query_counts_what_pandas_counts() -> None:
-    found = tables(FIELDS, people(500, 1), people(10, 2))
+    compared = tables(FIELDS, people(500, 1), people(10, 2))
     allowed = {0: (np.arange(101) >= 20) & (np.arange(101) <= 60), 1: np.array([False, True])}
-    rows = Query(allowed).rows(found.source.codes)
-    frame = found.source.frame
+    rows = Query(allowed).rows(compared.source.codes)
+    frame = compared.source.frame
     expected = frame.query("20 <= age <= 60 and sex == 'M'").index
     assert rows.tolist() == expected.tolist()
 
 
 def test_drawn_queries_take_ranges_of_numbers_and_sets_of_categories() -> None:
-    found = tables(FIELDS, people(500, 1), people(10, 2))
+    compared = tables(FIELDS, people(500, 1), people(10, 2))
     rng = np.random.default_rng(0)
     for _ in range(50):
-        query = Query.draw(found.codec, found.source.codes, 2, rng)
+        query = Query.draw(compared.codec, compared.source.codes, 2, rng)
         assert len(query.allowed) == 2
         for j, allowed in query.allowed.items():
             codes = np.flatnonzero(allowed)

@@ -12,18 +12,14 @@ from dpsynth.eval.fidelity.rule_violations import rules
 from dpsynth.schema.rules import Rule
 
 from ...support.evaluation_tables import BASIS, number, tables, words
+from ...support.schema_fields import schema_field
 
 FIELDS = [
     number("dbp", 0, 200) | {"title": "Diastolic pressure"},
     number("sbp", 0, 200) | {"title": "Systolic pressure"},
     words("sex", "F", "M"),
     words("ward", "obstetrics", "surgery"),
-    {
-        "name": "admitted",
-        "type": "date",
-        "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"},
-        "dpsynth": {"bounds_basis": BASIS},
-    },
+    schema_field("admitted", "date", BASIS, minimum="2020-01-01", maximum="2020-12-31"),
     {"name": "alive", "type": "boolean"},
 ]
 RULES = ["dbp < sbp", "ward == 'obstetrics' implies sex == 'F'"]
@@ -134,8 +130,8 @@ def test_categories_are_called_by_their_labels() -> None:
         "dpsynth": {"bounds_basis": BASIS},
     }
     frame = pd.DataFrame({"sex": [1, 2]})
-    found = tables([coded], frame, frame, rules=["sex != 2"])
-    part = rules(found, np.random.default_rng(0))
+    compared = tables([coded], frame, frame, rules=["sex != 2"])
+    part = rules(compared, np.random.default_rng(0))
     assert part.details["rules"][0]["plain"] == "sex is male"
     assert part.details["rules"][0]["text"] == "sex != 2"
     assert part.details["rules"][0]["synthetic"] == 0.5

@@ -54,17 +54,17 @@ def test_the_examples_of_the_docstrings_hold(module: Any) -> None:
 def test_a_release_needs_both_documents_and_no_reason_against_it() -> None:
     document = good()
     fit = {**document, "parts": {**document["parts"]}}
-    found = answer(fit, seeing())
-    against = [reason for reason in found.reasons if "Not fit for" in reason]
-    assert found.decision == ("warning" if against else "release")
+    verdict = answer(fit, seeing())
+    against = [reason for reason in verdict.reasons if "Not fit for" in reason]
+    assert verdict.decision == ("warning" if against else "release")
     assert answer(document, None).decision == "undecided"
     assert answer(None, seeing()).decision == "undecided"
     assert "An audit was not made" in " ".join(answer(document, None).reasons)
 
 
 def test_an_attack_that_succeeded_stops_and_comes_first() -> None:
-    found = answer(good(), audit_example.found())
-    assert found.decision == "stop" and found.reasons[0].startswith("6 attacks succeeded")
+    verdict = answer(good(), audit_example.found())
+    assert verdict.decision == "stop" and verdict.reasons[0].startswith("6 attacks succeeded")
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_an_attack_that_succeeded_stops_and_comes_first() -> None:
     ],
 )
 def test_what_stops_a_release(evaluation: Json, audit: Json, words: str) -> None:
-    found = answer(evaluation, audit)
-    assert found.decision == "stop" and words in " ".join(found.reasons)
+    verdict = answer(evaluation, audit)
+    assert verdict.decision == "stop" and words in " ".join(verdict.reasons)
 
 
 def test_a_blind_attack_a_failed_gate_and_no_attack_on_the_table_warn() -> None:
@@ -94,8 +94,8 @@ def test_a_blind_attack_a_failed_gate_and_no_attack_on_the_table_warn() -> None:
     )
     failed = good()
     failed["gates"][0]["passed"] = False
-    found = answer(failed, seeing())
-    assert found.decision == "warning" and "1 of 3 internal gates failed" in found.reasons[0]
+    verdict = answer(failed, seeing())
+    assert verdict.decision == "warning" and "1 of 3 internal gates failed" in verdict.reasons[0]
 
 
 def test_documents_of_different_tables_have_no_answer() -> None:
@@ -126,8 +126,8 @@ def test_few_rows_have_no_verdict() -> None:
 def test_nothing_measured_is_fit_for_nothing() -> None:
     bare = good() | {"measures": {}, "parts": {}}
     assert set(verdicts(bare).values()) == {"not measured"}
-    found = answer(bare, seeing())
-    assert found.decision == "warning" and not found.worst and not found.helps
+    verdict = answer(bare, seeing())
+    assert verdict.decision == "warning" and not verdict.worst and not verdict.helps
 
 
 def test_a_model_that_only_guesses_is_not_fit_although_it_loses_little() -> None:
@@ -138,6 +138,16 @@ def test_a_model_that_only_guesses_is_not_fit_although_it_loses_little() -> None
     assert verdicts(document)["prediction"] == "not fit"
     document["measures"]["tstr:readmitted"] |= {"value": 0.53, "reference": 0.54}
     assert verdicts(document)["prediction"] == "not measured"
+
+
+def test_a_schema_without_subgroups_is_told_so() -> None:
+    bare = good()
+    del bare["measures"]["subgroup_worst_tvd2"]
+    [told] = [one.sentence for one in answer(bare, None).uses if one.key == "subgroups"]
+    assert "was large enough" in told
+    bare["parts"]["subgroups"] = []
+    [told] = [one.sentence for one in answer(bare, None).uses if one.key == "subgroups"]
+    assert "declares no subgroup" in told
 
 
 def test_the_worst_end_is_named_with_both_shares() -> None:
@@ -169,17 +179,17 @@ def test_two_dates_and_many_columns_are_named_as_ways_out() -> None:
 
 def test_the_page_begins_with_the_answer() -> None:
     words = Page(internal_page(good(), seeing())).words()
-    found = answer(good(), seeing())
-    first = words.index(f"Answer: {found.headline}")
+    verdict = answer(good(), seeing())
+    first = words.index(f"Answer: {verdict.headline}")
     assert first < words.index("What the table is fit for") < words.index("Quality: overview")
-    for one in (*found.reasons, *(use.sentence for use in found.uses)):
+    for one in (*verdict.reasons, *(use.sentence for use in verdict.uses)):
         assert one in words
 
 
 def test_the_terminal_says_the_same_and_obeys_nothing() -> None:
-    found = answer(evaluation_example.hostile(), audit_example.hostile())
-    lines = lines_of(found)
-    assert lines[0].startswith("INTERNAL") and found.headline.upper() in lines[1]
+    verdict = answer(evaluation_example.hostile(), audit_example.hostile())
+    lines = lines_of(verdict)
+    assert lines[0].startswith("INTERNAL") and verdict.headline.upper() in lines[1]
     assert all(line.isprintable() and len(line) <= 110 for line in lines)
     text = internal_page(evaluation_example.hostile(), audit_example.hostile())
     assert "<script>alert(1)" not in text
@@ -199,18 +209,18 @@ def test_a_gate_is_named_so_that_a_board_knows_what_it_is_about() -> None:
     shares = {"Temperature": 0.044, "Height": 0.01}
     outside = [{"column": name, "synthetic": share} for name, share in shares.items()]
     document["parts"]["fidelity"]["outside"] = outside
-    said = " ".join(answer(document, seeing()).reasons)
-    assert "1 of 2 internal gates failed: Values beyond the range (Temperature: 4.4 %)." in said
-    assert "rows that break a rule (the schema declares no rule)" in said
+    text = " ".join(answer(document, seeing()).reasons)
+    assert "1 of 2 internal gates failed: Values beyond the range (Temperature: 4.4 %)." in text
+    assert "rows that break a rule (the schema declares no rule)" in text
 
 
 def test_a_table_that_is_fit_for_no_measured_use_is_stopped() -> None:
     document = good()
     document["measures"] = {"tvd1": document["measures"]["tvd1"] | {"value": 0.9}}
     document |= {"parts": {}, "gates": []}
-    found = answer(document, seeing())
-    assert found.decision == "stop"
-    assert "The table is fit for no use that was measured." in found.reasons
+    verdict = answer(document, seeing())
+    assert verdict.decision == "stop"
+    assert "The table is fit for no use that was measured." in verdict.reasons
 
 
 def test_a_gate_on_prediction_without_a_target_is_told_in_plain_words() -> None:
@@ -220,8 +230,8 @@ def test_a_gate_on_prediction_without_a_target_is_told_in_plain_words() -> None:
         for key in ("tstr_gap:*", "odds:*")
     ]
     document["parts"]["usefulness"] = {"targets": []}
-    said = " ".join(answer(document, seeing()).reasons)
-    assert "No target column is declared (role: target)" in said
-    assert "usefulness for prediction was not judged" in said
-    assert "tstr_gap" not in said and "odds:*" not in said
-    assert "Every internal gate that could be judged passed." in said
+    text = " ".join(answer(document, seeing()).reasons)
+    assert "No target column is declared (role: target)" in text
+    assert "usefulness for prediction was not judged" in text
+    assert "tstr_gap" not in text and "odds:*" not in text
+    assert "Every internal gate that could be judged passed." in text

@@ -262,9 +262,9 @@ def test_errors_are_drawn_against_epsilon_where_runs_differ_in_it() -> None:
 
 def test_a_strip_has_best_on_the_left_whichever_way_is_better() -> None:
     def place(kind: str, picture: str) -> float:
-        found = re.search(rf'class="{kind}"[^>]*?(?:cx="|d="M)([\d.]+)', picture)
-        assert found
-        return float(found[1])
+        match = re.search(rf'class="{kind}"[^>]*?(?:cx="|d="M)([\d.]+)', picture)
+        assert match
+        return float(match[1])
 
     for one in (measure("error", 0.0, 0.3, 0.1), measure("score", 1.0, 0.7, 0.9)):
         picture = sparklines.score(one)

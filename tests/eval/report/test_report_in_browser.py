@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +11,11 @@ from dpsynth.eval.report.page import comparison_page, internal_page
 
 from ...support.evaluation_example import document, hostile, wide
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is here"),
-]
-
+pytestmark = pytest.mark.long
 DRAWN = (
     "[...document.querySelectorAll('[data-figure]')].map(b => !!b.querySelector('svg.main-svg'))"
 )
 WIDE = "[document.documentElement.scrollWidth, innerWidth]"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

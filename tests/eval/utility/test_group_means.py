@@ -12,22 +12,16 @@ from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.utility.group_means import group_means
 from dpsynth.schema.schema import Schema
 
+from ...support.schema_fields import schema_field
+
 BASIS = "choice: for this test"
 SCHEMA = Schema.from_dict(
     {
         "fields": [
-            {
-                "name": "sex",
-                "type": "string",
-                "constraints": {"enum": ["F", "M"]},
-                "dpsynth": {"role": "group", "bounds_basis": BASIS},
-            },
-            {
-                "name": "age",
-                "type": "integer",
-                "constraints": {"minimum": 0, "maximum": 99},
-                "dpsynth": {"bounds_basis": BASIS},
-            },
+            schema_field(
+                "sex", "string", {"role": "group", "bounds_basis": BASIS}, enum=["F", "M"]
+            ),
+            schema_field("age", "integer", BASIS, minimum=0, maximum=99),
         ],
         "dpsynth": {
             "version": 1,

@@ -14,17 +14,20 @@ from dpsynth.eval.utility.odds_ratios import odds_ratios
 from dpsynth.eval.utility.task import tasks
 from dpsynth.schema.schema import Schema
 
+from ...support.schema_fields import schema_field
+
 BASIS = "choice: for this test"
 
 
 def schema(unit: bool = False) -> Schema:
     fields: list[dict[str, Any]] = [
-        {
-            "name": "site",
-            "type": "string",
-            "constraints": {"enum": ["a", "b", "c"], "required": True},
-            "dpsynth": {"on_unknown": "a", "bounds_basis": BASIS},
-        },
+        schema_field(
+            "site",
+            "string",
+            {"on_unknown": "a", "bounds_basis": BASIS},
+            enum=["a", "b", "c"],
+            required=True,
+        ),
         {"name": "ill", "type": "boolean", "dpsynth": {"role": "target"}},
     ]
     if unit:

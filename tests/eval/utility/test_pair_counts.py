@@ -32,9 +32,9 @@ def test_counts_by_hand() -> None:
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 99))
 def test_distances_are_those_of_one_pair_at_a_time(a: int, b: int, seed: int) -> None:
     one, other = table(a, seed), table(b, seed + 1)
-    found = mean_tvds(pair_counts(one, SIZES), pair_counts(other, SIZES), SIZES)
-    assert found[0] == pytest.approx(mean_tvd(one.T, other.T, 1))
-    assert found[1] == pytest.approx(mean_tvd(one.T, other.T, 2))
+    distances = mean_tvds(pair_counts(one, SIZES), pair_counts(other, SIZES), SIZES)
+    assert distances[0] == pytest.approx(mean_tvd(one.T, other.T, 1))
+    assert distances[1] == pytest.approx(mean_tvd(one.T, other.T, 2))
 
 
 def test_many_rows_are_counted_in_chunks() -> None:

@@ -14,18 +14,21 @@ from dpsynth.eval.utility.subgroups import subgroups
 from dpsynth.eval.utility.tstr import trials
 from dpsynth.schema.schema import Schema
 
+from ...support.schema_fields import schema_field
+
 BASIS = "choice: for this test"
 
 
 def schema(role: str = "group") -> Schema:
     def chosen(name: str, values: list[str], role: str | None) -> dict[str, Any]:
         own: dict[str, Any] = {"bounds_basis": BASIS, "on_unknown": values[0]}
-        return {
-            "name": name,
-            "type": "string",
-            "constraints": {"enum": values, "required": True},
-            "dpsynth": own if role is None else {**own, "role": role},
-        }
+        return schema_field(
+            name,
+            "string",
+            own if role is None else {**own, "role": role},
+            enum=values,
+            required=True,
+        )
 
     number = {"value": 500, "basis": BASIS}
     fields = [
@@ -72,13 +75,13 @@ def compare(source: pd.DataFrame, synthetic: pd.DataFrame, holdout: Any = None):
 
 def test_the_group_whose_relations_are_lost_is_named_though_it_is_not_the_smallest() -> None:
     part, levels = compare(cohort(1, b=150), cohort(2, broken="a", b=150), cohort(3, b=150))
-    found = {measure.key: measure for measure in part.measures}
+    measures = {measure.key: measure for measure in part.measures}
     assert levels["a"]["worst"] and not levels["b"]["worst"]
-    worst = found["subgroup_worst_tvd2"]
+    worst = measures["subgroup_worst_tvd2"]
     assert worst.meaning.endswith("site: a.") and worst.estimate.value == levels["a"]["tvd2"]
     assert worst.estimate.reference is not None
     assert worst.estimate.low > worst.estimate.reference
-    assert found["subgroup_worst_tstr:ill"].meaning.endswith("site: a.")
+    assert measures["subgroup_worst_tstr:ill"].meaning.endswith("site: a.")
     use = levels["a"]["tstr"]["ill"]
     assert use["n"] == 600 and use["trtr"] - use["value"] > 0.02
 

@@ -13,30 +13,29 @@ from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.utility.survival import curve_distance, kaplan_meier, survival
 from dpsynth.schema.schema import Schema
 
+from ...support.schema_fields import schema_field
+
 BASIS = "choice: for this test"
 
 
 def schema(time: str = "time", event: str = "event") -> Schema:
     fields: list[dict[str, Any]] = [
-        {
-            "name": "months",
-            "type": "number",
-            "constraints": {"minimum": 0, "maximum": 60},
-            "dpsynth": {"role": time, "step": 0.1, "bounds_basis": BASIS},
-        },
+        schema_field(
+            "months",
+            "number",
+            {"role": time, "step": 0.1, "bounds_basis": BASIS},
+            minimum=0,
+            maximum=60,
+        ),
         {"name": "died", "type": "boolean", "dpsynth": {"role": event}},
-        {
-            "name": "treated",
-            "type": "string",
-            "constraints": {"enum": ["no", "yes"], "required": True},
-            "dpsynth": {"role": "group", "on_unknown": "no", "bounds_basis": BASIS},
-        },
-        {
-            "name": "age",
-            "type": "integer",
-            "constraints": {"minimum": 0, "maximum": 99, "required": True},
-            "dpsynth": {"bounds_basis": BASIS},
-        },
+        schema_field(
+            "treated",
+            "string",
+            {"role": "group", "on_unknown": "no", "bounds_basis": BASIS},
+            enum=["no", "yes"],
+            required=True,
+        ),
+        schema_field("age", "integer", BASIS, minimum=0, maximum=99, required=True),
     ]
     number = {"value": 500, "basis": BASIS}
     return Schema.from_dict(

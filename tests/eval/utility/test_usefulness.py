@@ -15,26 +15,13 @@ from dpsynth.eval.utility.summary import usefulness
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
 
+from ...support.schema_fields import schema_field
+
 BASIS = "choice: for this test"
 FIELDS: list[dict[str, Any]] = [
-    {
-        "name": "age",
-        "type": "integer",
-        "constraints": {"minimum": 0, "maximum": 99},
-        "dpsynth": {"bounds_basis": BASIS},
-    },
-    {
-        "name": "dose",
-        "type": "number",
-        "constraints": {"minimum": 0, "maximum": 10},
-        "dpsynth": {"step": 0.1, "bounds_basis": BASIS},
-    },
-    {
-        "name": "site",
-        "type": "string",
-        "constraints": {"enum": ["a", "b", "c"]},
-        "dpsynth": {"bounds_basis": BASIS},
-    },
+    schema_field("age", "integer", BASIS, minimum=0, maximum=99),
+    schema_field("dose", "number", {"step": 0.1, "bounds_basis": BASIS}, minimum=0, maximum=10),
+    schema_field("site", "string", BASIS, enum=["a", "b", "c"]),
     {"name": "ill", "type": "boolean", "dpsynth": {"role": "target"}},
 ]
 

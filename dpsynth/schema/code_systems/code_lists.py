@@ -1,6 +1,6 @@
 """Published code lists and their roll-ups: thousands of codes become a few public categories.
 
-ICD-10-CM, ICD-10-GM and ATC are in `dpsynth.schema.code_systems`. Here is ICD-9-CM, the diagnosis
+ICD-10-CM, ICD-10-GM and ATC have modules of their own. Here is ICD-9-CM, the diagnosis
 codes of United States hospitals until September 2015, with two roll-ups:
 
 - ``chapter``: the 17 chapters of the tabular list and its two supplementary classifications
@@ -24,11 +24,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, Self
 
 from dpsynth._util.messages import plain
 from dpsynth.errors import InputError
-from dpsynth.schema.code_systems import AtcGroups, icd10
+from dpsynth.schema.code_systems.atc import AtcGroups
+from dpsynth.schema.code_systems.icd10 import icd10
 
 
 @dataclass(frozen=True)
@@ -41,47 +42,41 @@ class Chapter:
     first: int
     last: int
 
+    @classmethod
+    def of(cls, name: str, label: str) -> Self:
+        """Read the range off the end of the label, such as "(740-759)" or "(V01-V91)"."""
+        letter, first, last = re.findall(r"([VE]?)([0-9]+)(?:-[VE]?([0-9]+))?\)", label)[0]
+        return cls(name, label, letter, int(first), int(last or first))
 
-_DIABETES = Chapter("diabetes", "Diabetes mellitus (250)", "", 250, 250)
 
-_CHAPTERS = (
-    Chapter("infectious", "Infectious and parasitic diseases (001-139)", "", 1, 139),
-    Chapter("neoplasm", "Neoplasms (140-239)", "", 140, 239),
-    Chapter(
-        "endocrine",
-        "Endocrine, nutritional, metabolic diseases, immunity disorders (240-279)",
-        "",
-        240,
-        279,
-    ),
-    Chapter("blood", "Diseases of the blood and blood-forming organs (280-289)", "", 280, 289),
-    Chapter("mental", "Mental disorders (290-319)", "", 290, 319),
-    Chapter("nervous", "Diseases of the nervous system and sense organs (320-389)", "", 320, 389),
-    Chapter("circulatory", "Diseases of the circulatory system (390-459)", "", 390, 459),
-    Chapter("respiratory", "Diseases of the respiratory system (460-519)", "", 460, 519),
-    Chapter("digestive", "Diseases of the digestive system (520-579)", "", 520, 579),
-    Chapter("genitourinary", "Diseases of the genitourinary system (580-629)", "", 580, 629),
-    Chapter(
-        "pregnancy",
-        "Complications of pregnancy, childbirth and the puerperium (630-679)",
-        "",
-        630,
-        679,
-    ),
-    Chapter("skin", "Diseases of the skin and subcutaneous tissue (680-709)", "", 680, 709),
-    Chapter(
-        "musculoskeletal",
-        "Diseases of the musculoskeletal system and connective tissue (710-739)",
-        "",
-        710,
-        739,
-    ),
-    Chapter("congenital", "Congenital anomalies (740-759)", "", 740, 759),
-    Chapter("perinatal", "Conditions originating in the perinatal period (760-779)", "", 760, 779),
-    Chapter("symptoms", "Symptoms, signs and ill-defined conditions (780-799)", "", 780, 799),
-    Chapter("injury", "Injury and poisoning (800-999)", "", 800, 999),
-    Chapter("external", "External causes of injury and poisoning (E000-E999)", "E", 0, 999),
-    Chapter("supplementary", "Factors influencing health status (V01-V91)", "V", 1, 91),
+_DIABETES = Chapter.of("diabetes", "Diabetes mellitus (250)")
+
+_CHAPTERS = tuple(
+    Chapter.of(name, label)
+    for name, label in (
+        ("infectious", "Infectious and parasitic diseases (001-139)"),
+        ("neoplasm", "Neoplasms (140-239)"),
+        ("endocrine", "Endocrine, nutritional, metabolic diseases, immunity disorders (240-279)"),
+        ("blood", "Diseases of the blood and blood-forming organs (280-289)"),
+        ("mental", "Mental disorders (290-319)"),
+        ("nervous", "Diseases of the nervous system and sense organs (320-389)"),
+        ("circulatory", "Diseases of the circulatory system (390-459)"),
+        ("respiratory", "Diseases of the respiratory system (460-519)"),
+        ("digestive", "Diseases of the digestive system (520-579)"),
+        ("genitourinary", "Diseases of the genitourinary system (580-629)"),
+        ("pregnancy", "Complications of pregnancy, childbirth and the puerperium (630-679)"),
+        ("skin", "Diseases of the skin and subcutaneous tissue (680-709)"),
+        (
+            "musculoskeletal",
+            "Diseases of the musculoskeletal system and connective tissue (710-739)",
+        ),
+        ("congenital", "Congenital anomalies (740-759)"),
+        ("perinatal", "Conditions originating in the perinatal period (760-779)"),
+        ("symptoms", "Symptoms, signs and ill-defined conditions (780-799)"),
+        ("injury", "Injury and poisoning (800-999)"),
+        ("external", "External causes of injury and poisoning (E000-E999)"),
+        ("supplementary", "Factors influencing health status (V01-V91)"),
+    )
 )
 
 # A numeric code may have lost its leading zeros ("8" is 008, "38.9" is 038.9) or carry a point

@@ -1,0 +1,1 @@
+from .package import draft_any as draft_any

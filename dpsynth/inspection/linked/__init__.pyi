@@ -1,0 +1,2 @@
+from .linked_check import LinkedCheck as LinkedCheck
+from .linked_check import check_linked as check_linked

@@ -1,0 +1,265 @@
+"""How the linked tables of a package fit their schema: exact figures, for the office alone.
+
+Each table is read once, in chunks. What is kept of a row is its key, its day, its test, and the
+cells that temporal rules and foreign keys name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
+from dpsynth.errors import NoRowsError
+from dpsynth.inspection.column_check import CellShares
+from dpsynth.inspection.findings import (
+    BROKEN,
+    DUPLICATES,
+    MANY_ROWS,
+    REPEATED,
+    ROWS,
+    SCHEMA,
+    TABLE,
+    UNITS,
+    Finding,
+    Level,
+)
+from dpsynth.inspection.linked.child_read import ChildRead
+from dpsynth.inspection.linked.count_findings import count_findings, crowds, named_findings
+from dpsynth.inspection.linked.key_findings import (
+    owner_findings,
+    patient_findings,
+    stranger_keys,
+    written_findings,
+)
+from dpsynth.inspection.linked.kinds import CROWD, STRANGERS, TWICE
+from dpsynth.inspection.linked.link_findings import link_findings
+from dpsynth.inspection.linked.patient_read import Ints, PatientsRead, RowsRead
+from dpsynth.inspection.linked.rule_findings import rule_findings
+from dpsynth.inspection.linked.time_findings import days_since_origin, time_findings
+from dpsynth.inspection.suspects import Suspects, texts_of_finding
+from dpsynth.schema import LinkedSchema
+from dpsynth.tables import OptOut, Progress, Table, open_columns, open_linked
+from dpsynth.tables.linked.opening import Source
+from dpsynth.tables.unit_keys import NO_KEY
+
+_OWN_WORDS = (ROWS, MANY_ROWS, REPEATED)  # of which this check has findings of its own
+_Links = Mapping[str, tuple[tuple[str, ...], ...]]
+
+
+@dataclass(frozen=True)
+class LinkedCheck:
+    """What a check of linked tables found; internal.
+
+    Attributes:
+        schema: what the tables were compared with.
+        cells: shares of cells, by ``table.column``, and by ``table.test`` in a long table.
+        findings: the worst first. Places are tables, ``table.column``, and the texts of rules.
+        suspects: PRIVATE: by place, the cells that are not taken as they stand.
+        keys: PRIVATE: by the key of a finding, the patients' keys that it is about.
+    """
+
+    schema: LinkedSchema
+    cells: dict[str, CellShares]
+    findings: tuple[Finding, ...]
+    suspects: dict[str, Suspects] = field(repr=False)
+    keys: dict[str, Counter[str]] = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Say what it is about; internal."""
+        return short_repr(
+            self,
+            f"schema {self.schema.name}",
+            "clean" if self.level is None else self.level.word,
+            counted(len(self.findings), "finding"),
+        )
+
+    @property
+    def level(self) -> Level | None:
+        """The worst level; None where nothing was found."""
+        return max((finding.level for finding in self.findings), default=None)
+
+    @property
+    def serious(self) -> tuple[str, ...]:
+        """The keys of the serious findings, such as ``labs:strangers``."""
+        return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
+
+    def texts(self, finding: Finding) -> Counter[str] | None:
+        """Return the cells or keys of a finding with their counts, None if it has none; PRIVATE."""
+        if finding.key in self.keys:
+            return self.keys[finding.key]
+        return texts_of_finding(self.suspects, finding)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write it without any cell; internal."""
+        return {
+            "level": "clean" if self.level is None else self.level.word,
+            "serious": list(self.serious),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "cells": {name: vars(shares) for name, shares in self.cells.items()},
+        }
+
+
+def check_linked(
+    sources: Mapping[str, Source],
+    schema: LinkedSchema,
+    *,
+    opt_out: OptOut | None = None,
+    progress: Progress | None = None,
+) -> LinkedCheck:
+    """Compare the private tables of a package with its schema, and with each other.
+
+    Args:
+        sources: a file, an address or a DataFrame by the name of its table.
+        schema: of the linked tables.
+        opt_out: patients who are left out of all tables.
+        progress: called with the fraction of all tables that has been read.
+
+    Returns:
+        Findings, each with its level and likely causes; none for tables without a flaw.
+
+    Raises:
+        TableError: a table cannot be read, or is not the one that the schema describes; or the
+            table of patients has no row.
+    """
+    tables, links = open_linked(sources, schema), _linked_columns(schema)
+    in_rules = _columns_in_rules(schema)
+
+    def part(number: int) -> Progress | None:
+        if progress is None:
+            return None
+        return lambda share: progress((number + share) / len(tables))
+
+    own = schema.patients.name
+    patients = PatientsRead(schema, in_rules[own], links[own], opt_out)
+    _read(_widened(sources[own], tables[own], patients, links[own]), patients, part(0))
+    children: dict[str, ChildRead] = {}
+    for number, child in enumerate(schema.children, 1):
+        name = child.name
+        read = ChildRead(schema, child, in_rules[name], links[name], opt_out)
+        children[name] = read
+        try:
+            _read(_widened(sources[name], tables[name], read, links[name]), read, part(number))
+        except NoRowsError:
+            continue
+    return _judged(schema, patients, children)
+
+
+def _judged(
+    schema: LinkedSchema, patients: PatientsRead, children: Mapping[str, ChildRead]
+) -> LinkedCheck:
+    """Put what was found about each table, and about all of them, together."""
+    numbers = patients.numbers()
+    owners = {name: _owners(read, numbers) for name, read in children.items()}
+    found = _of_table(schema.patients.name, patients, (*_OWN_WORDS, DUPLICATES))
+    found += patient_findings(patients, schema)
+    found += written_findings([patients, *children.values()], schema.patients.name)
+    texts, keys = list(numbers), {f"{schema.patients.name}:{TWICE}": patients.twice()}
+    suspects = _suspects(schema.patients.name, patients)
+    cells = _shares(schema.patients.name, patients)
+    for name, read in children.items():
+        mine = owners[name]
+        found += owner_findings(read, mine, patients, schema)
+        if len(read.units):
+            found += _of_child(name, read)
+            found += time_findings(read, mine, patients, schema)
+            days = days_since_origin(read, mine, patients)
+            found += count_findings(read, mine, days, len(numbers))
+            many = crowds(read, mine, days)
+            keys[f"{name}:{CROWD}"] = Counter({texts[one]: rows for one, rows in many.items()})
+        for link in read.child.links:
+            found += link_findings(read, link, mine, children[link.table], owners[link.table])
+        suspects |= _suspects(name, read)
+        cells |= _shares(name, read)
+        keys[f"{name}:{STRANGERS}"] = stranger_keys(read, mine)
+    found += rule_findings(schema, patients, children, owners)
+    findings = tuple(sorted(found, key=lambda one: -one.level))
+    return LinkedCheck(schema, cells, findings, suspects, keys)
+
+
+def _read(table: Table, read: RowsRead, progress: Progress | None) -> None:
+    for chunk in table.chunks(progress):
+        read.add(chunk)
+
+
+def _widened(
+    source: Source, table: Table, read: RowsRead, links: tuple[tuple[str, ...], ...]
+) -> Table:
+    """Return a table with the columns of foreign keys, which a fit does not read."""
+    wanted = {*table.columns, *(name for link in links for name in link)}
+    if wanted <= {*table.columns}:
+        return table
+    names = tuple(column.name for column in read.schema.columns if column.name in wanted)
+    return open_columns(source, read.schema, names, private=True)
+
+
+def _owners(read: ChildRead, numbers: Mapping[str, int]) -> Ints:
+    """Return the patient of each row, `NO_KEY` of a row of none."""
+    of_unit = [numbers.get(text, NO_KEY) for text in read.keys]
+    return np.array([*of_unit, NO_KEY], dtype=np.int64)[read.units]
+
+
+def _linked_columns(schema: LinkedSchema) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return the groups of columns of each table that a foreign key names."""
+    groups: dict[str, dict[tuple[str, ...], None]] = {name: {} for name in schema.table_names}
+    for child in schema.children:
+        for link in child.links:
+            groups[child.name][link.columns] = None
+            groups[link.table][link.target] = None
+    return {name: tuple(found) for name, found in groups.items()}
+
+
+def _columns_in_rules(schema: LinkedSchema) -> dict[str, frozenset[str]]:
+    """Return the columns of each table that temporal rules name."""
+    terms = [term for rule in schema.rules for term in rule.terms.values()]
+    return {
+        name: frozenset(str(term.column) for term in terms if term.table == name)
+        for name in schema.table_names
+    }
+
+
+def _of_table(name: str, read: RowsRead, left_out: tuple[str, ...]) -> list[Finding]:
+    """Return what the check of a single table finds, with the table in its places."""
+    found = []
+    for one in read.reading.found().findings:
+        if one.kind in left_out:
+            continue
+        if one.place == TABLE:
+            place = name
+        elif one.kind in (BROKEN, SCHEMA) and one.place not in read.reading.columns:
+            place = f"{name}: {one.place}"
+        else:
+            place = f"{name}.{one.place}"
+        found.append(replace(one, place=place))
+    return found
+
+
+def _of_child(name: str, read: ChildRead) -> list[Finding]:
+    left_out = (*_OWN_WORDS, UNITS, *((DUPLICATES,) if read.child.once is not None else ()))
+    named = {f"{name}.{one.place}": one for one in named_findings(read)}
+    found = [one for one in _of_table(name, read, left_out) if one.place not in named]
+    found += [replace(one, place=place) for place, one in named.items()]
+    for test in read.tests.values():
+        found += [replace(one, place=f"{name}.{one.place}") for one in test.findings()]
+    return found
+
+
+def _suspects(name: str, read: RowsRead) -> dict[str, Suspects]:
+    checks = dict(read.reading.columns)
+    if isinstance(read, ChildRead):
+        checks |= read.tests
+        if read.time is not None:
+            checks[str(read.child.time)] = read.time
+    return {f"{name}.{column}": check.suspects for column, check in checks.items()}
+
+
+def _shares(name: str, read: RowsRead) -> dict[str, CellShares]:
+    checks = dict(read.reading.columns)
+    if isinstance(read, ChildRead):
+        checks |= read.tests
+    return {f"{name}.{column}": check.shares for column, check in checks.items()}

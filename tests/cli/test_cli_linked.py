@@ -1,0 +1,99 @@
+"""`schema check`, `split` and `schema draft` with the folder of a package."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dpsynth.schema import LinkedSchema
+
+from ..support.clean_ward import tables, ward
+from ..support.command_line import Cli
+
+CELL = "Quokka-4711"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "extract"
+    place.mkdir()
+    for name, frame in tables().items():
+        frame.to_csv(place / f"{name}.csv", index=False)
+    LinkedSchema.from_dict(ward()).save(tmp_path / "ward.package.yaml")
+    return place
+
+
+def test_tables_that_fit(cli: Cli, folder: Path) -> None:
+    ended = cli("schema", "check", "ward.package.yaml", "extract")
+    assert ended.code == 0, ended.out + ended.err
+    assert "schema ward: 5 tables, 11 columns, unit id: no mistakes" in ended.out
+    assert "INTERNAL: exact figures of real rows; do not release" in ended.out
+    assert "The tables fit the schema: no finding in" in ended.out
+    alone = cli("schema", "check", "ward.package.yaml", "--json")
+    assert alone.code == 0 and alone.json["tables"][0] == "patients"
+
+
+def test_findings_and_the_file_of_values(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    frame = tables()["labs"]
+    frame.loc[:40, "id"] = CELL
+    frame.loc[(frame["test"] == "hdl") & (frame.index > 200), "value"] = CELL
+    frame.to_csv(folder / "labs.csv", index=False)
+    words = ("schema", "check", "ward.package.yaml", "extract")
+    ended = cli(*words, "--show-values", "values.yaml")
+    assert ended.code == 3 and "2 serious findings: correct the schema" in ended.err
+    assert "serious  labs: 17.1 % (41 of 240 rows) have a key that no patient" in ended.out
+    assert CELL not in ended.out + ended.err
+    path = tmp_path / "values.yaml"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    document = yaml.safe_load(path.read_text())
+    assert document["labs"]["strangers"]["values"] == [{"value": CELL, "cells": 41}]
+    assert document["labs.hdl"]["unreadable"]["values"][0]["value"] == CELL
+    found = cli(*words, "--json")
+    assert found.code == 3 and found.json["internal"] is True
+    assert {"labs:strangers", "labs.hdl:unreadable"} == set(found.json["serious"])
+    assert CELL not in found.out
+
+
+def test_a_folder_that_is_not_one(cli: Cli, folder: Path) -> None:
+    (folder / "labs.csv").unlink()
+    ended = cli("schema", "check", "ward.package.yaml", "extract", "--json")
+    assert ended.code == 2 and "no file for table labs" in ended.json["problems"][0]["message"]
+    ended = cli("schema", "check", "ward.package.yaml", "ward.package.yaml")
+    assert ended.code == 2 and "each with the name of its table" in ended.err
+
+
+def test_packages_are_listed_and_shown(cli: Cli) -> None:
+    listed = cli("schema", "list")
+    assert "nafld" in listed.out and "3 linked tables" in listed.out
+    shown = cli("schema", "show", "nafld")
+    assert LinkedSchema.from_dict(yaml.safe_load(shown.out)) == LinkedSchema.load("nafld")
+
+
+def test_split_makes_two_folders_of_the_same_files(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gone.txt").write_text("00100\n00101\n")
+    words = ("split", "ward.package.yaml", "extract", "--opt-out", "gone.txt", "-o", "split")
+    ended = cli(*words, "--holdout", "0.3")
+    assert ended.code == 0, ended.err
+    assert "each patient with probability 0.3, with all rows in all tables" in ended.out
+    assert "2 keys read from gone.txt: no row with such a key is left" in ended.out
+    names = {f"{name}.csv" for name in tables()}
+    for part in ("train", "holdout"):
+        assert {path.name for path in (tmp_path / "split" / part).iterdir()} == names
+        for path in (tmp_path / "split" / part).iterdir():
+            assert "00100" not in path.read_text()
+    again = cli(*words[:-1], "other", "--json")
+    assert again.json["tables"] == ["patients", "labs", "events", "visits", "orders"]
+    assert again.json["rows_without_key"] == "drop" and again.json["internal"] is True
+    checked = cli("schema", "check", "ward.package.yaml", "split/train")
+    assert checked.code == 0
+
+
+def test_a_draft_of_a_folder(cli: Cli, folder: Path) -> None:
+    drawn = cli("schema", "draft", "--from-header", "extract", "-o", "mine.package.yaml")
+    assert drawn.code == 0 and "wrote mine.package.yaml" in drawn.out
+    assert "columns:" in drawn.err and "00100" not in drawn.out + drawn.err
+    checked = cli("schema", "check", "mine.package.yaml")
+    assert checked.code == 2 and "this is a draft" in checked.err
