@@ -5,27 +5,28 @@ They are written, and compared by `verify`, by the same function of the bundle's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpsynth._util.strict_json import file_digest
 from dpsynth.bundle.files import Material, files_of
 from dpsynth.bundle.format import Contents, table_path
-from dpsynth.bundle.gates import Profile, Verdict, judge
+from dpsynth.bundle.gates import Profile, Verdict, judge, temporal_counts
 from dpsynth.encoding import typed_frames
 from dpsynth.schema import AnySchema, synthetic_tables
 
 
 def profiles_of(folder: Path, schema: AnySchema) -> tuple[Profile, ...]:
-    """Summarise each table of the bundle in ``folder``.
+    """Summarise each table of the bundle in ``folder``; temporal rules are with that of patients.
 
     Raises:
         TableError: a cell is not what the schema allows, or a table cannot be read.
     """
-    return tuple(
+    first, *others = (
         Profile.of(table, typed_frames(folder / table_path(name), table))
         for name, table in synthetic_tables(schema).items()
     )
+    return (replace(first, rules=first.rules + temporal_counts(folder, schema)), *others)
 
 
 @dataclass(frozen=True)

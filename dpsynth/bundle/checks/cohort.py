@@ -2,8 +2,8 @@
 
 Each table was compared with its own schema before. Here it is held to what linked tables declare of
 it, and to that of patients: a row belongs to a patient, its day lies within the window and not
-after the end of her follow-up, and she has no more rows than the schema keeps. All of it is true of
-what a sampler draws, so a difference came from somewhere else.
+after the end of her follow-up, she has no more rows than the schema keeps, and no temporal rule is
+broken. All of it is true of what a sampler draws, so a difference came from somewhere else.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from dpsynth._util.formatting import counted
 from dpsynth.bundle.checks.findings import Findings
 from dpsynth.bundle.format import table_path
+from dpsynth.bundle.gates import temporal_counts
 from dpsynth.encoding import typed_frames, values_of
 from dpsynth.schema import ChildTable, Column, LinkedSchema, SyntheticTable, synthetic_tables
 
@@ -47,6 +48,9 @@ def check_cohort(folder: Path, schema: LinkedSchema, findings: Findings) -> None
         for table in children:
             for message in _faults(folder, table, patients, schema):
                 findings.add(table_path(table.name), message)
+        for rule in temporal_counts(folder, schema):
+            if rule.broken:
+                findings.add(place, f"rule '{rule.text}': some patients break it")
     if len(findings.problems) > before:
         return
     findings.checks += [

@@ -20,7 +20,7 @@ from dpsynth.bundle.pages.table_words import place_of, words_of
 from dpsynth.certificate import Certificate, budget_lines, for_person, protected, readings
 from dpsynth.models import description_of
 from dpsynth.privacy import source_unit, units_of
-from dpsynth.schema import SyntheticTable, kind_of, labels_of, unit_of
+from dpsynth.schema import Column, SyntheticTable, kind_of, labels_of, unit_of
 
 _NOT_SAID = "Not stated by the publisher."
 _SPECIAL = re.compile(  # what formats or links at its place, in CommonMark or on GitHub
@@ -123,7 +123,7 @@ def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
         "",
         *_table(("", ""), facts),
         "",
-        *(line for table in tables for line in _columns(table, heading)),
+        *[line for table in tables for line in _columns(table, heading)][:-1],
     ]
 
 
@@ -137,7 +137,7 @@ def _sizes(heading: ManifestHeader) -> list[tuple[str, str]]:
 def _columns(table: SyntheticTable, heading: ManifestHeader) -> list[str]:
     """Write a table's columns; of one of several, how it hangs together with the others too."""
     rows = [
-        f"| {plain(column.name)} | {plain(column.title or '')} | {kind_of(column)} | "
+        f"| {plain(column.name)} | {plain(column.title or '')} | {_kind(table, column)} | "
         f"{plain(unit_of(column))} | {plain(place_of(table, column.name) or labels_of(column))} |"
         for column in table.schema.modelled
     ]
@@ -158,8 +158,12 @@ def _columns(table: SyntheticTable, heading: ManifestHeader) -> list[str]:
         *rows,
         "",
         "</details>",
-        *([""] if table.label else []),
+        "",
     ]
+
+
+def _kind(table: SyntheticTable, column: Column) -> str:
+    return "key" if column.name == table.key else kind_of(column)
 
 
 def _noun(heading: ManifestHeader) -> str:
@@ -168,14 +172,15 @@ def _noun(heading: ManifestHeader) -> str:
 
 def _use(heading: ManifestHeader) -> list[str]:
     intended_use = heading.about.intended_use
+    it = "it" if len(heading.tables) == 1 else "them"
     return [
         "## Intended use",
         "",
         plain(intended_use) if intended_use else _NOT_SAID,
         "",
         f"Use such {_noun(heading)} to write and test code, to teach, to plan a study, or to "
-        "compare methods. Do not use it for decisions about a person, or for claims about people "
-        "that were not confirmed on real records.",
+        f"compare methods. Do not use {it} for decisions about a person, or for claims about "
+        "people that were not confirmed on real records.",
     ]
 
 

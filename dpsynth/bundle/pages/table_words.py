@@ -69,8 +69,8 @@ def _days(child: ChildTable, schema: LinkedSchema) -> list[str]:
     if child.origin is not None:
         what = f"a date; its day counts from column '{child.origin}' of {schema.patients.name}"
     sentences = [
-        f"Column '{child.time}' is {what}, from {window.first:,} to {window.last:,}, and the rows "
-        "of a patient stand in its order."
+        f"Column '{child.time}' is {what}, from day {window.first:,} to day {window.last:,}, and "
+        "the rows of a patient stand in its order."
     ]
     if child.longest_gap is not None:
         gap = counted(child.longest_gap, "day")
