@@ -5,25 +5,28 @@ They are written, and compared by `verify`, by the same function of the bundle's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpsynth._util.strict_json import file_digest
-from dpsynth.bundle.files import FILES, Material
-from dpsynth.bundle.format import Contents
-from dpsynth.bundle.format.layout import PARQUET
-from dpsynth.bundle.gates import Profile, Verdict, judge
+from dpsynth.bundle.files import Material, files_of
+from dpsynth.bundle.format import Contents, table_path
+from dpsynth.bundle.gates import Profile, Verdict, judge, temporal_counts
 from dpsynth.encoding import typed_frames
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema, synthetic_tables
 
 
-def profile_of(folder: Path, schema: Schema) -> Profile:
-    """Summarise the table of the bundle in ``folder``.
+def profiles_of(folder: Path, schema: AnySchema) -> tuple[Profile, ...]:
+    """Summarise each table of the bundle in ``folder``; temporal rules are with that of patients.
 
     Raises:
-        TableError: a cell is not what the schema allows, or the table cannot be read.
+        TableError: a cell is not what the schema allows, or a table cannot be read.
     """
-    return Profile.of(schema, typed_frames(folder / PARQUET, schema))
+    first, *others = (
+        Profile.of(table, typed_frames(folder / table_path(name), table))
+        for name, table in synthetic_tables(schema).items()
+    )
+    return (replace(first, rules=first.rules + temporal_counts(folder, schema)), *others)
 
 
 @dataclass(frozen=True)
@@ -34,17 +37,17 @@ class Derived:
     verdicts: tuple[Verdict, ...]
 
     @classmethod
-    def of(cls, folder: Path, contents: Contents, profile: Profile) -> Derived:
-        """Write them from the documents of a bundle and a profile of its table."""
-        certificate = contents.certificate
+    def of(cls, folder: Path, contents: Contents, profiles: tuple[Profile, ...]) -> Derived:
+        """Write them from the documents of a bundle and the profiles of its tables."""
+        certificate, files = contents.certificate, files_of(contents.heading.schema)
         verdicts = judge(
-            certificate, profile, contents.audits, measured=contents.quality is not None
+            certificate, profiles, contents.audits, measured=contents.quality is not None
         )
         tables = {
             path: file_digest(folder / path)
-            for path, file in FILES.items()
+            for path, file in files.items()
             if file.is_table and (folder / path).exists()
         }
-        material = Material(contents, profile, verdicts, tables)
-        derived = {path: file.derive(material) for path, file in FILES.items() if file.derive}
+        material = Material(contents, profiles, verdicts, tables)
+        derived = {path: file.derive(material) for path, file in files.items() if file.derive}
         return cls(derived, verdicts)

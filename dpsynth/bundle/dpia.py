@@ -11,8 +11,8 @@ from dpsynth.bundle.pages import dpia_paragraph
 from dpsynth.bundle.verifier import verify
 from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
-from dpsynth.schema import Schema
-from dpsynth.synthesis import Run
+from dpsynth.schema import any_from_dict
+from dpsynth.synthesis import load_run
 from dpsynth.synthesis.artifact import DOCUMENT
 
 
@@ -26,10 +26,10 @@ def dpia_of(folder: Path) -> tuple[str, ...]:
     """
     if (folder / PRIVACY).is_file():
         verify(folder)
-        schema = Schema.from_dict(read_document(folder / SCHEMA), source=SCHEMA)
+        schema = any_from_dict(read_document(folder / SCHEMA), source=SCHEMA)
         certificate = Certificate.from_dict(read_document(folder / PRIVACY))
     elif (folder / DOCUMENT).is_file():
-        run = Run.load(folder)
+        run = load_run(folder)
         if run.certificate is None or run.stamps:
             raise InputError(
                 f"{folder} is stamped {', '.join(run.stamps)}, so it has no guarantee to describe"

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dpsynth._util.strict_json import as_object, file_digest, read_document, text
-from dpsynth.bundle.format import Provenance, quality_digest, read_quality
+from dpsynth.bundle.format import quality_digest, read_drawing, read_quality
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY
 from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
 from dpsynth.ledger import Evidence, LedgerFile, close
 from dpsynth.ledger.entry import Entry
-from dpsynth.synthesis import Run
+from dpsynth.synthesis import load_run
 from dpsynth.synthesis.artifact import DOCUMENT
 
 
@@ -26,7 +26,7 @@ def evidence_of(folder: Path) -> Evidence:
         manifest = read_document(folder / MANIFEST)
         place = f"{folder / MANIFEST}: dpsynth"
         extension = as_object(manifest.get("dpsynth"), place)
-        drawing = Provenance.from_dict(extension.get("drawing"), f"{place}.drawing")
+        drawing = read_drawing(extension.get("drawing"), f"{place}.drawing")
         certificate = Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
         manifest_sha256 = file_digest(folder / MANIFEST)
         return Evidence(certificate, drawing.run_sha256, manifest_sha256, _figures(folder))
@@ -57,7 +57,7 @@ def close_entry(book: LedgerFile, run_folder: str | Path) -> Entry:
         ArtifactError: the run is damaged.
         BudgetError: the run is not the one that the ledger has an open entry for.
     """
-    run = Run.load(run_folder)
+    run = load_run(run_folder)
     return close(book, run, figures=None if run.stamps else _figures(Path(run_folder)))
 
 

@@ -1,6 +1,7 @@
 """The public files of a bundle, each in one entry: release, verify and the manifest loop over them.
 
-To add a file, write what makes it in a file of its own, and add its entry to `FILES`.
+To add a file, write what makes it in a file of its own, and add its entry to `FILES`. Those are the
+files of a bundle of a single table; `files_of` gives those of any schema.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ from dpsynth.bundle.format.layout import (
     AUDIT,
     CARD,
     CROISSANT,
-    CSV,
-    PARQUET,
     PRIVACY,
     QUALITY,
     REPORT,
     SCHEMA,
+    TEXT,
+    TYPED,
+    resource_names,
+    table_path,
 )
 from dpsynth.bundle.gates import Profile, Verdict
 from dpsynth.bundle.pages.card import card
 from dpsynth.bundle.pages.croissant import croissant
+from dpsynth.schema import SINGLE, AnySchema, Schema, synthetic_tables
 
 _JSON = ("json", "application/json")
 
@@ -35,15 +39,20 @@ class Material:
 
     Attributes:
         contents: the documents of the bundle.
-        profile: what its table holds.
+        profiles: what its tables hold.
         verdicts: of the public gates.
         tables: SHA-256 of each table in the bundle, by path.
     """
 
     contents: Contents
-    profile: Profile
+    profiles: tuple[Profile, ...]
     verdicts: tuple[Verdict, ...]
     tables: Mapping[str, str]
+
+    @property
+    def profile(self) -> Profile:
+        """What the table holds, or of linked ones that of patients."""
+        return self.profiles[0]
 
 
 def _report(material: Material) -> bytes:
@@ -51,9 +60,9 @@ def _report(material: Material) -> bytes:
 
     page = public_page(
         material.contents,
-        material.profile,
+        material.profiles,
         material.verdicts,
-        table_sha256=material.tables[PARQUET],
+        material.tables,
     )
     return page.encode()
 
@@ -67,18 +76,26 @@ def _croissant(material: Material) -> bytes:
     return written(croissant(contents.heading, contents.certificate, material.tables))
 
 
-_ALL = (
-    BundleFile(
-        PARQUET,
-        "synthetic",
-        "Synthetic table",
+def _pair(table: str, names: Mapping[str, str], words: str) -> list[BundleFile]:
+    """Give a table's two files."""
+    typed = BundleFile(
+        table_path(table, TYPED),
+        names[TYPED],
+        words,
         "parquet",
         "application/vnd.apache.parquet",
         encoding=None,
         required=True,
-        is_table=True,
-    ),
-    BundleFile(CSV, "synthetic-csv", "Synthetic table, as text", "csv", "text/csv", is_table=True),
+        table=table,
+    )
+    text = BundleFile(
+        table_path(table, TEXT), names[TEXT], f"{words}, as text", "csv", "text/csv", table=table
+    )
+    return [typed, text]
+
+
+_ALL = (
+    *_pair(SINGLE, resource_names([SINGLE])[SINGLE], "Synthetic table"),
     BundleFile(
         SCHEMA,
         "schema",
@@ -142,9 +159,26 @@ _ALL = (
 FILES: dict[str, BundleFile] = {file.path: file for file in _ALL}
 
 
+def files_of(schema: AnySchema | None) -> Mapping[str, BundleFile]:
+    """Return the files that a bundle may hold, by path; of a single table where none is known.
+
+    Linked tables have two files each. They have no quality figures yet.
+    """
+    if schema is None or isinstance(schema, Schema):
+        return FILES
+    tables = synthetic_tables(schema)
+    names = resource_names(tables)
+    pairs = [
+        file for name in tables for file in _pair(name, names[name], f"Synthetic table {name}")
+    ]
+    others = [file for file in FILES.values() if not file.is_table and file.path != QUALITY]
+    return {file.path: file for file in (*pairs, *others)}
+
+
 def documents_of(contents: Contents) -> dict[str, bytes]:
     """Write every document of a bundle, by path; the manifest is not among them."""
+    files = files_of(contents.heading.schema)
     documents = {
-        path: file.document(contents) for path, file in FILES.items() if file.document is not None
+        path: file.document(contents) for path, file in files.items() if file.document is not None
     }
     return {path: written(document) for path, document in documents.items() if document is not None}

@@ -2,7 +2,8 @@
 
 What is detected: a file that is missing, added, changed or a link; a table with a cell, a column, a
 rule or a number of rows that the schema or the manifest does not allow, that differs between its
-two formats, or is written otherwise than a release writes it; a certificate that is not strict,
+two formats, or is written otherwise than a release writes it; linked tables whose keys, days, caps
+or events do not agree; a certificate that is not strict,
 whose events compose to more than it claims or to something else than it states, that lacks an event
 its model must have paid for, that is about another schema, unit or population, or that claims more
 in words than this version's sentences; quality figures that no event paid for; audits of another
@@ -32,20 +33,21 @@ from dpsynth.bundle.checks import (
     Findings,
     TablePair,
     check_certificate,
+    check_cohort,
     check_description,
     check_signature,
     found_files,
     read_manifest,
 )
-from dpsynth.bundle.derived import Derived, profile_of
-from dpsynth.bundle.files import FILES, documents_of
-from dpsynth.bundle.format import Contents, ManifestHeader
+from dpsynth.bundle.derived import Derived, profiles_of
+from dpsynth.bundle.files import documents_of, files_of
+from dpsynth.bundle.format import Contents, ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY, SCHEMA
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import disputes
 from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError, Problem, VerificationError
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema, Schema, any_from_dict, synthetic_tables
 
 if TYPE_CHECKING:
     from dpsynth.ledger import LedgerFile
@@ -152,14 +154,18 @@ class _Reader:
     def contents(self) -> Contents | None:
         """Read all documents, tables too; None if a difference was found."""
         folder, paths, findings = self.folder, self.found, self.findings
-        document = read_manifest(folder, self.content, paths, FILES, findings)
-        schema, certificate, heading = self._schema(), self._certificate(), None
+        noted = Findings()
+        schema, heading = self._schema(noted), None
+        files = files_of(schema)
+        document = read_manifest(folder, self.content, paths, files, findings)
+        findings.extend(noted)
+        certificate = self._certificate()
         if schema is not None:
             if document is not None:
                 with findings.step(MANIFEST):
                     heading = ManifestHeader.of(document, schema)
             if document is not None and heading is not None:
-                check_description(document, schema, heading, FILES, findings)
+                check_description(document, schema, heading, files, findings)
             if certificate is not None:
                 passed = (
                     f"the certificate's events compose to at most epsilon {certificate.epsilon:g} "
@@ -168,22 +174,34 @@ class _Reader:
                 with findings.step(PRIVACY, passed):
                     drawing = None if heading is None else heading.drawing
                     findings.problems += check_certificate(certificate, schema, drawing)
-            TablePair(folder, paths, schema, findings, self.other_version).check(heading)
+            self._tables(schema, heading)
         if findings.problems or certificate is None or heading is None:
             return None
         contents = Contents(heading, certificate)
-        for path, file in FILES.items():
+        for path, file in files.items():
             if file.check is not None and path in paths:
                 contents = file.check(folder, paths, contents, findings)
         return contents
 
-    def _schema(self) -> Schema | None:
-        schema: Schema | None = None
+    def _schema(self, findings: Findings) -> AnySchema | None:
+        """Read the schema, which says what files there may be."""
+        schema: AnySchema | None = None
         if SCHEMA in self.found:
-            with self.findings.step(SCHEMA, "the schema is complete and free of mistakes"):
-                schema = Schema.from_dict(read_document(self.folder / SCHEMA), source=SCHEMA)
+            with findings.step(SCHEMA, "the schema is complete and free of mistakes"):
+                schema = any_from_dict(read_document(self.folder / SCHEMA), source=SCHEMA)
                 schema.require_complete()
         return schema
+
+    def _tables(self, schema: AnySchema, heading: ManifestHeader | None) -> None:
+        """Check each table, and if all are sound, what holds between them."""
+        folder, paths, findings = self.folder, self.found, self.findings
+        before = len(findings.problems)
+        tables = synthetic_tables(schema)
+        for table in tables.values():
+            TablePair(folder, paths, table, findings, self.other_version).check(heading)
+        complete = all(table_path(name) in paths for name in tables)
+        if not isinstance(schema, Schema) and complete and len(findings.problems) == before:
+            check_cohort(folder, schema, findings)
 
     def _certificate(self) -> Certificate | None:
         certificate: Certificate | None = None
@@ -206,10 +224,11 @@ def _canonical(
                 "page, card and documents: use that version, or accept it (--other-version)",
             )
         return
-    documents = {MANIFEST: written(manifest(folder, contents.heading, FILES))}
+    files = files_of(contents.heading.schema)
+    documents = {MANIFEST: written(manifest(folder, contents.heading, files))}
     documents |= documents_of(contents)
     before = len(findings.problems)
-    for path, file in FILES.items():
+    for path, file in files.items():
         if file.document is not None and path not in documents and (folder / path).exists():
             findings.add(path, "is a document that nothing else in the bundle gives")
     for path, document in documents.items():
@@ -227,7 +246,7 @@ def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
     """Judge the public gates anew, and compare the derived files with the others, byte by byte."""
     writer = contents.heading.writer
     with findings.step(PRIVACY):
-        derived = Derived.of(folder, contents, profile_of(folder, contents.heading.schema))
+        derived = Derived.of(folder, contents, profiles_of(folder, contents.heading.schema))
         for message in disputes(derived.verdicts, contents.certificate.overrides):
             findings.add(PRIVACY, message)
         for path in derived.files:

@@ -1,51 +1,42 @@
 """Release: from a run to a bundle that may leave the office.
 
-Nothing but the run is read, and a table drawn from it if one is named. The bundle is built under
+Nothing but the run is read, and tables drawn from it if they are named. The bundle is built under
 a temporary name, verified there, and only then gets its own: a bundle on disk is a verified one.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsynth._util.strict_json import file_digest, written
-from dpsynth.bundle.derived import Derived, profile_of
-from dpsynth.bundle.files import FILES, documents_of
+from dpsynth.bundle.derived import Derived, profiles_of
+from dpsynth.bundle.files import documents_of, files_of
 from dpsynth.bundle.format import (
     About,
     Audits,
     Contents,
+    Drawing,
     ManifestHeader,
-    Provenance,
     Quality,
     quality_digest,
     read_audits,
     read_quality,
 )
-from dpsynth.bundle.format.layout import (
-    AUDIT,
-    CSV,
-    MANIFEST,
-    MAX_CSV_ROWS,
-    PARQUET,
-    QUALITY,
-)
+from dpsynth.bundle.format.layout import AUDIT, MANIFEST, QUALITY
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import decide, judge
 from dpsynth.bundle.release_permission import Permission
+from dpsynth.bundle.released_tables import Asked, put_tables
 from dpsynth.bundle.verifier import verify
 from dpsynth.certificate import Certificate, Override
-from dpsynth.encoding import typed_frames
-from dpsynth.errors import ArtifactError, GateError, InputError
+from dpsynth.errors import ArtifactError, GateError
 from dpsynth.files import atomic_folder, check_vacant, claimed
 from dpsynth.privacy.plan_variants import STAMP
-from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, Sample, read_samples, run_digest
-from dpsynth.tables import check_file, table_kind, write_table
+from dpsynth.schema import AnySchema, Schema
+from dpsynth.synthesis import AnyRun, CohortSample, Sample, load_run
 
 if TYPE_CHECKING:
     from dpsynth.ledger import LedgerFile
@@ -57,12 +48,13 @@ def release(
     *,
     table: str | Path | None = None,
     rows: int | None = None,
+    patients: int | None = None,
     seed: int | None = None,
     about: About | None = None,
     override: Override | None = None,
     ledger: LedgerFile | None = None,
 ) -> Path:
-    """Write a bundle: the synthetic table, its schema, the certificate, a page, the manifest.
+    """Write a bundle: the synthetic tables, their schema, the certificate, a page, the manifest.
 
     The ledger that charged the run has to be at hand: it says whether this is the run that was paid
     for, its policy decides, and the release is entered there. Quality figures that the plan paid
@@ -70,10 +62,12 @@ def release(
     rows of ``audit.json``; of an internal audit nothing does.
 
     Args:
-        run_folder: the run.
+        run_folder: the run, of one table or of linked ones.
         bundle: the folder to make; it must not exist.
-        table: release this table, drawn from the run and recorded there; else one is drawn.
+        table: release this table, drawn from the run and recorded there; else one is drawn. Of
+            linked tables it is the folder of a cohort.
         rows: rows to draw; default: the schema's public number.
+        patients: patients to draw from a run of linked tables; default: likewise.
         seed: seed of the sampling; default: a fresh one. Either way it is public, and recorded.
         about: what the office says in public of the release; default: nothing.
         override: who answers for public gates that stop it, and why; goes into the certificate.
@@ -88,8 +82,8 @@ def release(
             was drawn from it, the quality figures are about another table or were not paid for, the
             audits are not this run's, internal or inconsistent, or a public gate failed.
         BudgetError: the ledger's policy does not allow it, or requires a gate that is unknown.
-        InputError: the bundle exists or cannot be written, rows or seed are out of range, or there
-            is nothing to override.
+        InputError: the bundle exists or cannot be written, rows, patients or seed are out of range
+            or not for such a run, or there is nothing to override.
 
     >>> import dpsynth
     >>> from dpsynth.bundle import verify
@@ -105,29 +99,13 @@ def release(
     """
     check_vacant(bundle)
     run_folder = Path(run_folder)
-    run = Run.load(run_folder)
+    run = load_run(run_folder)
     certificate = _releasable(run)
     permission = Permission.of(run, ledger)
-    if table is not None and (rows is not None or seed is not None):
-        raise InputError(
-            "a given table is released unchanged: give either a table, or rows and seed"
-        )
+    asked = Asked(None if table is None else Path(table), rows, patients, seed)
+    asked.check(run)
     with claimed(bundle), atomic_folder(bundle) as temporary:
-        (temporary / "data").mkdir()
-        if table is None:
-            sample = _draw(run, temporary / PARQUET, rows, seed)
-        else:
-            sample = _take(run, run_folder, Path(table), temporary)
-        if sample.rows <= MAX_CSV_ROWS and not (temporary / CSV).exists():
-            write_table(typed_frames(temporary / PARQUET, run.schema), temporary / CSV, run.schema)
-        drawing = Provenance(
-            run.generator,
-            run_digest(run_folder),
-            rows=sample.rows,
-            seed=sample.seed,
-            condition=sample.condition,
-            plain=sample.plain,
-        )
+        drawing, sample = put_tables(run, run_folder, temporary, asked)
         contents = Contents(
             ManifestHeader(run.schema, drawing, about or About()),
             certificate,
@@ -148,22 +126,23 @@ def _write(
     Raises:
         GateError: one stops the release.
     """
-    profile = profile_of(folder, contents.heading.schema)
+    schema = contents.heading.schema
+    profiles = profiles_of(folder, schema)
     verdicts = judge(
         contents.certificate,
-        profile,
+        profiles,
         contents.audits,
         measured=contents.quality is not None,
     )
     overrides = decide(verdicts, gates, override)
     contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
-    files = documents_of(contents) | Derived.of(folder, contents, profile).files
+    files = documents_of(contents) | Derived.of(folder, contents, profiles).files
     for path, content in files.items():
         (folder / path).write_bytes(content)
-    (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading, FILES)))
+    (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading, files_of(schema))))
 
 
-def _releasable(run: Run) -> Certificate:
+def _releasable(run: AnyRun) -> Certificate:
     """Return the certificate of a run; refuse one whose guarantee does not hold for the outside."""
     if run.certificate is None or STAMP in run.stamps:
         raise GateError(
@@ -181,43 +160,11 @@ def _releasable(run: Run) -> Certificate:
     return Certificate.from_dict(run.certificate)
 
 
-def _draw(run: Run, path: Path, rows: int | None, seed: int | None) -> Sample:
-    """Draw a table from the run into a Parquet file."""
-    from dpsynth._util.seeds import check_seed, fresh_seed
-    from dpsynth.synthesis import default_rows, sample_frames
-
-    count = default_rows(run) if rows is None else rows
-    chosen = fresh_seed() if seed is None else seed
-    check_seed(chosen)
-    write_table(sample_frames(run, count, chosen), path, run.schema)
-    return Sample(path.name, file_digest(path), count, chosen, condition=None, plain=False)
-
-
-def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
-    """Copy a table that was drawn earlier; write it as Parquet too if it is text."""
-    kind = table_kind(table)
-    check_file(table)
-    copy = folder / {".parquet": PARQUET, ".csv": CSV}.get(kind, f"data/copy{kind}")
-    shutil.copyfile(table, copy)
-    sha256 = file_digest(copy)  # of the copy: the original may change meanwhile
-    recorded = [sample for sample in read_samples(run_folder) if sample.sha256 == sha256]
-    if not recorded:
-        raise GateError(
-            f"{table} is not recorded in {run_folder}/samples.json as drawn from this run, or was "
-            "changed since; draw it again with `dpsynth sample`"
-        )
-    if kind != ".parquet":
-        write_table(typed_frames(copy, run.schema), folder / PARQUET, run.schema)
-        if kind != ".csv" or recorded[-1].rows > MAX_CSV_ROWS:
-            copy.unlink()
-    return recorded[-1]
-
-
 def _paid_quality(
     run_folder: Path,
-    schema: Schema,
+    schema: AnySchema,
     certificate: Certificate,
-    sample: Sample,
+    sample: Sample | CohortSample,
     permission: Permission,
 ) -> Quality | None:
     """Read the quality figures beside the run, if any; refuse them if they are not this table's."""
@@ -225,6 +172,8 @@ def _paid_quality(
     if quality is None:
         return None
     place = f"{run_folder}/{QUALITY}"
+    if not isinstance(schema, Schema) or not isinstance(sample, Sample):
+        raise GateError(f"{place} has figures of a single table; remove the file")
     if quality.table_sha256 != sample.sha256:
         raise GateError(
             f"{place} has the figures of another table; release the table that was measured "
@@ -236,7 +185,7 @@ def _paid_quality(
     return quality
 
 
-def _own_audits(run_folder: Path, certificate: Certificate, drawing: Provenance) -> Audits | None:
+def _own_audits(run_folder: Path, certificate: Certificate, drawing: Drawing) -> Audits | None:
     """Read the public audits beside the run, if any; refuse what is not about this run."""
     remedy = "take the file away, and audit the run again (dpsynth audit)"
     try:

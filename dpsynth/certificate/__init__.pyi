@@ -17,3 +17,4 @@ from .statements import floating_point_limits as floating_point_limits
 from .statements import not_covered as not_covered
 from .table_bound import TableBound as TableBound
 from .table_bound import bounds_of as bounds_of
+from .table_bound import rows_that_count as rows_that_count

@@ -10,6 +10,8 @@ from dpsynth.certificate.certificate import Certificate
 from dpsynth.privacy import ChosenHistograms, Event, JointHistograms, PoissonSgd, units_of
 from dpsynth.privacy.quality_budget import QUALITY
 
+_STANDS_OUT, _NEXT_VALUE = "that stand out", "where the next value lies"  # in names of events
+
 
 @dataclass(frozen=True)
 class BudgetLine:
@@ -41,7 +43,10 @@ def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]
     pairs = [e.name for e in certificate.events if isinstance(e, ChosenHistograms)]
     lines = []
     for event, square in zip(certificate.events, squares, strict=True):
-        purpose = _purpose(event, who, again=event.name in pairs[1:])
+        again = _STANDS_OUT in event.name if certificate.tables else event.name in pairs[1:]
+        purpose = _purpose(event, who, again=again)
+        if certificate.tables and _NEXT_VALUE in event.name:
+            purpose = "where the next value of a series lies, given the values before"
         if event.name == QUALITY:
             spent = "on this page" if quality else "set aside; none are published with this bundle"
             purpose = f"figures on the quality of the synthetic table: {spent}"

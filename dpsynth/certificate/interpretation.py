@@ -16,6 +16,7 @@ all with probability delta, and is bound by e^epsilon otherwise.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpsynth._util.formatting import (
@@ -27,6 +28,7 @@ from dpsynth._util.formatting import (
     shown,
 )
 from dpsynth.certificate.certificate import Certificate
+from dpsynth.certificate.table_bound import TableBound, rows_that_count
 from dpsynth.errors import InputError
 from dpsynth.privacy import Unit, counted_several, whom
 
@@ -127,8 +129,15 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
     return tuple(lines)
 
 
-def protected(unit: Unit) -> str:
-    """Say whose presence the guarantee hides."""
+def protected(unit: Unit, tables: Sequence[TableBound] = ()) -> str:
+    """Say whose presence the guarantee hides.
+
+    Args:
+        unit: of a certificate.
+        tables: what counts of each of several linked tables; empty for a single one.
+    """
+    if tables:
+        return _protected_history(unit, tables)
     if unit.max_units > 1:
         several = "rows" if unit.name is None else f"values of column '{shown(unit.name)}'"
         if unit.missing_key == "own":
@@ -167,6 +176,28 @@ def protected(unit: Unit) -> str:
         f"The guarantee protects {whom(unit)}, identified by {column}, with all of their rows "
         f"together. At most {rows} of each {unit.person} {used}{several}."
     )
+
+
+def _protected_history(unit: Unit, tables: Sequence[TableBound]) -> str:
+    """Say it of a patient with all rows in all tables."""
+    column = f"column '{shown(unit.name or '')}' of table {tables[0].name}"
+    rows = "with all of their rows in all tables together"
+    if unit.max_units > 1:
+        whose = (
+            f"{whom(unit)} with at most {unit.max_units} values of {column}, {rows}. The noise was "
+            f"planned for one value, and the figures below are for {unit.max_units}. This assumes "
+            f"that {whom(unit)} has no more, and nothing checks that. Basis of the assumption: "
+            f"{shown(unit.max_units_basis or '').strip().rstrip('.')}"
+        )
+    elif unit.person is None:
+        whose = (
+            f"a value of {column}, {rows}. If a person has several values, it protects each value "
+            "separately"
+        )
+    else:
+        whose = f"{whom(unit)}, identified by {column}, {rows}"
+    counts = rows_that_count(tables, unit.person or "value")
+    return f"The guarantee protects {whose}. {counts}"
 
 
 def for_person(certificate: Certificate) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import check_keys, matching, names, text, whole
 from dpsynth.errors import ArtifactError
@@ -61,6 +63,31 @@ class TableBound:
             first_day=days[0],
             last_day=days[1],
         )
+
+    @property
+    def words(self) -> str:
+        """Say which rows of a patient count.
+
+        >>> TableBound("labs", "long", 2, 8, "random", -10, 99).words
+        'at most 8 rows of each of 2 tests of table labs, chosen at random'
+        """
+        rows = f"at most {counted(self.max_rows, 'row')}"
+        order = "consecutive ones" if self.keep == "window" else "chosen at random"
+        match self.kind:
+            case "patients":
+                return f"one row of table {self.name}"
+            case "once":
+                return (
+                    f"the first day of each of {counted(self.series, 'event')} of table {self.name}"
+                )
+            case "long":
+                rows += f" of each of {counted(self.series, 'test')}"
+        return f"{rows} of table {self.name}, {order}"
+
+
+def rows_that_count(tables: Sequence[TableBound], who: str) -> str:
+    """Say in a sentence what of a patient counts in all tables."""
+    return f"Of each {who}, no more than this was used: {'; '.join(one.words for one in tables)}."
 
 
 def bounds_of(schema: AnySchema) -> tuple[TableBound, ...]:

@@ -17,6 +17,8 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `relations`: dates and gaps, derived columns, weekdays
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same
+- `typed_cells`: the cells of a synthetic table as numbers, and of their declared types, text and
+  typed alike
 """
 
 import lazy_loader

@@ -21,6 +21,7 @@ from .linked import summary_schema as summary_schema
 from .linked import with_keys as with_keys
 from .relations import related as related
 from .strict_table import Content as Content
-from .strict_table import cell_values as cell_values
 from .strict_table import check_table as check_table
 from .strict_table import typed_frames as typed_frames
+from .typed_cells import cell_values as cell_values
+from .typed_cells import values_of as values_of

@@ -66,9 +66,9 @@ def page(
         statement = changes.get("certificate", certificate)
         return public_page(
             Contents(heading, statement, changes.get("quality"), changes.get("audits")),
-            changes.get("profile", profile),
-            changes.get("verdicts", judge(certificate, profile)),
-            table_sha256=changes.get("table_sha256", "b" * 64),
+            [changes.get("profile", profile)],
+            changes.get("verdicts", judge(certificate, [profile])),
+            {TABLE: changes.get("table_sha256", "b" * 64)},
         )
 
     return of

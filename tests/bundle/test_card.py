@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.derived import profile_of
+from dpsynth.bundle.derived import profiles_of
 from dpsynth.bundle.format.about import About
 from dpsynth.bundle.format.audits import Audits
 from dpsynth.bundle.format.contents import Contents
@@ -42,12 +42,12 @@ def contents(bundle: Path) -> Contents:
 @pytest.fixture
 def written(bundle: Path, contents: Contents) -> Callable[..., str]:
     """Write the card with some contents changed."""
-    profile = profile_of(bundle, contents.heading.schema)
+    profiles = profiles_of(bundle, contents.heading.schema)
 
     def of(about: About | None = None, **changes: Any) -> str:
         text = replace(contents, **changes)
         text = replace(text, heading=replace(text.heading, about=about or About()))
-        verdicts = judge(text.certificate, profile, text.audits)
+        verdicts = judge(text.certificate, profiles, text.audits)
         return card(text, verdicts, ("data/synthetic.parquet",))
 
     return of

@@ -36,12 +36,12 @@ def profile(bundle: Path, every_type: Schema) -> Profile:
 def failed(
     certificate: Certificate, profile: Profile, audits: Audits | None = QUIET, **options: Any
 ) -> dict[str, Verdict]:
-    verdicts = judge(certificate, profile, audits, **options)
+    verdicts = judge(certificate, [profile], audits, **options)
     return {verdict.key: verdict for verdict in verdicts if not verdict.passed}
 
 
 def test_a_sound_release_passes_every_gate(certificate: Certificate, profile: Profile) -> None:
-    verdicts = judge(certificate, profile, QUIET)
+    verdicts = judge(certificate, [profile], QUIET)
     assert [verdict.key for verdict in verdicts] == [
         *("cells", "rules", "accounting", "stamps", "audit", "epsilon", "constant"),
     ]
@@ -89,7 +89,7 @@ def test_a_large_epsilon_informs(certificate: Certificate, profile: Profile) -> 
 def test_a_run_that_nobody_attacked_informs(certificate: Certificate, profile: Profile) -> None:
     [(key, verdict)] = failed(certificate, profile, None).items()
     assert (key, verdict.stops, verdict.detail) == ("audit", False, "not audited")
-    assert decide(judge(certificate, profile), (), None) == ()
+    assert decide(judge(certificate, [profile]), (), None) == ()
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_a_dead_column_informs(certificate: Certificate, profile: Profile) -> No
 
 
 def test_only_gates_that_stop_refuse_a_release(certificate: Certificate, profile: Profile) -> None:
-    informing = judge(certificate, profile, most_epsilon=1.0)
+    informing = judge(certificate, [profile], most_epsilon=1.0)
     assert decide(informing, (), None) == ()
-    stopping = judge(certificate, profile, stamps=["not-private"])
+    stopping = judge(certificate, [profile], stamps=["not-private"])
     with pytest.raises(GateError, match="not-private"):
         decide(stopping, (), Override("no reason is enough", "A. Smith"))

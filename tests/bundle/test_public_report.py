@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.derived import Derived, profile_of
+from dpsynth.bundle.derived import Derived, profiles_of
 from dpsynth.bundle.format.about import About
 from dpsynth.bundle.format.audits import AuditClaim, Audits
 from dpsynth.bundle.format.contents import Contents
@@ -36,7 +36,7 @@ def test_a_bundle_holds_the_page_of_its_files(
     bundle: Path, every_type: Schema, certificate: Certificate, drawing: Provenance
 ) -> None:
     contents = Contents(ManifestHeader(every_type, drawing, About()), certificate)
-    derived = Derived.of(bundle, contents, profile_of(bundle, every_type))
+    derived = Derived.of(bundle, contents, profiles_of(bundle, every_type))
     assert set(derived.files) == {"report.html", "CARD.md", "croissant.json"}
     for path, content in derived.files.items():
         assert (bundle / path).read_bytes() == content
@@ -146,7 +146,7 @@ def test_a_failed_check_is_named_at_the_top(
     page: Callable[..., str], every_type: Schema, certificate: Certificate, bundle: Path
 ) -> None:
     profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
-    text = said(page(verdicts=judge(certificate, profile, most_epsilon=2.0)))
+    text = said(page(verdicts=judge(certificate, [profile], most_epsilon=2.0)))
     named = "Not run: the attack on the training. Not passed: “Epsilon is at most 2”."
     assert f"5 of 7 checks passed. {named}" in text
     assert "over its limit" in text

@@ -117,7 +117,7 @@ def test_audits_are_told_in_plain_words(
     page: Callable[..., str], certificate: Certificate, bundle: Path, every_type: Schema
 ) -> None:
     profile = Profile.of(every_type, typed_frames(bundle / TABLE, every_type))
-    verdicts = judge(certificate, profile, AUDITS)
+    verdicts = judge(certificate, [profile], AUDITS)
     text = said(page(audits=AUDITS, verdicts=verdicts))
     black, white = AUDITS.audits[0].views
     proved, guesses, correct = white.proved

@@ -111,7 +111,7 @@ def pair(bundle: Path, heading: ManifestHeader, *, other_version: bool = False) 
     """Check the tables of a bundle alone."""
     findings = Findings()
     found = {path.relative_to(bundle).as_posix() for path in bundle.rglob("*.*")}
-    TablePair(bundle, found, heading.schema, findings, other_version).check(heading)
+    TablePair(bundle, found, heading.tables["synthetic"], findings, other_version).check(heading)
     return findings
 
 

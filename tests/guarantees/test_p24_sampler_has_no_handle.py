@@ -112,7 +112,9 @@ MODULES = {
 RELEASING = [
     "synthesis/sampler",
     "synthesis/sample_log",
+    "synthesis/cohort_sampler",
     "bundle/writer",
+    "bundle/released_tables",
     "bundle/format/layout",
     "encoding/strict_table",
     "cli/commands/sample",

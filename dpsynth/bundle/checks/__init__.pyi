@@ -1,4 +1,5 @@
 from .certificate import check_certificate as check_certificate
+from .cohort import check_cohort as check_cohort
 from .figures import check_audits as check_audits
 from .figures import check_quality as check_quality
 from .files import check_description as check_description

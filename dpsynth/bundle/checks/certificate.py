@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dpsynth._util.outside_names import outside_name
-from dpsynth.bundle.format import Provenance
-from dpsynth.certificate import Certificate, exact_claims, floating_point_limits, not_covered
-from dpsynth.encoding import Codec
+from dpsynth.bundle.format import Drawing
+from dpsynth.certificate import (
+    Certificate,
+    bounds_of,
+    exact_claims,
+    floating_point_limits,
+    not_covered,
+)
+from dpsynth.encoding import Codec, HistoryCodec
 from dpsynth.errors import DpsynthError, InputError, Problem
 from dpsynth.models import Domain, outside_events, shares_of
+from dpsynth.models.histories import domain_of, shares_of_histories
 from dpsynth.models.presets import ONE_WAY, STEPS
-from dpsynth.models.registry import EARLIER, NAMES
-from dpsynth.privacy import Event, PoissonSgd, PrivacyBudget, Unit, quality_event
+from dpsynth.models.registry import COHORT, EARLIER, NAMES
+from dpsynth.privacy import Event, PoissonSgd, PrivacyBudget, Share, Unit, quality_event
 from dpsynth.privacy import epsilon as composed
 from dpsynth.privacy.quality_budget import QUALITY
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema, Schema
 
 _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
 
 
 def check_certificate(
-    certificate: Certificate, schema: Schema, drawing: Provenance | None
+    certificate: Certificate, schema: AnySchema, drawing: Drawing | None
 ) -> list[Problem]:
     """List every way in which a certificate contradicts itself, the schema or the manifest."""
     return [
@@ -36,12 +43,13 @@ def check_certificate(
     ]
 
 
-def _against_schema(certificate: Certificate, schema: Schema) -> list[str]:
+def _against_schema(certificate: Certificate, schema: AnySchema) -> list[str]:
     """Compare the public facts that both documents state."""
     pairs = {
         "schema_sha256": (certificate.schema_sha256, schema.hash()),
         "unit": (certificate.unit, Unit.of(schema)),
         "population": (certificate.population, schema.population.value),
+        "tables": (certificate.tables, bounds_of(schema)),
     }
     return [
         f"{name} is not that of schema.json"
@@ -55,24 +63,24 @@ def _drawn(certificate: Certificate) -> list[str]:
     return [f"noise: {source.fault}" for source in certificate.noise if source.fault is not None]
 
 
-def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
-    """Compare the events with those that the model runs on such a table, noise aside.
+def _events_paid(certificate: Certificate, schema: AnySchema) -> list[str]:
+    """Compare the events with those that the model runs on such tables, noise aside.
 
     An event that is missing from a certificate, or smaller than the one that was run, would make
     the claim smaller than the truth, and nothing else in the bundle would show it.
     """
-    if outside_name(certificate.model) is not None:
+    if isinstance(schema, Schema) and outside_name(certificate.model) is not None:
         return _outside_events_paid(certificate, schema)
-    if certificate.model not in NAMES:
-        return [f"model is not one of {', '.join(NAMES)}; its privacy cost cannot be checked"]
+    models = NAMES if isinstance(schema, Schema) else (COHORT.name,)
+    if certificate.model not in models:
+        return [f"model is not one of {', '.join(models)}; its privacy cost cannot be checked"]
     try:
-        budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
-        planned = shares_of(certificate.model, Domain.of(schema, Codec(schema)), budget)
+        planned = _planned(certificate, schema)
     except InputError as error:
         return [str(error)]
     needed = {share.event.name: share.event for share in planned}
     events = {event.name: event for event in certificate.events}
-    if QUALITY in events:
+    if isinstance(schema, Schema) and QUALITY in events:
         needed[QUALITY] = quality_event(schema)
     messages = [
         f"event '{name}', which model {certificate.model} runs, is missing"
@@ -87,6 +95,14 @@ def _events_paid(certificate: Certificate, schema: Schema) -> list[str]:
         for name in needed
         if name in events and events[name].undecided() != needed[name]
     ]
+
+
+def _planned(certificate: Certificate, schema: AnySchema) -> tuple[Share, ...]:
+    """Return the events that the certificate's model runs, from public facts alone."""
+    budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
+    if isinstance(schema, Schema):
+        return shares_of(certificate.model, Domain.of(schema, Codec(schema)), budget)
+    return shares_of_histories(domain_of(HistoryCodec(schema)), budget)
 
 
 def _outside_events_paid(certificate: Certificate, schema: Schema) -> list[str]:
@@ -142,7 +158,7 @@ def _charged(certificate: Certificate) -> list[str]:
     return ["the ledger's total is below what this fit alone has spent"]
 
 
-def _wording(certificate: Certificate, schema: Schema) -> list[str]:
+def _wording(certificate: Certificate, schema: AnySchema) -> list[str]:
     """Hold the sentences to those of this version: no claim more, no limit less."""
     model = certificate.model
     pairs = {
@@ -157,7 +173,7 @@ def _wording(certificate: Certificate, schema: Schema) -> list[str]:
     ]
 
 
-def _against_drawing(certificate: Certificate, drawing: Provenance | None) -> list[str]:
+def _against_drawing(certificate: Certificate, drawing: Drawing | None) -> list[str]:
     if drawing is None or certificate.model in (drawing.model, EARLIER.get(drawing.model)):
         return []
     return ["model is not that of datapackage.json"]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from dpsynth._util.strict_json import file_digest, read_document
 from dpsynth.bundle.checks.findings import Findings
-from dpsynth.bundle.format import Contents, Quality, read_audits
+from dpsynth.bundle.format import Contents, Provenance, Quality, read_audits
 from dpsynth.bundle.format.layout import AUDIT, CSV, PARQUET, QUALITY
+from dpsynth.schema import Schema
 
 
 def check_quality(
@@ -19,7 +20,9 @@ def check_quality(
     with findings.step(QUALITY, "an event of the certificate paid for the quality figures"):
         quality = Quality.from_dict(read_document(folder / QUALITY))
         heading = contents.heading
-        for problem in quality.problems(heading.schema, contents.certificate, heading.drawing.rows):
+        schema, drawing = heading.schema, heading.drawing
+        assert isinstance(schema, Schema) and isinstance(drawing, Provenance)  # of a single table
+        for problem in quality.problems(schema, contents.certificate, drawing.rows):
             findings.add(QUALITY, problem)
         tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in paths}
         if quality.table_sha256 in tables:

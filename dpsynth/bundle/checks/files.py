@@ -12,7 +12,7 @@ from dpsynth._util.strict_json import file_digest, parsed, read_plain_bytes
 from dpsynth.bundle.checks.findings import Findings
 from dpsynth.bundle.format import BundleFile, ManifestHeader, listed_files
 from dpsynth.bundle.format.layout import MANIFEST, SIGNATURE, SIGNATURE_BYTES
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -94,7 +94,7 @@ def check_signature(
 
 def check_description(
     document: dict[str, Any],
-    schema: Schema,
+    schema: AnySchema,
     heading: ManifestHeader,
     files: Mapping[str, BundleFile],
     findings: Findings,

@@ -38,6 +38,11 @@ class Findings:
         """Note a difference."""
         self.problems.append(Problem(place, message))
 
+    def extend(self, other: Findings) -> None:
+        """Add what another list of findings holds."""
+        self.checks += other.checks
+        self.problems += other.problems
+
     def raise_if_any(self) -> None:
         """End a verification that found differences, in words that no terminal obeys.
 

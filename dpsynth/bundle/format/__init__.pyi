@@ -7,9 +7,14 @@ from .audits import read_audits as read_audits
 from .contents import Contents as Contents
 from .layout import BundleFile as BundleFile
 from .layout import listed_files as listed_files
+from .layout import resource_names as resource_names
+from .layout import table_path as table_path
 from .manifest import ManifestHeader as ManifestHeader
 from .manifest import slug as slug
+from .provenance import CohortProvenance as CohortProvenance
+from .provenance import Drawing as Drawing
 from .provenance import Provenance as Provenance
+from .provenance import read_drawing as read_drawing
 from .quality import Quality as Quality
 from .quality import quality_digest as quality_digest
 from .quality import read_quality as read_quality

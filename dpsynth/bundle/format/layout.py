@@ -1,24 +1,27 @@
 """What a file of a bundle is, and how the manifest describes and lists it.
 
 ``datapackage.json`` is a Data Package v2 document: each file with its SHA-256 and size, each table
-with its Table Schema. Version 2 of the bundle holds nine more files at most, always under the same
-names, so that nothing can travel along unseen; and beside the manifest, which cannot list it, a
-signature of the manifest.
+with its Table Schema. The bundle of a single table (version 2) holds nine more files at most,
+always under the same names, so that nothing can travel along unseen; and beside the manifest, which
+cannot list it, a signature of the manifest. That of linked tables (version 3) has its tables under
+the names that its schema gives them, and their keys in their Table Schemas.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dpsynth._util.strict_json import text, whole
 from dpsynth.errors import ArtifactError
-from dpsynth.schema import Column, Schema
+from dpsynth.schema import AnySchema, Column, Schema, SyntheticTable, synthetic_tables
 
 FORMAT, VERSION = "dpsynth-bundle", 2
+LINKED = 3
+"""Version of a bundle of linked tables."""
 MANIFEST, SIGNATURE = "datapackage.json", "datapackage.json.sig"
 PARQUET, CSV = "data/synthetic.parquet", "data/synthetic.csv"
 SCHEMA, PRIVACY = "schema.json", "privacy.json"
@@ -27,6 +30,9 @@ REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
 SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
 MAX_CSV_ROWS = 1_000_000
 PARQUET_SIZE = "dpsynth:bytes"  # see size_key
+TYPED, TEXT = ".parquet", ".csv"
+DOCUMENTS = ("schema", "privacy", "quality", "audit", "report", "card", "croissant")
+"""Names that the manifest gives to files that are no tables."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class BundleFile:
         mediatype: likewise.
         encoding: likewise; None for a binary file.
         required: whether every bundle of this version has it.
-        is_table: whether it holds the synthetic rows.
+        table: the name of the synthetic table whose rows it holds; None of any other file.
         document: from `Contents` to a document of JSON types, None where a bundle has none. The
             file holds it as `strict_json.written` writes it, and `verify` refuses other bytes.
         check: reads a document that a bundle need not have: called with the folder, the paths of
@@ -61,7 +67,7 @@ class BundleFile:
     mediatype: str
     encoding: str | None = "utf-8"
     required: bool = False
-    is_table: bool = False
+    table: str | None = None
     document: Callable[[Any], dict[str, Any] | None] | None = None
     check: Callable[[Path, set[str], Any, Any], Any] | None = None
     derive: Callable[[Any], bytes] | None = None
@@ -71,22 +77,70 @@ class BundleFile:
         if [self.is_table, self.document is not None, self.derive is not None].count(True) != 1:
             raise ValueError(f"{self.path} is a table, or has one of document and derive")
 
-    def described(self, schema: Schema) -> dict[str, Any]:
+    @property
+    def is_table(self) -> bool:
+        """Whether it holds synthetic rows."""
+        return self.table is not None
+
+    def described(self, schema: AnySchema) -> dict[str, Any]:
         """Describe the file by what is the same in all bundles of a schema."""
         entry: dict[str, Any] = {"name": self.name, "title": self.title}
-        entry |= {"type": "table"} if self.is_table else {}
+        kind = "table" if self.is_table else None
+        if self.path == SCHEMA and not isinstance(schema, Schema):
+            kind = "json"  # else frictionless takes it for the schema of one table
+        entry |= {} if kind is None else {"type": kind}
         entry |= {"format": self.format, "mediatype": self.mediatype}
         entry |= {} if self.encoding is None else {"encoding": self.encoding}
         entry |= {"path": self.path}
-        if not self.is_table:
+        if self.table is None:
             return entry
-        table = schema.to_table_schema()
-        if self.path == PARQUET:
+        tables = synthetic_tables(schema)
+        own = tables[self.table]
+        table = own.schema.to_table_schema()
+        if Path(self.path).suffix == TYPED:
             table["fields"] = [
                 _in_parquet(field, column)
-                for field, column in zip(table["fields"], schema.modelled, strict=True)
+                for field, column in zip(table["fields"], own.schema.modelled, strict=True)
             ]
-        return entry | {"schema": table}
+        return entry | {"schema": _keys_of(own, tables) | table}
+
+
+def _keys_of(own: SyntheticTable, tables: Mapping[str, SyntheticTable]) -> dict[str, Any]:
+    """Write the keys of one of several tables: they point to the typed table of patients."""
+    patients = next(iter(tables.values()))
+    if own.key is None:
+        return {}
+    if own is patients:
+        return {"primaryKey": [own.key]}
+    name = resource_names(tables)[patients.name][TYPED]
+    reference = {"resource": name, "fields": [patients.key]}
+    return {"foreignKeys": [{"fields": [own.key], "reference": reference}]}
+
+
+def resource_names(tables: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Name the files of each table in a manifest, by suffix: in small letters, and none twice.
+
+    >>> resource_names(["patients", "Labs", "report"])["report"]
+    {'.parquet': 'report.2', '.csv': 'report.2-csv'}
+    """
+    names, taken = {}, set(DOCUMENTS)
+    for place, table in enumerate(tables):
+        name = table.lower()
+        while {name, f"{name}-csv"} & taken:
+            name = f"{name}.{place}"
+        names[table] = {TYPED: name, TEXT: f"{name}-csv"}
+        taken |= set(names[table].values())
+    return names
+
+
+def table_path(table: str, suffix: str = TYPED) -> str:
+    """Return where a bundle has a table, in the format of the suffix."""
+    return f"data/{table}{suffix}"
+
+
+def version_of(schema: AnySchema) -> int:
+    """Return the version of a bundle of such tables."""
+    return VERSION if isinstance(schema, Schema) else LINKED
 
 
 def _in_parquet(field: dict[str, Any], column: Column) -> dict[str, Any]:
@@ -102,10 +156,10 @@ def _in_parquet(field: dict[str, Any], column: Column) -> dict[str, Any]:
 def size_key(path: str) -> str:
     """Name the entry of a manifest that holds a file's size in bytes.
 
-    That of the Parquet file has a name of its own: frictionless does not count its bytes, and would
+    That of a Parquet file has a name of its own: frictionless does not count its bytes, and would
     find them missing.
     """
-    return PARQUET_SIZE if path == PARQUET else "bytes"
+    return PARQUET_SIZE if Path(path).suffix == TYPED else "bytes"
 
 
 def listed_files(
@@ -132,7 +186,8 @@ def listed_files(
         if not _is_inside(path):
             raise ArtifactError(f"{place}.path leaves the bundle")
         if path not in files:
-            raise ArtifactError(f"{place}.path is not a file of a bundle of version 2")
+            version = VERSION if PARQUET in files else LINKED
+            raise ArtifactError(f"{place}.path is not a file of a bundle of version {version}")
         if path in listed:
             raise ArtifactError(f"{place}.path occurs twice")
         digest = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dpsynth._util.strict_json import as_object, check_format, check_keys, file_digest, version_text
 from dpsynth._version import __version__
 from dpsynth.bundle.format.about import About
-from dpsynth.bundle.format.layout import FORMAT, VERSION, BundleFile, size_key
-from dpsynth.bundle.format.provenance import Provenance
+from dpsynth.bundle.format.layout import FORMAT, BundleFile, size_key, version_of
+from dpsynth.bundle.format.provenance import Drawing, Provenance, read_drawing
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema, Schema, SyntheticTable, synthetic_tables
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
@@ -25,20 +26,26 @@ class ManifestHeader:
 
     Attributes:
         schema: public facts of the source.
-        drawing: how the table was drawn.
+        drawing: how the tables were drawn.
         about: what the office says of the release.
         writer: version of the dpsynth that wrote the bundle.
     """
 
-    schema: Schema
-    drawing: Provenance
+    schema: AnySchema
+    drawing: Drawing
     about: About
     writer: str = __version__
 
     @property
     def title(self) -> str:
         """Of the dataset: the office's, or the schema's."""
-        return self.about.title or f"Synthetic table: {self.schema.title or self.schema.name}"
+        kind = "Synthetic table" if isinstance(self.schema, Schema) else "Synthetic tables"
+        return self.about.title or f"{kind}: {self.schema.title or self.schema.name}"
+
+    @cached_property
+    def tables(self) -> dict[str, SyntheticTable]:
+        """The synthetic tables by name; one, unless the schema is of linked ones."""
+        return synthetic_tables(self.schema)
 
     def to_dict(self) -> dict[str, Any]:
         """Write the properties that Data Package v2 knows, and dpsynth's own."""
@@ -55,28 +62,29 @@ class ManifestHeader:
             "licenses": _licences(about),
             "contributors": _contributors(about),
         }
-        header = {"format": FORMAT, "version": VERSION, "writer": self.writer}
+        header = {"format": FORMAT, "version": version_of(schema), "writer": self.writer}
         header |= {"drawing": self.drawing.to_dict(), "about": about.to_dict()}
         return {key: value for key, value in document.items() if value} | {"dpsynth": header}
 
     @classmethod
-    def of(cls, document: dict[str, Any], schema: Schema) -> ManifestHeader:
+    def of(cls, document: dict[str, Any], schema: AnySchema) -> ManifestHeader:
         """Read dpsynth's own part of a manifest strictly.
 
         Raises:
             ArtifactError: a key is missing, unknown or of the wrong type.
         """
         header = as_object(document.get("dpsynth"), "dpsynth")
-        check_format(header, "dpsynth", FORMAT, VERSION)
+        check_format(header, "dpsynth", FORMAT, version_of(schema))
         check_keys(header, "dpsynth", ("format", "version", "writer", "drawing", "about"))
         writer = version_text(header["writer"], "dpsynth.writer")
         try:
             about = About.from_dict(header["about"], "dpsynth.about")
         except InputError as error:
             raise ArtifactError(str(error)) from error
-        return cls(
-            schema, Provenance.from_dict(header["drawing"], "dpsynth.drawing"), about, writer
-        )
+        drawing = read_drawing(header["drawing"], "dpsynth.drawing")
+        if isinstance(drawing, Provenance) != isinstance(schema, Schema):
+            raise ArtifactError("dpsynth.drawing is not about such tables as those of schema.json")
+        return cls(schema, drawing, about, writer)
 
 
 def manifest(

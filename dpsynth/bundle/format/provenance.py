@@ -1,4 +1,4 @@
-"""How the table of a bundle was drawn: with the run, enough to draw it again."""
+"""How the tables of a bundle were drawn: with the run, enough to draw them again."""
 
 from __future__ import annotations
 
@@ -50,6 +50,55 @@ class Provenance:
             condition=None if condition is None else _line(condition, f"{place}.condition"),
             plain=truth(document["plain"], f"{place}.plain"),
         )
+
+
+@dataclass(frozen=True)
+class CohortProvenance:
+    """How the linked tables of a bundle were drawn; with the run, enough to draw them again.
+
+    Attributes:
+        model: the generator's name.
+        run_sha256: digest of the run.
+        patients: how many were drawn, with all their rows.
+        seed: as of `Provenance`.
+    """
+
+    model: str
+    run_sha256: str
+    patients: int
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the document that the manifest holds under ``dpsynth.drawing``."""
+        return vars(self).copy()
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> CohortProvenance:
+        """Read strictly what ``to_dict`` wrote.
+
+        Raises:
+            ArtifactError: a key is missing, unknown or of the wrong type.
+        """
+        check_keys(document, place, names(cls))
+        return cls(
+            model=text(document["model"], f"{place}.model"),
+            run_sha256=sha256_text(document["run_sha256"], f"{place}.run_sha256"),
+            patients=whole(document["patients"], f"{place}.patients", minimum=1),
+            seed=whole(document["seed"], f"{place}.seed", minimum=0),
+        )
+
+
+Drawing = Provenance | CohortProvenance
+
+
+def read_drawing(document: Any, place: str) -> Drawing:
+    """Read how one table or linked ones were drawn: which of the two, the document says.
+
+    Raises:
+        ArtifactError: as `Provenance.from_dict`.
+    """
+    linked = isinstance(document, dict) and "patients" in document
+    return (CohortProvenance if linked else Provenance).from_dict(document, place)
 
 
 def _line(value: Any, place: str) -> str:

@@ -4,6 +4,7 @@
 - `histogram_bins`: at most 30, equally wide, with ends that people would choose
 - `profile`: what each column holds, in exact figures
 - `public_gates`: what must hold of a release, judged from artifact and synthetic table alone
+- `temporal_rules`: how many synthetic patients of a bundle break a temporal rule
 """
 
 import lazy_loader

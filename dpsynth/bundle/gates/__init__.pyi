@@ -4,3 +4,4 @@ from .profile import ColumnProfile as ColumnProfile
 from .profile import Profile as Profile
 from .public_gates import Verdict as Verdict
 from .public_gates import judge as judge
+from .temporal_rules import temporal_counts as temporal_counts

@@ -1,6 +1,8 @@
 """The profile of a synthetic table: what each column holds, in exact figures.
 
-The table is public, and so are its figures. They are computed from counts of distinct values, in
+In a long table each test stands for a column, since its values have a kind and bounds of their own;
+keys and places of rows are numbers that the sampler gives, and are no columns here. The table is
+public, and so are its figures. They are computed from counts of distinct values, in
 chunks, and do not depend on how the rows are divided into chunks.
 """
 
@@ -17,7 +19,7 @@ import pandas as pd
 
 from dpsynth.bundle.gates.histogram_bins import Bin, bins_of, value_text
 from dpsynth.encoding import cell_values, level_values, published_lattice
-from dpsynth.schema import Column, Lattice, Schema
+from dpsynth.schema import Column, Lattice, Schema, SyntheticTable, synthetic_tables
 from dpsynth.schema.lattice import EPOCH
 
 Floats = npt.NDArray[np.float64]
@@ -34,7 +36,7 @@ class ColumnProfile:
 
     Attributes:
         column: its declaration.
-        rows: of the table.
+        rows: of the table; of a test, those that name it.
         missing: cells without a value.
         strange: cells that the schema does not allow.
         bins: how the values are distributed: at most 30 ranges, in order; or the categories, in the
@@ -69,29 +71,58 @@ class RuleCount:
 
 @dataclass(frozen=True)
 class Profile:
-    """A synthetic table by column, in the schema's order, and its rules."""
+    """A synthetic table by column, in the schema's order, and its rules.
+
+    ``table`` is its name where a bundle has several; empty for a single one.
+    """
 
     rows: int
     columns: tuple[ColumnProfile, ...]
     rules: tuple[RuleCount, ...]
+    table: str = ""
 
     @classmethod
-    def of(cls, schema: Schema, frames: Iterable[pd.DataFrame]) -> Profile:
-        """Count a table once, chunk by chunk; ``frames`` are typed, as by `typed_frames`."""
-        tallies = [_Tally(column, published_lattice(column)) for column in schema.modelled]
+    def of(cls, table: Schema | SyntheticTable, frames: Iterable[pd.DataFrame]) -> Profile:
+        """Count a table once, chunk by chunk.
+
+        Args:
+            table: its declaration.
+            frames: typed, as `strict_table.typed_frames` reads them.
+        """
+        if isinstance(table, Schema):
+            [table] = synthetic_tables(table).values()
+        schema = table.schema
+        tallies = [
+            (_Tally(column, published_lattice(column)), test) for column, test in table.variables()
+        ]
         broken, rows = [0] * len(schema.rules), 0
         for frame in frames:
             rows += len(frame)
-            for tally in tallies:
-                tally.add(frame[tally.column.name])
+            for tally, test in tallies:
+                tally.add(_cells_of(frame, tally.column.name, test, table))
             for place, rule in enumerate(schema.rules):
                 broken[place] += int((~rule.holds(frame)).sum())
         rules = zip(schema.rules, broken, strict=True)
         return cls(
             rows,
-            tuple(tally.profile() for tally in tallies),
+            tuple(tally.profile() for tally, _ in tallies),
             tuple(RuleCount(rule.text, count) for rule, count in rules),
+            table.label,
         )
+
+    def named(self, name: str) -> str:
+        """Return the name of one of its columns as a reader of all tables needs it."""
+        return f"{self.table}.{name}" if self.table else name
+
+
+def _cells_of(
+    frame: pd.DataFrame, name: str, test: str | None, table: SyntheticTable
+) -> pd.Series[Any]:
+    """Return the cells of a column; of a test, those of the rows that name it."""
+    series = table.series
+    if test is None or series is None:
+        return frame[name]
+    return frame[series.value][(frame[series.column] == test).to_numpy(dtype=bool)]
 
 
 class _Tally:

@@ -57,39 +57,40 @@ class Verdict:
 
 def judge(
     certificate: Certificate,
-    profile: Profile,
+    profiles: Sequence[Profile],
     audits: Audits | None = None,
     *,
     measured: bool = False,
     stamps: Sequence[str] = (),
     most_epsilon: float = MAX_EPSILON,
 ) -> tuple[Verdict, ...]:
-    """Judge a run that is to be released, and the table that was drawn from it.
+    """Judge a run that is to be released, and the tables that were drawn from it.
 
     Args:
         certificate: of the run.
-        profile: of the synthetic table.
+        profiles: of each synthetic table.
         audits: of the run, on synthetic rows; None if none was made.
         measured: whether the quality figures that the plan paid for go along.
         stamps: of the run, and reasons why it may not be released.
         most_epsilon: above this, the page says that epsilon alone promises almost nothing.
     """
     return (
-        _cells(profile),
-        _rules(profile),
+        _cells(profiles),
+        _rules(profiles),
         _accounted(certificate),
         _unstamped(certificate, stamps),
         _audited(audits),
         *([] if reserved(certificate.events) is None else [_measured(measured)]),
         _epsilon(certificate, most_epsilon),
-        _alive(profile),
+        _alive(profiles),
     )
 
 
-def _cells(profile: Profile) -> Verdict:
-    strange = [column for column in profile.columns if column.strange]
-    cells = profile.rows * len(profile.columns)
-    share = sum(column.strange for column in strange) / cells if cells else 1.0
+def _cells(profiles: Sequence[Profile]) -> Verdict:
+    columns = [(one, column) for one in profiles for column in one.columns]
+    strange = [(one, column) for one, column in columns if column.strange]
+    cells = sum(column.rows for _, column in columns)
+    share = sum(column.strange for _, column in strange) / cells if cells else 1.0
     return Verdict(
         "cells",
         "Every cell has a value that the schema allows",
@@ -98,13 +99,13 @@ def _cells(profile: Profile) -> Verdict:
         0.0,
         "the generator writes no cell outside the declared types, bounds and categories, so such a "
         "cell came from somewhere else",
-        detail=", ".join(column.column.name for column in strange),
+        detail=", ".join(one.named(column.column.name) for one, column in strange),
     )
 
 
-def _rules(profile: Profile) -> Verdict:
-    broken = [rule for rule in profile.rules if rule.broken]
-    worst = max((rule.broken / profile.rows for rule in broken), default=0.0)
+def _rules(profiles: Sequence[Profile]) -> Verdict:
+    broken = [(one, rule) for one in profiles for rule in one.rules if rule.broken]
+    worst = max((rule.broken / one.rows for one, rule in broken), default=0.0)
     return Verdict(
         "rules",
         "Every row follows the declared rules",
@@ -113,7 +114,9 @@ def _rules(profile: Profile) -> Verdict:
         0.0,
         "the figure is the share of rows that break the rule broken most often; an impossible "
         "record misleads the people who use the table",
-        detail="; ".join(rule.text for rule in broken),
+        detail="; ".join(
+            f"{one.table}: {rule.text}" if one.table else rule.text for one, rule in broken
+        ),
     )
 
 
@@ -216,8 +219,13 @@ def _epsilon(certificate: Certificate, maximum: float) -> Verdict:
     )
 
 
-def _alive(profile: Profile) -> Verdict:
-    constant = [column.column.name for column in profile.columns if column.constant]
+def _alive(profiles: Sequence[Profile]) -> Verdict:
+    constant = [
+        one.named(column.column.name)
+        for one in profiles
+        for column in one.columns
+        if column.constant
+    ]
     return Verdict(
         "constant",
         "No column has only one value where the schema declares several",

@@ -11,15 +11,16 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dpsynth._util.formatting import figure, figure_at_most, percent, shown
-from dpsynth.bundle.format import Audits, Contents, ManifestHeader
+from dpsynth.bundle.format import Audits, CohortProvenance, Contents, ManifestHeader, Provenance
 from dpsynth.bundle.gates import Verdict
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
 from dpsynth.bundle.pages.limits import collected, limits_of
+from dpsynth.bundle.pages.table_words import place_of, words_of
 from dpsynth.certificate import Certificate, budget_lines, for_person, protected, readings
 from dpsynth.models import description_of
 from dpsynth.privacy import source_unit, units_of
-from dpsynth.schema import kind_of, labels_of, unit_of
+from dpsynth.schema import Column, SyntheticTable, kind_of, labels_of, unit_of
 
 _NOT_SAID = "Not stated by the publisher."
 _SPECIAL = re.compile(  # what formats or links at its place, in CommonMark or on GitHub
@@ -96,9 +97,10 @@ def _quoted(value: str | list[str]) -> str:
 
 def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
     schema, about, drawing = heading.schema, heading.about, heading.drawing
-    facts = [
-        ("Rows", f"{drawing.rows:,}"),
-        ("Columns", str(len(schema.modelled))),
+    tables = heading.tables.values()
+    facts = [("Rows", f"{drawing.rows:,}")] if isinstance(drawing, Provenance) else _sizes(heading)
+    facts += [
+        ("Columns", str(sum(len(table.schema.modelled) for table in tables))),
         ("Files", ", ".join(f"`{path}`" for path in files)),
         ("Source", plain(schema.description or schema.title or schema.name)),
         ("Publisher", _or_not(about.publisher)),
@@ -108,38 +110,71 @@ def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
         ("Licence", _or_not(about.licence)),
         ("Citation", _or_not(about.citation)),
     ]
-    columns = [
-        f"| {plain(column.name)} | {plain(column.title or '')} | {kind_of(column)} | "
-        f"{plain(unit_of(column))} | {plain(labels_of(column))} |"
-        for column in schema.modelled
-    ]
     return [
-        "## The table",
+        "## The tables" if len(tables) > 1 else "## The table",
         "",
         collected(drawing),
         "",
         *_table(("", ""), facts),
         "",
+        *[line for table in tables for line in _columns(table, heading)][:-1],
+    ]
+
+
+def _sizes(heading: ManifestHeader) -> list[tuple[str, str]]:
+    """Say how many patients and tables there are."""
+    assert isinstance(heading.drawing, CohortProvenance)
+    names = ", ".join(plain(name) for name in heading.tables)
+    return [("Patients", f"{heading.drawing.patients:,}"), ("Tables", names)]
+
+
+def _columns(table: SyntheticTable, heading: ManifestHeader) -> list[str]:
+    """Write a table's columns; of one of several, how it hangs together with the others too."""
+    rows = [
+        f"| {plain(column.name)} | {plain(column.title or '')} | {_kind(table, column)} | "
+        f"{plain(unit_of(column))} | {plain(place_of(table, column.name) or labels_of(column))} |"
+        for column in table.schema.modelled
+    ]
+    if table.series is not None:
+        rows += [
+            f"| {plain(test.name)} (test) | {plain(test.title or '')} | {kind_of(test)} | "
+            f"{plain(unit_of(test))} | {plain(labels_of(test))} |"
+            for test in table.series.columns
+        ]
+    words = " ".join(map(plain, words_of(table, heading.schema)))
+    before = [f"### {plain(table.label)}", "", words, ""] if table.label else []
+    return [
+        *before,
         "<details><summary>Columns</summary>",
         "",
         "| name | title | type | unit | values |",
         "|---|---|---|---|---|",
-        *columns,
+        *rows,
         "",
         "</details>",
+        "",
     ]
+
+
+def _kind(table: SyntheticTable, column: Column) -> str:
+    return "key" if column.name == table.key else kind_of(column)
+
+
+def _noun(heading: ManifestHeader) -> str:
+    return "a table" if len(heading.tables) == 1 else "linked tables"
 
 
 def _use(heading: ManifestHeader) -> list[str]:
     intended_use = heading.about.intended_use
+    it = "it" if len(heading.tables) == 1 else "them"
     return [
         "## Intended use",
         "",
         plain(intended_use) if intended_use else _NOT_SAID,
         "",
-        "Use such a table to write and test code, to teach, to plan a study, or to compare "
-        "methods. Do not use it for decisions about a person, or for claims about people that "
-        "were not confirmed on real records.",
+        f"Use such {_noun(heading)} to write and test code, to teach, to plan a study, or to "
+        f"compare methods. Do not use {it} for decisions about a person, or for claims about "
+        "people that were not confirmed on real records.",
     ]
 
 
@@ -158,7 +193,7 @@ def _model(heading: ManifestHeader, certificate: Certificate) -> list[str]:
     return [
         "## The model",
         "",
-        f"`{drawing.model}`: {description_of(drawing.model)}. It learned from a table "
+        f"`{drawing.model}`: {description_of(drawing.model)}. It learned from {_noun(heading)} "
         f"of {certificate.population:,} {plain(units_of(certificate.unit))} (publicly declared "
         f"size). Run `{drawing.run_sha256[:16]}`, seed {drawing.seed}, dpsynth {heading.writer}. "
         "Every time the fit used the records to learn something that went into this bundle:",
@@ -169,7 +204,12 @@ def _model(heading: ManifestHeader, certificate: Certificate) -> list[str]:
 
 def _privacy(contents: Contents) -> list[str]:
     certificate = contents.certificate
-    lines = ["## What is guaranteed", "", plain(protected(certificate.unit)), ""]
+    lines = [
+        "## What is guaranteed",
+        "",
+        plain(protected(certificate.unit, certificate.tables)),
+        "",
+    ]
     for reading in readings(certificate):
         lines.append(
             f"- {plain(reading.title)}: epsilon {figure_at_most(reading.epsilon)}, delta "

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from dpsynth.bundle.format import ManifestHeader, slug
-from dpsynth.bundle.format.layout import CSV, PARQUET
+from dpsynth.bundle.format import ManifestHeader, Provenance, slug
+from dpsynth.bundle.format.layout import TEXT, TYPED, table_path
 from dpsynth.bundle.pages.limits import collected, limits_of, personal
+from dpsynth.bundle.pages.table_words import place_of, words_of
 from dpsynth.certificate import Certificate
-from dpsynth.schema import Column, category_value, relation_of, unit_of
+from dpsynth.schema import Column, SyntheticTable, category_value, relation_of, unit_of
 
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0")
-ROWS = "rows"  # name of the record set
-_FORMATS = {PARQUET: "application/x-parquet", CSV: "text/csv"}
+ROWS = "rows"  # name of the record set of a single table
+_FORMATS = {TYPED: "application/x-parquet", TEXT: "text/csv"}
 _NAMES = (  # of Croissant that stand for a property of its own vocabulary
     *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
     *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
@@ -77,13 +80,10 @@ def croissant(
         "rai:personalSensitiveInformation": personal(certificate),
     }
     filled = {key: value for key, value in document.items() if value not in (None, [], "")}
-    ids = _ids(schema.modelled)
-    enumerations = [
-        _enumeration(column, ids[column.name]) for column in schema.modelled if column.labels
-    ]
+    sets = [_RecordSet.of(table, heading) for table in heading.tables.values()]
     return filled | {
         "distribution": [_file(path, sha256) for path, sha256 in files.items()],
-        "recordSet": [_rows(heading, ids), *enumerations],
+        "recordSet": [one for own in sets for one in (own.rows(), *own.enumerations())],
     }
 
 
@@ -104,7 +104,7 @@ def _file(path: str, sha256: str) -> dict[str, str]:
         "@id": path.rpartition("/")[2],
         "name": path.rpartition("/")[2],
         "contentUrl": path,
-        "encodingFormat": _FORMATS[path],
+        "encodingFormat": _FORMATS[Path(path).suffix],
         "sha256": sha256,
     }
 
@@ -122,49 +122,85 @@ def _ids(columns: Sequence[Column]) -> dict[str, str]:
     return ids
 
 
-def _rows(heading: ManifestHeader, ids: Mapping[str, str]) -> dict[str, Any]:
-    fields = [_field(column, ids[column.name]) for column in heading.schema.modelled]
-    return {
-        "@type": "cr:RecordSet",
-        "@id": ROWS,
-        "name": ROWS,
-        "description": f"{heading.drawing.rows} synthetic rows, not linked to each other.",
-        "field": fields,
-    }
+@dataclass(frozen=True)
+class _RecordSet:
+    """A table as a record set.
+
+    Attributes:
+        table: the table.
+        heading: of the manifest.
+        name: of the record set.
+        ids: identifiers of the columns, by name.
+    """
+
+    table: SyntheticTable
+    heading: ManifestHeader
+    name: str
+    ids: Mapping[str, str]
+
+    @classmethod
+    def of(cls, table: SyntheticTable, heading: ManifestHeader) -> _RecordSet:
+        """Name a table and its columns."""
+        return cls(table, heading, table.label or ROWS, _ids(table.schema.modelled))
+
+    def rows(self) -> dict[str, Any]:
+        """Describe the rows."""
+        drawing, key = self.heading.drawing, self.table.key
+        text = " ".join(words_of(self.table, self.heading.schema))
+        if isinstance(drawing, Provenance):
+            text = f"{drawing.rows} synthetic rows, not linked to each other."
+        record: dict[str, Any] = {"@type": "cr:RecordSet", "@id": self.name, "name": self.name}
+        record["description"] = text
+        if key is not None and self.table.child is None:
+            record["key"] = {"@id": f"{self.name}/{self.ids[key]}"}
+        return record | {"field": [self._field(one) for one in self.table.schema.modelled]}
+
+    def _field(self, column: Column) -> dict[str, Any]:
+        """Describe a column; it is read from the Parquet file, which has types."""
+        name = self.ids[column.name]
+        words = [column.title or column.name, column.description]
+        if column.ucum:
+            words.append(f"Unit: {unit_of(column) or 'none'} (UCUM {column.ucum})")
+        if relation := relation_of(column):
+            words.append(f"Relation: {relation}")
+        if place := place_of(self.table, column.name):
+            words.append(place[:1].upper() + place[1:])
+        if self.table.is_measured(column):
+            words.append("Its kind, unit and bounds are those of the test")
+        if not column.required:
+            words.append("May be missing")
+        field: dict[str, Any] = {
+            "@type": "cr:Field",
+            "@id": f"{self.name}/{name}",
+            "name": column.name,
+            "description": ". ".join(word.rstrip(".") for word in words if word) + ".",
+            "dataType": column.kind.croissant,
+            "source": {
+                "fileObject": {"@id": table_path(self.table.name).rpartition("/")[2]},
+                "extract": {"column": column.name},
+            },
+        }
+        if self.table.child is not None and column.name == self.table.key:
+            patients = _RecordSet.of(next(iter(self.heading.tables.values())), self.heading)
+            key = patients.ids[patients.table.key or ""]
+            field["references"] = {"field": {"@id": f"{patients.name}/{key}"}}
+        elif column.labels:
+            field["references"] = {"field": {"@id": f"{self._values_of(column)}/value"}}
+        return field
+
+    def enumerations(self) -> list[dict[str, Any]]:
+        """List what the values of columns mean, where they have labels."""
+        columns = self.table.schema.modelled
+        return [_enumeration(one, self._values_of(one)) for one in columns if one.labels]
+
+    def _values_of(self, column: Column) -> str:
+        """Name the enumeration of a column."""
+        own = f"{self.table.label}-" if self.table.label else ""
+        return f"{own}{self.ids[column.name]}-values"
 
 
-def _field(column: Column, name: str) -> dict[str, Any]:
-    """Describe a column; it is read from the Parquet file, which has types."""
-    words = [column.title or column.name, column.description]
-    if column.ucum:
-        words.append(f"Unit: {unit_of(column) or 'none'} (UCUM {column.ucum})")
-    if relation := relation_of(column):
-        words.append(f"Relation: {relation}")
-    if not column.required:
-        words.append("May be missing")
-    field: dict[str, Any] = {
-        "@type": "cr:Field",
-        "@id": f"{ROWS}/{name}",
-        "name": column.name,
-        "description": ". ".join(word.rstrip(".") for word in words if word) + ".",
-        "dataType": column.kind.croissant,
-        "source": {
-            "fileObject": {"@id": PARQUET.rpartition("/")[2]},
-            "extract": {"column": column.name},
-        },
-    }
-    if column.labels:
-        field["references"] = {"field": {"@id": f"{_values_of(name)}/value"}}
-    return field
-
-
-def _values_of(name: str) -> str:
-    return f"{name}-values"
-
-
-def _enumeration(column: Column, identifier: str) -> dict[str, Any]:
+def _enumeration(column: Column, name: str) -> dict[str, Any]:
     """List the values of a column, each with its label."""
-    name = _values_of(identifier)
     typed = column.kind.croissant
     return {
         "@type": "cr:RecordSet",

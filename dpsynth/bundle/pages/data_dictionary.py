@@ -78,6 +78,8 @@ def summary_of(profile: ColumnProfile) -> str:
 def _missing(profile: ColumnProfile) -> str:
     if profile.column.required:
         return "never (declared)"
+    if not profile.rows:
+        return "no rows"
     return percent(profile.missing / profile.rows)
 
 

@@ -10,13 +10,13 @@ from dpsynth._util.formatting import figure, figure_at_most, percent_at_most, sh
 from dpsynth.bundle.format import Audits
 from dpsynth.certificate import Certificate, Charge, for_person, largest_posterior
 from dpsynth.privacy import counted_of, counted_several, source_unit, whom
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema, Schema, synthetic_tables
 
 _PRIOR = 0.5
 
 
 def dpia_paragraph(
-    schema: Schema, certificate: Certificate, audits: Audits | None = None
+    schema: AnySchema, certificate: Certificate, audits: Audits | None = None
 ) -> tuple[str, ...]:
     """Write the paragraph as groups of sentences: processing, measures, evidence, what is left."""
     return (
@@ -28,26 +28,34 @@ def dpia_paragraph(
     )
 
 
-def _processing(schema: Schema, certificate: Certificate) -> str:
+def _processing(schema: AnySchema, certificate: Certificate) -> str:
     unit = certificate.unit
     table = shown(schema.title or schema.name)
     named = unit.person is not None and unit.max_units == 1
     people = counted_several(unit) if named else "the people whom the rows describe"
-    who = (
-        f"{people}, identified by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
-        "each are used"
-        if unit.name
-        else "the people whom the rows describe; each row counts as one person"
-    )
+    single = isinstance(schema, Schema)
+    source = "the table" if single else "the linked tables"
+    drawn = "a synthetic table is" if single else "synthetic tables are"
+    released = "the table, and attacks on it" if single else "the tables, and attacks on them"
+    columns = sum(len(list(table.variables())) for table in synthetic_tables(schema).values())
+    who = "the people whom the rows describe; each row counts as one person"
+    if certificate.tables:
+        used = "; ".join(one.words for one in certificate.tables)
+        who = f"{people}, identified by column '{shown(unit.name or '')}'; of each are used: {used}"
+    elif unit.name:
+        who = (
+            f"{people}, identified by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
+            "each are used"
+        )
     if unit.max_units > 1:
         who += f"; {whom(unit)} is assumed to have at most {unit.max_units} of these"
     return (
-        f"Processing. From the table '{table}' (health data, GDPR Article 9) a generator "
-        f"(model {certificate.model}) is trained. From the generator alone, a synthetic table is "
-        f"drawn for [purpose]. The data subjects are {who}. {len(schema.modelled)} columns with "
+        f"Processing. From {source} '{table}' (health data, GDPR Article 9) a generator "
+        f"(model {certificate.model}) is trained. From the generator alone, {drawn} "
+        f"drawn for [purpose]. The data subjects are {who}. {columns} columns with "
         "publicly declared bounds and categories are modelled. Of the other columns, only those "
         "that identify persons or order their rows are used, and nothing is learned from them. "
-        "The quality of the table, and attacks on it, are assessed inside the office, on real rows "
+        f"The quality of {released}, are assessed inside the office, on real rows "
         "[if applicable: some of which are held out of the training]. The legal basis of the "
         "training is [Article 6 and Article 9 (2), and national law]."
     )

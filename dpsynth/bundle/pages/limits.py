@@ -7,7 +7,7 @@ data.
 from __future__ import annotations
 
 from dpsynth._util.formatting import figure, figure_at_most
-from dpsynth.bundle.format import ManifestHeader, Provenance
+from dpsynth.bundle.format import CohortProvenance, Drawing, ManifestHeader
 from dpsynth.certificate import Certificate, for_person
 from dpsynth.privacy import source_unit
 
@@ -19,30 +19,44 @@ INFERENCE = (
 UNITS_APART = (
     "Rows are not linked to each other or to a person, and sequences of visits are not modelled."
 )
+HISTORIES = (
+    "Keys link the rows of a synthetic patient. Of a history, the model learns the baseline, when "
+    "each table begins, how many rows it has, and the steps from one row to the next. Relations "
+    "between distant rows, and between rows of different tables, are reproduced less faithfully."
+)
+
+
+def is_stratified(drawing: Drawing) -> bool:
+    """Tell whether rows, or patients, were spread more evenly than independent draws."""
+    return isinstance(drawing, CohortProvenance) or not drawing.plain
 
 
 def limits_of(heading: ManifestHeader) -> tuple[str, ...]:
     """List what the table cannot do, whoever publishes it."""
     drawing = heading.drawing
     limits = [INFERENCE]
-    if heading.schema.unit.column is not None:
+    linked = isinstance(drawing, CohortProvenance)
+    if linked:
+        limits.append(HISTORIES)
+    elif heading.schema.unit.column is not None:
         limits.append(UNITS_APART)
     limits.append(
         "What the model does not capture is lost: effects of three or more columns together, and "
         "rare combinations, are reproduced less faithfully than common ones."
     )
-    if drawing.condition is not None:
+    if not isinstance(drawing, CohortProvenance) and drawing.condition is not None:
         limits.append(
             f"Only rows with {drawing.condition} were kept; all shares are shares of these rows."
         )
-    if not drawing.plain:
+    if is_stratified(drawing):
+        noun = "Patients" if linked else "Rows"
         limits.append(
-            "Rows are drawn with stratified sampling, so they vary less than independent draws."
+            f"{noun} are drawn with stratified sampling, so they vary less than independent draws."
         )
     return tuple(limits)
 
 
-def collected(drawing: Provenance) -> str:
+def collected(drawing: Drawing) -> str:
     """Say where the rows come from."""
     return (
         f"Every row is generated: it was drawn from a generator (model {drawing.model}) that "

@@ -9,8 +9,7 @@ a person wrote is escaped, set apart from its surroundings, and rid of invisible
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from jinja2 import Environment
@@ -28,10 +27,12 @@ from dpsynth._util.formatting import (
 )
 from dpsynth._util.html import environment
 from dpsynth.bundle.format import Contents, Quality, audits_digest
-from dpsynth.bundle.gates import ColumnProfile, Profile, Verdict
+from dpsynth.bundle.format.layout import TYPED
+from dpsynth.bundle.gates import Profile, Verdict
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.audit_cards import audit_cards
-from dpsynth.bundle.pages.data_dictionary import Fact, facts_of, summary_of
+from dpsynth.bundle.pages.limits import is_stratified
+from dpsynth.bundle.pages.table_section import sections_of
 from dpsynth.certificate import (
     BudgetLine,
     budget_lines,
@@ -42,35 +43,24 @@ from dpsynth.certificate import (
 )
 from dpsynth.models import description_of
 from dpsynth.privacy import counted_several, reserved, short_of, source_unit, units_of, whom
-from dpsynth.schema import kind_of
+from dpsynth.schema import Schema
 
-_MAX_BARS = 12  # of a picture of categories; the table beside it has more
 _SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
 
 
-@dataclass(frozen=True)
-class _Card:
-    """A column of the data dictionary."""
-
-    key: str
-    profile: ColumnProfile
-    kind: str
-    summary: str
-    facts: tuple[Fact, ...]
-    picture: Markup
-    left_out: int
-
-
 def public_page(
-    contents: Contents, profile: Profile, verdicts: Sequence[Verdict], *, table_sha256: str
+    contents: Contents,
+    profiles: Sequence[Profile],
+    verdicts: Sequence[Verdict],
+    tables: Mapping[str, str],
 ) -> str:
     """Return the public page of a bundle as HTML.
 
     Args:
         contents: the documents of the bundle.
-        profile: of the synthetic table.
+        profiles: of each synthetic table.
         verdicts: of the public gates.
-        table_sha256: of the table as Parquet, in hex.
+        tables: SHA-256 of each table in the bundle, in hex, by path.
     """
     heading, certificate = contents.heading, contents.certificate
     quality, audits = contents.quality, contents.audits
@@ -84,22 +74,23 @@ def public_page(
             about=heading.about,
             title=heading.about.title or heading.schema.title or heading.schema.name,
             certificate=certificate,
-            profile=profile,
+            sections=sections_of(heading, tuple(profiles)),
+            single=isinstance(heading.schema, Schema),
+            stratified=is_stratified(heading.drawing),
             verdicts=verdicts,
             overridden={override.gate: override for override in certificate.overrides},
             drawing=heading.drawing,
             model=description_of(heading.drawing.model),
-            table_sha256=table_sha256,
+            typed={path: one for path, one in tables.items() if path.endswith(TYPED)},
             quality=quality,
             audits=None if audits is None else audit_cards(audits),
             audits_sha256=None if audits is None else audits_digest(audits),
             reserved=reserved(certificate.events) is not None,
             readings=readings(certificate),
-            protected=protected(certificate.unit),
+            protected=protected(certificate.unit, certificate.tables),
             what_it_is_not=what_it_is_not(),
             lines=lines,
             budget_picture=_budget_picture(lines),
-            cards=[_card(place, one) for place, one in enumerate(profile.columns, start=1)],
             distances=None if quality is None else _distances(quality),
             agreements=() if quality is None else _agreements(quality),
         )
@@ -125,6 +116,7 @@ def _environment() -> Environment:
         "hundred": svg.hundred,
         "not_audited": NOT_AUDITED,
         "found": lambda verdict: _judged(verdict, verdict.value),
+        "share": lambda rows, all_rows: _unbroken(percent(rows / all_rows)) if all_rows else "none",
         "word": _word,
         "limit": lambda verdict: _judged(verdict, verdict.limit),
     }
@@ -157,36 +149,6 @@ def _judged(verdict: Verdict, value: float) -> str:
 def _budget_picture(lines: Sequence[BudgetLine]) -> Markup:
     rows = [(line.name, line.share, percent(line.share)) for line in lines]
     return svg.shares_of("budget-picture", "Share of the privacy budget that each event has", rows)
-
-
-def _card(place: int, profile: ColumnProfile) -> _Card:
-    key, column = f"column-{place}", profile.column
-    bins, left_out = profile.bins, 0
-    if column.is_categorical:
-        if len(bins) > _MAX_BARS:
-            bins = tuple(sorted(bins, key=lambda item: -item.rows)[:_MAX_BARS])
-            left_out = len(profile.bins) - len(bins)
-        rows = [(b.label, b.rows / profile.rows, percent(b.rows / profile.rows)) for b in bins]
-        picture = svg.shares_of(f"{key}-picture", f"Shares of the values of {column.name}", rows)
-    elif profile.five:
-        title = (
-            f"Distribution of {column.name} in {len(bins)} ranges from {profile.five[0]} to "
-            f"{profile.five[-1]}"
-        )
-        shares = [item.rows / profile.rows for item in bins]
-        ends = bins[0].label.split(" to ")[0], bins[-1].label.split(" to ")[-1]
-        picture = svg.histogram(f"{key}-picture", title, shares, *ends)
-    else:
-        picture = Markup("")
-    return _Card(
-        key=key,
-        profile=profile,
-        kind=kind_of(column),
-        summary=summary_of(profile),
-        facts=facts_of(profile),
-        picture=picture,
-        left_out=left_out,
-    )
 
 
 def _distances(quality: Quality) -> Markup:

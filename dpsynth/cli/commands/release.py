@@ -12,8 +12,17 @@ from dpsynth.cli.console import Console, output_options
 @click.command(epilog="Example:  dpsynth release run/ -o bundle/")
 @click.argument("run", type=click.Path())
 @click.option("--output", "-o", required=True, type=click.Path(), help="New folder for the bundle.")
-@click.option("--table", type=click.Path(), help="Release this table, drawn earlier from the run.")
+@click.option(
+    "--table",
+    type=click.Path(),
+    help="Release this table, drawn earlier from the run; of linked tables, a folder of them.",
+)
 @click.option("--rows", type=int, help="Rows to draw; default: the schema's public number.")
+@click.option(
+    "--patients",
+    type=int,
+    help="Patients to draw from a run of linked tables; default: the schema's public number.",
+)
 @click.option("--seed", type=int, help="Seed for sampling; default: a new one, which is recorded.")
 @click.option(
     "--about",
@@ -32,6 +41,7 @@ def release(
     output: str,
     table: str | None,
     rows: int | None,
+    patients: int | None,
     seed: int | None,
     about: str | None,
     override: str | None,
@@ -43,7 +53,8 @@ def release(
 
     A bundle has the data, schema, privacy certificate, and a page and a card for readers. Public
     gates decide whether the release goes ahead. The exit code is 3 if one stops it. A bundle
-    contains nothing computed from real rows except what the plan paid for.
+    contains nothing computed from real rows except what the plan paid for. A run of linked tables
+    gives a bundle with a file for each table, whose keys agree.
     """
     from dpsynth.bundle import release as write_bundle
     from dpsynth.bundle.format import About
@@ -59,6 +70,7 @@ def release(
             Path(output),
             table=Path(table) if table else None,
             rows=rows,
+            patients=patients,
             seed=seed,
             about=None if about is None else About.load(about),
             override=None if override is None or by is None else Override(override, by),

@@ -13,6 +13,8 @@ private rows.
   reported
 - `resources`: the table schema of one resource, read as a schema of its own
 - `series`: the tests of a long table, each with the bounds of its values
+- `synthetic`: the synthetic tables that a schema stands for: one of a single table, several of
+  linked ones
 - `temporal/`: temporal rules: what must hold between the rows of one patient, in all of her tables
 - `writer`: from a `LinkedSchema` back to a document
 """

@@ -35,6 +35,9 @@ def published_tables(schema: LinkedFacts) -> dict[str, Schema]:
         if child.series is not None:
             value = child.schema.column(child.series.value)
             columns[child.series.value] = _measured(value, child.series)
+        named = child.once if child.series is None else child.series.column
+        if named is not None:  # which each row names
+            columns[named] = replace(child.schema.column(named), required=True)
         tables[child.name] = _written(child.schema, columns)
     return tables
 

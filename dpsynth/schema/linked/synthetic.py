@@ -1,0 +1,100 @@
+"""The synthetic tables that a schema stands for: one of a single table, several of linked ones.
+
+Whoever writes, reads or describes synthetic tables goes through this list, so that one flat table
+is the case of a list with one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from dpsynth._util.short_repr import short_repr
+from dpsynth.schema.column import Column
+from dpsynth.schema.linked.any_schema import AnySchema
+from dpsynth.schema.linked.facts import ChildTable, LongSeries
+from dpsynth.schema.linked.published import MOST, published_tables
+from dpsynth.schema.schema import Schema
+
+SINGLE = "synthetic"
+"""Name of the synthetic table of a schema of one table."""
+
+
+@dataclass(frozen=True, repr=False)
+class SyntheticTable:
+    """One synthetic table.
+
+    Attributes:
+        name: of the table.
+        schema: of its columns as they are written, in order.
+        key: the column with the number of the patient; None in a single table.
+        child: what linked tables declare of it; None of a single table, and of that of patients.
+    """
+
+    name: str
+    schema: Schema
+    key: str | None = None
+    child: ChildTable | None = None
+
+    def __repr__(self) -> str:
+        """Name the table."""
+        return short_repr(self, self.name)
+
+    @property
+    def label(self) -> str:
+        """Its name where there are several tables; empty for a single one."""
+        return "" if self.key is None else self.name
+
+    @property
+    def series(self) -> LongSeries | None:
+        """The tests of a long table."""
+        return None if self.child is None else self.child.series
+
+    @property
+    def place(self) -> str | None:
+        """The column with the place of a row among the patient's rows, if there is one."""
+        return None if self.child is None else self.child.order
+
+    def is_number(self, column: Column) -> bool:
+        """Tell whether the sampler numbers this column: the key, and the place of a row."""
+        return column.name in (self.key, self.place)
+
+    def is_measured(self, column: Column) -> bool:
+        """Tell whether the cells of this column are values of the tests that their rows name."""
+        return self.series is not None and column.name == self.series.value
+
+    def variables(self) -> Iterator[tuple[Column, str | None]]:
+        """Yield all that varies: each column, or a test in place of a column, with its name.
+
+        Numbers that the sampler gives are left out, and each test stands for its own values.
+        """
+        for column in self.schema.modelled:
+            if self.is_measured(column) and self.series is not None:
+                yield from ((test, test.name) for test in self.series.columns)
+            elif not self.is_number(column):
+                yield column, None
+
+
+def synthetic_tables(schema: AnySchema) -> dict[str, SyntheticTable]:
+    """Return every synthetic table of a schema by name, that of patients first.
+
+    >>> from dpsynth.schema import LinkedSchema
+    >>> list(synthetic_tables(Schema.load("demo")))
+    ['synthetic']
+    >>> [table.key for table in synthetic_tables(LinkedSchema.load("nafld")).values()]
+    ['id', 'id', 'id']
+    """
+    if isinstance(schema, Schema):
+        return {SINGLE: SyntheticTable(SINGLE, schema)}
+    children = {child.name: child for child in schema.children}
+    tables = {}
+    for name, written in published_tables(schema).items():
+        child = children.get(name)
+        key = schema.key if child is None else child.key
+        tables[name] = SyntheticTable(name, written, key, child)
+    return tables
+
+
+def as_number(column: Column) -> Column:
+    """Return a column of numbers that the sampler gave as whole numbers, also where it is text."""
+    return replace(column, type="integer", minimum=1, maximum=MOST)
