@@ -1,4 +1,4 @@
-"""The part of ``dpsynth demo`` with linked tables: a simulated clinic and its patients' histories."""
+"""The part of ``dpsynth demo`` with linked tables: the histories of a simulated clinic."""
 
 from __future__ import annotations
 
