@@ -124,7 +124,7 @@ def course_lines(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 
     >>> from dpsynth.tables import simulate_cohort
     >>> course_lines(simulate_cohort(20, seed=1))[0]
-    'female, 79, without diabetes: 145 143 156 156; death on day 266'
+    'female, 73, without diabetes: 142 151 154 135 119'
     """
     import pandas as pd
 

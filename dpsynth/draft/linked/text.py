@@ -71,7 +71,8 @@ def package_text(
             lines += [f"      {line}" for line in field_lines(proposal)]
         extra = [] if table == patients else list(_child_lines(own, dates))
         if table in dialects:
-            extra.append(f"dialect: {flow(dict(dialects[table]))}")
+            hint = comment('add decimal: "," if numbers are written 3,5')
+            extra.append(f"dialect: {flow(dict(dialects[table]))}  {hint}")
         if extra:
             lines += ["    dpsynth:", *(f"      {line}" for line in extra)]
     lines.append(_FOOT.format(patients=flow(patients)).rstrip())

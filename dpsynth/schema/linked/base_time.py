@@ -55,7 +55,13 @@ class BaseTime:
         document = {
             "name": schema.name,
             "fields": [{**field, "dpsynth": own}, other],
-            "dpsynth": {"version": 1, "population": one, "rows": one, "max_rows": one},
+            "dpsynth": {
+                "version": 1,
+                "draft": True,
+                "population": one,
+                "rows": one,
+                "max_rows": one,
+            },
         }
         column = Schema.from_dict(document).column(self.column)
         kept = replace(column, missing_values=schema.column(self.column).missing_values)
