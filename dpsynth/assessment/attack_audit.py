@@ -56,12 +56,14 @@ class Real:
         candidate: the synthetic table that is attacked.
         holdout: rows of people who are not in the source.
         names: what pages call source and holdout; by default their files.
+        histories: whether a row sums up the history of a patient, over linked tables.
     """
 
     source: Source
     candidate: Candidate
     holdout: Source
     names: tuple[str, str] | None = None
+    histories: bool = False
 
 
 @shown_in_notebooks
@@ -163,6 +165,8 @@ def audit_run(
         names = real.names or (name_of(real.source), name_of(real.holdout))
         described["source"]["name"], described["holdout"]["name"] = names
         described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
+        if real.histories:
+            document["histories"] = True
     if output is not None:
         progress("page", 0.0)
         with alone_at(output):

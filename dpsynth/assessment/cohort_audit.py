@@ -65,6 +65,7 @@ def audit_cohort(
         Candidate(candidate.name, rows[1], candidate.run, candidate.sha256),
         rows[2],
         names=("the source", "the holdout"),
+        histories=True,
     )
     return audit_run(
         summary_schema(sides.codec),

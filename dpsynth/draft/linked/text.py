@@ -23,6 +23,7 @@ dpsynth:
   version: 1
   draft: true  # remove it when no TODO and no proposal is left
   patients: {patients}  # proposal: the table with one row a patient
+  person: {{name: patient}}  # how certificate and pages call a person
   population: {{value: TODO, basis: TODO}}  # how many patients, two digits, from a report
   window: {{first: TODO, last: TODO, basis: TODO}}  # days from each patient's origin, as -3650
   # if a column of patients has the last day of follow-up: end: COLUMN

@@ -74,7 +74,7 @@ def summary_schema(codec: HistoryCodec) -> Schema:
         unit=PrivacyUnit(column=None, max_rows=1, max_rows_basis=None),
         population=linked.population,
         rows=Declared(linked.population.value, linked.population.basis),
-        title=f"Histories of patients, a row each: {linked.title or linked.name}",
+        title=linked.title or linked.name,
     )
 
 

@@ -45,6 +45,10 @@ NO_TARGET = (
     "No target column is declared (role: target), or none could be used, so usefulness for "
     "prediction was not judged."
 )
+HISTORIES = (
+    "This page is about attacks only. What the histories keep and lose stands on a page of its "
+    "own: histories.html (dpsynth evaluate)"
+)
 CAVEAT = (
     "A recommendation for the person who decides. It was computed from real rows, which epsilon "
     "does not cover: keep it in the office. It says no more than was measured here."
@@ -114,14 +118,10 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         _judge_evaluation(evaluation, judged, against, warnings, good)
     if audit is not None:
         _judge_audit(audit, against, warnings, good)
-    missing = [
-        f"{what} was not made (dpsynth {verb})"
-        for what, verb, document in (
-            ("An evaluation", "evaluate", evaluation),
-            ("An audit", "audit", audit),
-        )
-        if document is None
-    ]
+    if evaluation is None and audit is not None and audit.get("histories"):
+        missing = [HISTORIES]
+    else:
+        missing = _not_made(evaluation, audit)
     if evaluation is not None and audit is not None and other_table(audit, evaluation):
         missing.append("Evaluation and audit are of different tables or schemas")
     if against:
@@ -132,6 +132,18 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         decision = WARNING if warnings else RELEASE
     reasons = (*against, *(f"{one}." for one in missing), *warnings, *good)
     return Answer(decision, reasons, judged, worst, helps)
+
+
+def _not_made(evaluation: Details | None, audit: Details | None) -> list[str]:
+    """Say which of both documents there is not."""
+    return [
+        f"{what} was not made (dpsynth {verb})"
+        for what, verb, document in (
+            ("An evaluation", "evaluate", evaluation),
+            ("An audit", "audit", audit),
+        )
+        if document is None
+    ]
 
 
 def _judge_evaluation(
