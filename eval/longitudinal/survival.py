@@ -205,6 +205,9 @@ def _rates(compared: Compared, event: str) -> list[dict[str, Any]]:
         years = np.where(follow.at_risk, follow.days, 0) / YEAR
         return ratio(1000 * one.sums(follow.happened & follow.at_risk), one.sums(years))
 
+    ending = compared.facts.ending
+    if ending is not None and event == ending[0]:
+        return [compared.spoken("per 1,000 patient years", "", rate)]
     return [
         compared.spoken("had it by day 0", "share", before),
         compared.spoken("later, per 1,000 patient years", "", rate),
