@@ -146,7 +146,7 @@ def band(cohort: Cohort, number: int, place: int) -> dict[str, list[float]] | No
     values = series.numbers(place)
     facts = cohort.facts
     if series.facts.timed:
-        width = (facts.last - facts.first) / BANDS
+        width = max(1, facts.last - facts.first) / BANDS
         parts = np.minimum(((series.days - facts.first) / width).astype(int), BANDS - 1)
         middle = facts.first + width * (np.arange(BANDS) + 0.5)
     else:
