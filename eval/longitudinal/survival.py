@@ -26,6 +26,7 @@ Bools = npt.NDArray[np.bool_]
 MIN_PATIENTS = 50  # of train at risk in a group
 MIN_EVENTS = 10  # of train
 AT_RISK = 10  # patients of train, below which a curve is not compared any further
+MAX_RATIO = float(np.log(4))  # of two rates, as a logarithm; beyond it, they are simply apart
 POINTS = 61  # of a curve on a page
 YEAR = 365.25
 
@@ -36,8 +37,8 @@ CURVES = (
 )
 RATES = (
     "Mean absolute logarithm of the ratio of an event's rate among synthetic and real patients: "
-    "0.1 is 10 % too many or too few, 0.7 is twice as many or half. Rare events count as much as "
-    "common ones, which the distance of curves does not show."
+    "0.1 is 10 % too many or too few, 0.7 is twice as many or half; four times as many, or none, "
+    "is 1.39 and as far as can be. Rare events count as much as common ones, unlike in curves."
 )
 
 
@@ -91,7 +92,8 @@ def survival(compared: Compared) -> PartResult:
         if (follow.happened & follow.at_risk).sum() < MIN_EVENTS:
             notes.append(f"fewer than {MIN_EVENTS} patients of train had {name}: no curves of it")
             continue
-        logs = compared.difference(partial(_log_rate, event=name))
+        rate = compared.each(partial(_log_rate, event=name))
+        logs = JackknifeEstimate.of(_rates_apart, rate)
         if logs is not None:
             ratios.append(logs)
             measures += compared.measure(f"event_rates:{name}", f"Rate of {name}", [logs], RATES)
@@ -183,6 +185,10 @@ def _curve(
 
 def _short(values: Floats) -> list[float]:
     return [round(float(value), 5) for value in values]
+
+
+def _rates_apart(a: Floats, b: Floats) -> Floats:
+    return np.minimum(np.abs(a - b), MAX_RATIO)
 
 
 def _log_rate(cohort: Cohort, event: str) -> Floats:
