@@ -2,7 +2,8 @@
 
 Beside the baseline, a patient's row says on which day each event happened, and for every series how
 many rows there are, when the first one is, how much of the time left to her they span, and the
-first row itself. All of it has mass 1 a patient, so it needs no cap, and an ordinary mixture learns it.
+first row itself. All of it has mass 1 a patient, so it needs no cap, and an ordinary mixture
+learns it.
 """
 
 from __future__ import annotations
