@@ -63,6 +63,11 @@ class Grid:
         """How many cells there are."""
         return len(self.edges) - 1
 
+    @property
+    def middles(self) -> Floats:
+        """The number in the middle of each cell."""
+        return np.asarray((self.edges[:-1] + self.edges[1:] - 1) / 2)
+
     def feature(self, name: str, *, none: bool = False) -> Feature:
         """Return the column of the cells; with ``none``, one code more for no number."""
         points = tuple(np.diff(self.edges).tolist())
