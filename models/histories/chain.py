@@ -132,7 +132,9 @@ class _Walk:
         parts = zip(columns, model.table.series.values, model.alike, strict=True)
         return np.column_stack(
             [
-                refined_after(column, bins[:, place], known.before[:, place], value.cells, alike, rng)
+                refined_after(
+                    column, bins[:, place], known.before[:, place], value.cells, alike, rng
+                )
                 for place, (column, value, alike) in enumerate(parts)
             ]
         )

@@ -123,9 +123,7 @@ class _Wanted:
         return torch.from_numpy(pairs.astype(np.float32))
 
 
-def _round(
-    network: Network, wanted: _Wanted, steps: Drawn
-) -> None:
+def _round(network: Network, wanted: _Wanted, steps: Drawn) -> None:
     start = wanted.start
     places = steps.bins + wanted.offsets[:-1]
     each = np.broadcast_to(steps.weights[:, None], places.shape)
