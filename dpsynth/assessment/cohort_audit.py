@@ -30,6 +30,7 @@ def audit_cohort(
     seed: int = 0,
     output: str | Path | None = None,
     overwrite: bool = False,
+    tolerant: bool = False,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Attack a synthetic cohort, with controls, and write what was found.
@@ -42,6 +43,7 @@ def audit_cohort(
         seed: of all draws.
         output: as of `audit_run`, like what follows.
         overwrite: whether an earlier audit there gives way.
+        tolerant: where the cohorts cannot be attacked, say so in the document.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -73,5 +75,6 @@ def audit_cohort(
         seed=seed,
         output=output,
         overwrite=overwrite,
+        tolerant=tolerant,
         progress=progress,
     )

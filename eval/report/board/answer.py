@@ -39,15 +39,12 @@ HEADLINES = {
     STOP: "Do not release",
     UNDECIDED: "No answer yet",
 }
+HISTORIES = "dpsynth-history-evaluation"  # the format of an evaluation of whole histories
 OUTSIDE, OUTSIDE_PART, RULES = "outside_worst", "outside", "rules"
 STOPPING = "copies"  # the internal gate whose failure speaks against any release
 NO_TARGET = (
     "No target column is declared (role: target), or none could be used, so usefulness for "
     "prediction was not judged."
-)
-HISTORIES = (
-    "This page is about attacks only. What the histories keep and lose stands on a page of its "
-    "own: histories.html (dpsynth evaluate)"
 )
 CAVEAT = (
     "A recommendation for the person who decides. It was computed from real rows, which epsilon "
@@ -110,7 +107,10 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         evaluation: as ``evaluation.json`` holds it; None if there was none.
         audit: as ``audit.json`` holds it; None if there was none.
     """
-    judged = tuple(uses(evaluation)) if evaluation is not None else ()
+    if evaluation is not None and evaluation.get("format") == HISTORIES:
+        judged = tuple(Use(**use) for use in evaluation["uses"])
+    else:
+        judged = tuple(uses(evaluation)) if evaluation is not None else ()
     worst = tuple(differences(evaluation)) if evaluation is not None else ()
     helps = tuple(remedies(evaluation, judged, worst)) if evaluation is not None else ()
     against, warnings, good = list[str](), list[str](), list[str]()
@@ -118,12 +118,17 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         _judge_evaluation(evaluation, judged, against, warnings, good)
     if audit is not None:
         _judge_audit(audit, against, warnings, good)
-    if evaluation is None and audit is not None and audit.get("histories"):
-        missing = [HISTORIES]
-    else:
-        missing = _not_made(evaluation, audit)
-    if evaluation is not None and audit is not None and other_table(audit, evaluation):
-        missing.append("Evaluation and audit are of different tables or schemas")
+    missing = [
+        f"{what} was not made (dpsynth {verb})"
+        for what, verb, document in (
+            ("An evaluation", "evaluate", evaluation),
+            ("An audit", "audit", audit),
+        )
+        if document is None
+    ]
+    if evaluation is not None and audit is not None and evaluation.get("format") != HISTORIES:
+        if other_table(audit, evaluation):
+            missing.append("Evaluation and audit are of different tables or schemas")
     if against:
         decision = STOP
     elif missing:
@@ -132,18 +137,6 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         decision = WARNING if warnings else RELEASE
     reasons = (*against, *(f"{one}." for one in missing), *warnings, *good)
     return Answer(decision, reasons, judged, worst, helps)
-
-
-def _not_made(evaluation: Details | None, audit: Details | None) -> list[str]:
-    """Say which of both documents there is not."""
-    return [
-        f"{what} was not made (dpsynth {verb})"
-        for what, verb, document in (
-            ("An evaluation", "evaluate", evaluation),
-            ("An audit", "audit", audit),
-        )
-        if document is None
-    ]
 
 
 def _judge_evaluation(
