@@ -129,10 +129,10 @@ class _Heard(DpSgd):
         """Take the step, and read the noisy sum off the update."""
         self._seed = int(self.entropy.generator().integers(2**62))
         units = Units.of(self.transcript.within, self.transcript.binning)
-        own = units.batch(np.array([len(units) - 1]))
+        rows = units.batch(np.array([len(units) - 1]))
         others = batch[self._others], mask[self._others]
         known = self.clipped_sum(loss, *others)
-        both = (torch.cat(parts) for parts in zip(others, own, strict=True))
+        both = (torch.cat(parts) for parts in zip(others, rows, strict=True))
         shift = self.clipped_sum(loss, *both) - known
         public = torch.zeros_like(shift)
         if anchor is not None:

@@ -38,10 +38,10 @@ BASIS = "made for this benchmark"
 def schema_of(fields: list[dict[str, Any]]) -> Schema:
     """Make a schema in which each row is a unit."""
     number = {"value": 100_000, "basis": BASIS}
-    own = {"version": 1, "population": number, "rows": number}
+    facts = {"version": 1, "population": number, "rows": number}
     for field in fields:
         field.setdefault("dpsynth", {})["bounds_basis"] = BASIS
-    return Schema.from_dict({"missingValues": ["", "?"], "fields": fields, "dpsynth": own})
+    return Schema.from_dict({"missingValues": ["", "?"], "fields": fields, "dpsynth": facts})
 
 
 def hospital() -> Schema:

@@ -34,15 +34,15 @@ def schema() -> Schema:
         number = place < NUMERIC
         levels = [f"c{code}" for code in range(2 + (place - NUMERIC) % 19)]
         bounds = {"minimum": -40, "maximum": 40} if number else {"enum": levels}
-        own = {"bounds_basis": BASIS} | ({"step": 0.1} if number else {})
+        facts = {"bounds_basis": BASIS} | ({"step": 0.1} if number else {})
         constraints = bounds | {"required": place % 5 == 0}
         kind = "number" if number else "string"
         fields.append(
-            {"name": f"x{place}", "type": kind, "constraints": constraints, "dpsynth": own}
+            {"name": f"x{place}", "type": kind, "constraints": constraints, "dpsynth": facts}
         )
     size = {"value": 100_000, "basis": BASIS}
-    own = {"version": 1, "population": size, "rows": size}
-    return Schema.from_dict({"name": "distances", "fields": fields, "dpsynth": own})
+    facts = {"version": 1, "population": size, "rows": size}
+    return Schema.from_dict({"name": "distances", "fields": fields, "dpsynth": facts})
 
 
 def table(facts: Schema, rows: int, seed: int, *, factors: int = FACTORS) -> pd.DataFrame:

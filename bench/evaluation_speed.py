@@ -25,11 +25,11 @@ def schema_of(columns: int) -> Schema:
     """Declare half numeric and half categorical columns; a target, a group, a unit."""
     fields = [{"name": "unit", "type": "string", "dpsynth": {"role": "unit"}}]
     for place in range(columns):
-        own: dict[str, object] = {"bounds_basis": BASIS}
+        facts: dict[str, object] = {"bounds_basis": BASIS}
         if place == 1:
-            own["role"] = "target"
+            facts["role"] = "target"
         if place == 3:
-            own["role"] = "group"
+            facts["role"] = "group"
         number = place % 2 == 0
         levels = ["no", "yes"] if place == 1 else [f"c{i}" for i in range(2 + place % 9)]
         constraints = {"minimum": -40, "maximum": 40} if number else {"enum": levels}
@@ -38,12 +38,17 @@ def schema_of(columns: int) -> Schema:
                 "name": f"x{place}",
                 "type": "number" if number else "string",
                 "constraints": constraints,
-                "dpsynth": own | ({"step": 0.1} if number else {}),
+                "dpsynth": facts | ({"step": 0.1} if number else {}),
             }
         )
     many = {"value": 50_000, "basis": BASIS}
-    own = {"version": 1, "max_rows": {"value": 4, "basis": BASIS}, "population": many, "rows": many}
-    return Schema.from_dict({"name": "speed", "fields": fields, "dpsynth": own})
+    facts = {
+        "version": 1,
+        "max_rows": {"value": 4, "basis": BASIS},
+        "population": many,
+        "rows": many,
+    }
+    return Schema.from_dict({"name": "speed", "fields": fields, "dpsynth": facts})
 
 
 def table(schema: Schema, rows: int, seed: int) -> pd.DataFrame:

@@ -27,9 +27,9 @@ def table(rows: int, columns: int, seed: int) -> pd.DataFrame:
     """Draw rows of categories: a column copies an earlier one, follows two, or is drawn afresh."""
     rng = np.random.default_rng(seed)
     codes = np.empty((rows, columns), dtype=np.int64)
-    own = rng.dirichlet(np.ones(LEVELS), columns)
+    shares = rng.dirichlet(np.ones(LEVELS), columns)
     for j in range(columns):
-        codes[:, j] = rng.choice(LEVELS, rows, p=own[j])
+        codes[:, j] = rng.choice(LEVELS, rows, p=shares[j])
         if j >= 2:
             first, second = rng.choice(j, 2, replace=False)
             draw = rng.random(rows)

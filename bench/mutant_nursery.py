@@ -67,7 +67,12 @@ for line in sys.stdin:
 """
 _LIBRARIES = (
     *("numpy", "pandas", "pyarrow", "pyarrow.compute", "pyarrow.parquet", "scipy.stats", "torch"),
-    *("opendp.prelude", "dp_accounting.pld.privacy_loss_distribution", "sklearn", "safetensors"),
+    *(
+        "opendp.measurements",
+        "dp_accounting.pld.privacy_loss_distribution",
+        "sklearn",
+        "safetensors",
+    ),
     *("sqlalchemy", "yaml", "click", "jinja2", "hypothesis", "pytest"),
 )
 

@@ -11,6 +11,7 @@ quality figures, whose answers are paid for.
 - `evaluation`: all parts on one set of tables, as one document. Internal from end to end
 - `fidelity/`: is the synthetic table like the source: columns, pairs, queries, classifiers
 - `gates`: thresholds with reasons, on figures that were computed from real rows
+- `longitudinal/`: are synthetic histories of patients like real ones
 - `overview`: a first look at a synthetic table beside its source: internal, never released
 - `quality_figures`: what the noisy answers to a questionnaire say, as a document
 - `quality_queries`: what to ask of the real rows, so that the quality of a synthetic table can be

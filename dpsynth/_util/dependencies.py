@@ -39,11 +39,10 @@ FORMATS = {
 MIN_VERSIONS = {"opendp": (0, 14, 2)}
 
 _FITTING = ("torch", "opendp", "safetensors")  # to learn, to add exact noise, to save a run
-_USED = ("opendp.prelude", "safetensors.numpy", "pyarrow", "pyarrow.parquet")
+_USED = ("opendp.measurements", "safetensors.numpy", "pyarrow", "pyarrow.parquet")
 _USED_BY_NETWORKS = ("torch", "torch.optim")
 _LATER = (
     "opendp._data",
-    "opendp.extras.polars",
     "pyarrow.pandas_compat",
     "pyarrow.vendored.version",
 )

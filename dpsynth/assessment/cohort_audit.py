@@ -14,6 +14,7 @@ from typing import Any
 from dpsynth.assessment.attack_audit import Real, audit_run
 from dpsynth.assessment.cohort_sides import CohortCandidate, CohortSides, Folder
 from dpsynth.assessment.evaluation import Candidate
+from dpsynth.assessment.results_folder import HISTORIES, beside
 from dpsynth.encoding import summaries, summary_schema
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
@@ -29,6 +30,7 @@ def audit_cohort(
     seed: int = 0,
     output: str | Path | None = None,
     overwrite: bool = False,
+    tolerant: bool = False,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Attack a synthetic cohort, with controls, and write what was found.
@@ -41,6 +43,7 @@ def audit_cohort(
         seed: of all draws.
         output: as of `audit_run`, like what follows.
         overwrite: whether an earlier audit there gives way.
+        tolerant: where the cohorts cannot be attacked, say so in the document.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -52,6 +55,8 @@ def audit_cohort(
     """
     if isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise InputError("the seed of an audit is a whole number from 0, below 2^63")
+    if output is not None:
+        beside(output, HISTORIES, candidate.sha256)
     sides = CohortSides.read(
         schema, source, candidate.tables, holdout, seed=seed, progress=progress
     )
@@ -69,5 +74,6 @@ def audit_cohort(
         seed=seed,
         output=output,
         overwrite=overwrite,
+        tolerant=tolerant,
         progress=progress,
     )

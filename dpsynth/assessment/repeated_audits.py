@@ -124,11 +124,6 @@ def canaries_needed(attack: Attack, count: int, largest: int) -> int | None:
     """Return the number of canaries with which a blind attack would see; None if there is none.
 
     It looks at powers, the claim and the twin, and never at what was guessed of the fit.
-
-    Args:
-        attack: an audit of the training.
-        count: its canaries.
-        largest: as many as an audit takes.
     """
     blind = {power.key for power in attack.powers if power.least is None}
     details = attack.part.details

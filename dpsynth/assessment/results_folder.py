@@ -27,11 +27,14 @@ from dpsynth.files import (
 
 EVALUATION, AUDIT, PAGE = "evaluation.json", "audit.json", "internal.html"
 COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
+HISTORIES, HISTORIES_PAGE = "histories.json", "histories.html"
 _RESULTS = (
     {EVALUATION, PAGE},
     {AUDIT, PAGE},
     {EVALUATION, AUDIT, PAGE},
     {COMPARISON, COMPARISON_PAGE},
+    {HISTORIES, HISTORIES_PAGE},
+    {HISTORIES, HISTORIES_PAGE, AUDIT, PAGE},
 )
 
 
@@ -68,7 +71,7 @@ def beside(output: str | Path, name: str, table_sha256: str | None) -> dict[str,
 
     Args:
         output: the folder.
-        name: of the other one: `EVALUATION` or `AUDIT`.
+        name: of the other one: `EVALUATION`, `HISTORIES` or `AUDIT`.
         table_sha256: of the synthetic table of the new result; None if it is about none.
 
     Raises:
@@ -103,6 +106,8 @@ def reason(error: Exception) -> str:
 def write_results(folder: Path, documents: Mapping[str, Any], pages: Mapping[str, str]) -> None:
     """Write a folder for its owner only; an earlier one gives way when all is ready.
 
+    Files of an earlier result that are not written anew, such as those of an audit, stay.
+
     Raises:
         InputError: it cannot be written; the results are saved elsewhere, and the error says where.
     """
@@ -124,6 +129,10 @@ def _write(folder: Path, documents: Mapping[str, Any], pages: Mapping[str, str])
                 write_private(temporary / name, written(document))
             for name, page in pages.items():
                 write_private(temporary / name, page.encode())
+            if earlier.is_dir():
+                for path in earlier.iterdir():
+                    if path.name not in {*documents, *pages}:
+                        write_private(temporary / path.name, path.read_bytes())
     except BaseException:
         if earlier.is_dir() and not folder.exists():
             earlier.rename(folder)

@@ -38,7 +38,7 @@ Bools = npt.NDArray[np.bool_]
 UNITS = 5_000  # of a fit, but for the targets, at most
 ROWS = 20_000  # of a table that is drawn, at most
 MIN_UNITS = 50  # units of source and holdout, but for the targets
-LIBRARIES = ("opendp.prelude", "torch", "torch._dynamo")  # the last one by torch's optimisers
+LIBRARIES = ("opendp.measurements", "torch", "torch._dynamo")  # the last one by torch's optimisers
 STREAM = 0x5AD0  # of the seed's random numbers, apart from those of other attacks
 BASIS = "the size of a shadow table, which the auditor chose"
 

@@ -8,41 +8,31 @@ from typing import TYPE_CHECKING
 from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from dpsynth.schema import AnySchema, Schema
-    from dpsynth.synthesis import AnyRun, Run
+    from dpsynth.schema import LinkedSchema, Schema
+    from dpsynth.synthesis import CohortRun, Run
 
 
-def any_run_or_schema(subject: str, command: str) -> tuple[AnySchema, AnyRun | None]:
+def run_or_schema(
+    subject: str, command: str
+) -> tuple[Schema, Run | None] | tuple[LinkedSchema, CohortRun | None]:
     """Read a run with its schema, or a schema alone; of one table, or of linked ones.
 
     Raises:
         InputError: it is neither; ``command`` is named where a table was given first.
     """
-    from dpsynth.schema import load_any
-    from dpsynth.synthesis import load_run
+    from dpsynth.schema import LinkedSchema, load_any
+    from dpsynth.synthesis import CohortRun, load_run
     from dpsynth.synthesis.artifact import DOCUMENT
     from dpsynth.tables import names_table
 
     if (Path(subject) / DOCUMENT).exists():
         run = load_run(subject)
+        if isinstance(run, CohortRun):
+            return run.schema, run
         return run.schema, run
     if Path(subject).is_dir():
         raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
     if names_table(subject):
         raise InputError(f"{subject} is a table; the order is: {command} RUN|SCHEMA DATA")
-    return load_any(subject), None
-
-
-def run_or_schema(subject: str, command: str) -> tuple[Schema, Run | None]:
-    """Read a run of one table with its schema, or such a schema alone.
-
-    Raises:
-        InputError: it is neither, or is of linked tables.
-    """
-    from dpsynth.schema import Schema
-    from dpsynth.synthesis import Run
-
-    schema, run = any_run_or_schema(subject, command)
-    if not isinstance(schema, Schema):
-        raise InputError(f"{subject} is of linked tables, which {command} does not take yet")
-    return schema, run if isinstance(run, Run) else None
+    schema = load_any(subject)
+    return (schema, None) if isinstance(schema, LinkedSchema) else (schema, None)

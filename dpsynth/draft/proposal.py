@@ -59,10 +59,6 @@ class Proposal:
 def propose(entry: Entry, source: str) -> Proposal:
     """Propose a field for one column.
 
-    Args:
-        entry: what a document says about the column.
-        source: what to call the document in `bounds_basis`.
-
     >>> propose(Entry("hba1c", unit="%"), "header").document["constraints"]
     {'minimum': 3, 'maximum': 20}
     """

@@ -5,6 +5,7 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `calendar_parts`: weekday, month and hour beside a date, and drawn dates moved to them
 - `cell_status`: the status of a column: coded from its cells, and made to agree with them when rows
   are drawn
+- `code_values`: what the codes of a column stand for, as numbers
 - `codec`: bounded, declared columns to integer codes and back; missing is a code of its own
 - `cohort`: rows grouped by privacy unit, at most ``max_rows`` of each, as codes
 - `column_codecs`: numeric columns by points of a lattice, others by their categories

@@ -1,3 +1,4 @@
+from .code_values import code_values as code_values
 from .codec import Codec as Codec
 from .codec import Codes as Codes
 from .codec import published_lattice as published_lattice

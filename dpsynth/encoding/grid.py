@@ -57,9 +57,9 @@ class Grid:
         else:
             edges = _bent_edges(lattice) if number else _even_edges(points)
         wide = np.diff(edges) > 1
-        rounds = (
-            np.where(wide, _roundest(lattice, edges), NONE) if number else np.full(len(wide), NONE)
-        )
+        rounds = np.full(len(wide), NONE)
+        if number and wide.any():
+            rounds = np.where(wide, _roundest(lattice, edges), NONE)
         codes = 1 + (rounds != NONE)
         first = np.concatenate([[0], np.cumsum(codes)[:-1]])
         return cls(edges, first, rounds, np.repeat(np.arange(len(codes)), codes))

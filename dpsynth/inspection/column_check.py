@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ from dpsynth.inspection.findings import (
     Finding,
     share_text,
 )
-from dpsynth.inspection.gap_causes import gap_causes
+from dpsynth.inspection.gap_causes import date_of_gap, gap_causes
 from dpsynth.inspection.known_words import REST_WORDS, plain_text
 from dpsynth.inspection.number_causes import number_causes
 from dpsynth.inspection.suspects import Suspects
@@ -60,26 +61,52 @@ class CellShares:
 class ColumnCheck:
     """Counts the cells of one column, chunk by chunk."""
 
-    def __init__(self, column: Column, decimal: str, interval: Interval | None = None) -> None:
-        """Take the declaration, and of a gap which dates it lies between; nothing is counted."""
-        self.column, self.interval = column, interval
+    def __init__(self, column: Column, decimal: str, dates: tuple[Column, Column] | None = None):
+        """Take the declaration; nothing is counted.
+
+        Args:
+            column: as it is coded.
+            decimal: the declared decimal sign.
+            dates: of a gap, the date that it is declared for, and the one that it leans on.
+        """
+        self.column, self.dates = column, dates
+        self.interval: Interval | None = None if dates is None else dates[0].interval
         self.coder: Coder = coder_of(column, decimal)
         self.counts = np.zeros(len(Kind), dtype=np.int64)
         self.suspects = Suspects(column, decimal)
 
-    def add(self, cells: pd.Series[Any], units: pd.Series[Any] | None = None) -> Kinds:
-        """Count the cells of a chunk, and return the `Kind` of each."""
+    def add(
+        self,
+        cells: pd.Series[Any],
+        units: pd.Series[Any] | None = None,
+        dates: pd.Series[Any] | None = None,
+    ) -> Kinds:
+        """Count the cells of a chunk, and return the `Kind` of each.
+
+        Args:
+            cells: of the column as it is coded.
+            units: of the column that names the unit of each cell, if there is one.
+            dates: of a gap, the cells that the table has for it.
+        """
         kinds = self.coder.kinds(cells, units)
         self.counts += np.bincount(kinds, minlength=len(Kind))
         for kind in (Kind.CLIPPED, Kind.UNKNOWN, Kind.BAD):
             places = np.flatnonzero(kinds == kind)
-            if len(places):
+            if len(places) and kind is Kind.BAD and self.dates is not None and dates is not None:
+                self._keep(kind, self._unreadable(dates.iloc[places]))
+            elif len(places):
                 self._keep(kind, cells.iloc[places])
         if not self.column.is_categorical and len(self.suspects.valid) < MAX_VALID:
             valid = cells.iloc[np.flatnonzero(kinds == Kind.VALID)[:MAX_VALID]]
             values = read_cells(valid, self.column, self.suspects.decimal)[0]
             self.suspects.valid = np.append(self.suspects.valid, values)
         return kinds
+
+    def _unreadable(self, cells: pd.Series[Any]) -> pd.Series[Any]:
+        """Return the dates of a gap that cannot be read; the others lean on one that cannot."""
+        assert self.dates is not None
+        values, missing = read_cells(cells, self.dates[0], self.suspects.decimal)
+        return cells.iloc[np.flatnonzero(~(np.isfinite(values) | missing))]
 
     def _keep(self, kind: Kind, cells: pd.Series[Any]) -> None:
         boolean = self.column.kind.is_truth
@@ -132,17 +159,17 @@ class ColumnCheck:
         level = LIMITS[word].level(judged / total, judged)
         if word == UNKNOWN and _is_rolled_up(self.column):
             level = ROLLED_UP.level(judged / total, judged)
-        texts = self.suspects.of_kind[kind]
+        texts = self.suspects.of_kind.get(kind, Counter())
         policy = {Kind.BAD: self.column.on_bad, Kind.UNKNOWN: self.column.on_unknown}.get(kind)
         what = "moves them to the nearest bound" if policy is None else _becomes(policy)
         causes = self._causes(kind, total - judged > 0)
-        remedy = "" if causes else _remedy(kind, self.column)
+        remedy = "" if causes else self._remedy(kind)
+        values = f", {counted(len(texts), 'different value')}" if texts else ""
         return Finding(
             self.column.name,
             word,
             level,
-            f"{share_text(count, total)} {_VERBS[word]}, {counted(len(texts), 'different value')}; "
-            f"a fit {what}",
+            f"{share_text(count, total)} {_VERBS[word]}{values}; a fit {what}",
             count,
             total,
             remedy,
@@ -150,7 +177,10 @@ class ColumnCheck:
         )
 
     def _causes(self, kind: Kind, readable: bool) -> tuple[Cause, ...]:
-        texts, column = self.suspects.of_kind[kind], self.column
+        texts, column = self.suspects.of_kind.get(kind, Counter[str]()), self.column
+        if kind is Kind.BAD and self.dates is not None:
+            own = Suspects(date_of_gap(*self.dates), self.suspects.decimal)
+            return date_causes(own, texts, readable=readable)
         if kind is Kind.CLIPPED and self.interval is not None:
             return gap_causes(self.interval, texts)
         if kind is Kind.CLIPPED:
@@ -164,6 +194,15 @@ class ColumnCheck:
         if column.kind.is_time or column.kind.is_clock:
             return date_causes(self.suspects, texts, readable=readable)
         return number_causes(self.suspects, texts)
+
+    def _remedy(self, kind: Kind) -> str:
+        """Say what to do where no cause was found."""
+        if kind is not Kind.BAD or self.dates is None:
+            return _remedy(kind, self.column)
+        own, base = self.dates
+        if self.suspects.of_kind.get(kind):
+            return _remedy(kind, own)
+        return f"it is counted from {base.name}, which cannot be read there: correct that column"
 
 
 _VERBS = {UNREADABLE: "are unreadable", UNKNOWN: "are unknown", CLIPPED: "are outside the bounds"}

@@ -1,11 +1,15 @@
-"""Why the gap between two dates is outside its bounds: the wrong order, or too long a gap."""
+"""Why the gap between two dates is outside its bounds, or cannot be computed from its own date."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
+from typing import Any
 
 from dpsynth.inspection.findings import Cause
-from dpsynth.schema.relations.interval import WORDS, Interval, plural
+from dpsynth.schema import Column
+from dpsynth.schema.relations.interval import SECONDS, WORDS, Interval, plural
 
 
 def gap_causes(interval: Interval, texts: Counter[str]) -> tuple[Cause, ...]:
@@ -49,3 +53,23 @@ def gap_causes(interval: Interval, texts: Counter[str]) -> tuple[Cause, ...]:
         if found
     ]
     return tuple(sorted(causes, key=lambda cause: -cause.cells))
+
+
+def date_of_gap(column: Column, base: Column) -> Column:
+    """Return the later date of an interval as a date with bounds, to try formats with.
+
+    Its bounds are those of the date that it leans on, as far apart as the interval allows.
+    """
+    assert column.interval is not None
+    interval, bounds = column.interval, dict[str, Any]()
+    gap = max(abs(interval.shortest), abs(interval.longest)) * SECONDS[interval.unit]
+    for name, bound, side in (("minimum", base.minimum, -1), ("maximum", base.maximum, 1)):
+        own: Any = bound
+        if column.kind.in_days and isinstance(bound, datetime):
+            own = bound.date()
+        elif (
+            not column.kind.in_days and isinstance(bound, date) and not isinstance(bound, datetime)
+        ):
+            own = datetime.combine(bound, time())
+        bounds[name] = own + side * timedelta(seconds=gap)
+    return replace(column, interval=None, **bounds)

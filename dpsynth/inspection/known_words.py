@@ -44,7 +44,10 @@ DATE_FORMATS = (
     *("%d%b%Y", "%d-%b-%y", "%b %d, %Y", "%d. %B %Y", "%B %d, %Y", "%d %B %Y"),
 )
 CLOCK_FORMATS = ("%H.%M", "%Hh%M", "%H:%M Uhr", "%H.%M Uhr", "%H%M", "%I:%M %p", "%I:%M:%S %p")
-TIME_ENDINGS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+TIME_ENDINGS = (
+    *("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p"),
+    *(" %Hh%M", " à %Hh%M", " %H h %M", " %H.%M", ", %H:%M"),
+)
 
 
 def plain_text(text: str) -> str:

@@ -130,9 +130,13 @@ class TableReading:
     def __init__(self, schema: Schema, opt_out: OptOut | None = None) -> None:
         """Take the declaration, and who is left out."""
         self._schema, self._opt_out = schema, opt_out
-        intervals = {column.name: column.interval for column in schema.modelled}
+        dates = {
+            one.name: (one, schema.column(one.interval.base))
+            for one in schema.modelled
+            if one.interval is not None
+        }
         self.columns = {
-            column.name: ColumnCheck(column, schema.dialect.decimal, intervals.get(column.name))
+            column.name: ColumnCheck(column, schema.dialect.decimal, dates.get(column.name))
             for column in coded_schema(schema).modelled
             if column.status_of is None
         }
@@ -152,7 +156,11 @@ class TableReading:
             chunk, units = chunk[~gone[units]], units[~gone[units]]
         cells = related(chunk, self._schema)
         kinds = {
-            name: column.add(cells[name], units_beside(chunk, column.column))
+            name: column.add(
+                cells[name],
+                units_beside(chunk, column.column),
+                chunk[name] if column.dates is not None else None,
+            )
             for name, column in self.columns.items()
         }
         self._rows.add(chunk, units, kinds, self.columns)

@@ -106,13 +106,7 @@ class ViewedAccount:
 
 
 def differences(book: LedgerFile, account: LedgerAccount, evidence: Evidence) -> list[str]:
-    """Name every way in which a ledger is not the one that charged a run or a bundle.
-
-    Args:
-        book: the ledger.
-        account: what it says.
-        evidence: what the run or the bundle says.
-    """
+    """Name every way in which a ledger is not the one that charged a run or a bundle."""
     certificate = evidence.certificate
     charge = certificate.ledger
     if charge is None:

@@ -197,11 +197,6 @@ class Ledger(LedgerFile):
 def require_one_unit(dataset: str, unit: Unit, others: Iterable[Unit]) -> None:
     """Refuse a fit that counts something else than the fits it would be added to.
 
-    Args:
-        dataset: of the fit.
-        unit: of the fit.
-        others: of the fits that count in its budget.
-
     Raises:
         BudgetError: it says what the two count, and what to do.
     """

@@ -54,12 +54,7 @@ def _has_several(unit: Unit) -> bool:
 
 
 def conflict(unit: Unit, others: Iterable[Unit]) -> str | None:
-    """Say why a fit cannot be added to others, and what to do; None if it can.
-
-    Args:
-        unit: of the fit.
-        others: of all fits of the budget that count.
-    """
+    """Say why a fit cannot be added to others, and what to do; None if it can."""
     past = list(others)
     if len(kinds([*past, unit])) <= 1:
         return None

@@ -70,11 +70,7 @@ class Policy:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], source: str) -> Policy:
-        """Read a policy from what YAML or JSON gave.
-
-        Args:
-            document: the parsed document.
-            source: what error messages call it.
+        """Read a policy from what YAML or JSON gave; ``source`` is what messages call it.
 
         Raises:
             InputError: it has mistakes; all of them are listed.

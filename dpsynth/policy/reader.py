@@ -40,11 +40,7 @@ def read_document(path: str | Path) -> Any:
 
 
 def read_policy(document: object, source: str) -> dict[str, Any]:
-    """Read a document.
-
-    Args:
-        document: what YAML or JSON gave.
-        source: what error messages call it.
+    """Read what YAML or JSON gave; ``source`` is what error messages call it.
 
     Raises:
         InputError: with every mistake, one a line, in the order of reading.

@@ -61,6 +61,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +74,6 @@ from dpsynth.privacy.events import (
     Event,
     JointHistograms,
     PoissonSgd,
-    event_from_dict,
 )
 from dpsynth.privacy.gaussian import gaussian_mu
 
@@ -81,14 +81,9 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 __all__ = [
-    "ChosenHistograms",
-    "Event",
-    "JointHistograms",
-    "PoissonSgd",
     "delta",
     "deltas",
     "epsilon",
-    "event_from_dict",
     "rdp_epsilon",
     "rough_epsilon",
 ]
@@ -110,12 +105,11 @@ def epsilon(events: Sequence[Event], delta: float) -> float:
     Raises:
         InputError: if delta is not in [1e-10, 1), or the noise of an event is not decided.
     """
-    budget = _usable_delta(events, delta)
-    coarse = _COARSE * _grid(events, min(_total_mu(events), 10.0))
-    value = float(_compose(events, coarse).get_epsilon_for_delta(budget))
+    events, budget = tuple(events), _usable_delta(events, delta)
+    value = _on_grid(events, budget, _COARSE * _grid(events, min(_total_mu(events), 10.0)))
     while 0 < value < math.inf:
         mu = gaussian_mu(value, delta)
-        value = float(_compose(events, _grid(events, mu)).get_epsilon_for_delta(budget))
+        value = _on_grid(events, budget, _grid(events, mu))
         if value in (0, math.inf) or _fine_enough(events, mu, gaussian_mu(value, delta)):
             break
     return value
@@ -127,7 +121,7 @@ def rough_epsilon(events: Sequence[Event], delta: float, *, near: float) -> floa
     Several times faster than ``epsilon``; for searches only.
     """
     grid = _COARSE * _grid(events, gaussian_mu(near, delta))
-    return float(_compose(events, grid).get_epsilon_for_delta(_usable_delta(events, delta)))
+    return _on_grid(tuple(events), _usable_delta(events, delta), grid)
 
 
 def delta(events: Sequence[Event], epsilon: float) -> float:
@@ -178,6 +172,11 @@ def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
             sampled = dp_event.PoissonSampledDpEvent(event.sampling_rate, step)
             accountant.compose(sampled, event.steps)
     return float(accountant.get_epsilon(delta))
+
+
+@lru_cache(maxsize=1024)  # a run is calibrated, certified and verified with the same events
+def _on_grid(events: tuple[Event, ...], delta: float, grid: float) -> float:
+    return float(_compose(events, grid).get_epsilon_for_delta(delta))
 
 
 def _compose(events: Sequence[Event], grid: float) -> PrivacyLossDistribution:

@@ -113,12 +113,13 @@ class OsEntropy:
         arithmetic only (Canonne, Kamath, Steinke, arXiv 2004.00010, Algorithm 3), and uses the
         operating system's randomness.
         """
-        import opendp.prelude as dp
+        # not opendp.prelude, which loads scikit-learn and polars
+        from opendp import domains, measurements, metrics, mod
 
         _require_sigma(sigma)
-        dp.enable_features("contrib")
-        integers = dp.vector_domain(dp.atom_domain(T="i64"))
-        mechanism = dp.m.make_gaussian(integers, dp.l2_distance(T="f64"), scale=float(sigma))
+        mod.enable_features("contrib")
+        space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T="f64")
+        mechanism = measurements.make_gaussian(*space, scale=float(sigma))
         return np.array(mechanism([0] * size), np.int64).reshape(size)
 
 

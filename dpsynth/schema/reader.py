@@ -36,13 +36,7 @@ _CITATION = re.compile(r"10\.\d{4,9}/\S|https?://\S|\b(?:1[89]|20)\d\d\b")
 def read_schema(
     kind: type[AnyFacts], document: object, source: str, default_name: str = "table"
 ) -> AnyFacts:
-    """Read a document.
-
-    Args:
-        kind: of facts to build.
-        document: what YAML or JSON gave.
-        source: what error messages call it.
-        default_name: the name of a schema that has none.
+    """Read what YAML or JSON gave; ``source`` is what error messages call it.
 
     Raises:
         SchemaError: with every mistake, in the order of reading. A draft may have gaps.

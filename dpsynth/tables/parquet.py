@@ -77,7 +77,8 @@ class ParquetTable:
                 raise no_rows(str(self.path))
             done = 0
             step = chunk_rows(len(self.columns))
-            batches = file.iter_batches(batch_size=step, columns=list(self.columns))
+            # threads cost a small table more than they save
+            batches = file.iter_batches(step, columns=list(self.columns), use_threads=rows > step)
             while True:
                 try:
                     batch = next(batches, None)

@@ -63,13 +63,7 @@ def write_table(
 def table_digests(
     frames: Iterable[pd.DataFrame], schema: Schema, kinds: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the SHA-256 of the files that `write_table` would write, and write none.
-
-    Args:
-        frames: as `write_table`; read once.
-        schema: of the table.
-        kinds: suffixes, such as ``.csv``.
-    """
+    """Return the SHA-256 of the files that `write_table` would write, and write none."""
     sums = [_Sum() for _ in kinds]
     with ExitStack() as stack:
         writers = [

@@ -27,7 +27,7 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment import check_canaries
 from dpsynth.errors import GateError, InputError, Note
 from dpsynth.files import check_apart, check_vacant, check_writable, remove_leftovers
-from dpsynth.tables import Reference, check_file
+from dpsynth.tables import check_file
 from dpsynth.workflow.assessment_stages import (
     AuditStage,
     EvaluateStage,
@@ -125,7 +125,7 @@ class Outcome:
             raise GateError(
                 f"{'; '.join(findings)}. The bundle {self.order.bundle} was still written: "
                 "internal results use real rows, so they must not influence what is published. "
-                f"Read {self.order.internal}/internal.html before you publish the bundle"
+                f"Read {self.order.page} before you publish the bundle"
             )
 
 
@@ -265,7 +265,7 @@ def _remedy(stage: Stage, order: ResolvedSettings) -> str:
 def _check(order: ResolvedSettings) -> None:
     """Refuse what would stop a later stage, before anything is read or charged."""
     settings = order.settings
-    Reference.of(settings.data).check()
+    _ = order.references  # each is there, or an error says so
     if settings.opt_out is not None:
         check_file(settings.opt_out)
     check_canaries(settings.canaries)

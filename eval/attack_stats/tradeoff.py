@@ -29,10 +29,15 @@ MIN_NOISE_SHARE, MAX_NOISE_SHARE = (
     2.0**4,
 )  # shares of the claimed noise that are considered
 STEPS = 16  # halvings of that range, on a logarithmic scale: relative error 1e-4
+EPSILONS = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 400)])  # of the points of a curve
 
 
 class TradeoffCurve(Protocol):
     """A mechanism with a dial: at ``dial`` its noise is that much smaller than was claimed."""
+
+    def __hash__(self) -> int:
+        """Hash what the mechanism is, by which its points are kept."""
+        ...
 
     def deltas(self, dial: float, epsilons: Floats) -> Floats:
         """Return the least delta at each epsilon, or an upper bound of it."""
@@ -66,11 +71,15 @@ def refuted(curve: TradeoffCurve, low: float, high: float, delta: float) -> floa
 
 def _contradicts(curve: TradeoffCurve, dial: float, low: float, high: float) -> bool:
     """Whether a true positive rate of ``low`` is out of reach at a false positive rate ``high``."""
-    epsilons = np.concatenate([[0.0], np.geomspace(1e-4, 60.0, 400)])
-    deltas, growth = curve.deltas(dial, epsilons), np.exp(epsilons)
+    deltas, growth = _deltas(curve, dial), np.exp(EPSILONS)
     hit = float((growth * high + deltas).min())
     missed = float((growth * (1 - low) + deltas).min())
     return low > hit or 1 - high > missed
+
+
+@lru_cache(maxsize=1024)  # each game on a mechanism, and each search, begins with the same dials
+def _deltas(curve: TradeoffCurve, dial: float) -> Floats:
+    return curve.deltas(dial, EPSILONS)
 
 
 @dataclass(frozen=True)

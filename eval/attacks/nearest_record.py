@@ -110,9 +110,6 @@ class ClosestRecord:
         If a share f lies next to units that are compared, all of these are nearer, of the others
         half: the share of nearer rows is (1 + f) / 2. Rows made from units of the source that were
         not drawn are among the others.
-
-        Args:
-            people: units of the whole source.
         """
         from scipy.special import ndtri
 

@@ -72,14 +72,7 @@ def width_among(metric: Metric, known: Points, units: Ints) -> float:
 
 
 def log_density(metric: Metric, queries: Points, table: Points, width: float) -> Floats:
-    """Return the log of the kernel density of a table around each query, up to a constant.
-
-    Args:
-        metric: the distance.
-        queries: records to look around.
-        table: its rows.
-        width: h.
-    """
+    """Return the log of a table's kernel density of this width around queries, up to a constant."""
     product = Product.of(metric, queries, table)
     scale = np.float32(0.5 / width**2)
     maximum = np.full(queries.rows, -np.inf)

@@ -13,9 +13,11 @@
 - `fidelity_charts`: pictures of fidelity as specs of plotly: plain data, drawn by the page when
   it comes into view
 - `formatting`: figures of an evaluation in words: how many digits, which references, which signs
+- `histories/`: pages on histories of patients, internal ones and of synthetic histories alone
 - `key_figures`: the first look at an evaluation: which measures lead, and what the internal gates
   say
 - `page`: the internal report of an evaluation and its audit, and several evaluations side by side
+- `rendering`: how the pages of reports are rendered, and the pictures that a page collects
 - `sections/`: the sections of the internal report, one in each file
 - `sparklines`: small pictures within a line of text or a table: marks on a scale, drawn without a
   script

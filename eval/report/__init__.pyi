@@ -28,3 +28,4 @@ from .formatting import percent as percent
 from .key_figures import Shown as Shown
 from .page import comparison_page as comparison_page
 from .page import internal_page as internal_page
+from .rendering import render as render

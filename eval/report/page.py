@@ -7,20 +7,15 @@ in it forbids the browser to fetch. Every text of a document is escaped, whereve
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
-
-from markupsafe import Markup
 
 from dpsynth.eval.report import comparison, key_figures
 from dpsynth.eval.report.blocks import Section, present
 from dpsynth.eval.report.board.answer import CAVEAT, answer
 from dpsynth.eval.report.facts import facts, number
-from dpsynth.eval.report.formatting import counted, shown
+from dpsynth.eval.report.formatting import counted
+from dpsynth.eval.report.rendering import render
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import audit_settings, rows, utility
 from dpsynth.eval.report.sections import fidelity as sections_fidelity
@@ -64,7 +59,7 @@ def internal_page(document: Document | None, audit: Document | None = None) -> s
     page_facts = (
         facts(either, "evaluation" if document is not None else "audit") + attacked["facts"]
     )
-    return _render(
+    return render(
         "internal.html",
         **{**judged, **attacked, "notes": notes, "facts": page_facts},
         title=_title(either),
@@ -144,7 +139,7 @@ def comparison_page(documents: Sequence[Document], names: Sequence[str]) -> str:
     for document in documents:
         _check(document)
     parts = comparison.sections(documents, names)
-    return _render(
+    return render(
         "comparison.html",
         title=f"{counted(len(names), 'table')}: {comparison.title(documents)}",
         version=documents[0].get("dpsynth") or "",
@@ -219,56 +214,3 @@ _ALSO = {
     "fidelity": {"pairs", "missing", "ends", "queries", "c2st", "sdmetrics", "embedding"},
     "usefulness": {"odds", "means", "survival"},
 }
-
-
-@dataclass
-class _Drawings:
-    """The pictures of a page, in the order in which the templates place them."""
-
-    specs: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, spec: dict[str, Any]) -> int:
-        self.specs.append(spec)
-        return len(self.specs) - 1
-
-    def json(self) -> Markup:
-        """Return the specs as JSON that no text can end early."""
-        text = json.dumps(self.specs, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        for mark in "<>&\u2028\u2029":
-            text = text.replace(mark, f"\\u{ord(mark):04x}")
-        return Markup(text)
-
-
-def _render(template: str, **values: Any) -> str:
-    return str(_environment().get_template(template).render(drawings=_Drawings(), **values))
-
-
-@cache
-def _environment() -> Any:
-    from dpsynth._util.html import environment, said
-
-    env = environment(__package__)
-    env.filters |= {
-        "said_plain": shown,
-        "shown": shown,
-        "cell": lambda cell: cell if isinstance(cell, Markup) else said(cell),
-        "kind": lambda block: type(block).__name__,
-        "anchor": _anchor,
-    }
-    env.globals |= {"plotly": _plotly}
-    return env
-
-
-def _anchor(key: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]", lambda match: f"-{ord(match[0]):x}-", key)
-
-
-@cache
-def _plotly() -> Markup:
-    """Return the text of plotly's script; it holds nothing that ends a script early."""
-    from plotly.offline import get_plotlyjs
-
-    text = get_plotlyjs()
-    if re.search(r"</script|<!--", text, re.IGNORECASE):
-        raise ValueError("this version of plotly cannot be put into a page; install another")
-    return Markup(text)

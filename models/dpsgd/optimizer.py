@@ -129,10 +129,7 @@ class DpSgd:
         return _mean_gradient(self.flat, loss, batch)
 
     def sample_batch(self, units: int) -> npt.NDArray[np.int64]:
-        """Draw the units of the next step: each is in with the sampling rate, on its own.
-
-        Args:
-            units: number of units of the cohort.
+        """Draw, of so many units, those of the next step: each with the sampling rate, on its own.
 
         Returns:
             Their indices, ascending; possibly none.

@@ -33,13 +33,7 @@ class Critic(nn.Module):
     """Two hidden layers and a score; positive is real."""
 
     def __init__(self, bins: Sequence[int], hidden: int, *, generator: torch.Generator) -> None:
-        """Draw initial weights from ``generator``.
-
-        Args:
-            bins: of each column.
-            hidden: width of the hidden layers.
-            generator: of the initial weights.
-        """
+        """Draw initial weights from ``generator``; ``hidden`` is the width of the hidden layers."""
         super().__init__()
         self.codes, self.width, self.hidden = sum(bins), len(bins), hidden
         self.seen = Linear(self.codes, hidden, generator=generator)

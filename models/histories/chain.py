@@ -115,7 +115,7 @@ class _Walk:
         ]
         if table.table.timed:
             gaps = np.minimum(table.table.gaps.draw(codes.pop(0), known.paces, rng), room)
-            gaps = np.where(left == 1, room, gaps)
+            gaps = np.minimum(np.where(left == 1, room, gaps), table.table.longest)
             self.days[who] += gaps
             self.gaps[who] = gaps
         self._take(who, table.values_of(known, np.column_stack(codes), rng))

@@ -39,6 +39,7 @@ from dpsynth.models.marginals import (
     noisy_total,
     pair_noise,
     target_of,
+    variances_of,
 )
 from dpsynth.privacy import ChosenHistograms, Entropy, JointHistograms, PrivacyPlan
 
@@ -204,9 +205,11 @@ def _fitted(
     models = []
     for place, (table, total) in enumerate(zip(tables, totals, strict=True)):
         progress("steps", place / len(tables))
-        target = target_of(
-            tuple(bins[place]), tuple(leaves[place]), pairs[place], one_way.sigma, total
-        )
+        variances = [
+            variances_of(column, cells, one_way.sigma)
+            for column, cells in zip(bins[place], leaves[place], strict=True)
+        ]
+        target = target_of(bins[place], variances, pairs[place], total)
         if total < MIN_MASS * MASS:
             products = Products(target.sizes, np.ones(1), target.one[None].astype(np.float32))
         else:

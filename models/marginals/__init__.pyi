@@ -17,6 +17,7 @@ from .measurement import cohort_with_visits as cohort_with_visits
 from .measurement import count_columns as count_columns
 from .measurement import measure as measure
 from .measurement import target_of as target_of
+from .measurement import variances_of as variances_of
 from .pair_selection import Pairs as Pairs
 from .pair_selection import pair_noise as pair_noise
 from .product_mixture import Products as Products

@@ -6,8 +6,8 @@ all columns are joint histograms of one event. Afterwards, free of charge, the t
 consistent (Hay, Rastogi, Miklau and Suciu 2010, arXiv 0904.0942, section 4), and the tree is cut
 where a cell no longer stands out of the noise: below that, the points of a leaf share alike.
 So an income that is always 0 or 50 000 keeps its heaps, and the tail between stays smooth.
-Both ends of a column, where noise hides the cells one by one, are fitted instead, see `tails`: each
-is one leaf, whose codes share its rows by the fit.
+Both ends of a column, where noise hides the cells one by one, are fitted instead, see `tails`. Each
+of their codes is a leaf with the rows of the fit; the codes beyond the end share the last one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import numpy.typing as npt
 from dpsynth.encoding import Cohort
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.marginals.projection import project
-from dpsynth.models.marginals.tails import Tails, tails_of
+from dpsynth.models.marginals.tails import LEAST, Level, Tails, tails_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SIGMAS = 5  # a cell is split if it holds so many standard deviations of the noise,
 PART = 1 / 400  # and more than this part of all rows
+MISFIT = 3.0  # times the variance of a tail's fit: its true shape is none of those tried
 NOTHING = 1e-9  # of the rows: tails that leave less take all
 
 
@@ -53,7 +54,13 @@ class AdaptiveCells:
 
     @classmethod
     def of(
-        cls, feature: Feature, levels: Sequence[Ints], *, total: float, sigma: float
+        cls,
+        feature: Feature,
+        levels: Sequence[Ints],
+        *,
+        total: float,
+        sigma: float,
+        bins: Level | None = None,
     ) -> AdaptiveCells:
         """Cut a column into leaves.
 
@@ -62,12 +69,13 @@ class AdaptiveCells:
             levels: its noisy counts, by the coarsest level first.
             total: the noisy number of rows.
             sigma: standard deviation of the noise of one count.
+            bins: noisy counts of bins, of a later event, for the fit of the tails.
         """
         widths, cuts = feature.levels, [cells_at(feature, width) for width in feature.levels]
         ordered = [level[:cut].astype(np.float64) for level, cut in zip(levels, cuts, strict=True)]
         loose = np.stack([level[cut:] for level, cut in zip(levels, cuts, strict=True)]).mean(0)
         present, points = total - float(loose.sum()), feature.points
-        tails = tails_of(ordered, widths, rows=present, sigma=sigma, points=points)
+        tails = tails_of(ordered, widths, rows=present, sigma=sigma, points=points, bins=bins)
         if len(widths) == 1:
             leaf_of, counts = np.arange(feature.cells), ordered[0]
             mass = np.ones(feature.cells)
@@ -84,7 +92,10 @@ class AdaptiveCells:
     def _with_tails(
         cls, leaf_of: Ints, counts: Floats, mass: Floats, loose: Floats, tails: Tails
     ) -> AdaptiveCells:
-        """Make each tail one leaf, before and after the leaves of the body.
+        """Make the codes of each tail leaves, before and after the leaves of the body.
+
+        The variance of a tail is `MISFIT` times that of its fit as a whole, and its codes share it
+        as they do the rows. `LEAST` rows more, spread evenly, keep it above 0 for a code without.
 
         Args:
             leaf_of: the leaf of each ordered code as if there were no tails, ``[cells]``.
@@ -93,26 +104,40 @@ class AdaptiveCells:
             loose: counts of the unordered codes; each is a leaf.
             tails: what was found of them.
         """
-        upper = len(counts) + 1
-        leaf_of = leaf_of + 1
-        leaf_of[: tails.first], leaf_of[tails.last :] = 0, upper
-        used, leaf_of = np.unique(leaf_of, return_inverse=True)
-        ends = [tails.rows[: tails.first].sum(), tails.rows[tails.last :].sum()]
-        own = np.concatenate([ends[:1], counts, ends[1:]])[used]
-        noise = np.array([tails.variances[int(leaf == upper)] for leaf in used])
-        is_tail = (used == 0) | (used == upper)
+        lower, upper = tails.rows[: tails.first], tails.rows[tails.last :]
+        begin, end = _populated(lower[::-1]), _populated(upper)
+        places = [np.maximum(np.arange(len(lower)) - len(lower) + begin, 0)]
+        places += [leaf_of[tails.first : tails.last] + begin]
+        places += [np.minimum(np.arange(len(upper)), end - 1) + begin + len(counts)]
+        used, leaf_of = np.unique(np.concatenate(places), return_inverse=True)
+        low, high = lower[len(lower) - begin :], upper[:end]
+        own = np.concatenate([low, counts, high])[used]
+        parts = [
+            (rows + LEAST / max(len(rows), 1)) / (rows.sum() + LEAST) * MISFIT * noise
+            for noise, rows in zip(tails.variances, (low, high), strict=True)
+        ]
+        noise = np.concatenate([parts[0], np.ones(len(counts)), parts[1]])[used]
+        is_tail = (used < begin) | (used >= begin + len(counts))
         mass = np.where(is_tail[leaf_of], tails.rows, mass)
         whole = np.bincount(leaf_of, weights=mass)[leaf_of]
         within = np.divide(mass, whole, out=np.zeros_like(mass), where=whole > 0)
-        places, ones = len(own) + np.arange(len(loose)), np.ones(len(loose))
+        last, ones = len(own) + np.arange(len(loose)), np.ones(len(loose))
         return cls(
-            np.concatenate([leaf_of, places]).astype(np.uint16),
+            np.concatenate([leaf_of, last]).astype(np.uint16),
             len(own),
             np.concatenate([own, loose]),
             np.concatenate([within, ones]),
             np.concatenate([is_tail, ones == 0]),
-            np.concatenate([np.where(is_tail, noise, 1.0), ones]),
+            np.concatenate([noise, ones]),
         )
+
+    @property
+    def places(self) -> Floats:
+        """Mean code of the rows of each ordered leaf, ``[ordered]``."""
+        leaf_of = self.leaf_of[self.leaf_of < self.ordered]
+        weights = self.within[: len(leaf_of)] + NOTHING
+        sums = np.bincount(leaf_of, weights=weights * np.arange(len(leaf_of)))
+        return np.asarray(sums / np.bincount(leaf_of, weights=weights), dtype=np.float64)
 
     def shares(self, total: float) -> Floats:
         """Return the share of each leaf: non-negative, and sums to 1.
@@ -129,6 +154,11 @@ class AdaptiveCells:
     def code_shares(self, total: float) -> Floats:
         """Return the share of each code in the column: non-negative, sums to 1."""
         return self.shares(total)[self.leaf_of] * self.within
+
+
+def _populated(rows: Floats) -> int:
+    """Return up to which code of a tail there are rows; at least 1 of a tail that has codes."""
+    return int(np.flatnonzero(rows)[-1]) + 1 if rows.any() else min(1, len(rows))
 
 
 def _take_out(tails: Tails, level: Floats, width: int) -> None:
@@ -158,13 +188,25 @@ def levelled(cohort: Cohort, domain: Domain) -> Cohort:
 
 
 def leaves_of(
-    domain: Domain, counts: Sequence[Ints], *, total: float, sigma: float
+    domain: Domain,
+    counts: Sequence[Ints],
+    *,
+    total: float,
+    sigma: float,
+    bins: Sequence[Level | None] | None = None,
 ) -> tuple[AdaptiveCells, ...]:
-    """Cut every column of a domain into leaves, from the counts of `levelled` codes."""
+    """Cut every column of a domain into leaves, from the counts of `levelled` codes.
+
+    ``bins`` are noisy counts of each column's bins, of a later event, for the fit of the tails.
+    """
     rest = iter(counts)
     return tuple(
-        AdaptiveCells.of(feature, [next(rest) for _ in feature.levels], total=total, sigma=sigma)
-        for feature in domain.features
+        AdaptiveCells.of(
+            feature, [next(rest) for _ in feature.levels], total=total, sigma=sigma, bins=level
+        )
+        for feature, level in zip(
+            domain.features, bins or [None] * len(domain.features), strict=True
+        )
     )
 
 

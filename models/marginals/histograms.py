@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dpsynth.models import Codes
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
+from dpsynth.models.marginals.bin_spread import cut_wide_bins
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -148,8 +149,10 @@ def merge(
 
     Neighbouring leaves of a numeric column are merged until a bin holds at least
     max(total / most, 4 sigma) rows, so that a heaped value makes up most of its bin (a few thin
-    leaves before it may join it, and are told apart again by ``shares``); unordered codes below
-    max(3 sigma, pool * total) rows share one bin. Reads the noisy counts only.
+    leaves before it may join it, and are told apart again by ``shares``). A bin that holds much of
+    the column's spread, such as that of a long tail, is then cut (`bin_spread`), into parts of at
+    least max(total * pool, 2 sigma) rows. Unordered codes below max(3 sigma, pool * total) rows
+    share one bin. Reads the noisy counts only.
 
     Args:
         leaves: the column's estimated distribution.
@@ -161,7 +164,16 @@ def merge(
     shares = leaves.shares(total)
     counts, ordered = shares * total, leaves.ordered
     bin_of = np.zeros(len(counts), dtype=np.uint16)
-    bins = _merge_cells(counts[:ordered], max(total / maximum, 4 * sigma), bin_of)
+    _merge_cells(counts[:ordered], max(total / maximum, 4 * sigma), bin_of)
+    bins = 0
+    if ordered:
+        bin_of[:ordered] = cut_wide_bins(
+            bin_of[:ordered].astype(np.int64),
+            counts[:ordered],
+            leaves.places,
+            minimum=max(pool * total, 2 * sigma),
+        )
+        bins = int(bin_of[:ordered].max()) + 1
     rare = max(3 * sigma, pool * total)
     loose = np.arange(ordered, len(counts))
     common = loose[counts[loose] >= rare]
@@ -172,10 +184,10 @@ def merge(
     return MergedBins(bin_of[leaves.leaf_of], shares[leaves.leaf_of] * leaves.within)
 
 
-def _merge_cells(counts: Floats, minimum: float, bin_of: npt.NDArray[np.uint16]) -> int:
-    """Number ordered cells by bins of at least ``least`` rows; returns how many bins there are."""
+def _merge_cells(counts: Floats, minimum: float, bin_of: npt.NDArray[np.uint16]) -> None:
+    """Number ordered cells by bins of at least ``minimum`` rows, in place."""
     if len(counts) == 0:
-        return 0
+        return
     current, mass = 0, 0.0
     for cell, count in enumerate(counts):
         if count >= minimum and 0 < mass:  # a heap stands alone: close what came before it
@@ -188,5 +200,4 @@ def _merge_cells(counts: Floats, minimum: float, bin_of: npt.NDArray[np.uint16])
             current, mass = current + 1, 0.0
     if current and mass < minimum / 2:  # a thin tail joins its neighbour
         bin_of[: len(counts)][bin_of[: len(counts)] == current] = current - 1
-    used, bin_of[: len(counts)] = np.unique(bin_of[: len(counts)], return_inverse=True)
-    return len(used)
+    bin_of[: len(counts)] = np.unique(bin_of[: len(counts)], return_inverse=True)[1]

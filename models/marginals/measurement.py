@@ -2,8 +2,9 @@
 
 Two events of the plan, or three where columns are many. The first gives every column's distribution
 on its fine public grid, from which bins are merged; the others give joint histograms of pairs of
-binned columns (`pairs`). Which pairs are measured, and with what noise each, follows from earlier
-releases and from public facts; each event bounds all its pairs together, whatever is chosen.
+binned columns (`pairs`), which also tell more of the columns' tails (`pair_margins`). Which pairs
+are measured, and with what noise each, follows from earlier releases and from public facts; each
+event bounds all its pairs together, whatever is chosen.
 
 **Units of several rows.** Each of a unit's r rows counts 1/r, so a unit moves every histogram by at
 most 1 and not by max_rows: the histograms estimate the distribution of a random row of a random
@@ -29,6 +30,11 @@ from dpsynth.models.marginals.adaptive_cells import AdaptiveCells, leaves_of, le
 from dpsynth.models.marginals.binning import Binning
 from dpsynth.models.marginals.exact_counts import exact_chosen_histograms, exact_joint_histograms
 from dpsynth.models.marginals.histograms import MergedBins, merge, noisy_total
+from dpsynth.models.marginals.pair_margins import (
+    bins_with_margins,
+    bins_with_tails,
+    margins_of,
+)
 from dpsynth.models.marginals.pair_selection import Pair, Pairs, choose_pairs, pair_noise
 from dpsynth.models.marginals.product_mixture import Target
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
@@ -79,6 +85,7 @@ class Counted:
 
     Attributes:
         binning: the bins of each column of the domain, the hidden one included.
+        counts: of the columns, with noise, as they were released.
         leaves: the columns' distributions before bins were merged.
         total: the noisy sum of what all units add to a histogram.
         mass: what one unit adds to a histogram, at most.
@@ -86,6 +93,7 @@ class Counted:
     """
 
     binning: Binning
+    counts: tuple[npt.NDArray[np.int64], ...]
     leaves: tuple[AdaptiveCells, ...]
     total: float
     mass: float
@@ -123,7 +131,9 @@ def count_columns(
     bins = tuple(
         merge(column, total=total, sigma=one_way.sigma, maximum=most_bins) for column in leaves
     )
-    return Counted(Binning(domain, bins), leaves, total, float(one_way.mass), one_way.sigma)
+    return Counted(
+        Binning(domain, bins), tuple(noisy), leaves, total, float(one_way.mass), one_way.sigma
+    )
 
 
 def measure(
@@ -169,12 +179,27 @@ def measure(
     assert isinstance(first, ChosenHistograms)
     hidden = domain.features[0].name == VISITS
     pairs = released(first, choose_pairs(bins, total / mass, first, hidden=hidden))
+    variances = [
+        variances_of(column, cells, counted.sigma)
+        for column, cells in zip(bins, leaves, strict=True)
+    ]
+
+    def with_pairs(known: Pairs) -> tuple[tuple[MergedBins, ...], tuple[Floats, ...]]:
+        return bins_with_margins(bins, variances, margins_of(bins, known), total=total)
+
+    known: Pairs = pairs
+    columns, spreads = with_pairs(known)
     if runs_again(domain):
-        related = pairs.related(bins, total, hidden=hidden)
-        finer = released(plan.event(_named(AGAIN, of)), [pairs.places[place] for place in related])
-        pairs = pairs.sharpened(related, finer).others_independent(related, bins, total)
-    target = target_of(bins, leaves, pairs, counted.sigma, total)
-    return Measured(binning, target, total / mass)
+        related = known.related(columns, total, hidden=hidden)
+        finer = released(plan.event(_named(AGAIN, of)), [known.places[place] for place in related])
+        known = known.sharpened(related, finer)
+        columns, spreads = with_pairs(known)
+        pairs = known.others_independent(related, columns, total)
+    target = target_of(columns, spreads, pairs, total)
+    columns = bins_with_tails(
+        domain, columns, counted.counts, margins_of(bins, known), total=total, sigma=counted.sigma
+    )
+    return Measured(Binning(domain, columns), target, total / mass)
 
 
 def _named(event: str, of: str | None) -> str:
@@ -182,13 +207,16 @@ def _named(event: str, of: str | None) -> str:
 
 
 def target_of(
-    bins: tuple[MergedBins, ...],
-    leaves: tuple[AdaptiveCells, ...],
-    pairs: Pairs,
-    one_sigma: float,
-    total: float,
+    bins: Sequence[MergedBins], variances: Sequence[Floats], pairs: Pairs, total: float
 ) -> Target:
-    """Turn counts into shares of the total, with standard errors."""
+    """Turn counts into shares of the total, with standard errors.
+
+    Args:
+        bins: of each column, with their shares.
+        variances: of the noise in the rows of each bin, in rows squared, by column.
+        pairs: counts of pairs.
+        total: the noisy number of rows.
+    """
     sizes = tuple(column.count for column in bins)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     joint = np.zeros((offsets[-1], offsets[-1]))
@@ -198,13 +226,18 @@ def target_of(
         joint[block] = table / total
         sd[block] = sigma / total
     one_way = np.concatenate([column.bin_shares for column in bins])
-    variances = np.concatenate([_variances(*pair) for pair in zip(bins, leaves, strict=True)])
-    one_sd = np.sqrt(variances) * one_sigma / total
+    one_sd = np.sqrt(np.concatenate(variances)) / total
     return Target(sizes, one_way, one_sd, joint, sd)
 
 
-def _variances(bins: MergedBins, leaves: AdaptiveCells) -> Floats:
-    """Return the variance of the noise in each bin, in units of that of one count."""
+def variances_of(bins: MergedBins, leaves: AdaptiveCells, sigma: float) -> Floats:
+    """Return the variance of the noise in each bin, in rows squared.
+
+    Args:
+        bins: of a column.
+        leaves: that they were merged from.
+        sigma: standard deviation of the noise of one count.
+    """
     first = np.unique(leaves.leaf_of, return_index=True)[1]
     found = np.bincount(bins.bin_of[first], weights=leaves.variances, minlength=bins.count)
-    return np.asarray(found, dtype=np.float64)
+    return np.asarray(found * sigma**2, dtype=np.float64)

@@ -40,7 +40,11 @@ Before this, counts are moved by the same amount each so that they sum to the nu
 column. That number is known more precisely than the sum of the cells, from all columns together.
 
 **Wide columns** are counted at several levels. All levels tell where a tail begins, and all enter
-the fit: each is an independent look at sums of the same cells.
+the fit: each is an independent look at sums of the same cells. Pairs of columns are counted by bins
+afterwards. Their sums over the other column are one more look at this column, with less noise for
+far cells, so the tails are fitted once more with them (`pair_margins`). Counts of different noise
+enter in units of their own: with standard deviation s_i of count i, n_i / s_i and g_i / s_i take
+the places of n and g above, and 1 that of s.
 
 **Privacy.** The functions take the released noisy counts and public facts: the scale of the noise,
 widths of cells, lattice points. They are fixed functions of these, so this is post-processing of a
@@ -52,14 +56,13 @@ the outermost cell lies often depends on one patient.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Level = tuple[Floats, Ints]  # counts of neighbouring cells, and first code of each with the end
 
 FALSE = 0.005  # of columns of noise alone: the share of which one cell stands out
 WINDOWS = (1, 2, 4, 8, 16, 32, 64)  # cells of such a window
@@ -69,6 +72,29 @@ SHORTEST = 0.3  # of them, in cells
 LEAST = 0.5  # rows: what is left of a tail below is cut off
 EXACT = 1e-9  # rows: noise below is none
 MIN_CELLS = 9  # ordered cells of a column; few cells keep little noise
+
+
+@dataclass(frozen=True)
+class Level:
+    """Noisy counts of neighbouring cells that together are the ordered codes of a column.
+
+    Attributes:
+        counts: of the rows in each cell, ``[cells]``.
+        edges: first code of each cell, and the end, ``[cells + 1]``.
+        sigma: standard deviation of the noise of each count, in rows.
+    """
+
+    counts: Floats
+    edges: Ints
+    sigma: float
+
+    def moved(self, rows: float) -> Level:
+        """Move all counts by the same amount, so that they sum to the number of rows."""
+        return replace(self, counts=self.counts + (rows - self.counts.sum()) / len(self.counts))
+
+    def reversed(self) -> Level:
+        """Count the codes from the other end."""
+        return replace(self, counts=self.counts[::-1], edges=self.edges[-1] - self.edges[::-1])
 
 
 @dataclass(frozen=True)
@@ -96,6 +122,7 @@ def tails_of(
     rows: float,
     sigma: float,
     points: npt.ArrayLike = (),
+    bins: Level | None = None,
 ) -> Tails:
     """Fit both tails of an ordered column.
 
@@ -106,6 +133,8 @@ def tails_of(
         sigma: standard deviation of the noise of one count, in rows; public. 0 without privacy.
         points: lattice points of each code; empty if one each. Neighbouring codes share their rows
             by them.
+        bins: released noisy counts of bins, of a later event. They enter the fit, and do not move
+            the place where a tail begins.
 
     Returns:
         The tails; both without a code if the column has fewer than `MIN_CELLS` cells, or if no
@@ -125,19 +154,20 @@ def tails_of(
     none = Tails(0, codes, np.zeros(codes), (1.0, 1.0))
     if codes < MIN_CELLS:
         return none
+    upper = [Level(table, cuts, sigma) for table, cuts in zip(tables, edges, strict=True)]
     if sigma > EXACT:
-        tables = [table + (rows - table.sum()) / len(table) for table in tables]
-    upper = list(zip(tables, edges, strict=True))
-    lower = [(table[::-1], codes - cuts[::-1]) for table, cuts in upper]
-    starts = [_start(side, sigma) for side in (lower, upper)]
+        upper = [level.moved(rows) for level in upper]
+    starts = [_start([level.reversed() for level in upper]), _start(upper)]
     if min(starts) < 0:
         return none
     first, last = codes - starts[0], starts[1]
     if first > last:  # they overlap, in one cell or in several that stand out only together
         first, last = (last, first) if first == last + 1 else ((first + last) // 2,) * 2
     weights = _weights(codes, widths, points)
-    low, low_noise = _fit(lower, codes - first, sigma, weights[::-1])
-    high, high_noise = _fit(upper, last, sigma, weights)
+    if bins is not None and sigma > EXACT:
+        upper = [bins.moved(rows), *upper]
+    low, low_noise = _fit([level.reversed() for level in upper], codes - first, weights[::-1])
+    high, high_noise = _fit(upper, last, weights)
     found = np.concatenate([low[::-1], np.zeros(last - first), high])
     return Tails(first, last, found, (low_noise, high_noise))
 
@@ -149,28 +179,29 @@ def clear_of(cells: int) -> float:
     return float(-ndtri(FALSE / cells))
 
 
-def _start(levels: Sequence[Level], sigma: float) -> int:
+def _start(levels: Sequence[Level]) -> int:
     """Return the first code of the clear window that begins furthest up; -1 if none is clear."""
-    found, limit = -1, clear_of(len(levels[-1][0])) * sigma
-    for counts, edges in levels:
-        sums = np.concatenate([[0.0], np.cumsum(counts)])
+    found, z = -1, clear_of(len(levels[-1].counts))
+    for level in levels:
+        sums, limit = np.concatenate([[0.0], np.cumsum(level.counts)]), z * level.sigma
         for width in WINDOWS:
             clear = np.flatnonzero(sums[width:] - sums[:-width] > limit * np.sqrt(width))
             if len(clear):
-                found = max(found, int(edges[clear[-1]]))
+                found = max(found, int(level.edges[clear[-1]]))
     return found
 
 
-def _fit(
-    levels: Sequence[Level], start: int, sigma: float, weights: Floats
-) -> tuple[Floats, float]:
-    """Return the expected rows of each code from ``start`` on, and the variance of their sum."""
+def _fit(levels: Sequence[Level], start: int, weights: Floats) -> tuple[Floats, float]:
+    """Return the expected rows of each code from ``start`` on, and the variance of their sum.
+
+    The last level is that of the codes; its noise is the unit of the variance.
+    """
     from scipy.special import log_ndtr
 
-    size = len(weights) - start
-    if size == 0 or sigma < EXACT:
-        counts, _ = levels[-1]
-        return np.maximum(counts[start:], 0.0), 1.0
+    size, finest = len(weights) - start, levels[-1]
+    counts = finest.counts[start:]
+    if size == 0 or finest.sigma < EXACT:
+        return np.maximum(counts, 0.0), 1.0
     lengths = np.geomspace(SHORTEST, max(float(size), 1.0), LENGTHS)
     shapes = np.concatenate(
         [np.exp(-((np.arange(size) / lengths[:, None]) ** bend)) for bend in BENDS]
@@ -178,11 +209,14 @@ def _fit(
     shapes *= weights[start:]
     shapes /= shapes.sum(axis=1, keepdims=True)
     sums = np.pad(np.cumsum(shapes, axis=1), ((0, 0), (1, 0)))
-    whole = [(counts[cuts[:-1] >= start], cuts[cuts >= start] - start) for counts, cuts in levels]
-    noisy = np.concatenate([counts for counts, _ in whole])
-    seen = np.concatenate([np.diff(sums[:, cuts], axis=1) for _, cuts in whole], axis=1)
+    noisy, seen = np.empty(0), np.empty((len(shapes), 0))
+    for level in levels:
+        whole = level.edges[:-1] >= start
+        cuts = np.append(level.edges[:-1][whole], level.edges[-1]) - start
+        noisy = np.append(noisy, level.counts[whole] / level.sigma)
+        seen = np.append(seen, np.diff(sums[:, cuts], axis=1) / level.sigma, axis=1)
     squares = (seen**2).sum(axis=1)
-    spread = sigma / np.sqrt(squares)
+    spread = 1 / np.sqrt(squares)
     best = seen @ noisy / squares
     z = best / spread
     likely = z**2 / 2 + log_ndtr(z) + np.log(spread) - np.tile(np.log(lengths) / 2, len(BENDS))
@@ -190,10 +224,9 @@ def _fit(
     shares /= shares.sum()
     hazard = np.exp(-(z**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(z))
     fitted = (shares * np.maximum(best + spread * hazard, 0.0)) @ shapes
-    counts = levels[-1][0][start:]
-    fitted = np.where(counts - fitted > clear_of(len(weights)) * sigma, counts, fitted)
+    fitted = np.where(counts - fitted > clear_of(len(weights)) * finest.sigma, counts, fitted)
     left = np.cumsum(fitted[::-1])[::-1]
-    return np.where(left < LEAST, 0.0, fitted), float(shares @ (1 / squares))
+    return np.where(left < LEAST, 0.0, fitted), float(shares @ (1 / squares)) / finest.sigma**2
 
 
 def _weights(codes: int, widths: Sequence[int], points: npt.ArrayLike) -> Floats:

@@ -16,6 +16,7 @@ from dpsynth.tables.simulated import simulate
 from ..support.evaluated_office import DEMO, Office, call
 from ..support.quick_fit import quick_fit
 from ..support.shadow_bench import PATIENTS
+from ..support.short_training import shorten_mixture
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +36,17 @@ def shared_office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     holdout = simulate(150, seed=2)
     holdout["patient_id"] = holdout["patient_id"].astype(str) + "h"
     holdout.to_csv(folder / "holdout.csv", index=False)
-    quick_fit(
-        folder / "source.csv",
-        DEMO,
-        epsilon=20.0,
-        model="mixture",
-        publish_quality=0.2,
-        ledger=Ledger.create(folder / "ledger.sqlite"),
-        output=folder / "run",
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_mixture(patch)
+        quick_fit(
+            folder / "source.csv",
+            DEMO,
+            epsilon=20.0,
+            model="mixture",
+            publish_quality=0.2,
+            ledger=Ledger.create(folder / "ledger.sqlite"),
+            output=folder / "run",
+        )
     assert call("sample", str(folder / "run"), "--rows", "500", "--seed", "1", "-q", "-o",
                 str(folder / "out.parquet")) == 0  # fmt: skip
     return Office(folder)

@@ -65,8 +65,10 @@ def test_the_chance_of_right_guesses_is_that_of_audits(
 ) -> None:
     guesses = max(1, round(guessed * canaries))
     correct = round(right * guesses)
-    own = Guesses(canaries, guesses, correct, delta).chance(epsilon)
-    assert own == pytest.approx(chance_of(canaries, guesses, correct, epsilon, delta), abs=1e-9)
+    expected = Guesses(canaries, guesses, correct, delta).chance(epsilon)
+    assert expected == pytest.approx(
+        chance_of(canaries, guesses, correct, epsilon, delta), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def measured(_measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
     """A copy of the test's own, with its ledger at hand."""
-    own = shutil.copytree(_measured, tmp_path / "office")
-    monkeypatch.setenv("DPSYNTH_LEDGER", str(own / "ledger.sqlite"))
-    return Measured(own / "run", own / "out.parquet")
+    copy_of_run = shutil.copytree(_measured, tmp_path / "office")
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(copy_of_run / "ledger.sqlite"))
+    return Measured(copy_of_run / "run", copy_of_run / "out.parquet")
 
 
 def edited(run: Path, **change: Any) -> None:

@@ -98,7 +98,7 @@ def test_what_is_signed_is_what_was_verified(
     bundle: Path, key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A manifest that is exchanged before the verification and put back after it."""
-    own = (bundle / MANIFEST).read_bytes()
+    signature = (bundle / MANIFEST).read_bytes()
     contents: list[bytes] = []
 
     def exchanged(content: bytes, private: Any) -> bytes:
@@ -111,11 +111,11 @@ def test_what_is_signed_is_what_was_verified(
 
     monkeypatch.setattr(signing, "signed", exchanged)
     sign(bundle, key)
-    assert contents == [own]
+    assert contents == [signature]
     monkeypatch.setattr(signing, "examine", verified)
     with pytest.raises(InputError, match="changed while it was verified"):
         sign(bundle, key, overwrite=True)
-    assert contents == [own]
+    assert contents == [signature]
 
 
 def test_a_damaged_signature_can_be_replaced(bundle: Path, key: Path) -> None:

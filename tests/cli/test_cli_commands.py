@@ -8,23 +8,24 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dpsynth.schema.schema import Schema, shipped_schemas
+from dpsynth.schema import Schema, shipped_packages, shipped_schemas
 from dpsynth.tables.simulated import simulate
 
 from ..support.command_line import BUDGET, Cli
 
 
 def test_schema_list_names_those_that_ship(cli: Cli) -> None:
-    assert cli("schema", "list", "--json").json["schemas"] == shipped_schemas()
+    names = sorted([*shipped_schemas(), *shipped_packages()])
+    assert cli("schema", "list", "--json").json["schemas"] == names
     shown = cli("schema", "list").out
     assert all(name in shown for name in shipped_schemas())
 
 
 @pytest.mark.parametrize("name", shipped_schemas())
 def test_schema_show_is_a_schema(cli: Cli, tmp_path: Path, name: str) -> None:
-    shown = cli("schema", "show", name)
-    assert shown.code == 0
-    (tmp_path / "mine.schema.yaml").write_text(shown.out)
+    ended = cli("schema", "show", name)
+    assert ended.code == 0
+    (tmp_path / "mine.schema.yaml").write_text(ended.out)
     assert Schema.load(tmp_path / "mine.schema.yaml") == Schema.load(name)
 
 
@@ -63,9 +64,9 @@ def test_schema_check_with_data_counts_cells_by_hand(cli: Cli, tmp_path: Path) -
     assert result["cells"]["ward"] == nothing | {"unknown": 0.25}
     assert result["cells"]["sbp"] == nothing | {"bad": 0.25}
     assert result["cells"]["dbp"] == nothing
-    shown = cli("schema", "check", "demo", "visits.csv")
-    assert "INTERNAL" in shown.out and "SECRET" not in shown.out + shown.err
-    assert re.search(r"bmi +25\.00% +25\.00% +0\.00% +0\.00%", shown.out)
+    ended = cli("schema", "check", "demo", "visits.csv")
+    assert "INTERNAL" in ended.out and "SECRET" not in ended.out + ended.err
+    assert re.search(r"bmi +25\.00% +25\.00% +0\.00% +0\.00%", ended.out)
 
 
 def test_schema_check_with_data_counts_units(cli: Cli, tmp_path: Path) -> None:
@@ -80,13 +81,13 @@ def test_schema_check_with_data_counts_units(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_plan_names_every_mechanism(cli: Cli) -> None:
-    shown = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--model", "tvae")
+    ended = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--model", "tvae")
     for words in ("one-way histograms", "two-way histograms", "DP-SGD steps"):
-        assert words in shown.out
+        assert words in ended.out
     assert (
-        "column 'patient_id'" in shown.out
-        and "at most 4 rows each" in shown.out
-        and "20000 units" in shown.out
+        "column 'patient_id'" in ended.out
+        and "at most 4 rows each" in ended.out
+        and "20000 units" in ended.out
     )
     result = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--json").json
     assert result["plan"]["composed_epsilon"] <= 3
@@ -139,10 +140,10 @@ def test_ledger_show_lists_and_filters(cli: Cli, cohort: Path) -> None:
         changed = ["--dataset", name, *BUDGET[2:], "--purpose", f"try {number}"]
         fitted = cli("fit", "demo", cohort, *changed, "--model", "independent", "-o", f"r{number}")
         assert fitted.code == 0
-    shown = cli("ledger", "show")
-    assert shown.out.count("charged") == 3 and "try 2" in shown.out
-    assert "first: 1 fit, total epsilon 3" in shown.out
-    assert "second: 2 fits, total epsilon 6" in shown.out
+    ended = cli("ledger", "show")
+    assert ended.out.count("charged") == 3 and "try 2" in ended.out
+    assert "first: 1 fit, total epsilon 3" in ended.out
+    assert "second: 2 fits, total epsilon 6" in ended.out
     only = cli("ledger", "show", "--dataset", "second", "--json").json
     second = only["datasets"].pop("second")
     assert (second["fits"], second["epsilon"], second["delta"]) == (2, 6.0, 2e-6)

@@ -13,12 +13,12 @@ from ..support.hospital_dictionary import write_csv, write_workbook
 
 def test_a_draft_goes_to_a_new_file_or_to_stdout(cli: Cli, tmp_path: Path) -> None:
     write_csv(tmp_path / "ward.csv")
-    shown = cli("schema", "draft", "--from", "ward.csv")
-    assert shown.code == 0 and shown.out.startswith("# A draft of `dpsynth schema draft`")
-    assert "40 columns: 31 proposed, 5 with a TODO, 4 dropped" in shown.err
+    ended = cli("schema", "draft", "--from", "ward.csv")
+    assert ended.code == 0 and ended.out.startswith("# A draft of `dpsynth schema draft`")
+    assert "40 columns: 31 proposed, 5 with a TODO, 4 dropped" in ended.err
     saved = cli("schema", "draft", "--from", "ward.csv", "-o", "mine.schema.yaml", "--quiet")
     assert saved.code == 0 and saved.out == "wrote mine.schema.yaml\n" and saved.err == ""
-    assert (tmp_path / "mine.schema.yaml").read_text() == shown.out
+    assert (tmp_path / "mine.schema.yaml").read_text() == ended.out
     again = cli("schema", "draft", "--from", "ward.csv", "-o", "mine.schema.yaml")
     assert again.code == 2 and "mine.schema.yaml exists" in again.err
     checked = cli("schema", "check", "mine.schema.yaml")
@@ -29,14 +29,14 @@ def test_a_draft_goes_to_a_new_file_or_to_stdout(cli: Cli, tmp_path: Path) -> No
 def test_for_scripts(cli: Cli, tmp_path: Path) -> None:
     write_csv(tmp_path / "ward.csv")
     (tmp_path / "t.csv").write_text("CRP\tneu\nsecret\t1\n")
-    shown = cli(
+    ended = cli(
         *("schema", "draft", "--from", "ward.csv", "--from-header", "t.csv"),
         *("--delimiter", "\\t", "--json"),
     )
-    assert shown.code == 0 and shown.err == ""
-    assert shown.json["kind"] == "dpsynth.schema.draft"
-    assert shown.json["only_in_header"] == ["neu"] and shown.json["proposed"] == ["CRP"]
-    assert "secret" not in shown.out
+    assert ended.code == 0 and ended.err == ""
+    assert ended.json["kind"] == "dpsynth.schema.draft"
+    assert ended.json["only_in_header"] == ["neu"] and ended.json["proposed"] == ["CRP"]
+    assert "secret" not in ended.out
 
 
 def test_mistakes_in_the_command(cli: Cli) -> None:
@@ -54,6 +54,6 @@ def test_a_light_installation_says_what_to_install(
 ) -> None:
     write_workbook(tmp_path / file)
     monkeypatch.setitem(sys.modules, library, None)
-    shown = cli("schema", "draft", "--from", file)
-    assert shown.code == 2 and f"{library} is not installed" in shown.err
-    assert "pip install 'dpsynth[full]'" in shown.err
+    ended = cli("schema", "draft", "--from", file)
+    assert ended.code == 2 and f"{library} is not installed" in ended.err
+    assert "pip install 'dpsynth[full]'" in ended.err

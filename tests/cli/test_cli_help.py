@@ -23,16 +23,16 @@ HEAVY = ("torch", "pandas", "numpy", "sqlalchemy", "pyarrow")
 
 @pytest.mark.parametrize("path", PATHS)
 def test_help_shows_an_example_of_the_command(cli: Cli, path: str) -> None:
-    shown = cli(*path.split(), "--help")
-    assert shown.code == 0 and shown.err == ""
-    assert re.search(rf"Example: .*dpsynth {path}", " ".join(shown.out.split())), shown.out
+    ended = cli(*path.split(), "--help")
+    assert ended.code == 0 and ended.err == ""
+    assert re.search(rf"Example: .*dpsynth {path}", " ".join(ended.out.split())), ended.out
 
 
 @pytest.mark.parametrize("path", ["", *PATHS])
 def test_help_is_laid_out(cli: Cli, path: str) -> None:
     """Above the options: paragraphs two blanks in, single blanks between words."""
-    shown = cli(*path.split(), "--help")
-    text = re.split(r"\n(?:Options|Commands):\n", shown.out)[0].splitlines()[1:]
+    ended = cli(*path.split(), "--help")
+    text = re.split(r"\n(?:Options|Commands):\n", ended.out)[0].splitlines()[1:]
     for line in text:
         assert line == "" or re.fullmatch(r"  \S+(?: \S+)*", line), repr(line)
     assert all(len(line) <= 80 for line in text)
@@ -88,8 +88,8 @@ def test_both_ways_to_start_it(tmp_path: Path) -> None:
 
 def test_without_a_command_it_shows_what_there_is(cli: Cli) -> None:
     for arguments in ([], ["schema"], ["ledger"]):
-        shown = cli(*arguments)
-        assert shown.code == 2 and "Commands:" in shown.err + shown.out
+        ended = cli(*arguments)
+        assert ended.code == 2 and "Commands:" in ended.err + ended.out
 
 
 @pytest.mark.parametrize("option", ["--epsilon", "--delta"])

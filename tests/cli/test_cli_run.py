@@ -15,6 +15,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
 from dpsynth.workflow import assessment_stages
+from dpsynth.workflow.subjects import one_table
 
 from ..support.command_line import Cli
 
@@ -32,8 +33,8 @@ def cli(command_line: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     document["dpsynth"]["rows"]["value"] = 100
     Schema.from_dict(document).save("small.schema.yaml")
     simulate(60, seed=1).to_csv("cohort.csv", index=False)
-    monkeypatch.setattr(assessment_stages, "evaluate", evaluated)
-    monkeypatch.setattr(assessment_stages, "audit_run", audited)
+    monkeypatch.setattr(one_table, "evaluate", evaluated)
+    monkeypatch.setattr(one_table, "audit_run", audited)
     monkeypatch.setattr(assessment_stages, "read_audits", lambda run: ())
     return lambda *arguments: command_line("run", *arguments)
 
@@ -92,10 +93,10 @@ def test_json_and_quiet(cli: Cli) -> None:
 def test_a_dry_run_opens_and_writes_nothing(cli: Cli, tmp_path: Path) -> None:
     Path("cohort.csv").unlink()
     before = sorted(tmp_path.rglob("*"))
-    shown = cli(*SMALL, "-o", "bundle", "--dry-run")
-    assert shown.code == 0, shown.err
+    ended = cli(*SMALL, "-o", "bundle", "--dry-run")
+    assert ended.code == 0, ended.err
     for words in ("one-way histograms", "80 units (public); 0.2 held out", "release   to do"):
-        assert words in shown.out, shown.out
+        assert words in ended.out, ended.out
     result = cli(*SMALL, "-o", "bundle", "--dry-run", "--json").json
     assert result["kind"] == "dpsynth.run-plan" and result["plan"]["composed_epsilon"] <= 3
     assert result["population"] == 80 and result["settings"]["holdout"] == 0.2

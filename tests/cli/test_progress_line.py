@@ -73,11 +73,11 @@ def test_results_come_on_lines_of_their_own(
         console.advice("settings    saved")
         wait_for(lambda: progress_line.UNNAMED in terminal.getvalue())
         console.result("run", {}, ["bundle"])
-        shown = terminal.getvalue()
+        text = terminal.getvalue()
         time.sleep(0.05)
-        assert terminal.getvalue() == shown  # nothing is drawn after the result
-    assert shown.index("starting") < shown.index("settings    saved\n")
-    assert "\x1b[2Ksettings" in re.sub(r"\x1b\[\?25[hl]", "", shown)  # the line was erased before
+        assert terminal.getvalue() == text  # nothing is drawn after the result
+    assert text.index("starting") < text.index("settings    saved\n")
+    assert "\x1b[2Ksettings" in re.sub(r"\x1b\[\?25[hl]", "", text)  # the line was erased before
     assert capsys.readouterr().out == "bundle\n"
 
 
@@ -86,9 +86,9 @@ def test_nothing_is_drawn_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(KeyboardInterrupt), Console(as_json=False, quiet=False) as console:
         console.progress("reading", 0.1)
         raise KeyboardInterrupt
-    shown = terminal.getvalue()
+    text = terminal.getvalue()
     time.sleep(0.05)
-    assert terminal.getvalue() == shown and shown.endswith("\n")
+    assert terminal.getvalue() == text and text.endswith("\n")
 
 
 @pytest.mark.parametrize(("as_json", "quiet"), [(True, False), (False, True)])

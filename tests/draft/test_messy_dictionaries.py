@@ -122,9 +122,9 @@ def test_the_body_mass_index_follows_from_weight_and_height(tmp_path: Path) -> N
 )
 def test_pairs_of_dates_by_their_names(tmp_path: Path, first: str, last: str) -> None:
     draft = drafted(tmp_path, f"{last};;fecha y hora;;;;;;", f"{first};;fecha y hora;;;;;;")
-    own = draft[last]["dpsynth"]
-    assert (own["after"], own["longest"], own["unit"]) == (first, "TODO", "h")
-    assert "after" not in draft[first]["dpsynth"] and "calendar" not in own
+    facts = draft[last]["dpsynth"]
+    assert (facts["after"], facts["longest"], facts["unit"]) == (first, "TODO", "h")
+    assert "after" not in draft[first]["dpsynth"] and "calendar" not in facts
 
 
 def test_names_that_are_no_pair(tmp_path: Path) -> None:

@@ -217,8 +217,8 @@ def test_long_keys_do_not_fall_together() -> None:
 def test_rows_without_a_key() -> None:
     patients = ["a", "", None, " ? ", "a", np.nan]
     assert sorted(map(sorted, rows_of(cohort_of(patients, visits())))) == [[0, 4]]
-    own = cohort_of(patients, visits(missing_key="own"))
-    assert sorted(map(sorted, rows_of(own))) == [[0, 4], [1], [2], [3], [5]]
+    cohort = cohort_of(patients, visits(missing_key="own"))
+    assert sorted(map(sorted, rows_of(cohort))) == [[0, 4], [1], [2], [3], [5]]
     with pytest.raises(TableError, match="no row has a key in column 'patient'"):
         cohort_of(["", None, "?"], visits())
     alone = cohort_of(["", None, "?"], visits(missing_key="own"))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -233,11 +234,31 @@ def exact_ends(patch: Patch) -> None:
             own = [next(exact)[: len(level)] for level in levels]
             return tails_of(own, widths, **public | {"sigma": 0.0})
 
-        patch.setattr(adaptive_cells, "tails_of", telling)
-        return leaves_of(domain, counts, **public)
+        with pytest.MonkeyPatch.context() as once:
+            once.setattr(adaptive_cells, "tails_of", telling)
+            return leaves_of(domain, counts, **public)
 
     patch.setattr(measurement, "levelled", keeping)
     patch.setattr(measurement, "leaves_of", exactly)
+
+
+def exact_margins(patch: Patch) -> None:
+    """Shares and tails of a column follow the pairs as they are, without noise."""
+    exact: list[Any] = []
+    released, margins_of = measurement.chosen_histograms, measurement.margins_of
+
+    def counting(cohort: Any, sizes: Any, places: Any, *rest: Any) -> Any:
+        rows = cohort.codes[cohort.mask]
+        exact[:] = [np.zeros((sizes[i], sizes[j])) for i, j in places]
+        for table, (i, j) in zip(exact, places, strict=True):
+            np.add.at(table, (rows[:, i], rows[:, j]), 1.0)
+        return released(cohort, sizes, places, *rest)
+
+    def telling(bins: Any, pairs: Any) -> Any:
+        return margins_of(bins, replace(pairs, tables=tuple(exact)))
+
+    patch.setattr(measurement, "chosen_histograms", counting)
+    patch.setattr(measurement, "margins_of", telling)
 
 
 @pytest.mark.parametrize(
@@ -251,6 +272,7 @@ def exact_ends(patch: Patch) -> None:
         ("tvae", progress_in_units, "said"),
         ("mixture", an_exact_total, "arrays"),
         ("mixture", exact_ends, "arrays"),
+        ("mixture", exact_margins, "arrays"),
     ],
 )
 def test_an_exact_thing_in_the_place_of_a_released_one_is_caught(

@@ -34,8 +34,8 @@ def schema_of(required: bool) -> Schema:
     for field in fields:
         field["constraints"]["required"] = required
         field["dpsynth"] = BASIS
-    own = {"version": 1, "population": NUMBER, "rows": NUMBER}
-    return Schema.from_dict({"fields": fields, "dpsynth": own})
+    facts = {"version": 1, "population": NUMBER, "rows": NUMBER}
+    return Schema.from_dict({"fields": fields, "dpsynth": facts})
 
 
 CANARIES = ("Zanzibar", "918273", "847261539", "3141.59")

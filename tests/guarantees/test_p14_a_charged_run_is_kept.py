@@ -53,7 +53,8 @@ import dataclasses
 from dpsynth.models.presets import Preset
 chosen = Preset.of.__func__
 Preset.of = classmethod(lambda cls, *words: dataclasses.replace(
-    chosen(cls, *words), steps=2, warm_steps=2, mixture_steps=2, components=8))
+    chosen(cls, *words), steps=2, warm_steps=2, mixture_steps=2, components=8,
+    settling_steps=2 * bool(chosen(cls, *words).settling_steps)))
 """
 
 

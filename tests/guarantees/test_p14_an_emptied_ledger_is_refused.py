@@ -148,7 +148,7 @@ def test_the_user_s_own_ledger_is_made_once(
     old = place.read_bytes()
     reserve(book)
     assert not Ledger.default().made
-    kept = place.read_bytes()
+    content = place.read_bytes()
     place.write_bytes(old)
     with pytest.raises(BudgetError, match="not as you last saw it: it ends at record 0, but had 1"):
         Ledger.default()
@@ -158,7 +158,7 @@ def test_the_user_s_own_ledger_is_made_once(
     place.unlink()
     with pytest.raises(InputError, match="is missing from"):
         Ledger.default()
-    place.write_bytes(kept)
+    place.write_bytes(content)
     assert Ledger.default().spent("cardio").fits == 1
     place.unlink()
     assert Ledger.create().made  # whoever says so

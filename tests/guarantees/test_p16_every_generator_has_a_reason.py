@@ -43,7 +43,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/assessment/published_quality.py", "publish_quality", "OsEntropy()"): OS,
     ("dpsynth/assessment/charged_audit.py", "audited_on_real", "OsEntropy()"): OS,
     ("dpsynth/assessment/training_audit.py", "trial", "OsEntropy()"): OS,
-    ("dpsynth/tables/splitting.py", "_coins", "OsEntropy()"): OS,
+    ("dpsynth/tables/splitting.py", "coins", "OsEntropy()"): OS,
     ("dpsynth/assessment/fitted_controls.py", "_Board.cohort", "OsEntropy()"): OS,
     ("dpsynth/assessment/fitted_controls.py", "_Board.overfitted", "OsEntropy()"): OS,
     ("dpsynth/assessment/fitted_controls.py", "_Board.unseen", "OsEntropy()"): OS,

@@ -19,11 +19,11 @@ from dpsynth.encoding.linked import assembly
 from ..support.linked_rows import frames, read
 from ..support.linked_tables import MAX_ROWS, package
 
-ROWS, READINGS, CAP = 40, 150, MAX_ROWS["value"]
+ROWS, READINGS, FEW, CAP = 40, 150, 40, MAX_ROWS["value"]
 KEYS = ("ann", " ann", "ann ", "ANN")
 
 
-def kept(keep: str) -> np.ndarray:
+def kept(keep: str, readings: int) -> np.ndarray:
     """Which of the patient's rows each reading keeps, ``[readings, rows]``."""
     document = package()
     document["resources"][1]["dpsynth"]["keep"] = keep
@@ -31,27 +31,27 @@ def kept(keep: str) -> np.ndarray:
     labs = [[KEYS[day % 4], str(day), "hdl", "60", ""] for day in range(ROWS)]
     patients = [["ann", "F", "1000", "2005-06-01"], ["bob", "M", "1000", "2005-06-01"]]
     tables = frames({"patients": patients, "labs": labs})
-    found = np.zeros((READINGS, ROWS), dtype=bool)
-    for seed in range(READINGS):
+    found = np.zeros((readings, ROWS), dtype=bool)
+    for seed in range(readings):
         rows = read(tables, document=document, seed=seed).rows[0][0]
         assert len(set(rows.patients.tolist())) == 1
         found[seed, rows.days] = True
     return found
 
 
-def faults(keep: str) -> set[str]:
+def faults(keep: str, readings: int = READINGS) -> set[str]:
     """Say what is wrong with the rows that are kept."""
-    found, wrong = kept(keep), set()
+    found, wrong = kept(keep, readings), set()
     if (found.sum(axis=1) > CAP).any():
         wrong.add("too many")
     if keep == "random":
         often, chance = found.mean(axis=0), CAP / ROWS
     else:
         starts = np.bincount(found.argmax(axis=1), minlength=ROWS - CAP + 1)
-        often, chance = starts / READINGS, 1 / (ROWS - CAP + 1)
+        often, chance = starts / readings, 1 / (ROWS - CAP + 1)
         if (np.diff(found.astype(int), axis=1) == 1).sum(axis=1).max() > 1:
             wrong.add("not consecutive")
-    spread = 5 * np.sqrt(chance * (1 - chance) / READINGS)
+    spread = 5 * np.sqrt(chance * (1 - chance) / readings)
     return wrong | ({"not by chance"} if (np.abs(often - chance) > spread).any() else set())
 
 
@@ -93,4 +93,4 @@ def test_the_check_finds_rows_that_are_not_capped_by_chance(
     keep: str, broken: Callable[..., Any], fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(assembly, "select", broken)
-    assert fault in faults(keep)
+    assert fault in faults(keep, FEW)

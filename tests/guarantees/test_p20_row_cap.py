@@ -27,7 +27,7 @@ HEAVY = (" 0012", "12", "12 ", "00012")
 
 
 def schema_of(most: int, keep: str) -> Schema:
-    own = {
+    facts = {
         "version": 1,
         "population": NUMBER,
         "rows": NUMBER,
@@ -41,7 +41,7 @@ def schema_of(most: int, keep: str) -> Schema:
         {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}},
         schema_field("value", "integer", "made for this test", **limits),
     ]
-    return Schema.from_dict({"fields": fields, "dpsynth": own})
+    return Schema.from_dict({"fields": fields, "dpsynth": facts})
 
 
 def table(copies: int) -> pd.DataFrame:

@@ -44,8 +44,8 @@ def schema_of(**policy: str) -> Schema:
         {"name": "age", "type": "integer", "constraints": limits, "dpsynth": basis | policy},
         {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}, "dpsynth": basis},
     ]
-    own = {"version": 1, "population": NUMBER, "rows": NUMBER, "max_rows": NUMBER}
-    return Schema.from_dict({"fields": fields, "dpsynth": own})
+    facts = {"version": 1, "population": NUMBER, "rows": NUMBER, "max_rows": NUMBER}
+    return Schema.from_dict({"fields": fields, "dpsynth": facts})
 
 
 REFUSING = schema_of(on_bad="refuse")

@@ -69,6 +69,35 @@ def test_dates_in_the_wrong_order_name_the_other_date(shortest: int) -> None:
     assert "shortest" in finding.causes[0].remedy and "longest" in finding.causes[1].remedy
 
 
+@pytest.mark.parametrize(
+    ("cells", "pattern"),
+    [("{:%d/%m/%Y} 14h05", "%d/%m/%Y %Hh%M"), ("{:%d.%m.%Y}, 14:05", "%d.%m.%Y, %H:%M")],
+)
+def test_the_dates_of_a_gap_are_explained_as_dates(cells: str, pattern: str) -> None:
+    """Not as the whole numbers that they are coded as; also beyond the bounds of the other date."""
+    schema = Schema.from_dict(document(ADMITTED, DISCHARGED))
+    days = pd.date_range("2014-12-23", periods=12)
+    frame = pd.DataFrame(
+        {
+            "patient": list("abcdefghijkl"),
+            "admitted": [f"{day:%Y-%m-%d}" for day in days[:9]] + ["2014-12-31"] * 3,
+            "discharged": [cells.format(day) for day in days + pd.Timedelta(3, "D")],
+        }
+    )
+    (finding,) = [one for one in check_fit(frame, schema).findings if one.place == "discharged"]
+    (cause,) = finding.causes
+    assert cause.cells == 12 and "12 different values" in finding.message
+    assert cause.remedy == f'set in the column: format: "{pattern}"'
+    frame["discharged"] = frame["admitted"]
+    frame["admitted"] = "soon"
+    findings = {one.place: one for one in check_fit(frame, schema).findings}
+    assert findings["discharged"].remedy.startswith("it is counted from admitted, which cannot be")
+    assert "different value" not in findings["discharged"].message
+    frame["discharged"] = frame["admitted"] = "soon"
+    findings = {one.place: one for one in check_fit(frame, schema).findings}
+    assert findings["discharged"].remedy == "compare the extract with the declared type, date"
+
+
 def test_a_misspelt_name_is_pointed_at_and_not_quoted() -> None:
     with pytest.raises(TableError) as refused:
         check_names(["edad", "sexo", "creatinia", "peso"], ["edad", "creatinina", "peso"], "t.csv")
@@ -87,7 +116,7 @@ def test_another_file_is_taken_for_that_and_not_quoted() -> None:
 @pytest.mark.parametrize("declared", ["latin-1", "cp1252", "utf-8"])
 def test_two_bytes_a_letter_are_recognised(encoding: str, declared: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("grade\n1\n2\n".encode(encoding))
-    own = schema_of(grade=GRADE).to_dict()
-    own["dpsynth"]["dialect"] = {"encoding": declared}
+    document = schema_of(grade=GRADE).to_dict()
+    document["dpsynth"]["dialect"] = {"encoding": declared}
     with pytest.raises(TableError, match=f"encoding: {encoding}}}"):
-        pd.concat(open_table(tmp_path / "t.csv", Schema.from_dict(own)).chunks())
+        pd.concat(open_table(tmp_path / "t.csv", Schema.from_dict(document)).chunks())

@@ -43,9 +43,9 @@ def test_an_office_from_policy_to_release(cli: Cli) -> None:
     for person in ("curie", "meitner"):
         assert cli("ledger", "sign", entry, "--note", "board", user=person).code == 0
     assert cli("release", "run", "-o", "bundle").code == 0
-    shown = cli("ledger", "show", "--dataset", "ward")
-    assert "charged, 2 signed, released" in shown.out
-    assert "epsilon in 365 days" in shown.out and "2 signed" in shown.out
+    ended = cli("ledger", "show", "--dataset", "ward")
+    assert "charged, 2 signed, released" in ended.out
+    assert "epsilon in 365 days" in ended.out and "2 signed" in ended.out
     checked = cli("ledger", "verify", "--against", "bundle", "--against", "rare")
     assert checked.code == 0 and checked.out.count("ok  ") == 3
     assert cli("release", "rare", "-o", "unsigned").code == 4

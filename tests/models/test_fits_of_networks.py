@@ -32,6 +32,7 @@ from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
 from dpsynth.privacy.plan import PrivacyBudget
 
+from ..support.short_training import shorten_mixture
 from ..support.toy_generators import (
     BUDGET,
     FEW_STEPS,
@@ -62,8 +63,9 @@ def fitted(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def few_steps(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small network and a handful of steps."""
+    """A small network, a small mixture, and a handful of steps."""
     settle_for(monkeypatch, kind, **FEW_STEPS[kind])
+    shorten_mixture(monkeypatch)
 
 
 def test_a_strong_relation_is_learned(fitted: Any) -> None:

@@ -21,6 +21,8 @@ from dpsynth.privacy.entropy import OsEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.privacy.plan_variants import NonPrivatePlan
 
+from ..support.short_training import shorten_training
+
 DOMAIN = Domain((Feature("a", 3, 0), Feature("b", 2, 0), Feature("c", 12, 12, (1,) * 12)), 2000, 1)
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 
@@ -35,6 +37,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of free rows are small, for the time they take."""
     for place in ("warm_started.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES"):
         monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)
+    monkeypatch.setattr("dpsynth.models.generators.tvae_settling.DRAWS", 50)
     monkeypatch.setattr("dpsynth.models.generators.ctgan_trainer.BATCH", 200)
 
 
@@ -73,8 +76,9 @@ def test_a_units_likelihood_is_the_mean_over_its_rows() -> None:
     assert both[0] == pytest.approx(np.mean([log_likelihood(generator, row)[0] for row in rows]))
 
 
-def test_of_ctgan_it_is_that_of_its_mixture() -> None:
+def test_of_ctgan_it_is_that_of_its_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     """However well the rest is trained."""
+    shorten_training(monkeypatch)
     generator: Any = learned(Ctgan)
     mixture = Mixture(DOMAIN)
     mixture.start_ = generator.start_

@@ -13,9 +13,9 @@ from scipy.stats import truncnorm
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.marginals import tails
-from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
+from dpsynth.models.marginals.adaptive_cells import MISFIT, AdaptiveCells
 from dpsynth.models.marginals.histograms import merge
-from dpsynth.models.marginals.tails import MIN_CELLS, Tails, clear_of, tails_of
+from dpsynth.models.marginals.tails import MIN_CELLS, Level, Tails, clear_of, tails_of
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
@@ -84,8 +84,8 @@ def test_the_fit_is_the_posterior_mean(cells: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tails, "LEAST", 0.0)
     monkeypatch.setattr(tails, "FALSE", 1e-12)
     counts = np.random.default_rng(cells).normal(40 * np.exp(-np.arange(cells) / 2), 9)
-    level = (counts, np.arange(cells + 1))
-    fitted, variance = tails._fit([level], 0, 9.0, np.ones(cells))
+    level = Level(counts, np.arange(cells + 1), 9.0)
+    fitted, variance = tails._fit([level], 0, np.ones(cells))
     masses = np.linspace(0, 600, 6001)
     lengths = np.geomspace(tails.SHORTEST, cells, tails.LENGTHS)
     found, weights, noise = [], [], []
@@ -104,7 +104,7 @@ def test_the_fit_is_the_posterior_mean(cells: int, monkeypatch: pytest.MonkeyPat
 
 def test_a_mean_of_a_normal_law_cut_at_0() -> None:
     """One cell, one shape: SciPy's truncated normal law."""
-    fitted, _ = tails._fit([(np.array([-15.0]), np.arange(2))], 0, 10.0, np.ones(1))
+    fitted, _ = tails._fit([Level(np.array([-15.0]), np.arange(2), 10.0)], 0, np.ones(1))
     assert fitted[0] == pytest.approx(truncnorm(1.5, np.inf, loc=-15, scale=10).mean())
 
 
@@ -195,7 +195,11 @@ def test_bins_keep_the_shares_of_the_tails(rows: int) -> None:
         tails = tails_of([level[:-1] for level in noise], WIDE.levels, rows=3000.0 - noise[2][-1],
                          sigma=12.0, points=WIDE.points)  # fmt: skip
         assert leaves.is_tail[leaves.leaf_of[[0, 1999]]].all()
-        assert (leaves.variances[leaves.is_tail] > 0.5).all()
+        assert (leaves.variances > 0).all()
+        body = np.flatnonzero(~leaves.is_tail[: leaves.ordered])
+        ends = [leaves.variances[: body[0]], leaves.variances[body[-1] + 1 : leaves.ordered]]
+        for end, variance in zip(ends, tails.variances, strict=True):
+            assert end.sum() == pytest.approx(MISFIT * variance, rel=0.01) and variance > 0.5
         assert not shares[:-1][np.r_[0:280, 420:2000]].sum() > 0.02
         assert tails.first < 330 and tails.last > 370
 
@@ -246,5 +250,5 @@ def test_no_generator_draws_beyond_an_emptied_end(
 
 
 def test_the_fit_is_given_nothing_but_released_counts_and_public_facts() -> None:
-    known = ["levels", "widths", "rows", "sigma", "points"]
+    known = ["levels", "widths", "rows", "sigma", "points", "bins"]
     assert list(inspect.signature(tails_of).parameters) == known

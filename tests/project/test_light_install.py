@@ -170,13 +170,15 @@ def light(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(light: Path, *arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run the installed command."""
-    kept = {name: os.environ[name] for name in ("PATH", "DPSYNTH_LEDGER") if name in os.environ}
+    environment = {
+        name: os.environ[name] for name in ("PATH", "DPSYNTH_LEDGER") if name in os.environ
+    }
     return subprocess.run(
         [str(light / "bin" / "dpsynth"), *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={**kept, "HOME": str(cwd), "OMP_NUM_THREADS": "1"},
+        env={**environment, "HOME": str(cwd), "OMP_NUM_THREADS": "1"},
     )
 
 

@@ -114,11 +114,11 @@ KINDS = (
 
 @pytest.mark.parametrize("name", KINDS)
 def test_one_line_without_a_private_value(objects: dict[str, object], name: str) -> None:
-    shown = repr(objects[name])
-    assert "\n" not in shown and len(shown) <= MAX_LENGTH
-    assert CANARY not in shown and "secret" not in shown
-    assert type(objects[name]).__name__ in shown
-    assert str(objects[name]) == shown
+    text = repr(objects[name])
+    assert "\n" not in text and len(text) <= MAX_LENGTH
+    assert CANARY not in text and "secret" not in text
+    assert type(objects[name]).__name__ in text
+    assert str(objects[name]) == text
 
 
 def test_every_object_is_tried(objects: dict[str, object]) -> None:
@@ -137,6 +137,6 @@ def test_a_document_of_results_is_one_line_and_still_a_dictionary() -> None:
     candidate = Candidate("theirs", simulate(60, seed=2).drop(columns="patient_id"))
     document = evaluation.evaluate(Schema.load("demo"), people, candidate)
     assert isinstance(document, Document) and document["measures"]
-    shown = repr(document)
-    assert shown.startswith("<Document dpsynth-evaluation, internal, keys: ")
-    assert "\n" not in shown and len(shown) <= MAX_LENGTH
+    text = repr(document)
+    assert text.startswith("<Document dpsynth-evaluation, internal, keys: ")
+    assert "\n" not in text and len(text) <= MAX_LENGTH

@@ -191,8 +191,8 @@ def forms(draw: st.DrawFn) -> dict[str, Any]:
         own["values"]["9999-12-31"] = "missing"
     else:
         limits, own["values"][f"v{texts[4]}"] = {}, draw(st.booleans())
-    kept = draw(st.sets(st.sampled_from(sorted(own))))
-    own = {key: own[key] for key in kept}
+    cells = draw(st.sets(st.sampled_from(sorted(own))))
+    own = {key: own[key] for key in cells}
     if "missing" not in own:
         own.get("values", {}).pop(f"v{texts[3]}", None)
     return field(kind, limits, **own)

@@ -18,11 +18,11 @@ def field(type_: str, limits: dict[str, Any] | None = None, **own: Any) -> dict[
 
 def schema_of(decimal: str = ".", **fields: dict[str, Any]) -> Schema:
     """Return a schema of these columns, each row a unit."""
-    own: dict[str, Any] = {"version": 1, "population": NUMBER, "rows": NUMBER}
+    facts: dict[str, Any] = {"version": 1, "population": NUMBER, "rows": NUMBER}
     if decimal != ".":
-        own["dialect"] = {"decimal": decimal, "delimiter": ";"}
+        facts["dialect"] = {"decimal": decimal, "delimiter": ";"}
     document = [{"name": name} | content for name, content in fields.items()]
-    return Schema.from_dict({"fields": document, "dpsynth": own})
+    return Schema.from_dict({"fields": document, "dpsynth": facts})
 
 
 SMOKER = field(

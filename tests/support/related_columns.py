@@ -44,10 +44,10 @@ def document(*fields: dict[str, Any], rules: Sequence[str] = ()) -> dict[str, An
     """A schema document of these columns and a patient's key."""
     number = {"value": 300, "basis": "made for this test"}
     key = {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}}
-    own: dict[str, Any] = {"version": 1, "population": number, "rows": number, "max_rows": number}
+    facts: dict[str, Any] = {"version": 1, "population": number, "rows": number, "max_rows": number}
     return {
         "name": "ward",
         "missingValues": ["", "?"],
         "fields": [key, *fields],
-        "dpsynth": own | ({"rules": list(rules)} if rules else {}),
+        "dpsynth": facts | ({"rules": list(rules)} if rules else {}),
     }

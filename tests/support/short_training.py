@@ -1,4 +1,4 @@
-"""Short training of neural generators, with every other setting as it is shipped."""
+"""Short training of generators, with every other setting as it is shipped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
 from dpsynth.privacy.plan import PrivacyBudget
 
-FEW = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15}
+FEW = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15, "settling_steps": 5}
 
 
 def shorten_training(patch: pytest.MonkeyPatch) -> None:
@@ -21,5 +21,15 @@ def shorten_training(patch: pytest.MonkeyPatch) -> None:
     def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
         chosen = shipped(model, domain, budget)
         return replace(chosen, **FEW) if generator_class(model).neural else chosen
+
+    patch.setattr(Preset, "of", of)
+
+
+def shorten_mixture(patch: pytest.MonkeyPatch) -> None:
+    """Fit a mixture of few products in few steps, until the patch is undone."""
+    shipped = Preset.of
+
+    def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
+        return replace(shipped(model, domain, budget), components=100, mixture_steps=60)
 
     patch.setattr(Preset, "of", of)

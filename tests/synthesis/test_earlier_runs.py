@@ -41,7 +41,7 @@ class Tvae(Autoregressive):
     name = "tvae"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run() -> Run:
     return Run.load(EARLIER)
 
@@ -112,11 +112,13 @@ def test_a_run_that_is_neither_is_refused(run: Run) -> None:
         Sampler.of(replace(run, config=config))
 
 
-@pytest.fixture
-def office(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
     """A fit, charged, and released under the earlier name, as the code before wrote it."""
-    ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    with monkeypatch.context() as before:
+    place = tmp_path_factory.mktemp("office")
+    with pytest.MonkeyPatch.context() as before:
+        before.setenv("XDG_STATE_HOME", str(place / "state"))
+        ledger = Ledger.create(place / "ledger.sqlite")
         real = registry._attribute
         before.setattr(
             registry, "_attribute", lambda path: Tvae if path.endswith(":Tvae") else real(path)
@@ -126,11 +128,11 @@ def office(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
         frame = run.sample(300, seed=4)
         settings: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "dataset": "tiny"}
         fitting.fit(
-            frame, run.schema, model="tvae", ledger=ledger, output=tmp_path / "run", **settings
+            frame, run.schema, model="tvae", ledger=ledger, output=place / "run", **settings
         )
         before.setattr(Run, "generator", property(lambda self: self.model))
-        release(tmp_path / "run", tmp_path / "bundle", seed=5, ledger=ledger)
-    return tmp_path
+        release(place / "run", place / "bundle", seed=5, ledger=ledger)
+    return place
 
 
 def small(level: int, units: int) -> dict[str, Any]:

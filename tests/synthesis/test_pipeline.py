@@ -22,6 +22,7 @@ from dpsynth.synthesis import preparation
 from dpsynth.synthesis.run import Run
 
 from ..support.patients_of_every_type import UNITS
+from ..support.short_training import shorten_training
 
 
 @pytest.mark.smoke
@@ -84,13 +85,7 @@ def test_a_fit_of_any_model_gives_valid_rows(
     model: str,
 ) -> None:
     """And the same ones when it is read back from its folder."""
-    for place in (
-        "warm_started.WARM_BATCH",
-        "ctgan.WARM_BATCH",
-        "ctgan.FAKES",
-        "ctgan_trainer.BATCH",
-    ):
-        monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)  # for the time it takes
+    shorten_training(monkeypatch)
     run = fit(patients, model=model, output=tmp_path / "run")
     drawn = run.sample(500, seed=3)
     assert Codec(every_type).conforms(drawn) == []

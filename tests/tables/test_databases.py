@@ -249,10 +249,10 @@ def test_a_time_of_day_is_read_as_its_text(url: str) -> None:
         url, "INSERT INTO ward.times VALUES ('08:30', '08:30+02'), (NULL, NULL), ('24:00', '1:0')"
     )
     number = {"value": 90, "basis": "made for this test"}
-    own = {"version": 1, "population": number, "rows": number}
+    facts = {"version": 1, "population": number, "rows": number}
 
     def times(name: str) -> pd.DataFrame:
-        schema = Schema.from_dict({"fields": [{"name": name, "type": "time"}], "dpsynth": own})
+        schema = Schema.from_dict({"fields": [{"name": name, "type": "time"}], "dpsynth": facts})
         return dpsynth.read_table(f"{url}#ward.times", schema)
 
     assert times("at")["at"].tolist() == ["08:30:00", None, "24:00:00"]

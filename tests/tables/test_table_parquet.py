@@ -63,8 +63,8 @@ def test_parquet_dates(tmp_path: Path, days: pa.Array, wanted: list[int]) -> Non
     number = {"value": 90, "basis": "made for this test"}
     limits = {"minimum": "2000-01-01", "maximum": "2000-01-31"}
     born = {"name": "born", "type": "date", "constraints": limits, "dpsynth": BASIS}
-    own = {"version": 1, "population": number, "rows": number}
-    schema = Schema.from_dict({"fields": [born], "dpsynth": own})
+    facts = {"version": 1, "population": number, "rows": number}
+    schema = Schema.from_dict({"fields": [born], "dpsynth": facts})
     path = parquet(tmp_path / "a.parquet", born=days)
     frame = next(iter(open_table(path, schema).chunks()))
     assert Codec(schema).encode(frame)[:, 0].tolist() == wanted
@@ -136,8 +136,8 @@ def test_damaged_parquet_is_not_quoted(tmp_path: Path) -> None:
 def test_parquet_column_names_with_dots(tmp_path: Path) -> None:
     number = {"value": 90, "basis": "made for this test"}
     column = {"name": "a.b", "type": "boolean"}
-    own = {"version": 1, "population": number, "rows": number}
-    schema = Schema.from_dict({"fields": [column], "dpsynth": own})
+    facts = {"version": 1, "population": number, "rows": number}
+    schema = Schema.from_dict({"fields": [column], "dpsynth": facts})
     path = parquet(tmp_path / "a.parquet", **{"a.b": [True], "a": [3], "a.b.c": [4]})
     frame = next(iter(open_table(path, schema).chunks()))
     assert frame.to_dict("list") == {"a.b": [True]}

@@ -83,8 +83,8 @@ def test_csv_is_plain_whatever_the_source_was(tmp_path: Path) -> None:
     ]
     number = {"value": 90, "basis": "made for this test"}
     dialect = {"delimiter": ";", "decimal": ",", "encoding": "latin-1"}
-    own = {"version": 1, "population": number, "rows": number, "dialect": dialect}
-    schema = Schema.from_dict({"fields": fields, "missingValues": ["NA"], "dpsynth": own})
+    facts = {"version": 1, "population": number, "rows": number, "dialect": dialect}
+    schema = Schema.from_dict({"fields": fields, "missingValues": ["NA"], "dpsynth": facts})
     source = put(tmp_path / "a.csv", "dose;ill;day;since\n0,5;yes;02.01.1990;990\nNA;NA;NA;NA\n")
     codec = Codec(schema)
     codes = codec.encode(next(iter(open_table(source, schema).chunks())))

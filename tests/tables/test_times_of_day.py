@@ -43,9 +43,9 @@ def schema_of(*rules: str, rows: int = ROWS, **field: Any) -> Schema:
         {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
         | {"dpsynth": BASIS},
     ]
-    own = {"version": 1, "population": counted, "rows": counted, "max_rows": counted}
-    own["max_rows"] = {"value": 1, "basis": "made for this test"}
-    return Schema.from_dict({"fields": columns, "dpsynth": own | {"rules": list(rules)}})
+    facts = {"version": 1, "population": counted, "rows": counted, "max_rows": counted}
+    facts["max_rows"] = {"value": 1, "basis": "made for this test"}
+    return Schema.from_dict({"fields": columns, "dpsynth": facts | {"rules": list(rules)}})
 
 
 def drawn(schema: Schema, texts: list[str]) -> list[Any]:

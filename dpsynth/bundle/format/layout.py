@@ -167,10 +167,6 @@ def listed_files(
 ) -> dict[str, tuple[str, int, dict[str, Any]]]:
     """Read a manifest's list of files, trusting none of its paths.
 
-    Args:
-        document: the manifest.
-        files: by path, those that a bundle may hold.
-
     Returns:
         For each path its SHA-256, its size in bytes, and the rest of its description.
 

@@ -26,13 +26,7 @@ _NOT_SAID = "Not stated by the publisher."
 
 
 def card(contents: Contents, verdicts: Sequence[Verdict], files: Iterable[str]) -> str:
-    """Write the card.
-
-    Args:
-        contents: the documents of the bundle.
-        verdicts: of the public gates.
-        files: paths of the tables in the bundle.
-    """
+    """Write the card; ``files`` are the paths of its tables."""
     heading, certificate = contents.heading, contents.certificate
     parts = [
         _front(heading),

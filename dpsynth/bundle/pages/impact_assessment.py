@@ -18,13 +18,7 @@ _PRIOR = 0.5
 def dpia_paragraph(
     schema: AnySchema, certificate: Certificate, audits: Audits | None = None
 ) -> tuple[str, ...]:
-    """Write the paragraph, as its sentences' groups: processing, measures, evidence, what is left.
-
-    Args:
-        schema: public facts of the source.
-        certificate: of the run.
-        audits: public audits of the run, if any.
-    """
+    """Write the paragraph as groups of sentences: processing, measures, evidence, what is left."""
     return (
         _processing(schema, certificate),
         _measures(certificate),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -13,7 +13,7 @@ from dpsynth.cli.commands.audit_plugins import plugins_for
 from dpsynth.cli.commands.audit_summary import show
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import takes_query
-from dpsynth.cli.subjects import any_run_or_schema
+from dpsynth.cli.subjects import run_or_schema
 
 if TYPE_CHECKING:
     from dpsynth.assessment import Deep, Paid
@@ -116,7 +116,6 @@ def audit(
         from dpsynth.assessment import Trained, check_canaries
         from dpsynth.assessment import attack_audit as verbs
         from dpsynth.schema import LinkedSchema
-        from dpsynth.synthesis import CohortRun, Run
 
         if data is not None and train is not None:
             raise click.UsageError("DATA and --train mean the same; give only one")
@@ -125,18 +124,17 @@ def audit(
             raise click.UsageError("--budget-minutes needs --deep")
         if force and output is None:
             raise click.UsageError("--force needs -o: it replaces an earlier audit in that folder")
-        loaded, of = any_run_or_schema(subject, "audit")
+        loaded, of = run_or_schema(subject, "audit")
         if isinstance(loaded, LinkedSchema):
             refused = {"--deep": deep, "--plugin": plugins, "--dataset": dataset}
             refuse_options(refused, "is for a single table")
             folders = (source, synthetic, holdout)
-            run_of = of if isinstance(of, CohortRun) else None
             document = audited_cohort(
-                console, subject, loaded, run_of, folders, seed=seed, output=output, force=force
+                console, subject, loaded, of, folders, seed=seed, output=output, force=force
             )
             show(console, document, output, None, internal=True)
             return
-        schema, run = loaded, of if isinstance(of, Run) else None
+        schema, run = loaded, cast("Run | None", of)
         _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
         trained, paid = None, None
         if run is not None and not no_training and background == "run":

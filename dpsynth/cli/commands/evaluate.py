@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from dpsynth._util.formatting import counted
+from dpsynth.cli.cohorts import evaluated_cohort, refuse_options
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query
 from dpsynth.cli.subjects import run_or_schema
@@ -17,6 +18,7 @@ from dpsynth.errors import GateError, InputError
 if TYPE_CHECKING:
     from dpsynth.assessment import Candidate
     from dpsynth.schema import Schema
+    from dpsynth.synthesis import Run
 
 # Threads of the classifiers that wait by spinning would stand still on a machine with other work;
 # the setting is read when a library with OpenMP is loaded, so it comes before that.
@@ -97,6 +99,9 @@ def evaluate(
     must be drawn from it. For tables from other tools, give SCHEMA instead: a path or the name of a
     schema that ships with dpsynth. All results are INTERNAL because they are computed from real
     rows. The exit code is 3 if an internal gate fails.
+
+    If RUN or SCHEMA is of linked tables, DATA, --synthetic and --holdout are folders, and whole
+    histories are compared. The exit code is 3 if they are not fit for a use.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -104,8 +109,15 @@ def evaluate(
         from dpsynth.assessment import evaluation as verbs
         from dpsynth.assessment.results_folder import EVALUATION, PAGE
         from dpsynth.eval.gates import gates
+        from dpsynth.schema import LinkedSchema
 
-        schema, run = run_or_schema(subject, "evaluate")
+        loaded, of = run_or_schema(subject, "evaluate")
+        if isinstance(loaded, LinkedSchema):
+            refuse_options({"--publish": publish, "--gates": limits}, "is for a single table")
+            three = (data, synthetic, holdout)
+            evaluated_cohort(console, subject, loaded, of, three, seed, output, force)
+            return
+        schema, run = loaded, cast("Run | None", of)
         if run is None:
             candidate = Candidate(Path(synthetic).name, synthetic)
         else:

@@ -46,14 +46,15 @@ def draft_any(
         InputError: as `draft_schema`; or a folder has no file with a header, or its tables no key.
     """
     how: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    place = None if catalog is None else Path(catalog)
     if header is not None and Path(header).is_dir():
         tables = _headers(Path(header), delimiter, encoding)
         described = None
         if dictionary is not None:
-            described = read_entries(Path(dictionary), None, encoding, sheet)
+            described = read_entries(Path(dictionary), None, encoding, sheet, place)
         return _package(Path(header).resolve().name, tables, described)
     if header is None and dictionary is not None:
-        described = read_entries(Path(dictionary), delimiter, encoding, sheet)
+        described = read_entries(Path(dictionary), delimiter, encoding, sheet, place)
         names = list(dict.fromkeys(one.table for one in described.columns if one.table))
         if len(names) > 1:
             parts = {name: _of_table(described, name) for name in names}

@@ -75,7 +75,7 @@ class RowsRead:
                 kept[column.name] = cells
             self._cells.append(pd.DataFrame(kept))
         for columns, parts in self._links.items():
-            parts.append(_joined(chunk, columns))
+            parts.append(self._joined(chunk, units, columns))
         return chunk, units, kinds
 
     def _keep_keys(self, chunk: pd.DataFrame, units: Ints) -> None:
@@ -89,6 +89,25 @@ class RowsRead:
         for text, unit in zip(texts, unit_of_text[:-1].tolist(), strict=True):
             if unit != NO_KEY:
                 self.written.setdefault(compared[unit], set()).add(text.strip() if trim else text)
+
+    def _joined(
+        self, chunk: pd.DataFrame, units: Ints, columns: tuple[str, ...]
+    ) -> npt.NDArray[np.object_]:
+        """Return what each row is called; the patient's key as it is compared."""
+        keys = pd.Series([*self.reading.keys.texts, None], dtype=object)
+        parts = [
+            keys.take(units).reset_index(drop=True)
+            if name == self.schema.unit.column
+            else trimmed(texts_of(chunk[name])).to_pandas()
+            for name in columns
+        ]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole + "\x1f" + part
+        objects: npt.NDArray[np.object_] = whole.to_numpy(dtype=object, copy=True)
+        empty = np.logical_or.reduce([(part.isna() | (part == "")).to_numpy() for part in parts])
+        objects[empty] = None
+        return objects
 
     @property
     def units(self) -> Ints:
@@ -109,17 +128,6 @@ class RowsRead:
     def links(self, columns: tuple[str, ...]) -> npt.NDArray[np.object_]:
         """Return what each row is called by a group of columns; None where one is missing."""
         return np.concatenate([np.empty(0, dtype=object), *self._links[columns]])
-
-
-def _joined(chunk: pd.DataFrame, columns: tuple[str, ...]) -> npt.NDArray[np.object_]:
-    parts = [trimmed(texts_of(chunk[name])).to_pandas() for name in columns]
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + "\x1f" + part
-    objects: npt.NDArray[np.object_] = whole.to_numpy(dtype=object, copy=True)
-    empty = np.logical_or.reduce([(part.isna() | (part == "")).to_numpy() for part in parts])
-    objects[empty] = None
-    return objects
 
 
 class PatientsRead(RowsRead):

@@ -42,11 +42,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, book: LedgerFile, now: datetime) -> Snapshot:
-        """Read a ledger.
-
-        Args:
-            book: the ledger.
-            now: the moment, with its time zone.
+        """Read a ledger at a moment, with its time zone.
 
         Raises:
             InputError: the moment has no time zone.

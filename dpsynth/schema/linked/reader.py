@@ -36,13 +36,7 @@ _PATIENT = {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}}
 def read_package(
     kind: type[AnyLinked], document: object, source: str, default_name: str = "tables"
 ) -> AnyLinked:
-    """Read a document.
-
-    Args:
-        kind: of facts to build.
-        document: what YAML or JSON gave.
-        source: what error messages call it.
-        default_name: the name of one that has none.
+    """Read what YAML or JSON gave; ``source`` is what error messages call it.
 
     Raises:
         SchemaError: with every mistake, in the order of reading. A draft may have gaps.

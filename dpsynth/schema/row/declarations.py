@@ -143,13 +143,7 @@ def _read_calendar(extra: FieldReader, column: Column) -> Column:
 def settled(
     columns: Sequence[Column], places: Mapping[str, str], findings: FieldFindings
 ) -> tuple[Column, ...]:
-    """Check what columns say about each other, and give intervals their bounds.
-
-    Args:
-        columns: of the table, in order.
-        places: where each is declared, for messages.
-        findings: takes mistakes.
-    """
+    """Check what columns say about each other, and give intervals their bounds."""
     known = {column.name: column for column in columns}
     sound = []
     for column in columns:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from markupsafe import Markup
 
-from dpsynth.eval.report import page
+from dpsynth.eval.report import rendering
 
 
 @pytest.fixture
 def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave plotly's script out of the pages: its five megabytes take long to parse."""
-    monkeypatch.setitem(page._environment().globals, "plotly", lambda: Markup("library"))
+    monkeypatch.setitem(rendering._environment().globals, "plotly", lambda: Markup("library"))

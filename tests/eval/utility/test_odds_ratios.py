@@ -33,10 +33,10 @@ def schema(unit: bool = False) -> Schema:
     if unit:
         fields.append({"name": "who", "type": "string", "dpsynth": {"role": "unit"}})
     number = {"value": 500, "basis": BASIS}
-    own: dict[str, Any] = {"version": 1, "population": number, "rows": number}
+    facts: dict[str, Any] = {"version": 1, "population": number, "rows": number}
     if unit:
-        own["max_rows"] = {"value": 4, "basis": BASIS}
-    return Schema.from_dict({"fields": fields, "dpsynth": own})
+        facts["max_rows"] = {"value": 4, "basis": BASIS}
+    return Schema.from_dict({"fields": fields, "dpsynth": facts})
 
 
 def table(**ill_and_well: tuple[int, int]) -> pd.DataFrame:

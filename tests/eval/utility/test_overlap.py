@@ -62,8 +62,8 @@ def test_rare_constant_and_repeated_terms_are_left_out() -> None:
     matrix = np.column_stack(
         [common, rare, number, np.zeros(400), 1 - common, number + common, np.ones(400)]
     )
-    kept = estimable(matrix, outcome)
-    assert kept.tolist() == [True, False, True, False, False, False, False]
+    terms = estimable(matrix, outcome)
+    assert terms.tolist() == [True, False, True, False, False, False, False]
     rare[18:20] = 1  # ten of each
     assert estimable(matrix[:, :0], outcome).tolist() == []
     assert estimable(np.column_stack([rare]), outcome).tolist() == [True]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -23,8 +22,8 @@ SCHEMA = LinkedSchema.from_dict(ward())
 CELL = "Quokka-4711"
 
 
-def check(broken: Tables, schema: LinkedSchema = SCHEMA, **how: object) -> LinkedCheck:
-    return check_linked(broken, schema, **how)  # type: ignore[arg-type]
+def check(broken: Tables, schema: LinkedSchema = SCHEMA, **how: Any) -> LinkedCheck:
+    return check_linked(broken, schema, **how)
 
 
 def shown(found: LinkedCheck) -> str:
@@ -247,6 +246,14 @@ def test_a_row_of_another_patient_is_no_row_of_hers() -> None:
     assert "that belongs to another patient" in found.findings[0].message
 
 
+def test_keys_of_rows_are_compared_as_the_patients_are() -> None:
+    document, broken = ward(), tables()
+    document["dpsynth"]["key"] = {"leading_zeros": False}
+    lost_zeros(broken)
+    [one] = check(broken, LinkedSchema.from_dict(document)).findings
+    assert one.key == "patients:written-differently"
+
+
 def test_who_opted_out_is_in_no_figure() -> None:
     broken = tables()
     put(broken, "labs", "days", "-9999", 4)  # of the first patient
@@ -275,13 +282,12 @@ def test_values_and_keys_are_for_the_file_alone() -> None:
 
 
 def test_what_can_be_accepted() -> None:
-    check_accepted(["labs:strangers", "labs.hdl:clipped", "labs.days:late"], SCHEMA)
     for entry in ("lab:strangers", "labs:strangeers", "hdl:clipped", "labs.hdl"):
         with pytest.raises(InputError, match="accept"):
             check_accepted([entry], SCHEMA)
 
 
-def test_large_tables_are_read_in_seconds() -> None:
+def test_tables_of_several_chunks_have_no_finding_either() -> None:
     clean, size = tables(), 200
     for name, frame in clean.items():
         parts = []
@@ -290,8 +296,4 @@ def test_large_tables_are_read_in_seconds() -> None:
             part["id"] = part["id"] + f"-{number}"
             parts.append(part)
         clean[name] = pd.concat(parts, ignore_index=True)
-    start = time.process_time()
-    found = check(clean)
-    assert [one.kind for one in found.findings] in ([], ["units"])
-    assert time.process_time() - start < 60  # about 5 s
-    assert np.isfinite(sum(vars(one)["missing"] for one in found.cells.values()))
+    assert [one.kind for one in check(clean).findings] == ["units"]

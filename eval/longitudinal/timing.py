@@ -1,0 +1,207 @@
+"""How often patients are seen, and when: rows per patient, first days, and gaps between rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpsynth.eval.core import JackknifeEstimate, Measure, PartResult
+from dpsynth.eval.longitudinal.cohort import Cohort
+from dpsynth.eval.longitudinal.compared import Compared, Floats, Statistic, ratio
+from dpsynth.eval.longitudinal.facts import (
+    COUNT_EDGES,
+    GAP_EDGES,
+    SeriesFacts,
+    count_bins,
+    gap_bins,
+)
+
+FIRST_BINS = 16  # before day 0, and as many after it
+
+ROWS = (
+    "Total variation distance of the number of rows of a patient, rows of a test in a long table: "
+    "0.05 means that 5 of 100 patients would need another number of rows. Analyses of how often "
+    "patients are seen, and all that weighs patients by their rows, depend on it."
+)
+FIRST = (
+    "Total variation distance of the day of a patient's first row; patients without a row count as "
+    "a day of their own."
+)
+GAPS = (
+    "Total variation distance of the days between two consecutive rows of a patient. Each patient "
+    "weighs one."
+)
+STEPS = (
+    "The same, but each pair of consecutive rows weighs one, so that patients with many rows count "
+    "more: it shows gaps that go wrong late in a long history."
+)
+
+
+def timing(compared: Compared) -> PartResult:
+    """Measure rows per patient, first days and gaps, by series and on average."""
+    counts, firsts, gaps, steps = [], [], [], []
+    alone: list[Measure] = []
+    spoken: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for number, series in enumerate(compared.facts.series):
+        counts.append(compared.distance(partial(_counts, places=[number])))
+        alone += compared.measure(
+            f"rows_per_patient:{series.name}",
+            f"Rows per patient, {series.title}",
+            counts[-1:],
+            ROWS,
+        )
+        if series.timed:
+            firsts.append(compared.distance(partial(_first, number=number)))
+            alone += compared.measure(
+                f"first_days:{series.name}", f"First row, {series.title}", firsts[-1:], FIRST
+            )
+        if series.timed and compared.repeated(number):
+            gaps.append(compared.distance(partial(_gaps, number=number)))
+            steps.append(compared.distance(partial(_gaps, number=number, alike=True)))
+            alone += compared.measure(
+                f"gaps:{series.name}", f"Days between rows, {series.title}", gaps[-1:], GAPS
+            )
+        spoken.append(_spoken(compared, number, series))
+    for number, name in enumerate(compared.facts.tables):
+        places = [n for n, s in enumerate(compared.facts.series) if s.place[0] == number]
+        if len(places) > 1:
+            figure = compared.distance(partial(_counts, places=places))
+            alone += compared.measure(
+                f"rows_per_patient:{name}", f"Rows per patient, all of {name}", [figure], ROWS
+            )
+            counts.append(figure)
+    parts: tuple[tuple[str, str, list[JackknifeEstimate], str], ...] = (
+        ("rows_per_patient", "Rows per patient", counts, ROWS),
+        ("first_days", "Day of the first row", firsts, FIRST),
+        ("gaps", "Days between two rows", gaps, GAPS),
+        ("gaps_by_step", "Days between two rows, each step once", steps, STEPS),
+    )
+    measures = [one for part in parts for one in compared.measure(*part)]
+    if compared.facts.series and not firsts:
+        notes.append("rows have an order and no day: no figures on first days and gaps")
+    details = {"spoken": spoken, "counts": _histograms(compared)}
+    return PartResult((*measures, *alone), details, tuple(notes))
+
+
+def _counts(cohort: Cohort, places: list[int]) -> Floats:
+    """Return the shares of patients by their number of rows in some series together."""
+    counts = np.sum([cohort.series[place].counts for place in places], axis=0)
+    return cohort.shares(count_bins(counts), len(COUNT_EDGES))
+
+
+def _first(cohort: Cohort, number: int) -> Floats:
+    series, cells = cohort.series[number], 2 * FIRST_BINS + 2
+    keys = np.full(len(cohort), cells - 1)
+    some = series.counts > 0
+    days = series.days[series.starts[some]]
+    keys[some] = cohort.facts.day_bins(days, FIRST_BINS)
+    return cohort.shares(keys, cells)
+
+
+def _gaps(cohort: Cohort, number: int, *, alike: bool = False) -> Floats:
+    """Return the shares of gaps; each patient weighs one, or each step where they are alike."""
+    series = cohort.series[number]
+    weights = None if alike else series.step_weights
+    who = series.patients[series.later]
+    return cohort.shares(gap_bins(series.gaps), len(GAP_EDGES), who, weights)
+
+
+def _spoken(compared: Compared, number: int, series: SeriesFacts) -> dict[str, Any]:
+    """Return plain figures of a series."""
+
+    def rows(one: Cohort) -> Floats:
+        return ratio(one.sums(one.series[number].counts.astype(float)), one.sums(np.ones(len(one))))
+
+    def some(one: Cohort) -> Floats:
+        return ratio(one.sums(one.series[number].counts > 0), one.sums(np.ones(len(one))))
+
+    def first(one: Cohort) -> Floats:
+        view = one.series[number]
+        begin = np.flatnonzero(view.counts > 0)
+        days = view.days[view.starts[begin]].astype(float)
+        return ratio(one.sums(days, begin), one.sums(np.ones(len(begin)), begin))
+
+    def gap(one: Cohort) -> Floats:
+        view = one.series[number]
+        who, weights = view.patients[view.later], view.step_weights
+        return ratio(one.sums(weights * view.gaps, who), one.sums(weights, who))
+
+    def same(one: Cohort) -> Floats:
+        view = one.series[number]
+        who = view.patients[view.later]
+        return ratio(one.sums(view.gaps == 0, who), one.sums(np.ones(len(who)), who))
+
+    def last(one: Cohort) -> Floats:
+        view = one.series[number]
+        hit = view.days == one.histories.ends[view.patients]
+        return ratio(one.sums(hit, view.patients), one.sums(np.ones(len(hit)), view.patients))
+
+    figures = [
+        compared.spoken("rows per patient", "", rows),
+        compared.spoken("patients with a row", "share", some),
+    ]
+    if series.timed:
+        figures += [
+            compared.spoken("day of the first row, mean", "d", first),
+            compared.spoken("rows on the last day of follow-up", "share", last),
+        ]
+    if series.timed and compared.repeated(number):
+        figures += [
+            compared.spoken("days between two rows, mean over patients", "d", gap),
+            compared.spoken("rows on the same day as the one before", "share", same),
+        ]
+    return {"series": series.name, "title": series.title, "figures": figures}
+
+
+def _histograms(compared: Compared) -> list[dict[str, Any]]:
+    """Return shares of patients by number of rows, and of steps by their days."""
+    found = []
+    for number, series in enumerate(compared.facts.series):
+        entry: dict[str, Any] = {"series": series.name, "title": series.title}
+        entry["rows"] = _sides(compared, partial(_counts, places=[number]))
+        if series.timed and compared.repeated(number):
+            entry["gaps"] = _sides(compared, partial(_gaps, number=number))
+        found.append(entry)
+    return found
+
+
+def _sides(compared: Compared, statistic: Statistic) -> dict[str, Any]:
+    sides = {
+        "source": compared.train, "synthetic": compared.synthetic, "holdout": compared.holdout
+    }  # fmt: skip
+    return {
+        name: None if one is None else [round(float(x), 6) for x in statistic(one)[0][:-1]]
+        for name, one in sides.items()
+    }
+
+
+def count_labels() -> list[str]:
+    """Name the bins of numbers of rows.
+
+    >>> count_labels()[:3], count_labels()[7], count_labels()[-1]
+    (['0', '1', '2'], '8–10', '1001 and more')
+    """
+    ends = [after - 1 for after in COUNT_EDGES[1:]]
+    pairs = zip(COUNT_EDGES, ends, strict=False)
+    names = [str(low) if low == high else f"{low}–{high}" for low, high in pairs]
+    return [*names, f"{COUNT_EDGES[-1]} and more"]
+
+
+def gap_labels() -> list[str]:
+    """Name the bins of days between two rows.
+
+    >>> gap_labels()[:4], gap_labels()[-1]
+    (['same day', '1 d', '2–7 d', '8–14 d'], '40 y and more')
+    """
+    named = {15: "15–30 d", 8: "8–14 d", 0: "same day", 1: "1 d", 2: "2–7 d"}
+    found = []
+    for low, after in zip(GAP_EDGES, GAP_EDGES[1:], strict=False):
+        if low in named:
+            found.append(named[low])
+        else:
+            per, unit = (30.5, "mo") if after <= 733 else (365.25, "y")
+            found.append(f"{low / per:.0f}–{after / per:.0f} {unit}")
+    return [*found, f"{GAP_EDGES[-1] / 365.25:.0f} y and more"]

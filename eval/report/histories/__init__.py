@@ -1,0 +1,12 @@
+"""Pages on histories of patients: an internal one, and one of synthetic histories alone.
+
+- `charts`: pictures of histories as specs: sample patients, courses, counts, gaps and curves
+- `page`: a page of its own for an evaluation of histories, internal or public
+- `sections`: what the internal report says about histories, section by section
+- `shown`: what may be shown to anybody: synthetic histories, and no figure of a real row
+- `tables`: distances beside references, and numbers in plain units
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

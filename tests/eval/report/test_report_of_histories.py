@@ -1,0 +1,110 @@
+"""Pages on histories: internal ones say so, public ones hold nothing of real patients."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+
+from dpsynth.errors import InputError
+from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories
+from dpsynth.eval.report.histories import longitudinal_page, longitudinal_sections
+
+from ...support.history_cohorts import codec, cohort
+
+pytestmark = pytest.mark.usefixtures("without_library")
+TRAIN, HOLDOUT, DRAWN = cohort(240, seed=1), cohort(230, seed=2), cohort(250, seed=3, hazard=2.0)
+
+
+@cache
+def found() -> HistoryEvaluation:
+    """An evaluation with a holdout."""
+    return evaluate_histories(codec(), DRAWN, TRAIN, HOLDOUT, seed=4)
+
+
+def specs(page: str) -> list[Any]:
+    """The pictures of a page."""
+    text = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
+    assert text is not None
+    return list(json.loads(text[1]))
+
+
+def test_the_internal_page_says_what_is_kept_and_shows_all_parts() -> None:
+    page = longitudinal_page(found())
+    assert "Do not release" in page and "(internal)" in page
+    assert "What a patient&#39;s history keeps" in page or "What a patient's history keeps" in page
+    for use in found().uses:
+        assert use.title.replace("'", "&#39;") in page or use.title in page
+    ids = [section.id for section in longitudinal_sections(found())]
+    assert ids == [
+        *("samples", "seen", "values", "courses", "courses-drawn", "patients", "events"),
+        *("prediction", "told-apart", "broken"),
+    ]
+    assert all(f'id="{one}"' in page for one in (*ids, "uses", "overview", "measures", "notes"))
+
+
+def test_the_same_page_is_made_from_the_document() -> None:
+    document = json.loads(found().to_json())
+    assert longitudinal_page(document) == longitudinal_page(found())
+    with pytest.raises(InputError, match="no evaluation of histories"):
+        longitudinal_page(document | {"format": "dpsynth-evaluation"})
+    with pytest.raises(InputError, match="there is no audience 'press'"):
+        longitudinal_page(document, audience="press")  # type: ignore[arg-type]
+
+
+def test_the_public_page_depends_on_no_real_patient() -> None:
+    page = longitudinal_page(found(), audience="public")
+    other = evaluate_histories(codec(), DRAWN, cohort(90, seed=7, rows=9.0), seed=4)
+    assert longitudinal_page(other, audience="public") == page
+    assert "real patients whom" not in page and "Do not release" not in page
+    names = {trace.get("name", "") for spec in specs(page) for trace in spec["data"]}
+    assert not [name for name in names if "source" in name or "holdout" in name]
+
+
+def test_no_picture_draws_a_real_patient() -> None:
+    """Lines of single patients are those of the synthetic part; real ones are quantiles."""
+    document = found().to_dict()
+    samples = json.dumps(document["synthetic"]["courses"])
+    thin = [
+        trace
+        for spec in specs(longitudinal_page(document))
+        for trace in spec["data"]
+        if trace.get("mode") == "lines+markers" and trace.get("opacity")
+    ]
+    drawn = [line["y"] for one in document["synthetic"]["courses"] for line in one["lines"]]
+    assert thin and all(trace["y"] in drawn for trace in thin)
+    assert "source" not in samples
+
+
+def test_no_real_history_is_in_the_document() -> None:
+    """Counts, quantiles and curves only: no list is as long as the patients of train."""
+
+    def longest(value: Any) -> int:
+        if isinstance(value, dict):
+            return max(map(longest, value.values()), default=0)
+        if isinstance(value, list):
+            return max([len(value), *map(longest, value)])
+        return 0
+
+    assert longest(found().to_dict()["parts"]) < 120
+
+
+def test_names_are_escaped() -> None:
+    document = json.loads(found().to_json())
+    document["schema"]["title"] = "<script>alert(1)</script>"
+    document["notes"].append("<img src=x>")
+    document["synthetic"]["courses"][0]["title"] = "<b>bold</b>"
+    for audience in ("internal", "public"):
+        page = longitudinal_page(document, audience=audience)  # type: ignore[arg-type]
+        assert "<script>alert" not in page and "<img src=x>" not in page and "<b>bold" not in page
+
+
+def test_a_cohort_without_time_or_events_has_the_sections_that_it_can_have() -> None:
+    document = json.loads(found().to_json())
+    for part in ("events", "prediction", "timing", "groups"):
+        del document["parts"][part]
+    ids = [section.id for section in longitudinal_sections(document)]
+    assert "events" not in ids and "prediction" not in ids and "values" in ids
