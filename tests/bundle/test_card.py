@@ -20,8 +20,8 @@ from dpsynth.bundle.format.contents import Contents
 from dpsynth.bundle.format.manifest import ManifestHeader
 from dpsynth.bundle.gates.public_gates import judge
 from dpsynth.bundle.pages.card import card
-from dpsynth.bundle.pages.markdown import plain
 from dpsynth.bundle.pages.limits import limits_of
+from dpsynth.bundle.pages.markdown import plain
 from dpsynth.certificate.certificate import Certificate
 from dpsynth.certificate.override import Overridden
 from dpsynth.schema.column import Column
