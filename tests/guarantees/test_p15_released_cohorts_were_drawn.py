@@ -10,7 +10,7 @@ from dpsynth.bundle.writer import release
 from dpsynth.errors import GateError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema import published_tables
-from dpsynth.synthesis import CohortRun, CohortSample
+from dpsynth.synthesis import CohortRun, CohortSample, add_record
 from dpsynth.tables import write_linked
 
 from ..support.clinic_office import clinic_office
@@ -23,6 +23,9 @@ def test_tables_of_real_patients_are_not_released_as_a_cohort(
     office = clinic_office(tmp_path)
     ledger, run = Ledger(office / "ledger.sqlite"), CohortRun.load(office / "run")
     real = run.sample(20, seed=99)  # stands for real patients: no record says that it was drawn
+    drawn = run.sample(20, seed=1)
+    tables = write_linked([drawn], office / "drawn", published_tables(run.schema))
+    add_record(office / "run", CohortSample("drawn", tables, ".csv", patients=20, seed=1))
     digests = write_linked([real], office / "real", published_tables(run.schema))
     with pytest.raises(GateError, match=r"is not recorded in .*cohorts\.json"):
         release(office / "run", office / "bundle", table=office / "real", ledger=ledger)
