@@ -25,6 +25,7 @@ from dpsynth.assessment.repeated_audits import Trained, audited_run
 from dpsynth.assessment.results_folder import (
     AUDIT,
     EVALUATION,
+    HISTORIES,
     PAGE,
     alone_at,
     beside,
@@ -168,7 +169,9 @@ def audit_run(
         with alone_at(output):
             evaluation = beside(output, EVALUATION, sha256)
             documents = {AUDIT: document} | ({} if evaluation is None else {EVALUATION: evaluation})
-            write_results(Path(output), documents, {PAGE: internal_page(evaluation, document)})
+            histories = beside(output, HISTORIES, sha256)
+            page = internal_page(evaluation, document, histories=histories)
+            write_results(Path(output), documents, {PAGE: page})
     return document
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpsynth._util.strict_json import as_object, read_document
 from dpsynth.bundle import release, verify
-from dpsynth.bundle.format import About, Provenance
+from dpsynth.bundle.format import About
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY
 from dpsynth.certificate import Certificate, Override
 from dpsynth.errors import BudgetError, GateError, InputError, Note
@@ -50,11 +50,9 @@ class ReleaseStage:
         job.progress(f"{self.name}: verifying", 0.0)
         verify(order.bundle)
         extension = as_object(read_document(order.bundle / MANIFEST).get("dpsynth"), MANIFEST)
-        drawing = Provenance.from_dict(extension.get("drawing"), f"{MANIFEST}: drawing")
-        same = drawing.run_sha256 == run_digest(order.run) and subject_of(order.schema).is_released(
-            order
-        )
-        if not same:
+        drawing = as_object(extension.get("drawing"), f"{MANIFEST}: drawing")
+        is_ours = drawing.get("run_sha256") == run_digest(order.run)
+        if not (is_ours and subject_of(order.schema).is_released(order)):
             raise InputError(f"{order.bundle} is the bundle of another run; choose another output")
         if extension.get("about") != _words(order):
             raise InputError(

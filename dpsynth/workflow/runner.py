@@ -43,6 +43,7 @@ from dpsynth.workflow.release_stage import ReleaseStage
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.settings import Settings
 from dpsynth.workflow.stage import Job, Progress, Stage
+from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.table_stages import SampleStage, SplitStage
 from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
 
@@ -110,7 +111,7 @@ class Outcome:
                 table could not be evaluated or attacked.
         """
         kinds = (
-            ("internal gate", "failed", self.gates),
+            (*subject_of(self.order.schema).wanting, self.gates),
             ("attack", "succeeded", self.attacks),
         )
         findings = [

@@ -52,6 +52,7 @@ class LinkedTables:
     schema: LinkedSchema
     evaluation = HISTORIES
     drawn = "patients"
+    wanting = ("use", "of the histories ruled out")
     audits_training = False
 
     def __repr__(self) -> str:

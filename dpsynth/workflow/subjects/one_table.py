@@ -30,6 +30,7 @@ class OneTable:
     schema: Schema
     evaluation = EVALUATION
     drawn = "rows"
+    wanting = ("internal gate", "failed")
     audits_training = True
 
     def __repr__(self) -> str:

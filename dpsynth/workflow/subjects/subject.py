@@ -21,6 +21,8 @@ class Subject(Protocol):
     """Name of the document of the evaluation."""
     drawn: str
     """What a number of them is drawn."""
+    wanting: tuple[str, str]
+    """Noun and verb of what an evaluation found wanting."""
     audits_training: bool
     """Whether an audit attacks the training as well, which takes no real row."""
 
