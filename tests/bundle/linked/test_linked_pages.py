@@ -124,9 +124,9 @@ def test_the_guarantee_is_about_all_tables(contents: Contents) -> None:
 def test_each_event_is_worded_by_its_own_table(contents: Contents) -> None:
     lines = {line.name: line.purpose for line in budget_lines(contents.certificate, quality=False)}
     for table in ("visits", "labs"):
-        [first] = [p for n, p in lines.items() if n == f"{table}: two-way histograms of steps"]
+        [first] = [p for n, p in lines.items() if n == f"{table}, steps: two-way histograms"]
         assert first.startswith("which values occur together")
-        [line] = [p for n, p in lines.items() if n.startswith(f"{table}: where the next")]
+        [line] = [p for n, p in lines.items() if n.startswith(f"{table}, steps: where the next")]
         assert line == "where the next value of a series lies, given the values before"
 
 
