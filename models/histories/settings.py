@@ -61,7 +61,7 @@ class HistorySettings:
         """Return the settings, from public facts: more bins where noise leaves room for them."""
         signal = domain.population * gaussian_mu(budget.epsilon, budget.delta)
         bins = int(np.clip(BINS * signal ** (1 / 3), *LEAST_AND_MOST))
-        return cls(bins, 500, 300, 1.0, StepSettings(16, 400, 300, 1.0, 64))
+        return cls(bins, 500, 300, 0.3, StepSettings(16, 400, 300, 1.0, 64))
 
 
 def person_event(kind: str) -> str:
