@@ -2,12 +2,12 @@
 
 - `chain`: histories drawn step by step, from each patient's first row on
 - `conditional`: draws of some columns of a mixture, given others
+- `distilled`: a step table's mixture taught to a network
 - `domain`: public facts of linked tables, as a generator of histories sees them
 - `generator`: `cohort`, histories of patients from noisy counts
 - `grids`: public grids for numbers of rows, days, gaps and paces
 - `linked_domain`: the public facts of linked tables, from the codec of their schema
 - `lines`: where a measurement is expected, given a patient's level
-- `networks/`: networks of steps: taught by the mixture, calibrated to what was released
 - `person_table`: the table of patients with hidden columns that describe their histories
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `stack`: steps of all series of a table, counted together
