@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models import Progress
+from dpsynth.models.histories.distilled import distilled
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
 from dpsynth.models.histories.lines import CELLS, Line, line_cells
-from dpsynth.models.histories.networks.distilled import distilled
 from dpsynth.models.histories.stack import Stack
 from dpsynth.models.histories.step_events import (
     AGAIN,
