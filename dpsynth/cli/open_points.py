@@ -89,14 +89,8 @@ def _audits_of(audit: PublicAudit) -> list[str]:
 
 
 def _internal(folder: Path, place: Path) -> list[str]:
-<<<<<<< HEAD
     from dpsynth._util.strict_json import read_document
     from dpsynth.assessment.results_folder import AUDIT, EVALUATION, HISTORIES, PAGE
-=======
-    from dpsynth._util.strict_json import file_digest, read_document
-    from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE
-    from dpsynth.bundle.format.layout import TYPED
->>>>>>> main
     from dpsynth.eval.report import answer
 
     paths = [place / name for name in (EVALUATION, HISTORIES, AUDIT)]
@@ -105,12 +99,7 @@ def _internal(folder: Path, place: Path) -> list[str]:
     if evaluation is None and audit is None:
         return [f"no results at {place}; name their folder (--internal), or evaluate and audit"]
     known = [sha for one in (evaluation, audit) if one and (sha := _table(one)) is not None]
-<<<<<<< HEAD
     if not set(known) <= _digests(folder):
-=======
-    tables = {file_digest(path) for path in folder.glob(f"data/*{TYPED}")}
-    if not tables.issuperset(known):
->>>>>>> main
         return [f"{place} is about another table than the bundle's"]
     verdict = answer(evaluation, audit)
     if verdict.decision == "release":
