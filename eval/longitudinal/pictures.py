@@ -99,7 +99,10 @@ def _label(cohort: Cohort, who: int) -> str:
         if field.ordered and np.isfinite(field.numbers[code]):
             words.append(f"{field.numbers[code]:g} {field.unit}".strip())
         elif not field.ordered and code < len(field.labels):
-            words.append(field.labels[code])
+            label = field.labels[code]
+            answer = {"true": "yes", "false": "no"}.get(label, label)
+            told = label == answer and not label.isdigit()  # its label tells what it is about
+            words.append(label if told else f"{field.name}: {answer}")
     return ", ".join(words) or f"patient {who + 1}"
 
 

@@ -38,7 +38,7 @@ def samples(whole: Details) -> Section | None:
         if whole["timed"]
         else "Each line is a synthetic patient, drawn by chance. The grey bar holds her rows"
     )
-    text += ", a stroke is a row, and another mark is an event. None of them is a real person."
+    text += ", a tick is a row, and another mark is an event. None of them is a real person."
     label = f"{counted(count, 'synthetic patient')} with the rows and events of each"
     picture = Chart(
         f"{counted(count, 'synthetic patient')}", label, charts.followed(whole), 190 + 26 * count

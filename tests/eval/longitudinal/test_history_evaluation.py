@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 
 import numpy as np
 import pytest
 
-from dpsynth.encoding import Histories, SeriesRows
+from dpsynth.encoding import Histories, SeriesRows, read_histories
 from dpsynth.errors import InputError
 from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories, synthetic_pictures
 from dpsynth.eval.longitudinal.uses import CARE, FIT, OPEN, UNFIT, summary, uses
+from dpsynth.privacy import SeededEntropy
+from dpsynth.tables import open_linked
 
+from ...support.clinic import clinic_codec, clinic_schema, clinic_tables
 from ...support.history_cohorts import codec, cohort, with_rows
 
 CODEC = codec()
@@ -159,3 +163,11 @@ def test_uses_are_judged_by_figures_beside_references() -> None:
     [use] = uses({"event_curves": entry(0.02, 0.01), "event_curves:mi": entry(0.4, 0.01)})
     assert use.sentence.endswith("Not fit on their own: mi.")
     assert summary([use]) == ["They keep in part; use with care: time to events, also by group."]
+
+
+def test_a_patient_is_called_by_answers_that_say_what_they_are_about() -> None:
+    tables = open_linked(clinic_tables(), clinic_schema())
+    drawn = read_histories(tables, clinic_codec(), SeededEntropy(1))
+    labels = [one["label"] for one in synthetic_pictures(clinic_codec(), drawn)["samples"]]
+    assert labels and all(re.fullmatch(r"(fe)?male, \d+ years, diabetes: (yes|no)", one)
+                          for one in labels)  # fmt: skip
