@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 YEAR = 365.25  # days
 YEARS = ((5.0, 0.5), (20.0, 1.0), (120.0, 5.0))
-"""How days before the origin are told apart: up to so many years back, in cells of so many years."""
+"""How days before the origin are told apart: up to so many years back, in cells of so long."""
 GROUP = 10  # codes of a day that are counted together too: few events are told apart by them
 PARTS = 20  # of follow-up, by which days after the origin are told apart
 PACES = 40

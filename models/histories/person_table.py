@@ -2,7 +2,8 @@
 
 Beside the baseline, a patient's row says on which day each event happened, and for every series how
 many rows there are, when the first one is, how much of the time left to her they span, and the
-first row itself. All of it has mass 1 a patient, so it needs no cap, and an ordinary mixture learns it.
+first row itself. All of it has mass 1 a patient, so it needs no cap, and an ordinary mixture learns
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import NEVER, Histories, SeriesRows
+from dpsynth.encoding import NEVER, Cohort, Histories, SeriesRows
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
 from dpsynth.models.histories.grids import SpanGrid
@@ -118,6 +119,11 @@ class PersonTable:
         for feature, values in zip(series.values, rows.values.T, strict=True):
             columns.append(np.where(has, _at(values, first), feature.size))
         return columns
+
+
+def one_row_each(codes: Codes) -> Cohort:
+    """Return rows of the person table as a cohort, in which each patient has one."""
+    return Cohort(codes[:, None, :], np.ones((len(codes), 1), dtype=bool))
 
 
 def _hidden_features(table: HistoryTable, series: Series, domain: HistoryDomain) -> list[Feature]:

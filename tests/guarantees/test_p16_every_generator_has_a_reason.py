@@ -34,8 +34,8 @@ SHARED = {"torch", "random", "functional", "F", "init"}
 OS = "the operating system's source: it takes no seed"
 INTERNAL = "an evaluation, which draws no noise; its seed is stated with the result"
 ORDER = (
-    "the order of patients, and which of their rows are kept, in an internal assessment: no noise is "
-    "drawn, and no run comes of it"
+    "the order of patients, and which of their rows are kept, in an internal assessment: no noise "
+    "is drawn, and no run comes of it"
 )
 WEIGHTS = "initial weights, which no noise has to hide; seeded by the source of the fit"
 POST = "post-processing of public or released things"

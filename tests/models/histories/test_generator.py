@@ -86,7 +86,7 @@ def test_a_patient_s_values_stay_alike_and_follow_her_baseline(drawn: Histories)
 
 
 def test_a_generator_is_rebuilt_from_its_arrays(fitted: CohortGenerator) -> None:
-    rebuilt = CohortGenerator.restore(fitted.domain, fitted.arrays())
+    rebuilt = CohortGenerator.restore(fitted.domain, fitted.config(), fitted.arrays())
     one, other = (g.sample(300, np.random.default_rng(5)) for g in (fitted, rebuilt))
     assert np.array_equal(one.baseline, other.baseline)
     assert np.array_equal(one.onsets, other.onsets)
