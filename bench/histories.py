@@ -1,6 +1,6 @@
 """Fit the generator of histories to two real cohorts, and score what it draws.
 
-usage: histories.py TABLE --scorer FOLDER [--epsilon 3] [--seed 0] [--full]
+usage: histories.py TABLE --scorer FOLDER [--epsilon 3] [--seeds 3] [--full]
 
 TABLE is nafld or diabetes130. FOLDER holds the scorer (cohorts.py, cohort_tables.py), which is no
 part of this project; DPSYNTH_DATA names the folder of the real tables. Bounds are public facts.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 import time
 from typing import Any
@@ -178,12 +179,12 @@ def _table(columns: list[Any]) -> Any:
 
 
 def main() -> None:
-    """Fit, draw as many patients, and print the scores."""
+    """Fit and draw as many patients, a few times over; print the scores and their means."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", choices=("nafld", "diabetes130"))
     parser.add_argument("--scorer", required=True)
     parser.add_argument("--epsilon", type=float, default=3.0)
-    parser.add_argument("--seed", type=int, default=0, help="of the draws; noise is never seeded")
+    parser.add_argument("--seeds", type=int, default=1, help="fits; seeds are of the draws alone")
     parser.add_argument("--full", action="store_true", help="with what trains classifiers")
     options = parser.parse_args()
     sys.path.insert(0, options.scorer)
@@ -192,16 +193,26 @@ def main() -> None:
 
     train, holdout, spec = load(options.table, os.environ["DPSYNTH_DATA"])
     source = {"nafld": Nafld, "diabetes130": Diabetes}[options.table](train, spec)
-    generator = CohortGenerator(source.domain)
-    budget = PrivacyBudget(options.epsilon, 1e-5)
-    plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
-    start = time.monotonic()
-    generator.fit(source.histories, plan, OsEntropy())
-    fitted = time.monotonic()
-    drawn = generator.sample(len(train.patients), np.random.default_rng(options.seed))
-    print(f"fit {fitted - start:.1f} s, sample {time.monotonic() - fitted:.1f} s")
-    scores = score(train, holdout, source.cohort(drawn, Cohort), spec, quick=not options.full)
-    print(" ".join(f"{name} {value:.4f}" for name, value in scores.items()))
+    kept: dict[str, Any] = {}
+    found = []
+    for seed in range(options.seeds):
+        generator = CohortGenerator(source.domain)
+        budget = PrivacyBudget(options.epsilon, 1e-5)
+        plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
+        start, worked = time.monotonic(), time.process_time()
+        generator.fit(source.histories, plan, OsEntropy())
+        fitted, worked = time.monotonic() - start, time.process_time() - worked
+        drawn = generator.sample(len(train.patients), np.random.default_rng(seed))
+        cohort = source.cohort(drawn, Cohort)
+        found.append(score(train, holdout, cohort, spec, cache=kept, quick=not options.full))
+        print(f"fit {fitted:.1f} s, of which the processor worked {worked:.1f} s", flush=True)
+        print(_line(found[-1]), flush=True)
+    print("mean", _line({name: float(np.mean([one[name] for one in found])) for name in found[0]}))
+    print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
+def _line(scores: dict[str, float]) -> str:
+    return " ".join(f"{name} {value:.4f}" for name, value in scores.items())
 
 
 if __name__ == "__main__":

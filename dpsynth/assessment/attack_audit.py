@@ -25,6 +25,7 @@ from dpsynth.assessment.repeated_audits import Trained, audited_run
 from dpsynth.assessment.results_folder import (
     AUDIT,
     EVALUATION,
+    HISTORIES,
     PAGE,
     alone_at,
     beside,
@@ -40,7 +41,7 @@ from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Source, Tables
 from dpsynth.eval.report import internal_page
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run
+from dpsynth.synthesis import load_run
 from dpsynth.tables import Reference, check_file
 
 Deep = Callable[[Tables, Progress], Attack]
@@ -168,7 +169,9 @@ def audit_run(
         with alone_at(output):
             evaluation = beside(output, EVALUATION, sha256)
             documents = {AUDIT: document} | ({} if evaluation is None else {EVALUATION: evaluation})
-            write_results(Path(output), documents, {PAGE: internal_page(evaluation, document)})
+            histories = beside(output, HISTORIES, sha256)
+            page = internal_page(evaluation, document, histories=histories)
+            write_results(Path(output), documents, {PAGE: page})
     return document
 
 
@@ -215,4 +218,4 @@ def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
     """Return what the page says of the run, if there is one."""
     if real is not None and real.candidate.run is not None:
         return real.candidate.run
-    return None if trained is None else facts_of(Run.load(trained.folder))
+    return None if trained is None else facts_of(load_run(trained.folder))

@@ -14,10 +14,12 @@ from dpsynth.assessment.results_folder import (
     alone_at,
     beside,
     check_place,
+    reason,
     write_results,
 )
 from dpsynth.eval import Progress, silent
 from dpsynth.eval.longitudinal import evaluate_histories
+from dpsynth.eval.longitudinal.evaluation import FORMAT, VERSION
 from dpsynth.eval.longitudinal.uses import UNFIT
 from dpsynth.eval.report.histories import longitudinal_page
 from dpsynth.schema import LinkedSchema
@@ -32,6 +34,7 @@ def evaluate_cohort(
     seed: int = 0,
     output: str | Path | None = None,
     overwrite: bool = False,
+    tolerant: bool = False,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure a synthetic cohort: rows, gaps, courses, events and what can be predicted of them.
@@ -45,6 +48,8 @@ def evaluate_cohort(
         output: folder to write ``histories.json`` and ``histories.html`` into, for its owner only;
             an audit of the same cohort may be there.
         overwrite: whether an earlier evaluation there gives way.
+        tolerant: where the cohorts cannot be compared, for whatever reason that lies in them, say
+            so in the document (``not_done``).
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -56,13 +61,17 @@ def evaluate_cohort(
     check_place(output, overwrite, HISTORIES)
     if output is not None:
         beside(output, AUDIT, candidate.sha256)
-    sides = CohortSides.read(
-        schema, source, candidate.tables, holdout, seed=seed, progress=progress
-    )
-    found = evaluate_histories(
-        sides.codec, sides.synthetic, sides.source, sides.holdout, seed=seed, progress=progress
-    )
-    document = found.to_dict()
+    try:
+        sides = CohortSides.read(
+            schema, source, candidate.tables, holdout, seed=seed, progress=progress
+        )
+        document = evaluate_histories(
+            sides.codec, sides.synthetic, sides.source, sides.holdout, seed=seed, progress=progress
+        ).to_dict()
+    except Exception as error:
+        if not tolerant:
+            raise
+        document = _not_done(schema, candidate, seed, reason(error))
     document |= {
         "tables": {"synthetic": {"name": candidate.name, "sha256": candidate.sha256}},
         "run": candidate.run,
@@ -71,9 +80,31 @@ def evaluate_cohort(
     if output is not None:
         with alone_at(output):
             beside(output, AUDIT, candidate.sha256)
-            pages = {HISTORIES_PAGE: longitudinal_page(found)}
+            pages = {HISTORIES_PAGE: longitudinal_page(document)}
             write_results(Path(output), {HISTORIES: document}, pages)
     return document
+
+
+def _not_done(
+    schema: LinkedSchema, candidate: CohortCandidate, seed: int, why: str
+) -> dict[str, Any]:
+    """Return the document of an evaluation that could not be made."""
+    empty: dict[str, Any] = {"patients": {}, "measures": {}, "parts": {}, "synthetic": {}}
+    return empty | {
+        "format": FORMAT,
+        "version": VERSION,
+        "internal": True,
+        "schema": {
+            "name": schema.name,
+            "title": schema.title or schema.name,
+            "sha256": schema.hash(),
+        },
+        "seed": seed,
+        "uses": [],
+        "summary": [],
+        "notes": [f"The histories were not evaluated: {why}"],
+        "not_done": {"reason": why, "sha256": candidate.sha256},
+    }
 
 
 def unfit_uses(document: dict[str, Any]) -> tuple[str, ...]:

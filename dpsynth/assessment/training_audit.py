@@ -194,8 +194,12 @@ def audited_training(
         What was found, all of it public, and how many units the background had.
     """
     plan, rng = plan_of(run), np.random.default_rng(seed)
-    planted = planted_histories if isinstance(run, CohortRun) else planted_rows
-    plants, unfitted, background = planted(run, count, units, rng)
+    plants: Plants
+    unfitted: Callable[[], Any]
+    if isinstance(run, CohortRun):
+        plants, unfitted, background = planted_histories(run, count, units, rng)
+    else:
+        plants, unfitted, background = planted_rows(run, count, units, rng)
 
     def played(terms: PrivacyPlan, name: str) -> Trial:
         def named(stage: str, part: float) -> None:

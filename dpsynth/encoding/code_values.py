@@ -17,6 +17,7 @@ def code_values(column: Column, decimal: str) -> Floats:
     A code of several lattice points stands for the one in their middle. Times are days or seconds
     since 1970. Categories, and the code of missing, are NaN.
 
+    >>> from dpsynth.schema import Schema
     >>> code_values(Schema.load("cardio").column("height"), ".")[:3]
     array([120., 121., 122.])
     """

@@ -9,22 +9,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsynth.schema.column import Declared
+from dpsynth.schema.linked import AnySchema, LinkedSchema
 from dpsynth.schema.schema import Schema
 
 
-def without_share(schema: Schema, held_out: float) -> Schema:
+def without_share(schema: AnySchema, held_out: float) -> AnySchema:
     """Return the schema of what is left when a share of the units is held out.
 
     Population and rows are scaled, to two significant digits, and their bases say so.
 
     >>> demo = Schema.load("demo")
-    >>> without_share(demo, 0.2).population.value, without_share(demo, 0.2).rows.value
-    (16000, 29000)
+    >>> without_share(demo, 0.2).population.value
+    16000
     >>> without_share(demo, 0.0) is demo
     True
     """
     if not held_out:
         return schema
+    if isinstance(schema, LinkedSchema):
+        population = _scaled(schema.population, held_out)
+
+        def sized(own: Schema) -> Schema:
+            return replace(own, population=population, rows=population)
+
+        children = tuple(replace(one, schema=sized(one.schema)) for one in schema.children)
+        return replace(schema, patients=sized(schema.patients), children=children)
     return replace(
         schema,
         population=_scaled(schema.population, held_out),

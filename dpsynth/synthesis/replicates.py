@@ -32,7 +32,7 @@ from dpsynth.encoding import Cohort
 from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.models import Domain, generator_class, generator_of
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
-from dpsynth.synthesis.fitted import Fitted
+from dpsynth.synthesis.fitted import Fitted, FittedCohort
 from dpsynth.synthesis.sampler import Sampler, default_rows
 
 STAMP = "replicate"
@@ -173,7 +173,7 @@ def check_rows(rows: int) -> None:
         raise InputError(f"rows must be at least 1, not {rows}")
 
 
-def plan_of(run: Fitted) -> PrivacyPlan:
+def plan_of(run: Fitted | FittedCohort) -> PrivacyPlan:
     """Read the plan off the certificate; the events are not accounted for again: none is paid."""
     certificate = Certificate.from_dict(run.certificate)
     budget = PrivacyBudget(certificate.epsilon, certificate.delta)

@@ -7,6 +7,7 @@ This room decides the order of the stages and what one leaves for the next.
 - `check_stage`: the stage that looks at the private table before anything is charged: does it fit
   its schema
 - `fit_stage`: one fit, charged once, and never again without being told
+- `public_figures`: the share of the budget for public quality figures, spent once
 - `release_stage`: the stage that makes the bundle; it is signed by hand, once what is internal
   was read
 - `resolved_settings`: an order: the settings of a run with everything that follows from them and
@@ -19,6 +20,7 @@ This room decides the order of the stages and what one leaves for the next.
 - `settings_reader`: from a document to the values of `Settings`: every mistake is noted before
   any is reported
 - `stage`: what it takes, how it is recognised as done, and how it is carried out
+- `subjects/`: what a run is about: one table, or linked tables of patients
 - `table_stages`: the split of the private one, and the draw of the synthetic one
 - `work_folder`: what its stages leave for one another, and which settings they took
 """

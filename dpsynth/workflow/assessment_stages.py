@@ -11,25 +11,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.strict_json import file_digest, read_document
-from dpsynth.assessment import (
-    Candidate,
-    Real,
-    Trained,
-    audit_run,
-    check_place,
-    evaluate,
-    publish_quality,
-)
-from dpsynth.assessment.results_folder import AUDIT, EVALUATION
-from dpsynth.bundle import ledger_of
-from dpsynth.bundle.format import read_audits, read_quality
-from dpsynth.certificate import Certificate
+from dpsynth._util.strict_json import read_document
+from dpsynth.assessment.results_folder import AUDIT
+from dpsynth.bundle.format import read_audits
 from dpsynth.eval.attacks import all_blind, false_alarms
 from dpsynth.eval.report import Answer, answer
-from dpsynth.synthesis import Run
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
+from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.work_folder import StageRecord
 
 
@@ -52,30 +41,15 @@ class EvaluateStage:
 
     def result(self, order: ResolvedSettings) -> Path:
         """Return the evaluation's document."""
-        return order.internal / EVALUATION
+        return order.internal / subject_of(order.schema).evaluation
 
     def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether this very table was evaluated, as far as it can be."""
-        return _about(self.result(job.order), job.order.table)
+        return _about(self.result(job.order), job.order)
 
     def carry_out(self, job: Job) -> list[Path]:
-        """Spend the share for public figures, if there is one, and then look at everything."""
-        order, progress = job.order, job.told(self.name)
-        check_place(order.internal, False, EVALUATION)
-        if order.settings.publish_quality is not None:
-            _publish(job)
-        run = Run.load(order.run)
-        evaluate(
-            run.schema,
-            order.train,
-            Candidate.of_run(order.run, order.table),
-            order.holdout,
-            limits=order.limits,
-            seed=order.settings.evaluate_seed,
-            output=order.internal,
-            tolerant=True,
-            progress=progress,
-        )
+        """Hold what was drawn against the real rows."""
+        subject_of(job.order.schema).evaluate(job)
         return []
 
 
@@ -86,8 +60,8 @@ class AuditStage:
     purpose = "attack the training, and the table if people are held out; internal"
 
     def needed(self, order: ResolvedSettings) -> bool:
-        """Always."""
-        return True
+        """Whether there is something to attack."""
+        return order.attacks or subject_of(order.schema).audits_training
 
     def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return what the audit is asked for."""
@@ -101,54 +75,41 @@ class AuditStage:
     def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether the training was audited, and this very table if it is attacked at all."""
         order = job.order
-        if not self.result(order).is_file() or read_audits(order.run) is None:
+        if not self.result(order).is_file():
             return False
-        return not order.attacks or _about(self.result(order), order.table)
+        if subject_of(order.schema).audits_training and read_audits(order.run) is None:
+            return False
+        return not order.attacks or _about(self.result(order), order)
 
     def carry_out(self, job: Job) -> list[Path]:
         """Attack; what is found in the training goes beside the run as well, for the bundle."""
-        order, real = job.order, None
-        run = Run.load(order.run)
-        if order.attacks:
-            assert order.holdout is not None
-            real = Real(order.train, Candidate.of_run(order.run, order.table), order.holdout)
-        audit_run(
-            run.schema,
-            real=real,
-            trained=Trained(order.run, order.settings.canaries),
-            seed=order.settings.audit_seed,
-            output=order.internal,
-            tolerant=True,
-            progress=job.told(self.name),
-        )
+        subject_of(job.order.schema).audit(job)
         return []
 
 
 def answer_of(order: ResolvedSettings) -> Answer:
     """Return the answer with which the internal page begins."""
-    names = (EVALUATION, AUDIT)
-    evaluation, audit = (dict(read_document(order.internal / name)) for name in names)
-    return answer(evaluation, audit)
+    return answer(_evaluation(order), _audit(order))
 
 
 def not_done(order: ResolvedSettings) -> tuple[str, ...]:
     """List what could not be done with the real rows, and why."""
-    kinds = (("evaluation", EVALUATION), ("attack on the table", AUDIT))
-    documents = [(kind, read_document(order.internal / name)) for kind, name in kinds]
+    documents = (("evaluation", _evaluation(order)), ("attack on the table", _audit(order)))
     return tuple(
-        f"{kind}: {one['not_done']['reason']}" for kind, one in documents if one.get("not_done")
+        f"{kind}: {one['not_done']['reason']}"
+        for kind, one in documents
+        if one is not None and one.get("not_done")
     )
 
 
 def failed_gates(order: ResolvedSettings) -> tuple[str, ...]:
-    """List the internal gates that the table failed."""
-    document = read_document(order.internal / EVALUATION)
-    return tuple(gate["key"] for gate in document["gates"] if gate["passed"] is False)
+    """List what the evaluation found wanting: gates that failed, or uses it is not fit for."""
+    return subject_of(order.schema).failed(_evaluation(order))
 
 
 def successful_attacks(order: ResolvedSettings) -> tuple[str, ...]:
     """List the attacks that found more than chance explains."""
-    document = read_document(order.internal / AUDIT)
+    document = _audit(order) or {"findings": []}
     return tuple(finding["key"] for finding in document["findings"] if finding["found"])
 
 
@@ -158,7 +119,9 @@ def faults_of_audit(order: ResolvedSettings) -> tuple[str, ...]:
     An attack that missed a leak made on purpose is blind, and is told beside the other attacks. It
     is no fault of the audit while another attack could have seen a leak.
     """
-    document = read_document(order.internal / AUDIT)
+    document = _audit(order)
+    if document is None:
+        return ()
     faults = [
         f"“{alarm.get('title') or alarm['key']}” was accused, where nothing leaks"
         for alarm in false_alarms(document)
@@ -168,34 +131,19 @@ def faults_of_audit(order: ResolvedSettings) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def _about(path: Path, table: Path) -> bool:
+def _evaluation(order: ResolvedSettings) -> dict[str, Any]:
+    return dict(read_document(order.internal / subject_of(order.schema).evaluation))
+
+
+def _audit(order: ResolvedSettings) -> dict[str, Any] | None:
+    path = order.internal / AUDIT
+    return dict(read_document(path)) if path.is_file() else None
+
+
+def _about(path: Path, order: ResolvedSettings) -> bool:
     """Whether a document is there and about this table."""
     if not path.is_file():
         return False
     document = read_document(path)
     about = (document.get("tables") or {}).get("synthetic") or document.get("not_done") or {}
-    return bool(about.get("sha256") == file_digest(table))
-
-
-def _publish(job: Job) -> None:
-    """Spend the share for public figures once, before anything else is known of the table."""
-    order = job.order
-    if read_quality(order.run) is not None:
-        return
-    run = Run.load(order.run)
-    book = ledger_of(run, job.ledger)
-    charge = Certificate.from_dict(run.certificate).ledger
-    assert charge is not None  # or ledger_of would have refused
-    if book.state().entry(charge.entry, book.place).measured is not None:
-        job.notes.append(
-            "the share for public quality figures was spent by an attempt that was interrupted; "
-            "there are none, and only a person can release the bundle without them"
-        )
-        return
-    publish_quality(
-        order.run,
-        order.table,
-        order.holdout or order.train,
-        ledger=book,
-        progress=job.told("evaluate"),
-    )
+    return bool(about.get("sha256") == subject_of(order.schema).sha256(order))

@@ -14,10 +14,10 @@ from typing import Any
 from dpsynth._util.formatting import counted
 from dpsynth._util.strict_json import read_document, written
 from dpsynth.errors import InputError
-from dpsynth.inspection import check_fit, require_accepted
-from dpsynth.tables import OptOut
+from dpsynth.inspection import require_accepted
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
+from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.work_folder import StageRecord
 
 CHECK = "check.json"
@@ -71,12 +71,8 @@ class CheckStage:
         """Compare the whole table, without the units that opted out, with its schema."""
         order, report = job.order, job.told(self.name)
         path = order.settings.opt_out
-        check = check_fit(
-            order.settings.data,
-            order.schema,
-            opt_out=None if path is None else OptOut.load(path, order.schema),
-            progress=lambda part: report("reading", part),
-        )
+        absent = None if path is None else subject_of(order.schema).opt_out(path)
+        check = subject_of(order.schema).check(order, absent, report)
         document = {
             "format": FORMAT,
             "version": 1,

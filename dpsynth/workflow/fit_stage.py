@@ -21,9 +21,10 @@ from dpsynth.files import check_vacant
 from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import AnyRun, load_run
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
+from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.work_folder import SCHEMA, Attempt, StageRecord
 
 
@@ -63,7 +64,7 @@ class FitStage:
         order = job.order
         if not os.path.lexists(order.run):
             return False
-        run = Run.load(order.run)
+        run = load_run(order.run)
         charge = _require_ours(run, order)
         if charge.entry not in {attempt.entry for attempt in job.work.log.fits}:
             raise ArtifactError(
@@ -89,7 +90,7 @@ class FitStage:
             BudgetError: one may have, and it was not asked to fit again; or the ledger or its
                 policy refuses.
         """
-        order, settings = job.order, job.order.settings
+        order = job.order
         book = job.ledger or default_ledger(stacklevel=4)
         _require_unspent(job, book)
         _require_as_seen(job, book)
@@ -99,21 +100,8 @@ class FitStage:
         job.work.write(SCHEMA, yaml_text(order.fitted.to_dict()).encode())
         before = len(job.work.log.fits)
         try:
-            fitting.fit(
-                order.train,
-                order.fitted,
-                epsilon=settings.epsilon,
-                delta=settings.delta,
-                dataset=settings.dataset,
-                model=settings.model,
-                purpose=settings.purpose,
-                tier=settings.tier,
-                policy=order.policy,
-                publish_quality=settings.publish_quality,
-                ledger=_Noted(book, lambda entry: job.work.add_fit(book.id, entry.id)),
-                output=order.run,
-                progress=job.told(self.name),
-            )
+            noted = _Noted(book, lambda entry: job.work.add_fit(book.id, entry.id))
+            subject_of(order.schema).fit(order, noted, job.told(self.name))
         except BaseException as error:
             if any(_may_have_read(book, attempt) for attempt in job.work.log.fits[before:]):
                 error.add_note(
@@ -138,7 +126,7 @@ class _Noted(Ledger):
         return entry
 
 
-def _require_ours(run: Run, order: ResolvedSettings) -> Charge:
+def _require_ours(run: AnyRun, order: ResolvedSettings) -> Charge:
     """Refuse a run that says of itself anything but what was ordered; return what it says else."""
     settings = order.settings
     if run.certificate is None or run.stamps:

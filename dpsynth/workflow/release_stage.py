@@ -6,15 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.strict_json import as_object, file_digest, read_document
+from dpsynth._util.strict_json import as_object, read_document
 from dpsynth.bundle import release, verify
-from dpsynth.bundle.format import About, Provenance
-from dpsynth.bundle.format.layout import MANIFEST, PARQUET, PRIVACY
+from dpsynth.bundle.format import About
+from dpsynth.bundle.format.layout import MANIFEST, PRIVACY
 from dpsynth.certificate import Certificate, Override
 from dpsynth.errors import BudgetError, GateError, InputError, Note
 from dpsynth.synthesis import run_digest
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job
+from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.work_folder import StageRecord
 
 
@@ -49,9 +50,9 @@ class ReleaseStage:
         job.progress(f"{self.name}: verifying", 0.0)
         verify(order.bundle)
         extension = as_object(read_document(order.bundle / MANIFEST).get("dpsynth"), MANIFEST)
-        drawing = Provenance.from_dict(extension.get("drawing"), f"{MANIFEST}: drawing")
-        table = file_digest(order.bundle / PARQUET)
-        if (drawing.run_sha256, table) != (run_digest(order.run), file_digest(order.table)):
+        drawing = as_object(extension.get("drawing"), f"{MANIFEST}: drawing")
+        is_ours = drawing.get("run_sha256") == run_digest(order.run)
+        if not (is_ours and subject_of(order.schema).is_released(order)):
             raise InputError(f"{order.bundle} is the bundle of another run; choose another output")
         if extension.get("about") != _words(order):
             raise InputError(

@@ -14,15 +14,16 @@ from typing import Self
 
 from dpsynth._util.seeds import fresh_seed
 from dpsynth._util.short_repr import short_repr
+from dpsynth.assessment.results_folder import HISTORIES_PAGE, PAGE
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate
 from dpsynth.eval.gates import gates
 from dpsynth.inspection import check_accepted
 from dpsynth.ledger import check_request
 from dpsynth.policy import Policy
-from dpsynth.schema import Schema, without_share
-from dpsynth.synthesis import Prepared, prepare, require_small_delta
-from dpsynth.tables import Reference
+from dpsynth.schema import AnySchema, LinkedSchema, Schema, load_any, without_share
+from dpsynth.synthesis import Prepared, PreparedCohort, prepare_any, require_small_delta
+from dpsynth.tables import Reference, linked_files
 from dpsynth.tables.splitting import HOLDOUT, TRAIN
 from dpsynth.workflow.settings import Settings
 from dpsynth.workflow.work_folder import Log
@@ -42,9 +43,9 @@ class ResolvedSettings:
     """
 
     settings: Settings
-    schema: Schema
-    fitted: Schema
-    prepared: Prepared
+    schema: AnySchema
+    fitted: AnySchema
+    prepared: Prepared | PreparedCohort
     limits: tuple[Gate, ...]
     policy: Policy | None
 
@@ -66,11 +67,13 @@ class ResolvedSettings:
         Raises:
             InputError: the schema, a file that is named, the budget or the folders are wrong.
         """
-        schema = Schema.load(settings.schema)
+        schema = load_any(settings.schema)
         schema.require_complete()
         check_accepted(settings.accept, schema)
+        if settings.gates is not None and not isinstance(schema, Schema):
+            raise InputError("internal gates are for a single table; leave out gates")
         fitted = without_share(schema, settings.holdout)
-        prepared = prepare(
+        prepared = prepare_any(
             fitted,
             epsilon=settings.epsilon,
             delta=settings.delta,
@@ -91,7 +94,7 @@ class ResolvedSettings:
         return cls(
             settings.resolved(
                 model=prepared.model,
-                rows=fitted.rows.value,
+                rows=(fitted.rows if isinstance(fitted, Schema) else fitted.population).value,
                 seed=fresh_seed() if log is None else log.seed,
             ),
             schema,
@@ -100,6 +103,19 @@ class ResolvedSettings:
             tuple(gates(settings.gates)),
             None if settings.policy is None else Policy.load(settings.policy),
         )
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """What the private source is made of; an `InputError` if something is missing."""
+        data = self.settings.data
+        if isinstance(self.schema, LinkedSchema):
+            files = linked_files(data, self.schema).values()
+            references = tuple(Reference.of(str(file)) for file in files)
+        else:
+            references = (Reference.of(data),)
+        for reference in references:
+            reference.check()
+        return references
 
     @property
     def splits(self) -> bool:
@@ -113,16 +129,21 @@ class ResolvedSettings:
 
     @property
     def train(self) -> Path | str:
-        """The private table that is fitted."""
+        """The private table, or tables, that are fitted."""
         data = self.settings.data
-        return self.split / (TRAIN + Reference.of(data).copied_as) if self.splits else data
+        return self._side(TRAIN) if self.splits else data
 
     @property
     def holdout(self) -> Path | None:
         """The private table of people whom the fit does not see."""
         if not self.settings.holdout:
             return None
-        return self.split / (HOLDOUT + Reference.of(self.settings.data).copied_as)
+        return self._side(HOLDOUT)
+
+    def _side(self, name: str) -> Path:
+        """Return a side of the split: a file, or a folder of linked tables."""
+        linked = isinstance(self.schema, LinkedSchema)
+        return self.split / (name if linked else name + Reference.of(self.settings.data).copied_as)
 
     @property
     def attacks(self) -> bool:
@@ -136,8 +157,9 @@ class ResolvedSettings:
 
     @property
     def table(self) -> Path:
-        """The synthetic table that is judged and released."""
-        return self.settings.work_folder / "synthetic.parquet"
+        """The synthetic table, or tables, that are judged and released."""
+        name = "synthetic" if isinstance(self.schema, LinkedSchema) else "synthetic.parquet"
+        return self.settings.work_folder / name
 
     @property
     def bundle(self) -> Path:
@@ -149,13 +171,19 @@ class ResolvedSettings:
         """The folder of evaluation and audit."""
         return self.settings.internal_folder
 
+    @property
+    def page(self) -> Path:
+        """The page with which a person begins."""
+        histories = isinstance(self.schema, LinkedSchema) and not self.attacks
+        return self.internal / (HISTORIES_PAGE if histories else PAGE)
+
     @cached_property
     def data_sha256(self) -> str:
         """SHA-256 of what identifies the private table; it stays in the work folder."""
-        reference, total = Reference.of(self.settings.data), hashlib.sha256()
-        reference.check()
-        for block in reference.content():
-            total.update(block)
+        total = hashlib.sha256()
+        for reference in self.references:
+            for block in reference.content():
+                total.update(block)
         return total.hexdigest()
 
 

@@ -27,7 +27,7 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment import check_canaries
 from dpsynth.errors import GateError, InputError, Note
 from dpsynth.files import check_apart, check_vacant, check_writable, remove_leftovers
-from dpsynth.tables import Reference, check_file
+from dpsynth.tables import check_file
 from dpsynth.workflow.assessment_stages import (
     AuditStage,
     EvaluateStage,
@@ -43,6 +43,7 @@ from dpsynth.workflow.release_stage import ReleaseStage
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.settings import Settings
 from dpsynth.workflow.stage import Job, Progress, Stage
+from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.table_stages import SampleStage, SplitStage
 from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
 
@@ -110,7 +111,7 @@ class Outcome:
                 table could not be evaluated or attacked.
         """
         kinds = (
-            ("internal gate", "failed", self.gates),
+            (*subject_of(self.order.schema).wanting, self.gates),
             ("attack", "succeeded", self.attacks),
         )
         findings = [
@@ -125,7 +126,7 @@ class Outcome:
             raise GateError(
                 f"{'; '.join(findings)}. The bundle {self.order.bundle} was still written: "
                 "internal results use real rows, so they must not influence what is published. "
-                f"Read {self.order.internal}/internal.html before you publish the bundle"
+                f"Read {self.order.page} before you publish the bundle"
             )
 
 
@@ -265,7 +266,7 @@ def _remedy(stage: Stage, order: ResolvedSettings) -> str:
 def _check(order: ResolvedSettings) -> None:
     """Refuse what would stop a later stage, before anything is read or charged."""
     settings = order.settings
-    Reference.of(settings.data).check()
+    _ = order.references  # each is there, or an error says so
     if settings.opt_out is not None:
         check_file(settings.opt_out)
     check_canaries(settings.canaries)

@@ -7,12 +7,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import DpsynthWarning, InputError
-from dpsynth.synthesis import Run, Sampler, read_samples, record_sample
-from dpsynth.tables import OptOut, leave_out, split_file, write_table
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of, require_unchanged
+from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.work_folder import StageRecord
 
 
@@ -74,33 +72,13 @@ class SplitStage:
         order = job.order
         if order.split.is_dir():
             shutil.rmtree(order.split)  # it was interrupted before its digests were noted
-        report, data = job.told(self.name), order.settings.data
+        report = job.told(self.name)
         absent = None
         if order.settings.opt_out is not None:
-            absent = OptOut.load(order.settings.opt_out, order.schema)
+            absent = subject_of(order.schema).opt_out(order.settings.opt_out)
             noun = "key was" if absent.lines == 1 else "keys were"
             job.notes.append(f"{absent.lines} {noun} read from the opt-out list")
-        if order.holdout is not None:
-            return list(
-                split_file(
-                    data,
-                    order.schema,
-                    order.split,
-                    holdout=order.settings.holdout,
-                    opt_out=absent,
-                    progress=lambda part: report("reading", part),
-                )
-            )
-        assert absent is not None  # or else the stage is not needed
-        return [
-            leave_out(
-                data,
-                order.schema,
-                order.split,
-                absent,
-                progress=lambda part: report("reading", part),
-            )
-        ]
+        return list(subject_of(order.schema).deal(order, absent, report))
 
 
 class SampleStage:
@@ -122,29 +100,13 @@ class SampleStage:
         return order.table
 
     def complete(self, job: Job, record: StageRecord) -> bool:
-        """Whether the table is there and is the one that the run's ``samples.json`` records.
+        """Whether what is there is what the run records as drawn for these settings.
 
-        If not, it is drawn again: the same run, rows and seed give the same table.
+        If not, it is drawn again: the same run, number and seed give the same table.
         """
-        order = job.order
-        if not order.table.is_file():
-            return False
-        sha256 = file_digest(order.table)
-        expected = (sha256, order.settings.rows, order.settings.seed, None, False)
-        return any(
-            (sample.sha256, sample.rows, sample.seed, sample.condition, sample.plain) == expected
-            for sample in read_samples(order.run)
-        )
+        return subject_of(job.order.schema).is_drawn(job.order)
 
     def carry_out(self, job: Job) -> list[Path]:
-        """Draw the table, and record it in the run."""
-        order, report = job.order, job.told(self.name)
-        rows, seed = order.settings.rows, order.settings.seed
-        assert rows is not None and seed is not None  # the settings are resolved
-        run = Run.load(order.run)
-        frames = Sampler.of(run).frames(
-            rows, seed=seed, progress=lambda part: report("drawing", part)
-        )
-        sha256 = write_table(frames, order.table, run.schema, overwrite=True, private=True)
-        record_sample(order.run, order.table, rows=rows, seed=seed, sha256=sha256)
+        """Draw it, and record it in the run."""
+        subject_of(job.order.schema).draw(job.order, job.told(self.name))
         return []

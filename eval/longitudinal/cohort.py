@@ -128,6 +128,12 @@ class SeriesView:
         """The days of each step."""
         return np.asarray(self.days[self.later] - self.days[self.later - 1])
 
+    def common(self, place: int) -> int:
+        """Return the commonest known code of a value; 0 without rows."""
+        field = self.facts.fields[place]
+        codes = self.values[:, place]
+        return int(np.bincount(codes[codes != field.missing], minlength=field.size).argmax())
+
     def numbers(self, place: int) -> Floats:
         """Return a value as a number in its unit; NaN where missing or a category."""
         return self.facts.fields[place].numbers[self.values[:, place]]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import CodedColumn, HistoryCodec, code_values
 from dpsynth.eval.core import levels_of
-from dpsynth.schema import Column
+from dpsynth.schema import Column, unit_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ class Field:
         return cls(
             column.name,
             column.title or column.name,
-            column.ucum or "",
+            unit_of(column).strip("{}"),
             numbers,
             labels if column.is_categorical else (),
             coded.size - 1 if column.nullable else -1,

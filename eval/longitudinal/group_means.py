@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,8 @@ import numpy.typing as npt
 
 from dpsynth.eval.core import JackknifeEstimate, Measure, PartResult
 from dpsynth.eval.longitudinal.cohort import Cohort, SeriesView
-from dpsynth.eval.longitudinal.compared import Compared, Floats, ratio
+from dpsynth.eval.longitudinal.compared import Compared, Floats, Statistic, ratio
+from dpsynth.eval.longitudinal.facts import Group
 
 Bools = npt.NDArray[np.bool_]
 
@@ -24,34 +28,22 @@ MEANS = (
 
 
 def group_means(compared: Compared) -> PartResult:
-    """Measure means by group; of categories, shares of the last one."""
+    """Measure means by group; of categories, shares of the one that is commonest in train."""
     figures: list[JackknifeEstimate] = []
     measures: list[Measure] = []
     spoken: list[dict[str, Any]] = []
     for group in compared.facts.groups:
         own: list[JackknifeEstimate] = []
-        for number, series in enumerate(compared.facts.series):
-            for place, field in enumerate(series.fields[:MAX_FIELDS]):
-                spread = _spread(compared.train.series[number], place)
-                for level, name in enumerate(group.names):
-
-                    def mean(
-                        one: Cohort, n: int = number, p: int = place, v: int = level
-                    ) -> Floats:
-                        member = group.of_code[one.codes(group.place)] == v  # noqa: B023
-                        return _mean(one, one.series[n], p, member)
-
-                    view = compared.train.series[number]
-                    codes = compared.train.codes(group.place)
-                    member = (group.of_code[codes] == level) & (view.counts > 0)
-                    if not spread or member.sum() < MIN_PATIENTS:
-                        continue
-                    own.append(_apart(compared, mean, spread))
-                    whole = series.title if len(series.fields) == 1 else field.title
-                    what = whole if field.ordered else f"{whole}: {field.labels[-1]}"
-                    unit = field.unit if field.ordered else "share"
-                    title = f"{group.title} = {name}: {what}"
-                    spoken.append(compared.spoken(title, unit, mean) | {"apart": own[-1].value})
+        for value in _measured(compared):
+            member = group.of_code[compared.train.codes(group.place)]
+            for level, name in enumerate(group.names):
+                if (value.seen & (member == level)).sum() < MIN_PATIENTS:
+                    continue
+                mean = partial(_mean, value=value, group=group, level=level)
+                own.append(_apart(compared, mean, value.spread))
+                title = f"{group.title} = {name}: {value.title}"
+                said = compared.spoken(title, value.unit, mean)
+                spoken.append(said | {"apart": own[-1].value})
         figures += own
         measures += compared.measure(
             f"row_means_by_group:{group.title}", f"Mean values by {group.title}", own, MEANS
@@ -60,29 +52,63 @@ def group_means(compared: Compared) -> PartResult:
     return PartResult((*leading, *measures), {"means": spoken} if spoken else {})
 
 
-def _values(series: SeriesView, place: int) -> Floats:
-    """Return numbers, NaN where missing; of a category, whether it is the last one."""
-    field = series.facts.fields[place]
-    if field.ordered:
-        return series.numbers(place)
-    codes = series.values[:, place]
-    return np.where(codes == field.missing, np.nan, codes == len(field.labels) - 1)
+@dataclass(frozen=True, eq=False, repr=False)
+class _Value:
+    """A value of rows whose means are compared.
+
+    Attributes:
+        number, place: of the series, and of the column in it.
+        common: the category that counts, where it has categories.
+        title, unit: for people.
+        spread: its standard deviation over rows of train.
+        seen: which patients of train have one.
+    """
+
+    number: int
+    place: int
+    common: int
+    title: str
+    unit: str
+    spread: float
+    seen: Bools
+
+    def of(self, series: SeriesView) -> Floats:
+        """Return numbers, NaN where missing; of a category, whether it is the one that counts."""
+        field = series.facts.fields[self.place]
+        if field.ordered:
+            return series.numbers(self.place)
+        codes = series.values[:, self.place]
+        return np.where(codes == field.missing, np.nan, codes == self.common)
 
 
-def _mean(cohort: Cohort, series: SeriesView, place: int, member: Bools) -> Floats:
-    values = _values(series, place)
-    rows = np.isfinite(values) & member[series.patients]
+def _measured(compared: Compared) -> Iterator[_Value]:
+    """Yield the values that vary in train."""
+    for number, view in enumerate(compared.train.series):
+        fields = view.facts.fields
+        for place, field in enumerate(fields[:MAX_FIELDS]):
+            common = 0 if field.ordered else view.common(place)
+            title = view.facts.title if len(fields) == 1 else field.title
+            title = title if field.ordered else f"{title}: {field.labels[common]}"
+            unit = field.unit if field.ordered else "share"
+            value = _Value(number, place, common, title, unit, 0.0, view.counts > 0)
+            numbers = value.of(view)
+            known = np.isfinite(numbers)
+            if known.any() and (spread := float(numbers[known].std())):
+                seen = np.bincount(view.patients[known], minlength=view.size) > 0
+                yield replace(value, spread=spread, seen=seen)
+
+
+def _mean(cohort: Cohort, value: _Value, group: Group, level: int) -> Floats:
+    """Return the mean of a value in a level of a group ``[variants]``; each patient weighs one."""
+    series = cohort.series[value.number]
+    member = group.of_code[cohort.codes(group.place)] == level
+    numbers = value.of(series)
+    rows = np.isfinite(numbers) & member[series.patients]
     who, weights = series.patients[rows], series.weights[rows]
-    return ratio(cohort.sums(weights * values[rows], who), cohort.sums(weights, who))
+    return ratio(cohort.sums(weights * numbers[rows], who), cohort.sums(weights, who))
 
 
-def _spread(series: SeriesView, place: int) -> float:
-    values = _values(series, place)
-    known = values[np.isfinite(values)]
-    return float(known.std()) if len(known) else 0.0
-
-
-def _apart(compared: Compared, mean: Any, spread: float) -> JackknifeEstimate:
+def _apart(compared: Compared, mean: Statistic, spread: float) -> JackknifeEstimate:
     """Return a difference in standard deviations; 1 where no synthetic patient is in the level."""
 
     def distance(a: Floats, b: Floats) -> Floats:

@@ -97,8 +97,7 @@ def _label(cohort: Cohort, who: int) -> str:
         field = cohort.facts.baseline[group.place]
         code = int(cohort.codes(group.place)[who])
         if field.ordered and np.isfinite(field.numbers[code]):
-            unit = {"a": "years"}.get(field.unit, field.unit)
-            words.append(f"{field.numbers[code]:g} {unit}".strip())
+            words.append(f"{field.numbers[code]:g} {field.unit}".strip())
         elif not field.ordered and code < len(field.labels):
             words.append(field.labels[code])
     return ", ".join(words) or f"patient {who + 1}"
@@ -147,7 +146,7 @@ def band(cohort: Cohort, number: int, place: int) -> dict[str, list[float]] | No
     values = series.numbers(place)
     facts = cohort.facts
     if series.facts.timed:
-        width = (facts.last - facts.first) / BANDS
+        width = max(1, facts.last - facts.first) / BANDS
         parts = np.minimum(((series.days - facts.first) / width).astype(int), BANDS - 1)
         middle = facts.first + width * (np.arange(BANDS) + 0.5)
     else:

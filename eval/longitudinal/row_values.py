@@ -83,8 +83,9 @@ def _pair(cohort: Cohort, number: int, first: int, second: int) -> Floats:
 
 
 def _spoken(compared: Compared, number: int, place: int, title: str) -> dict[str, Any]:
-    """Return the mean of a number, or the share of the last category of a list."""
+    """Return the mean of a number, or the share of the category that is commonest in train."""
     field: Field = compared.facts.series[number].fields[place]
+    common = 0 if field.ordered else compared.train.series[number].common(place)
 
     def mean(one: Cohort) -> Floats:
         series = one.series[number]
@@ -95,10 +96,10 @@ def _spoken(compared: Compared, number: int, place: int, title: str) -> dict[str
 
     def share(one: Cohort) -> Floats:
         series = one.series[number]
-        hit = series.values[:, place] == len(field.labels) - 1
+        hit = series.values[:, place] == common
         who, weights = series.patients, series.weights
         return ratio(one.sums(weights * hit, who), one.sums(weights, who))
 
     if field.ordered:
         return compared.spoken(f"{title}, mean", field.unit, mean)
-    return compared.spoken(f"{title}: {field.labels[-1]}", "share", share)
+    return compared.spoken(f"{title}: {field.labels[common]}", "share", share)

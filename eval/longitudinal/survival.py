@@ -26,6 +26,7 @@ Bools = npt.NDArray[np.bool_]
 MIN_PATIENTS = 50  # of train at risk in a group
 MIN_EVENTS = 10  # of train
 AT_RISK = 10  # patients of train, below which a curve is not compared any further
+MAX_RATIO = float(np.log(4))  # of two rates, as a logarithm; beyond it, they are simply apart
 POINTS = 61  # of a curve on a page
 YEAR = 365.25
 
@@ -36,8 +37,8 @@ CURVES = (
 )
 RATES = (
     "Mean absolute logarithm of the ratio of an event's rate among synthetic and real patients: "
-    "0.1 is 10 % too many or too few, 0.7 is twice as many or half. Rare events count as much as "
-    "common ones, which the distance of curves does not show."
+    "0.1 is 10 % too many or too few, 0.7 is twice as many or half; four times as many, or none, "
+    "is 1.39 and as far as can be. Rare events count as much as common ones, unlike in curves."
 )
 
 
@@ -91,7 +92,8 @@ def survival(compared: Compared) -> PartResult:
         if (follow.happened & follow.at_risk).sum() < MIN_EVENTS:
             notes.append(f"fewer than {MIN_EVENTS} patients of train had {name}: no curves of it")
             continue
-        logs = compared.difference(partial(_log_rate, event=name))
+        rate = compared.each(partial(_log_rate, event=name))
+        logs = JackknifeEstimate.of(_rates_apart, rate)
         if logs is not None:
             ratios.append(logs)
             measures += compared.measure(f"event_rates:{name}", f"Rate of {name}", [logs], RATES)
@@ -185,6 +187,10 @@ def _short(values: Floats) -> list[float]:
     return [round(float(value), 5) for value in values]
 
 
+def _rates_apart(a: Floats, b: Floats) -> Floats:
+    return np.minimum(np.abs(a - b), MAX_RATIO)
+
+
 def _log_rate(cohort: Cohort, event: str) -> Floats:
     """Return the logarithm of events by patient year; half an event more, so that none has one."""
     follow = outcome(cohort, event)
@@ -205,6 +211,9 @@ def _rates(compared: Compared, event: str) -> list[dict[str, Any]]:
         years = np.where(follow.at_risk, follow.days, 0) / YEAR
         return ratio(1000 * one.sums(follow.happened & follow.at_risk), one.sums(years))
 
+    ending = compared.facts.ending
+    if ending is not None and event == ending[0]:
+        return [compared.spoken("per 1,000 patient years", "", rate)]
     return [
         compared.spoken("had it by day 0", "share", before),
         compared.spoken("later, per 1,000 patient years", "", rate),

@@ -73,7 +73,7 @@ def tasks(train: Cohort) -> list[Task]:
         )
         for place in order[:MAX_VALUES]:
             found += _next_value(series, number, place)
-        name, title = series.facts.name, f"another row follows, {series.facts.title}"
+        name, title = series.facts.name, f"{series.facts.title}: another row follows"
         found.append(Task(f"{name} another", title, True, partial(_more, number=number)))
         if not train.facts.events and not train.facts.ending:
             found += _last_value(series, number, order[0])
@@ -89,8 +89,7 @@ def _question(field: Field, codes: npt.NDArray[np.uint16]) -> tuple[Callable[...
     """Return a question with two answers about a value, as even as it can be, and its words."""
     if not field.ordered:
         common = int(np.bincount(codes[codes != field.missing], minlength=field.size).argmax())
-        label = field.labels[common] if common < len(field.labels) else "missing"
-        return lambda own: own == common, f"is {label}"
+        return lambda own: own == common, f"is {field.labels[common]}"
     numbers = field.numbers[codes]
     known = np.sort(numbers[np.isfinite(numbers)])
     if not len(known):

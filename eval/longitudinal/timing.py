@@ -146,9 +146,12 @@ def _spoken(compared: Compared, number: int, series: SeriesFacts) -> dict[str, A
     if series.timed:
         figures += [
             compared.spoken("day of the first row, mean", "d", first),
+            compared.spoken("rows on the last day of follow-up", "share", last),
+        ]
+    if series.timed and compared.repeated(number):
+        figures += [
             compared.spoken("days between two rows, mean over patients", "d", gap),
             compared.spoken("rows on the same day as the one before", "share", same),
-            compared.spoken("rows on the last day of follow-up", "share", last),
         ]
     return {"series": series.name, "title": series.title, "figures": figures}
 

@@ -20,6 +20,7 @@ SKILL = (0.10, 0.25)  # of what a model foretells beyond guessing, that is lost
 GUESSING = 0.55  # area under the curve up to which a model of real patients guesses
 TOLD = (0.60, 0.75)  # area under the curve of a classifier
 BROKEN = (0.0, 0.01)  # share of patients beyond the reference
+NAMED = 6  # columns or events that are named
 FEW = 100  # patients compared, below which there is no verdict
 
 
@@ -46,11 +47,20 @@ class HistoryUse:
 
 @dataclass(frozen=True)
 class _Basis:
-    """A measure that a use rests on: its key, what it is called there, and its limits."""
+    """A measure that a use rests on.
+
+    Attributes:
+        key: of the measure.
+        words: what it is called there.
+        limits: fit up to the first, not fit beyond the last.
+        kind: "distance" beyond the reference, "skill" that is lost, how often patients are "told"
+            apart, or the share of histories that are "broken".
+    """
 
     key: str
     words: str
     limits: tuple[float, float]
+    kind: str = "distance"
 
 
 _USES: tuple[tuple[str, str, tuple[_Basis, ...]], ...] = (
@@ -105,17 +115,17 @@ _USES: tuple[tuple[str, str, tuple[_Basis, ...]], ...] = (
             _Basis("event_rates", "logarithm of rates", RATES),
         ),
     ),
-    ("next", "Predicting a patient's next row", (_Basis("tstr_next", "", SKILL),)),
-    ("outcomes", "Predicting how patients fare", (_Basis("tstr_outcome", "", SKILL),)),
+    ("next", "Predicting a patient's next row", (_Basis("tstr_next", "", SKILL, "skill"),)),
+    ("outcomes", "Predicting how patients fare", (_Basis("tstr_outcome", "", SKILL, "skill"),)),
     (
         "alike",
         "Histories that pass for real ones",
-        (_Basis("trajectory_c2st", "", TOLD),),
+        (_Basis("trajectory_c2st", "", TOLD, "told"),),
     ),
     (
         "possible",
         "Histories without contradictions",
-        (_Basis("broken_histories", "broken histories", BROKEN),),
+        (_Basis("broken_histories", "", BROKEN, "broken"),),
     ),
 )
 
@@ -137,7 +147,8 @@ def uses(measures: Measures) -> tuple[HistoryUse, ...]:
         text = text[0].upper() + text[1:] + "."
         if alone := _alone(known, measures):
             worst = max(worst, CARE, key=_ORDER.index)
-            text += f" Not fit on their own: {listed(alone)}."
+            more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+            text += f" Not fit on their own: {listed(alone[:NAMED])}{more}."
         found.append(HistoryUse(key, title, worst, text))
     return tuple(found)
 
@@ -167,7 +178,7 @@ def _judged(basis: _Basis, entry: Mapping[str, Any]) -> tuple[str, str]:
     value, reference, chance = entry["value"], entry["reference"], entry["chance"]
     beside = chance if reference is None else reference
     whom = "a bootstrap of real patients" if reference is None else "other real patients"
-    if basis.limits is SKILL:
+    if basis.kind == "skill":
         real = 0.5 if beside is None else beside
         if real <= GUESSING:
             return OPEN, (
@@ -179,12 +190,12 @@ def _judged(basis: _Basis, entry: Mapping[str, Any]) -> tuple[str, str]:
             f"models that learned from synthetic patients reach an area under the curve of "
             f"{value:.3f} on real ones, beside {real:.3f} of models that learned from real ones"
         )
-    if basis.limits is TOLD:
+    if basis.kind == "told":
         return _grade(value, TOLD), (
             f"a classifier tells synthetic patients from real ones with an area under the curve of "
             f"{value:.3f}, where 0.5 is chance and 1 is always"
         )
-    if basis.limits is BROKEN:
+    if basis.kind == "broken":
         text = "no history breaks a rule" if not value else f"{100 * value:.3g} % break a rule"
         return _grade(value - (beside or 0.0), BROKEN), text
     verdict = _grade(value - (beside or 0.0), basis.limits)

@@ -31,12 +31,16 @@ USE_WORDS = {
 }
 
 
-def internal_page(document: Document | None, audit: Document | None = None) -> str:
+def internal_page(
+    document: Document | None, audit: Document | None = None, *, histories: Document | None = None
+) -> str:
     """Return the page of an evaluation, of an evaluation with its audit, or of an audit, as HTML.
 
     Args:
         document: an evaluation as `evaluation.json` holds it; None if there was none.
         audit: an audit as `audit.json` holds it; None if there was none.
+        histories: an evaluation of whole histories, which has a page of its own; the answer takes
+            it in the place of ``document``.
 
     Raises:
         ValueError: there is neither, or one is no such document, or one of a later version.
@@ -65,7 +69,7 @@ def internal_page(document: Document | None, audit: Document | None = None) -> s
         title=_title(either),
         kind=_kind(document, audit),
         version=either.get("dpsynth") or "",
-        board=answer(document, audit),
+        board=answer(document if histories is None else histories, audit),
         caveat=CAVEAT,
         kinds=USE_WORDS,
         list=[(name, group) for name, group in places if group],

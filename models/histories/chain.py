@@ -6,18 +6,20 @@ within follow-up; where not even the shortest fits, the row is on the day of the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories.conditional import draw_given
+from dpsynth.models.histories.conditional import draw_given, refined_after
 from dpsynth.models.histories.step_model import StepModel
 from dpsynth.models.histories.step_table import Known
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Seen = Callable[[Ints, Floats], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +43,18 @@ class Beginnings:
     baseline: Ints
 
 
-def draw_series(model: StepModel, start: Beginnings, rng: np.random.Generator) -> SeriesRows:
+def draw_series(
+    model: StepModel, start: Beginnings, rng: np.random.Generator, seen: Seen | None = None
+) -> SeriesRows:
     """Draw all rows of a series.
 
     Args:
         model: of its steps.
         start: the first rows.
         rng: of the draws.
+        seen: takes the bins of each step ``[steps, columns]``, and what each weighs.
     """
-    walk = _Walk(model, start)
+    walk = _Walk(model, start, seen)
     parts = [walk.rows(np.flatnonzero(start.counts > 0))]
     index = 1
     while True:
@@ -67,8 +72,8 @@ def draw_series(model: StepModel, start: Beginnings, rng: np.random.Generator) -
 class _Walk:
     """Where every patient is in one series."""
 
-    def __init__(self, model: StepModel, start: Beginnings) -> None:
-        self.model, self.start = model, start
+    def __init__(self, model: StepModel, start: Beginnings, seen: Seen | None) -> None:
+        self.model, self.start, self.seen = model, start, seen
         self.days, self.codes = start.days.copy(), start.values.copy()
         self.gaps = np.full(len(start.days), -1)
         cells = np.array([value.cells for value in model.table.series.values])
@@ -109,16 +114,30 @@ class _Walk:
             bins = self.model.network.draw_after(given, rng, allowed)
         else:
             bins = draw_given(self.model.products, given, drawn, rng, allowed)
-        codes = [
-            self.model.bins[column].refine(bins[:, place], rng).astype(np.int64)
-            for place, column in enumerate(drawn)
-        ]
+        if self.seen is not None:
+            self.seen(np.hstack([given, bins]), 1.0 / (start.counts[who] - 1))
         if table.table.timed:
-            gaps = np.minimum(table.table.gaps.draw(codes.pop(0), known.paces, rng), room)
+            gaps = self.model.bins[drawn[0]].refine(bins[:, 0], rng).astype(np.int64)
+            gaps = np.minimum(table.table.gaps.draw(gaps, known.paces, rng), room)
             gaps = np.minimum(np.where(left == 1, room, gaps), table.table.longest)
             self.days[who] += gaps
             self.gaps[who] = gaps
-        self._take(who, table.values_of(known, np.column_stack(codes), rng))
+        codes = self._refined(bins[:, int(table.table.timed) :], known, rng)
+        self._take(who, table.values_of(known, codes, rng))
+
+    def _refined(self, bins: Ints, known: Known, rng: np.random.Generator) -> Ints:
+        """Draw codes of what is drawn of the values, within their bins."""
+        model = self.model
+        columns = model.bins[len(model.bins) - bins.shape[1] :]
+        parts = zip(columns, model.table.series.values, model.alike, strict=True)
+        return np.column_stack(
+            [
+                refined_after(
+                    column, bins[:, place], known.before[:, place], value.cells, alike, rng
+                )
+                for place, (column, value, alike) in enumerate(parts)
+            ]
+        )
 
     def _allowed(self, left: Ints) -> npt.NDArray[np.bool_]:
         """Return the bins of gaps with a code that fits before the patient's last row."""

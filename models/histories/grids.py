@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 YEAR = 365.25  # days
 YEARS = ((5.0, 0.5), (20.0, 1.0), (120.0, 5.0))
-"""How days before the origin are told apart: up to so many years back, in cells of so long."""
+"""How days before the origin are told apart: up to so many years back, in cells of years."""
 GROUP = 10  # codes of a day that are counted together too: few events are told apart by them
 PARTS = 20  # of follow-up, by which days after the origin are told apart
 PACES = 40
@@ -62,6 +62,11 @@ class Grid:
     def cells(self) -> int:
         """How many cells there are."""
         return len(self.edges) - 1
+
+    @property
+    def middles(self) -> Floats:
+        """The number in the middle of each cell."""
+        return np.asarray((self.edges[:-1] + self.edges[1:] - 1) / 2)
 
     def feature(self, name: str, *, none: bool = False) -> Feature:
         """Return the column of the cells; with ``none``, one code more for no number."""
@@ -191,7 +196,7 @@ class RatioGrid:
     >>> grid = RatioGrid()
     >>> codes = grid.code(np.array([0, 30, 60]), np.array([30.0, 30.0, 30.0]))
     >>> codes.tolist(), grid.cells
-    ([0, 16, 19], 33)
+    ([0, 17, 20], 34)
     """
 
     @cached_property

@@ -2,8 +2,8 @@
 
 Beside the baseline, a patient's row says on which day each event happened, and for every series how
 many rows there are, when the first one is, how much of the time left to her they span, and the
-first row itself. All of it has mass 1 a patient, so it needs no cap, and an ordinary mixture learns
-it.
+first row itself. All of it has mass 1 a patient, so it needs no cap, and an ordinary mixture
+learns it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dpsynth.models.histories.grids import SpanGrid
 Ints = npt.NDArray[np.int64]
 
 SPAN_GRID = SpanGrid()
+COUNT = 2.0  # weight of a pair with the number of rows of a series
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
 
 
@@ -85,10 +86,12 @@ class PersonTable:
         """Say by how much a pair is measured more precisely than others: by what its columns are.
 
         What stands in the tables of patients and of events is wanted as it is; a hidden column
-        only begins a history.
+        only begins a history. How many rows there are decides who has a step, and how many weigh.
         """
         own = len(self.domain.baseline) + len(self.domain.events)
-        return OWN if max(pair) < own else 1.0
+        if max(pair) < own:
+            return OWN
+        return COUNT if any(hidden.count in pair for of in self.hidden for hidden in of) else 1.0
 
     def codes(self, histories: Histories) -> Codes:
         """Return a row of each patient, ``[patients, columns]``; a function of her own rows."""

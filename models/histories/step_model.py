@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy.typing as npt
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of as network_arrays
-from dpsynth.models.histories.distilled import restored_network
+from dpsynth.models.histories.conditional import correlation
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.lines import Line
+from dpsynth.models.histories.networks.distilled import restored_network
 from dpsynth.models.histories.step_table import Coarse, StepTable
 from dpsynth.models.marginals import MergedBins, Products
 
@@ -34,6 +36,20 @@ class StepModel:
     bins: tuple[MergedBins, ...]
     products: Products
     network: Network | None = None
+
+    @cached_property
+    def alike(self) -> tuple[float, ...]:
+        """How far each value is like the one before; 0 for changes and for what has no order."""
+        table, found = self.table, []
+        values = len(table.series.values)
+        pairs = zip(table.series.values, table.lines, strict=True)
+        for place, (value, line) in enumerate(pairs):
+            later = len(table.features) - values + place
+            before = table.drawn - values + place
+            both = (self.bins[before], self.bins[later])
+            ordered = line is None and value.cells > 1
+            found.append(correlation(self.products, (before, later), both) if ordered else 0.0)
+        return tuple(found)
 
 
 def arrays_of(models: Sequence[StepModel], prefix: str) -> dict[str, npt.NDArray[Any]]:

@@ -1,6 +1,8 @@
 """Noisy counts, and the distributions that are fitted to them.
 
 - `adaptive_cells`: one-way distributions on the finest cells that the noise lets one tell apart
+- `bin_spread`: wide bins of an ordered column, cut where one bin holds too much of the column's
+  spread
 - `binning`: the binned columns of a fit: from a cohort's codes to bins, and from drawn bins back
   to codes
 - `exact_counts`: counts and gradient steps without privacy, for `NotPrivate` fits only
@@ -14,11 +16,13 @@
   within their bins
 - `measurement`: what is measured before anything is fitted: noisy one-way histograms, then noisy
   pairs of bins
+- `pair_margins`: what the counts of pairs say of each single column: shares of its bins, and its
+  tails
 - `pair_selection`: which are measured, with what noise each, and which turn out to be related
 - `product_mixture`: fitted to noisy marginals, and sampled evenly
 - `projection`: noisy counts made a histogram: nothing below zero, and a given total
-- `tails`: empty ends of an ordered column: cells that hold noise and, as far as one can tell, no
-  rows
+- `tails`: of an ordered column: cells that noise hides one by one, told by their sum and their
+  slope
 """
 
 import lazy_loader

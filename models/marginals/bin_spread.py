@@ -51,7 +51,7 @@ def cut_wide_bins(bin_of: Ints, counts: Floats, places: Floats, *, minimum: floa
     Example:
         >>> counts, places = np.array([50.0, 30, 10, 5, 3, 2]), np.arange(6.0)
         >>> cut_wide_bins(np.array([0, 1, 1, 1, 1, 1]), counts, places, minimum=4).tolist()
-        [0, 1, 2, 2, 3, 3]
+        [0, 1, 2, 3, 3, 3]
     """
     found = bin_of.copy()
     mass = float(counts.sum())

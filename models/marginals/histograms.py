@@ -143,7 +143,13 @@ class MergedBins:
 
 
 def merge(
-    leaves: AdaptiveCells, *, total: float, sigma: float, maximum: int, pool: float = 0.004
+    leaves: AdaptiveCells,
+    *,
+    total: float,
+    sigma: float,
+    maximum: int,
+    pool: float = 0.004,
+    importance: Floats | None = None,
 ) -> MergedBins:
     """Merge a column's leaves into bins that each stand well above the noise.
 
@@ -160,11 +166,21 @@ def merge(
         sigma: standard deviation of the noise of one count.
         maximum: number of bins that a smooth numeric column is cut into, about.
         pool: share of the rows below which an unordered code is pooled.
+        importance: of a row with each ordered code, ``[cells]``, if they differ: bins hold equal
+            parts of it, not of the rows, but stand out of the noise all the same.
     """
     shares = leaves.shares(total)
     counts, ordered = shares * total, leaves.ordered
     bin_of = np.zeros(len(counts), dtype=np.uint16)
-    _merge_cells(counts[:ordered], max(total / maximum, 4 * sigma), bin_of)
+    if importance is None:
+        _merge_cells(counts[:ordered], max(total / maximum, 4 * sigma), bin_of)
+    else:
+        codes = leaves.leaf_of[: len(importance)]
+        each = leaves.within[: len(importance)] * importance
+        worth = counts[:ordered] * np.bincount(codes, weights=each, minlength=ordered)[:ordered]
+        worth = worth * maximum / max(float(worth.sum()), np.finfo(float).tiny)
+        clear = counts[:ordered] / (4 * sigma) if sigma > 0 else worth
+        _merge_cells(np.minimum(worth, clear), 1.0, bin_of)
     bins = 0
     if ordered:
         bin_of[:ordered] = cut_wide_bins(

@@ -187,7 +187,7 @@ def measure(
     def with_pairs(known: Pairs) -> tuple[tuple[MergedBins, ...], tuple[Floats, ...]]:
         return bins_with_margins(bins, variances, margins_of(bins, known), total=total)
 
-    known = pairs
+    known: Pairs = pairs
     columns, spreads = with_pairs(known)
     if runs_again(domain):
         related = known.related(columns, total, hidden=hidden)

@@ -15,6 +15,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
 from dpsynth.workflow import assessment_stages
+from dpsynth.workflow.subjects import one_table
 
 from ..support.command_line import Cli
 
@@ -32,8 +33,8 @@ def cli(command_line: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     document["dpsynth"]["rows"]["value"] = 100
     Schema.from_dict(document).save("small.schema.yaml")
     simulate(60, seed=1).to_csv("cohort.csv", index=False)
-    monkeypatch.setattr(assessment_stages, "evaluate", evaluated)
-    monkeypatch.setattr(assessment_stages, "audit_run", audited)
+    monkeypatch.setattr(one_table, "evaluate", evaluated)
+    monkeypatch.setattr(one_table, "audit_run", audited)
     monkeypatch.setattr(assessment_stages, "read_audits", lambda run: ())
     return lambda *arguments: command_line("run", *arguments)
 

@@ -18,9 +18,9 @@ from dpsynth.assessment import published_quality, repeated_audits
 from dpsynth.errors import GateError, InputError
 from dpsynth.eval.attacks.controls import Control
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.workflow import assessment_stages
 from dpsynth.workflow.runner import Outcome, run_stages
 from dpsynth.workflow.settings import Settings
+from dpsynth.workflow.subjects import one_table
 
 from .hostile_patients import HOSTILE, PATIENT, STRICT, others, public_shape, same_answers
 
@@ -54,7 +54,6 @@ def whole_run(folder: Path, source: pd.DataFrame, patch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def dealt(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hostile patient is held out, and the controls are not played: they take minutes."""
-    from dpsynth.workflow import table_stages
 
     def split(data: Any, schema: Any, folder: Path, **_: Any) -> tuple[Path, Path]:
         table = pd.read_csv(data, dtype=str, keep_default_na=False)
@@ -64,7 +63,7 @@ def dealt(monkeypatch: pytest.MonkeyPatch) -> None:
             side.to_csv(folder / name, index=False)
         return folder / "train.csv", folder / "holdout.csv"
 
-    monkeypatch.setattr(table_stages, "split_file", split)
+    monkeypatch.setattr(one_table, "split_file", split)
     control = Control("noisy", "A fit", "positive", "training:canaries", True, "seen")
     monkeypatch.setattr(audit_verbs, "fitted_controls", lambda *_: [control])
 
@@ -103,7 +102,7 @@ def test_the_twin_that_stops_at_exact_counts_is_seen(
     def strictly(*words: Any, **more: Any) -> Any:
         return audit_run(*words, **(more | {"tolerant": False}))
 
-    monkeypatch.setattr(assessment_stages, "audit_run", strictly)
+    monkeypatch.setattr(one_table, "audit_run", strictly)
     with pytest.raises(InputError, match="too few people"):
         whole_run(tmp_path / "few", others(), monkeypatch)
     assert not (tmp_path / "few" / "bundle").exists()

@@ -197,7 +197,11 @@ def test_a_trial_plants_the_canaries_whose_coins_say_so(monkeypatch: pytest.Monk
     strangers = canaries(DOMAIN, 40, rng)
     source: Entropy = SeededEntropy(1)
     evidence = trial(
-        Mixture(DOMAIN), plan_of(Mixture(DOMAIN)), background(), strangers, rng=rng, entropy=source
+        Mixture(DOMAIN),
+        plan_of(Mixture(DOMAIN)),
+        PlantedRows(background(), strangers),
+        rng=rng,
+        entropy=source,
     )
     [cohort] = cohorts
     assert 5 < evidence.included.sum() < 35

@@ -12,7 +12,7 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.registry import NAMES, check_model, description_of, generator_class, model_names
+from dpsynth.models.registry import KNOWN, check_model, description_of, generator_class, model_names
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 from dpsynth.schema.schema import Schema
@@ -65,7 +65,7 @@ def test_the_toy_goes_the_whole_way(command_line: Cli, tmp_path: Path) -> None:
             "code of the package dpsynth-toy 0.1" in one for one in certificate["not_covered"]
         )
     sys.modules.pop("dpsynth_toy", None)
-    assert model_names() == NAMES  # it is gone
+    assert model_names() == KNOWN  # it is gone
     done(command_line("verify", bundle))
     assert "which is not installed" in refused(command_line("sample", run, "-o", "other.csv"))
 

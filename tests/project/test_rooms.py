@@ -120,12 +120,12 @@ def test_a_file_can_be_read_at_one_sitting() -> None:
     [
         ("opacus", {"models/dpsgd/opacus_engine.py", "models/outside/graphs.py"}),
         ("sdmetrics", {"eval/fidelity/summary.py"}),
-        ("plotly", {"eval/report/fidelity_charts.py", "eval/report/page.py"}),
+        ("plotly", {"eval/report/fidelity_charts.py", "eval/report/rendering.py"}),
         (
             "jinja2",
             {
                 "eval/report/fidelity_charts.py",
-                "eval/report/page.py",
+                "eval/report/rendering.py",
                 "dpsynth/ledger/statements/page.py",
                 "dpsynth/_util/html.py",
                 "dpsynth/bundle/pages/report.py",

@@ -16,6 +16,7 @@ from dpsynth.schema.schema import Schema
 from dpsynth.workflow import assessment_stages
 from dpsynth.workflow.runner import Outcome, run_stages
 from dpsynth.workflow.settings import Settings
+from dpsynth.workflow.subjects import one_table
 
 NAMES = ("check", "split", "fit", "sample", "evaluate", "audit", "release")
 
@@ -51,8 +52,8 @@ def office_in(
             **settings,
         ),
     )
-    patch.setattr(assessment_stages, "evaluate", office.evaluate)
-    patch.setattr(assessment_stages, "audit_run", office.audit)
+    patch.setattr(one_table, "evaluate", office.evaluate)
+    patch.setattr(one_table, "audit_run", office.audit)
     patch.setattr(assessment_stages, "read_audits", lambda run: ())
     return office
 

@@ -17,10 +17,10 @@ from dpsynth.errors import (
 )
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.unit import Unit
-from dpsynth.workflow import assessment_stages
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.runner import KEPT
 from dpsynth.workflow.settings import Settings
+from dpsynth.workflow.subjects import one_table
 
 from ..support.workflow_office import Office, interrupt, states
 
@@ -68,7 +68,7 @@ def test_an_interruption_says_what_it_left(office: Office, stage: str) -> None:
         within = {"split": "split: reading", "sample": "sample: drawing"}
         if stage == "evaluate":
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(assessment_stages, "evaluate", interrupt)
+                patch.setattr(one_table, "evaluate", interrupt)
                 office.run()
         office.run(at=within.get(stage, "release: bundle"))
     assert any(f"in stage {stage}" in note for note in stopped.value.__notes__)

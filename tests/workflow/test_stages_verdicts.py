@@ -19,9 +19,10 @@ from dpsynth.errors import (
 )
 from dpsynth.ledger.actions import sign as sign_entry
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.workflow import assessment_stages, release_stage
+from dpsynth.workflow import public_figures, release_stage
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.runner import KEPT, run_stages
+from dpsynth.workflow.subjects import one_table
 
 from ..support.workflow_office import Office, interrupt, states
 
@@ -129,16 +130,16 @@ def test_a_policy_that_wants_signatures_lets_it_go_on_when_they_are_there(
 def test_public_figures_are_paid_before_anything_else_is_known(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish = assessment_stages.publish_quality
+    publish = public_figures.publish_quality
 
     def noted(*words: Any, **more: Any) -> Any:
         office.calls.append(("publish", {"data": words[2]}))
         return publish(*words, **more)
 
-    monkeypatch.setattr(assessment_stages, "publish_quality", noted)
+    monkeypatch.setattr(public_figures, "publish_quality", noted)
     with pytest.raises(KeyboardInterrupt):  # between the figures and the evaluation
         with monkeypatch.context() as patch:
-            patch.setattr(assessment_stages, "evaluate", interrupt)
+            patch.setattr(one_table, "evaluate", interrupt)
             office.run(publish_quality=0.2)
     office.run(publish_quality=0.2)
     assert [name for name, _ in office.calls] == ["publish", "evaluate", "audit"]

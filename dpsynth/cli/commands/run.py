@@ -100,7 +100,6 @@ def run(
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
-        from dpsynth.assessment.results_folder import PAGE
         from dpsynth.bundle.format.layout import SIGNATURE
         from dpsynth.certificate import Override
         from dpsynth.workflow import ResolvedSettings
@@ -129,8 +128,7 @@ def run(
         )
         if not (order.bundle / SIGNATURE).exists():
             console.advice(
-                f"Next: read {order.internal / PAGE}, then "
-                f"dpsynth sign {order.bundle} --key office.key"
+                f"Next: read {order.page}, then dpsynth sign {order.bundle} --key office.key"
             )
         outcome.require_quiet()
         console.advice(_verdict(outcome))
@@ -187,6 +185,7 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
     from dpsynth.cli.commands.plan import cost_text, describe_event, unit_text
     from dpsynth.workflow import planned
     from dpsynth.workflow.runner import STAGES
+    from dpsynth.workflow.subjects import subject_of
 
     states, plan, settings = planned(order), order.prepared.plan, order.settings
     rows = [
@@ -215,7 +214,7 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
         f"unit        {unit_text(order.fitted)}",
         f"fitted      {order.fitted.population.value} units (public); "
         f"{settings.holdout:g} held out",
-        f"drawn       {settings.rows} rows, seed {settings.seed}",
+        f"drawn       {settings.rows} {subject_of(order.schema).drawn}, seed {settings.seed}",
         "",
         *table(("stage", "", ""), rows),
         "",
@@ -226,11 +225,10 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
 
 def _told(outcome: Outcome) -> tuple[dict[str, Any], list[str]]:
     """Say where everything is, and the answer of the internal page, as values and as lines."""
-    from dpsynth.assessment.results_folder import PAGE
     from dpsynth.eval.report import lines_of
 
     order, settings = outcome.order, outcome.order.settings
-    page = order.internal / PAGE
+    page = order.page
     values = {
         "internal": True,
         "bundle": str(order.bundle),

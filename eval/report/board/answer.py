@@ -39,6 +39,7 @@ HEADLINES = {
     STOP: "Do not release",
     UNDECIDED: "No answer yet",
 }
+HISTORIES = "dpsynth-history-evaluation"  # the format of an evaluation of whole histories
 OUTSIDE, OUTSIDE_PART, RULES = "outside_worst", "outside", "rules"
 STOPPING = "copies"  # the internal gate whose failure speaks against any release
 NO_TARGET = (
@@ -106,7 +107,10 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         evaluation: as ``evaluation.json`` holds it; None if there was none.
         audit: as ``audit.json`` holds it; None if there was none.
     """
-    judged = tuple(uses(evaluation)) if evaluation is not None else ()
+    if evaluation is not None and evaluation.get("format") == HISTORIES:
+        judged = tuple(Use(**use) for use in evaluation["uses"])
+    else:
+        judged = tuple(uses(evaluation)) if evaluation is not None else ()
     worst = tuple(differences(evaluation)) if evaluation is not None else ()
     helps = tuple(remedies(evaluation, judged, worst)) if evaluation is not None else ()
     against, warnings, good = list[str](), list[str](), list[str]()
@@ -122,8 +126,9 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         )
         if document is None
     ]
-    if evaluation is not None and audit is not None and other_table(audit, evaluation):
-        missing.append("Evaluation and audit are of different tables or schemas")
+    if evaluation is not None and audit is not None and evaluation.get("format") != HISTORIES:
+        if other_table(audit, evaluation):
+            missing.append("Evaluation and audit are of different tables or schemas")
     if against:
         decision = STOP
     elif missing:

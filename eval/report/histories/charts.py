@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpsynth.eval.report.fidelity_charts import Spec, distribution, rows, short, text
+from dpsynth.eval.report.fidelity_charts import Spec, distribution, ranking, rows, short, text
 
 YEAR = 365.25
 LONG = 3 * YEAR  # days from which on time is shown in years
@@ -55,7 +55,8 @@ def in_years(whole: Mapping[str, Any]) -> bool:
 def axis(whole: Mapping[str, Any], *, timed: bool) -> Spec:
     """Return the axis of time, or of the number of a row."""
     if not timed:
-        return {"title": {"text": "row of the patient"}, "rangemode": "tozero"}
+        title = {"text": "row of the patient"}
+        return {"title": title, "rangemode": "tozero", "tick0": 0, "tickformat": "d", "nticks": 8}
     unit = "years" if in_years(whole) else "days"
     return {"title": {"text": f"{unit} since day 0"}, "zeroline": True}
 
@@ -102,6 +103,13 @@ def followed(whole: Mapping[str, Any]) -> Spec:
 def _marks(name: str, x: Sequence[Any], y: Sequence[float], marker: Spec) -> Spec:
     trace: Spec = {"type": "scatter", "mode": "markers", "name": text(name, 30), "x": list(x)}
     return trace | {"y": list(y), "marker": marker, "showlegend": True}
+
+
+def telling(names: Sequence[str], values: Sequence[float]) -> Spec:
+    """Draw how much each trait helps to tell histories apart; names begin alike, so are long."""
+    spec = ranking(names, values)
+    spec["layout"]["yaxis"] = rows([text(name, 48) for name in names])
+    return spec
 
 
 def courses(entry: Mapping[str, Any], whole: Mapping[str, Any], real: Any = None) -> Spec:

@@ -19,6 +19,7 @@ from dpsynth.eval.report.histories import shown
 Audience = Literal["internal", "public"]
 Document = Mapping[str, Any]
 
+UNDONE = "The histories could not be compared; the notes say why."
 FORMAT, VERSION = "dpsynth-history-evaluation", 1
 WORDS = {
     "fit": ("✓", "Kept: fit for"),
@@ -60,7 +61,8 @@ def longitudinal_page(
     Args and raises: as `longitudinal_sections`.
     """
     document = _checked(evaluation, audience)
-    parts = longitudinal_sections(document, audience)
+    undone = document.get("not_done") is not None
+    parts = [] if undone else longitudinal_sections(document, audience)
     places = [(one.id, one.title) for one in parts]
     title = str(document["schema"]["title"])
     if audience == "public":
@@ -87,11 +89,11 @@ def longitudinal_page(
         "histories.html",
         title=title,
         version=__version__,
-        verdict=_verdict(uses),
+        verdict=UNDONE if undone else _verdict(uses),
         uses=[(verdict, ones) for verdict, ones in uses if ones],
         words=WORDS,
-        cohorts=_cohorts(document["patients"]),
-        leading=internal.leading(document),
+        cohorts="" if undone else _cohorts(document["patients"]),
+        leading=[] if undone else internal.leading(document),
         sections=parts,
         every=[(name, group) for name, group in every if group],
         counts=counted(len(measures), "figure"),

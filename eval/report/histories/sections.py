@@ -15,14 +15,13 @@ from dpsynth.eval.report import (
     Row,
     Section,
     estimate,
-    fidelity_charts,
     figure,
     key_figures,
     percent,
     present,
     sparklines,
 )
-from dpsynth.eval.report.histories import shown
+from dpsynth.eval.report.histories import charts, shown
 from dpsynth.eval.report.histories.tables import distances, lined, spoken
 
 Details = Mapping[str, Any]
@@ -185,7 +184,7 @@ def _told_apart(document: Details) -> Section | None:
     blocks: list[Block] = [Paragraph(text)]
     if telling:
         names = [one["feature"] for one in telling]
-        spec = fidelity_charts.ranking(names, [one["importance"] for one in telling])
+        spec = charts.telling(names, [one["importance"] for one in telling])
         label = "Traits by which the classifier tells histories apart"
         blocks.append(
             Pictures((Chart(label, label, spec, 80 + 30 * len(names), most=820),), "wide")

@@ -91,7 +91,7 @@ BROKEN_TWINS: dict[str, tuple[Any, set[str], set[str]]] = {
     ),
     "no difference of sexes": (
         lambda: cohort(seed=3, sex_effect=0.0),
-        {"row_means_by_group", "row_means_by_group:sex"},
+        {"row_means_by_group:sex", "baseline_rows:sex"},
         {"rows_per_patient", "gaps", "baseline2", "event_curves"},
     ),
     "twice the hazard": (

@@ -137,6 +137,8 @@ def test_uses_are_judged_by_figures_beside_references() -> None:
         ({"rows_per_patient": entry(0.03, None), "first_days": entry(0.5, None)}, UNFIT),
         ({"rows_per_patient": entry(0.2, 0.02, 80)}, OPEN),
         ({"event_curves": entry(0.02, 0.01), "event_curves:mi": entry(0.4, 0.01)}, CARE),
+        ({"row_means_by_group": entry(0.1, 0.05)}, FIT),
+        ({"row_means_by_group": entry(0.4, 0.05)}, UNFIT),
         ({"tstr_next": entry(0.79, 0.8)}, FIT),
         ({"tstr_next": entry(0.75, 0.8)}, CARE),
         ({"tstr_next": entry(0.6, 0.8)}, UNFIT),
@@ -150,6 +152,7 @@ def test_uses_are_judged_by_figures_beside_references() -> None:
         [use] = uses(measures)
         assert use.verdict == verdict, measures
         assert use.sentence.endswith(".")
+        assert ("area under the curve" in use.sentence) == any(k.startswith("t") for k in measures)
     [use] = uses({"event_curves": entry(0.02, 0.01), "event_curves:mi": entry(0.4, 0.01)})
     assert use.sentence.endswith("Not fit on their own: mi.")
     assert summary([use]) == ["They keep in part; use with care: time to events, also by group."]

@@ -38,12 +38,12 @@ def test_what_is_predicted_follows_from_the_schema() -> None:
     titles = [one.title for one in tasks(Cohort.of(FACTS, TRAIN))]
     assert titles == [
         "labs: hdl: next value is high",
-        "another row follows, labs: hdl",
+        "labs: hdl: another row follows",
         f"labs: smoke: next value is {titles[2].rpartition(' ')[2]}",
-        "another row follows, labs: smoke",
+        "labs: smoke: another row follows",
         "visits: next stay is high",
         titles[5],
-        "another row follows, visits",
+        "visits: another row follows",
         "1 within 912 days",
         "mi within 912 days",
     ]

@@ -1,0 +1,76 @@
+"""Every kind of schema is evaluated: dates, several tables, events alone, patients alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsynth.encoding import Histories, HistoryCodec
+from dpsynth.eval.longitudinal import evaluate_histories
+from dpsynth.eval.report.histories import longitudinal_page
+from dpsynth.schema import LinkedSchema
+
+from ...support.linked_rows import frames, patient_rows, read, together
+from ...support.linked_tables import package
+
+
+def histories(document: dict[str, Any], seed: int, size: int = 260) -> Histories:
+    """Made-up patients, read from tables; of the tables that the document has."""
+    rng = np.random.default_rng(seed)
+    rows = together([patient_rows(f"p{seed} {number}", rng) for number in range(size)])
+    names = [one["name"] for one in document["resources"]]
+    tables = {name: table for name, table in frames(rows).items() if name in names}
+    return read(tables, document=document, seed=seed)
+
+
+def only(*names: str) -> dict[str, Any]:
+    """The package with some of its tables."""
+    document = package()
+    document["resources"] = [one for one in document["resources"] if one["name"] in names]
+    return document
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("patients", "labs", "events", "visits", "orders"),
+        ("patients",),
+        ("patients", "events"),
+        ("patients", "orders"),
+        ("patients", "visits"),
+    ],
+)
+def test_a_schema_with_some_tables_is_evaluated(names: tuple[str, ...]) -> None:
+    document = only(*names)
+    codec = HistoryCodec(LinkedSchema.from_dict(document))
+    cohorts = [histories(document, seed) for seed in (1, 2, 3)]
+    found = evaluate_histories(codec, *cohorts)
+    parts = json.loads(found.to_json())
+    keys = {one.key for one in found.measures}
+    assert {"baseline1", "baseline2"} <= keys
+    assert ("rows_per_patient" in keys) == bool({"labs", "visits", "orders"} & set(names))
+    assert ("gaps" in keys) == bool({"labs", "visits"} & set(names))
+    assert ("event_curves" in keys) == ("events" in names)
+    assert ("transitions" in keys) == bool({"labs", "visits", "orders"} & set(names))
+    for one in found.measures:
+        reference = one.estimate.reference
+        if one.estimate.n >= 100 and ":" not in one.key and reference is not None:
+            assert one.estimate.value < 2.5 * reference + 0.1 or one.key.startswith("t"), one.key
+    for audience in ("internal", "public"):
+        assert longitudinal_page(parts, audience=audience)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_window_of_one_day_is_fine() -> None:
+    document = only("patients", "visits")
+    document["dpsynth"]["window"] = {"first": 0, "last": 0, "basis": "protocol"}
+    document["resources"][0]["schema"]["fields"][2]["constraints"] |= {"maximum": 1}
+    codec = HistoryCodec(LinkedSchema.from_dict(document))
+    found = evaluate_histories(codec, histories(document, 1), histories(document, 2))
+    assert found.measure("gaps").estimate.value == 0.0
+    assert all(math.isfinite(one.estimate.value) for one in found.measures)

@@ -1,0 +1,46 @@
+"""P15: figures of real rows are published. The public page of histories sees no real patient."""
+
+from __future__ import annotations
+
+import pytest
+from markupsafe import Markup
+
+from dpsynth.eval.longitudinal import evaluate_histories
+from dpsynth.eval.report import Section, rendering
+from dpsynth.eval.report.histories import longitudinal_page, longitudinal_sections, shown
+
+from ..support.history_cohorts import codec, cohort
+
+
+@pytest.fixture(autouse=True)
+def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave plotly's script out of the pages."""
+    monkeypatch.setitem(rendering._environment().globals, "plotly", lambda: Markup("library"))
+
+
+DRAWN = cohort(150, seed=3)
+NEIGHBOURS = [
+    evaluate_histories(codec(), DRAWN, cohort(80, seed=1), cohort(70, seed=2), seed=4),
+    evaluate_histories(codec(), DRAWN, cohort(90, seed=5, rows=9.0, hazard=2.0), seed=4),
+]
+
+
+def test_the_public_page_is_the_same_whoever_was_learned_from() -> None:
+    pages = [longitudinal_page(one, audience="public") for one in NEIGHBOURS]
+    assert pages[0] == pages[1]
+    assert "Do not release" not in pages[0]
+    internal = [longitudinal_page(one) for one in NEIGHBOURS]
+    assert internal[0] != internal[1] and all("Do not release" in page for page in internal)
+
+
+def test_a_public_page_with_the_quantiles_of_real_patients_is_noticed() -> None:
+    """The broken twin: pictures of courses with the band that the internal page has."""
+
+    def broken(evaluation: object) -> list[Section]:
+        document = evaluation.to_dict()  # type: ignore[attr-defined]
+        section = shown.courses(document["synthetic"], document["parts"]["bands"])
+        return [] if section is None else [section]
+
+    assert broken(NEIGHBOURS[0]) != broken(NEIGHBOURS[1])
+    real = [longitudinal_sections(one, "public") for one in NEIGHBOURS]
+    assert real[0] == real[1]

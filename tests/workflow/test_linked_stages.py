@@ -1,0 +1,100 @@
+"""A whole run of linked tables: the same stages, folders in the place of files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpsynth.bundle import verify
+from dpsynth.errors import GateError, InputError, TableError
+from dpsynth.ledger import Ledger
+from dpsynth.schema import LinkedSchema
+from dpsynth.tables import simulate_cohort
+from dpsynth.workflow import ResolvedSettings, Settings, run_stages
+
+from ..support.clinic import write_clinic
+
+PATIENTS = 400
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    document = LinkedSchema.load("clinic").to_dict()
+    document["dpsynth"]["population"]["value"] = PATIENTS
+    LinkedSchema.from_dict(document).save(tmp_path / "small.package.yaml")
+    return Settings.of(
+        schema=str(tmp_path / "small.package.yaml"),
+        data=write_clinic(tmp_path / "source", simulate_cohort(PATIENTS, seed=3)),
+        dataset="clinic",
+        epsilon=3.0,
+        delta=1e-5,
+        output=tmp_path / "bundle",
+        rows=150,
+        attacks=False,
+    )
+
+
+def test_linked_tables_go_the_whole_way_and_are_charged_once(settings: Settings) -> None:
+    outcome = run_stages(settings)
+    order = outcome.order
+    assert [state.state for state in outcome.states] == [
+        *("done", "done", "done", "done", "done", "not needed", "done"),
+    ]
+    assert any("keys agree" in check for check in verify(order.bundle))
+    manifest = json.loads((order.bundle / "datapackage.json").read_text())
+    assert manifest["dpsynth"]["drawing"]["patients"] == 150
+    histories = json.loads((order.internal / "histories.json").read_text())
+    assert histories["patients"]["synthetic"] == 150
+    assert {path.name for path in order.internal.iterdir()} == {"histories.json", "histories.html"}
+    assert order.page.name == "histories.html"
+    assert outcome.gates == tuple(
+        use["key"] for use in histories["uses"] if use["verdict"] == "not fit"
+    )
+    if outcome.gates:
+        with pytest.raises(GateError, match="of the histories ruled out"):
+            outcome.require_quiet()
+    assert len(Ledger.default().state().entries) == 1
+
+    again = run_stages(settings)  # nothing is done twice
+    assert {state.state for state in again.states} == {"kept", "not needed"}
+    assert len(Ledger.default().state().entries) == 1
+
+
+def test_cohorts_that_cannot_be_compared_change_no_bundle(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpsynth.assessment import cohort_evaluation
+
+    def broken(*_: object, **__: object) -> None:
+        raise InputError("too few patients")
+
+    monkeypatch.setattr(cohort_evaluation, "evaluate_histories", broken)
+    outcome = run_stages(settings)
+    assert verify(outcome.order.bundle)
+    assert outcome.not_done == ("evaluation: too few patients",)
+    page = (outcome.order.internal / "histories.html").read_text()
+    assert "too few patients" in page
+
+
+def test_what_is_for_a_single_table_is_refused(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "gates.yaml").write_text("gates: []\n")
+    base = {name: getattr(settings, name) for name in ("schema", "data", "dataset", "epsilon")}
+    base |= {"delta": settings.delta, "output": settings.output}
+    for changes, message in (
+        ({"gates": tmp_path / "gates.yaml"}, "single table"),
+        ({"publish_quality": 0.1}, "single table"),
+        ({"model": "tvae"}, "single table"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ResolvedSettings.of(Settings.of(**base, **changes))
+
+
+def test_a_missing_table_stops_before_anything_is_written(settings: Settings) -> None:
+    (Path(str(settings.data)) / "labs.csv").unlink()
+    with pytest.raises(TableError, match="no file for table labs"):
+        run_stages(settings)
+    assert not settings.output.exists()
+    assert not settings.work_folder.exists()
+    assert Ledger.default().state().entries == ()
