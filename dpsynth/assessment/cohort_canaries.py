@@ -1,4 +1,4 @@
-"""Canary patients of linked tables: unusual whole histories, among patients who are drawn from a run.
+"""Canary patients of linked tables: unusual whole histories, among patients drawn from a run.
 
 A canary's baseline, events and values are uniform over the schema's codes: a patient like nobody
 else, made without a look at any data. Every second canary has as many rows of every series as count

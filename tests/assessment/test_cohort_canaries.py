@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.assessment import attack_audit, cohort_canaries, training_audit
+from dpsynth.assessment import attack_audit, cohort_canaries
 from dpsynth.assessment.cohort_canaries import PlantedHistories, canary_histories
 from dpsynth.assessment.training_audit import claim_of, trial, views_of
 from dpsynth.bundle.format.audits import read_audits
@@ -20,6 +20,7 @@ from dpsynth.bundle.writer import release
 from dpsynth.encoding import NEVER
 from dpsynth.errors import InputError
 from dpsynth.eval.attacks.canaries import training
+from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.auditing.transcript import Transcript
 from dpsynth.models.histories import CohortGenerator, table_rows
 from dpsynth.models.histories.settings import HistorySettings
@@ -29,10 +30,10 @@ from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.privacy.plan_variants import ObservedPlan
-from dpsynth.synthesis import run as one_table
+from dpsynth.synthesis.cohort_fitting import fit_cohort
 
 from ..support.audited_office import PASSED
-from ..support.clinic import clinic_run
+from ..support.clinic import clinic_tables
 from ..support.evaluated_office import call
 from ..support.made_histories import domain_of, histories_of
 
@@ -46,7 +47,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = HistorySettings(10, 20, 10, 1.0, StepSettings(16, 10, 10, 1.0, 8))
     monkeypatch.setattr(HistorySettings, "of", lambda *_: settings)
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
-    monkeypatch.setattr(training_audit, "BACKGROUND", 300)
     monkeypatch.setattr(cohort_canaries, "DRAWN", 300)
 
 
@@ -166,8 +166,25 @@ def test_a_patient_counted_by_rows_is_refuted(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return clinic_run().save(tmp_path_factory.mktemp("clinic") / "run")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a ledger and a run that is charged to it."""
+    place = tmp_path_factory.mktemp("clinic")
+    ledger = Ledger.create(place / "ledger.sqlite")
+    fit_cohort(
+        clinic_tables(),
+        "clinic",
+        epsilon=3,
+        delta=1e-5,
+        dataset="clinic",
+        ledger=ledger,
+        output=place / "run",
+    )
+    return place
+
+
+@pytest.fixture
+def folder(office: Path) -> Path:
+    return office / "run"
 
 
 def test_a_run_of_linked_tables_is_audited_by_itself(
@@ -183,7 +200,7 @@ def test_a_run_of_linked_tables_is_audited_by_itself(
     assert audits is not None
     (audit,) = audits.audits
     assert (audit.model, audit.canaries, audit.background) == ("cohort", 60, "run")
-    assert audit.background_units == 300
+    assert audit.background_units == 8000  # the population
     assert not any(view.refuted for view in audit.views)
 
 
@@ -199,7 +216,6 @@ def test_what_does_not_go_together_is_refused(
     for words, message in cases.items():
         assert call(*words) == 2
         assert message in capsys.readouterr().err
-    assert one_table.Run is not None
 
 
 def test_a_bundle_takes_the_audit_along(folder: Path, tmp_path: Path) -> None:
@@ -207,6 +223,11 @@ def test_a_bundle_takes_the_audit_along(folder: Path, tmp_path: Path) -> None:
         call("audit", str(folder), "--canaries", "60", "--repeats", "0", "--quiet")
     assert call("sample", str(folder), "--patients", "40", "--seed", "1", "-q", "-o",
                 str(tmp_path / "drawn")) == 0  # fmt: skip
-    bundle = release(str(folder), tmp_path / "bundle", table=str(tmp_path / "drawn"))
+    bundle = release(
+        str(folder),
+        tmp_path / "bundle",
+        table=str(tmp_path / "drawn"),
+        ledger=Ledger(folder.parent / "ledger.sqlite"),
+    )
     verify(bundle)
     assert json.loads((bundle / "audit.json").read_text())["audits"][0]["model"] == "cohort"
