@@ -50,6 +50,7 @@ Patients = tuple[Histories, Histories]
 
 CLAIM = PrivacyBudget(epsilon=3.0, delta=1e-5)
 ROWS, TESTS, TABLES, LAST = 10, 4, 4, 400
+MANY = 20  # other patients, whose gaps end where the last follow-up does
 CAP, OWNED = 2, 8  # rows that count in the game of the cap, and rows that the patient has
 RATE = CAP / OWNED
 
@@ -79,18 +80,19 @@ def table_of(name: str, *, timed: bool = False) -> HistoryTable:
     return HistoryTable(name, tuple(tests), timed, LAST, (False,))
 
 
-def patients_of(tables: int, tests: int) -> Patients:
+def patients_of(tables: int, tests: int, others: int = 4) -> Patients:
     """Return a few patients, and the same with one more who has all rows that count, all alike."""
     rng = np.random.default_rng(3)
     rows = [
-        tuple(_rows(rng, 4, ROWS if test < tests else 0) for test in range(TESTS))
+        tuple(_rows(rng, others, ROWS if test < tests else 0) for test in range(TESTS))
         for _ in range(tables)
     ]
-    ends = np.array([200, 210, 190, 205, LAST])
-    codes = np.zeros((5, 1), dtype=np.uint16)
+    ends = np.append(rng.integers(190, 211, others), LAST)
+    codes = np.zeros((others + 1, 1), dtype=np.uint16)
     codes[-1] = 2
-    within = Histories(codes, ends, np.empty((5, 0), dtype=np.int64), tuple(rows))
-    return within.take(np.arange(4)), within
+    nothing = np.empty((others + 1, 0), dtype=np.int64)
+    within = Histories(codes, ends, nothing, tuple(rows))
+    return within.take(np.arange(others)), within
 
 
 def _rows(rng: np.random.Generator, others: int, own: int) -> SeriesRows:
@@ -122,12 +124,13 @@ def weighing(weights: Callable[..., Any]) -> Iterator[None]:
         yield
 
 
-def steps_office(tables: int = 1, *, apart: bool = False) -> Office:
+def steps_office(tables: int = 1, *, apart: bool = False, tight: bool = True) -> Office:
     """Release the values of all steps of so many tables, in one plan.
 
     Args:
         tables: in which the patient is.
         apart: the broken twin: each table is paid as if she were in no other.
+        tight: whether all of her steps in a table fall into one cell.
     """
     events = tuple(
         JointHistograms(f"values {place}", 1, ROWS, UNDECIDED, MASS) for place in range(tables)
@@ -153,7 +156,7 @@ def steps_office(tables: int = 1, *, apart: bool = False) -> Office:
 
     mu = float(np.hypot.reduce([event.mu() for event in plan.events]))
     spread = [cast(JointHistograms, event).sigma for event in paid]
-    return Office(release, lambda _: spread, GaussianCurve(mu), CLAIM.epsilon)
+    return Office(release, lambda _: spread, GaussianCurve(mu), CLAIM.epsilon, tight)
 
 
 def gaps_office(*, cut: bool = False, total: bool = False) -> Office:
@@ -303,11 +306,16 @@ def sound(source: Entropy) -> list[Game]:
     """List the games on the mechanisms as they are."""
     return [
         game("steps of a history, one series", steps_office(), patients_of(1, 1), source),
-        game("steps of a history, four series", steps_office(), patients_of(1, TESTS), source),
+        game(
+            "steps of a history, four series",
+            steps_office(tight=False),
+            patients_of(1, TESTS),
+            source,
+        ),
         game(
             "steps of a history, four tables", steps_office(TABLES), patients_of(TABLES, 1), source
         ),
-        game("gaps of a history", gaps_office(), patients_of(1, 1), source),
+        game("gaps of a history", gaps_office(), patients_of(1, 1, MANY), source),
         game(
             "rows of a history, one beyond the cap",
             cap_office(source),
@@ -332,7 +340,7 @@ def mutants(source: Entropy) -> list[Game]:
         game(
             "gaps of a history: cut by the last follow-up of all",
             gaps_office(cut=True),
-            one,
+            patients_of(1, 1, MANY),
             source,
         ),
         game("gaps of a history: their total as it is", gaps_office(total=True), one, source),
