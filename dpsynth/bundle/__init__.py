@@ -14,6 +14,8 @@ from the run and from public facts.
   signature
 - `gates/`: public gates: what a synthetic table must pass before its release, judged without
   private rows
+- `meds_events`: the tables of a bundle as events: the Medical Event Data Standard (MEDS 0.4) of
+  sequence models
 - `pages/`: what people read in a bundle: the report, the card, the Croissant document, the
   assessment
 - `release_permission`: from the ledger that charged it, and entered there

@@ -91,7 +91,7 @@ def _audits_of(audit: PublicAudit) -> list[str]:
 def _internal(folder: Path, place: Path) -> list[str]:
     from dpsynth._util.strict_json import file_digest, read_document
     from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE
-    from dpsynth.bundle.format.layout import PARQUET
+    from dpsynth.bundle.format.layout import TYPED
     from dpsynth.eval.report import answer
 
     paths = [place / name for name in (EVALUATION, AUDIT)]
@@ -99,7 +99,8 @@ def _internal(folder: Path, place: Path) -> list[str]:
     if evaluation is None and audit is None:
         return [f"no results at {place}; name their folder (--internal), or evaluate and audit"]
     known = [sha for one in (evaluation, audit) if one and (sha := _table(one)) is not None]
-    if any(sha != file_digest(folder / PARQUET) for sha in known):
+    tables = {file_digest(path) for path in folder.glob(f"data/*{TYPED}")}
+    if not tables.issuperset(known):
         return [f"{place} is about another table than the bundle's"]
     verdict = answer(evaluation, audit)
     if verdict.decision == "release":

@@ -19,7 +19,7 @@ from dpsynth.encoding.codec import published_lattice
 from dpsynth.encoding.conformity import departures
 from dpsynth.encoding.relations import strained
 from dpsynth.encoding.typed_cells import canonical, rows_of_tests, typed_frame, values_of
-from dpsynth.errors import DpsynthError, Problem, TableError
+from dpsynth.errors import DpsynthError, NoRowsError, Problem, TableError
 from dpsynth.schema import Schema, SyntheticTable, as_number, synthetic_tables
 from dpsynth.tables import open_synthetic
 from dpsynth.tables.csv import MAX_LINE_LENGTH
@@ -48,7 +48,7 @@ def check_table(
     totals = [hashlib.sha256() for _ in columns]
     rows, problems = 0, dict.fromkeys(_header_problems(path, table.schema))
     try:
-        for frame in open_synthetic(path, table.schema).chunks():
+        for frame in _chunks(path, table):
             rows += len(frame)
             problems |= dict.fromkeys(_faults(frame, table))
             for total, column in zip(totals, columns, strict=True):
@@ -67,11 +67,21 @@ def typed_frames(path: Path, schema: Schema | SyntheticTable) -> Iterator[pd.Dat
         TableError: a cell is not what the schema allows, or the file cannot be read.
     """
     table = _table(schema)
-    for frame in open_synthetic(path, table.schema).chunks():
+    for frame in _chunks(path, table):
         problems = _departures(frame, table)
         if problems:
             raise TableError(f"{path}: {problems[0]}; it is not a table of this run")
         yield typed_frame(frame, table)
+
+
+def _chunks(path: Path, table: SyntheticTable) -> Iterator[pd.DataFrame]:
+    """Read a table in chunks; one of rows that belong to patients may be empty."""
+    try:
+        yield from open_synthetic(path, table.schema).chunks()
+    except NoRowsError:
+        if table.child is None:
+            raise
+        yield pd.DataFrame(columns=[c.name for c in table.schema.modelled], dtype=object)
 
 
 def _table(schema: Schema | SyntheticTable) -> SyntheticTable:

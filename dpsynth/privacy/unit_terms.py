@@ -58,8 +58,13 @@ def whom(unit: Unit) -> str:
 
 
 def with_article(noun: str) -> str:
-    """Put "a" or "an" before a noun."""
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+    """Put "a" or "an" before a noun.
+
+    >>> with_article("unit"), with_article("infant")
+    ('a unit', 'an infant')
+    """
+    vowel = noun[0] in "aeiou" and not noun.startswith(("uni", "use", "eu", "one"))
+    return f"an {noun}" if vowel else f"a {noun}"
 
 
 def described(unit: Unit) -> str:

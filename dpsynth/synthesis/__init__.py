@@ -7,6 +7,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `charged_fit`: the order of a fit, which is the privacy argument: plan, charge, read, learn, save
 - `cohort_fitting`: the verb `fit_cohort`: from linked tables of patients to a run
 - `cohort_preparation`: what a fit of linked tables is before it sees any data
+- `cohort_replicates`: cohorts whose spread shows how uncertain a fit of histories is
 - `cohort_run`: what a fit of linked tables learned; cohorts are drawn from it
 - `cohort_sampler`: synthetic cohorts from a run of linked tables: streamed, repeatable by seed
 - `fitted`: what a sampler needs of a run, whatever made it

@@ -41,6 +41,20 @@ class CohortRun(Artifact[LinkedSchema]):
 
         return sample_cohort(self, patients, seed=seed)
 
+    def replicates(
+        self, m: int, patients: int | None = None, *, seed: int | None = None
+    ) -> list[dict[str, pd.DataFrame]]:
+        """Draw m cohorts, each from a refitted generator, for standard errors by patient.
+
+        See `synthesis.cohort_replicates` for what they are, and `eval.combine` for their use.
+
+        Raises:
+            InputError: m, patients or seed are out of range.
+        """
+        from dpsynth.synthesis.cohort_replicates import cohort_replicates
+
+        return cohort_replicates(self, m, patients, seed=seed)
+
     @classmethod
     def _read_schema(cls, document: Any, place: str) -> LinkedSchema:
         schema = schema_in(document, place)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -32,12 +32,16 @@ from dpsynth.encoding import Cohort
 from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.models import Domain, generator_class, generator_of
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
-from dpsynth.synthesis.fitted import Fitted, FittedCohort
+from dpsynth.synthesis.fitted import Fitted, FittedTo
 from dpsynth.synthesis.sampler import Sampler, default_rows
 
 STAMP = "replicate"
 """Of a refitted run: a table of it is for standard errors, and is no release."""
 
+NO_PLAN = (
+    "the run was fitted without privacy, so it has no plan to repeat; replicates need a fit with a "
+    "budget"
+)
 MIN_REPLICATES, MAX_REPLICATES = 2, 100
 AnyFitted = TypeVar("AnyFitted", bound=Fitted)
 
@@ -66,10 +70,7 @@ class Replicates(Generic[AnyFitted]):
             DpsynthWarning: units have several rows.
         """
         if run.certificate is None:
-            raise InputError(
-                "the run was fitted without privacy, so it has no plan to repeat; replicates need "
-                "a fit with a budget"
-            )
+            raise InputError(NO_PLAN)
         seed = fresh_seed() if seed is None else seed
         check_seed(seed)
         if run.schema.unit.max_rows > 1:
@@ -106,10 +107,14 @@ class Replicates(Generic[AnyFitted]):
         return sampler.frames(rows, seed=self._seeds(number)[2])
 
     def _seeds(self, number: int) -> tuple[int, int, int]:
-        """Return the seeds of a replicate: of the bootstrapped table, of the noise, of its rows."""
-        words = np.random.SeedSequence([self.seed, number]).generate_state(3, np.uint64)
-        table, noise, rows = (int(word >> np.uint64(1)) for word in words)
-        return table, noise, rows
+        return seeds_of(self.seed, number)
+
+
+def seeds_of(seed: int, number: int) -> tuple[int, int, int]:
+    """Return the seeds of a replicate: of the bootstrapped table, of the noise, of its rows."""
+    words = np.random.SeedSequence([seed, number]).generate_state(3, np.uint64)
+    table, noise, rows = (int(word >> np.uint64(1)) for word in words)
+    return table, noise, rows
 
 
 def replicates(
@@ -173,8 +178,14 @@ def check_rows(rows: int) -> None:
         raise InputError(f"rows must be at least 1, not {rows}")
 
 
-def plan_of(run: Fitted | FittedCohort) -> PrivacyPlan:
-    """Read the plan off the certificate; the events are not accounted for again: none is paid."""
+def plan_of(run: FittedTo[Any]) -> PrivacyPlan:
+    """Read the plan off the certificate; the events are not accounted for again: none is paid.
+
+    Raises:
+        InputError: the run was fitted without privacy, so it has none.
+    """
+    if run.certificate is None:
+        raise InputError(NO_PLAN)
     certificate = Certificate.from_dict(run.certificate)
     budget = PrivacyBudget(certificate.epsilon, certificate.delta)
     return PrivacyPlan(budget, certificate.events, certificate.composed_epsilon)

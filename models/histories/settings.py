@@ -118,7 +118,7 @@ def _share_of_steps(domain: HistoryDomain) -> float:
     """Return what the steps get: more where many columns are drawn at each."""
     if not domain.tables:
         return 0.0
-    return 0.62 if any(table.is_wide for table in domain.tables) else 0.42
+    return 0.62 if any(table.is_wide for table in domain.tables) else 0.38
 
 
 def _shares_of_steps(domain: HistoryDomain, table: HistoryTable, share: float) -> Iterator[Share]:

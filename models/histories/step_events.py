@@ -17,7 +17,7 @@ MIN_MASS = 150
 
 def event_name(table: HistoryTable, kind: str) -> str:
     """Name an event of a table's steps."""
-    return f"{table.name}: {kind} of steps"
+    return f"{table.name}, steps: {kind}"
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,8 @@ class TableRows:
             index=steps.index,
             days=rows.days[before],
             ends=self.ends[who],
-            paces=_paces(steps, rows),
-            gaps=_gaps_before(steps),
+            paces=mean_days_left(steps, rows),
+            gaps=days_before(steps),
             before=rows.values[before].astype(np.int64),
             levels=steps.levels,
         )
@@ -106,14 +106,14 @@ class TableRows:
         return np.column_stack([table.known_codes(known), drawn])
 
 
-def _paces(steps: Steps, rows: SeriesRows) -> Floats:
+def mean_days_left(steps: Steps, rows: SeriesRows) -> Floats:
     """Return the mean gap of what is left of the patient's rows at each step."""
     last = steps.place - steps.index + steps.counts - 1
     spans = rows.days[last] - rows.days[steps.place - 1]
     return np.asarray(spans / np.maximum(steps.counts - steps.index, 1))
 
 
-def _gaps_before(steps: Steps) -> Ints:
+def days_before(steps: Steps) -> Ints:
     """Return the gap before the row before; -1 for a patient's first step."""
     earlier = np.concatenate([steps.gaps[:1], steps.gaps[:-1]])
     return np.where(steps.index > 1, earlier, -1)

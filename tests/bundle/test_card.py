@@ -19,8 +19,9 @@ from dpsynth.bundle.format.audits import Audits
 from dpsynth.bundle.format.contents import Contents
 from dpsynth.bundle.format.manifest import ManifestHeader
 from dpsynth.bundle.gates.public_gates import judge
-from dpsynth.bundle.pages.card import card, plain
+from dpsynth.bundle.pages.card import card
 from dpsynth.bundle.pages.limits import limits_of
+from dpsynth.bundle.pages.markdown import plain
 from dpsynth.certificate.certificate import Certificate
 from dpsynth.certificate.override import Overridden
 from dpsynth.schema.column import Column

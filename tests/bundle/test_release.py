@@ -178,7 +178,7 @@ def test_an_interrupted_release_leaves_nothing(
 def test_a_long_table_is_parquet_alone(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of: Files
 ) -> None:
-    for module in ("writer", "checks.tables"):
+    for module in ("released_tables", "checks.tables"):
         monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
     bundle = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
     assert "data/synthetic.csv" not in files_of(bundle)

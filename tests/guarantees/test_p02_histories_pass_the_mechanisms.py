@@ -1,8 +1,9 @@
 """P02, P04 for histories: what one patient adds to each event, and that nothing else is kept.
 
 The counts that every event of a fit is about to release are watched, with and without one patient
-of as many rows as there may be. Broken versions: weights by the root of the number of rows, and a
-patient counted once for each series.
+of as many rows as there may be. Broken versions: weights by the root of the number of rows, a
+patient counted once for each series, and a network that is calibrated on the patients' own steps
+in place of drawn ones.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import pytest
 
 from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
-from dpsynth.models.histories import CohortGenerator, table_rows
+from dpsynth.models.histories import CohortGenerator, domain, table_rows
+from dpsynth.models.histories.networks.calibrated import Drawn
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.step_events import StepSettings
 from dpsynth.models.histories.step_table import MASS, Steps
@@ -69,9 +71,11 @@ def counts_of(histories: Histories, monkeypatch: pytest.MonkeyPatch) -> tuple[Re
         monkeypatch.setattr(f"{module}.{name}", same(real, place))
     quick = HistorySettings(10, 20, 20, 1.0, StepSettings(16, 20, 20, 1.0, 8))
     monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
+    monkeypatch.setattr(domain, "WIDE", 3)  # the table of visits has a network
     generator = CohortGenerator(domain_of(PATIENTS))
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     generator.fit(histories, plan, SeededEntropy(1))
+    assert generator.models[1][0].network is not None
     monkeypatch.undo()
     return seen, generator
 
@@ -95,6 +99,24 @@ def test_a_patient_moves_each_histogram_by_her_mass_and_changes_nothing_else(
             assert np.linalg.norm(moved) <= event.mass
     for name, array in kept.arrays().items():
         assert np.array_equal(array, same.arrays()[name]), name
+
+
+def test_a_network_calibrated_on_patients_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken version: the steps that a network is moved by are those of the patients."""
+    kept = []
+    histories = histories_of(PATIENTS)
+    for each in (histories, with_patient(histories, hostile(60, True, seed=1))):
+        steps = Steps.of(each.rows[1][0], (), len(each.ends))
+
+        def own(generator: CohortGenerator, model: Any, *_: Any, steps: Steps = steps) -> Drawn:
+            columns = len(model.bins)
+            places = np.arange(len(steps.place))[:, None] + np.arange(columns)
+            sizes = [column.count for column in model.bins]
+            return Drawn(places % sizes, 1.0 / (steps.counts - 1))
+
+        monkeypatch.setattr(CohortGenerator, "_steps", own)
+        kept.append(counts_of(each, monkeypatch)[1].arrays())
+    assert any(not np.array_equal(array, kept[1][name]) for name, array in kept[0].items())
 
 
 def by_root(steps: list[Steps], patients: int) -> list[np.ndarray]:

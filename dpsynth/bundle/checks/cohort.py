@@ -147,7 +147,7 @@ def _faults(
             yield "has times of day, which are not modelled"
         if child.origin is not None:
             time = _days(time, column) - patients.origins[owners]
-        yield from _timed(child, schema, time, owners, kinds, patients)
+        yield from _timed(schema, time, owners, patients)
 
 
 def _capped(child: ChildTable, owners: Ints, kinds: Ints) -> Iterator[str]:
@@ -168,14 +168,7 @@ def _places(owners: Ints) -> Ints:
     return np.arange(len(owners)) - np.searchsorted(owners, owners) + 1
 
 
-def _timed(
-    child: ChildTable,
-    schema: LinkedSchema,
-    days: Floats,
-    owners: Ints,
-    kinds: Ints,
-    patients: _Patients,
-) -> Iterator[str]:
+def _timed(schema: LinkedSchema, days: Floats, owners: Ints, patients: _Patients) -> Iterator[str]:
     """Compare days since the origin with the window, the end of follow-up, and each other."""
     window = schema.window
     assert window is not None
@@ -189,9 +182,3 @@ def _timed(
     same = np.diff(owners) == 0
     if (np.diff(days)[same] < 0).any():
         yield "does not have the rows of each patient in order of time"
-        return
-    if child.longest_gap is not None:
-        order = np.lexsort((kinds, owners))  # stable: rows of a test stay in order of time
-        alike = (np.diff(owners[order]) == 0) & (np.diff(kinds[order]) == 0)
-        if (np.diff(days[order])[alike] > child.longest_gap).any():
-            yield f"has rows of a patient more than {child.longest_gap} days apart"

@@ -7,7 +7,6 @@ it can neither format nor link.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 
 from dpsynth._util.formatting import figure, figure_at_most, percent, shown
@@ -16,6 +15,7 @@ from dpsynth.bundle.gates import Verdict
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
 from dpsynth.bundle.pages.limits import collected, limits_of
+from dpsynth.bundle.pages.markdown import markdown_table, plain
 from dpsynth.bundle.pages.table_words import place_of, words_of
 from dpsynth.certificate import Certificate, budget_lines, for_person, protected, readings
 from dpsynth.models import description_of
@@ -23,18 +23,6 @@ from dpsynth.privacy import source_unit, units_of
 from dpsynth.schema import Column, SyntheticTable, kind_of, labels_of, unit_of
 
 _NOT_SAID = "Not stated by the publisher."
-_SPECIAL = re.compile(  # what formats or links at its place, in CommonMark or on GitHub
-    r"""[\\`*\[\]|~$]
-    | (?<![^\W_])_ | _(?![^\W_])  # within a word an underscore is one
-    | <(?=[a-z/!?]) | (?<!\s)>
-    | &(?=\#\d+; | \#x[\da-f]+; | [a-z][a-z\d]*;)
-    | (?<!\S)\#  # of a heading, at its beginning and at its end
-    | (?<=[a-z]):(?=//) | (?<=www)\.""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_FIRST = re.compile(  # what begins a list, a rule or a heading
-    r"^( (?:[-+] | \d{1,9}[.)]) (?=\s|$) | -(?=-[-\s]*$) | =(?==*\s*$) )", re.VERBOSE
-)
 
 
 def card(contents: Contents, verdicts: Sequence[Verdict], files: Iterable[str]) -> str:
@@ -57,23 +45,6 @@ def card(contents: Contents, verdicts: Sequence[Verdict], files: Iterable[str]) 
         _verification(heading),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
-
-
-def plain(text: str) -> str:
-    r"""Escape a text for Markdown: one line, without formatting, links or HTML.
-
-    An address of mail stays as it is: hosts that make a link of one do so in spite of escapes, and
-    the link leads where it says.
-
-    >>> print(plain("1. a_b <i>[x](y)</i>, https://z, version 1.0.0 of 2026-11-22"))
-    1\. a_b \<i\>\[x\](y)\</i\>, https\://z, version 1.0.0 of 2026-11-22
-    """
-    return _FIRST.sub(_marked, _SPECIAL.sub(r"\\\g<0>", shown(text).strip()))
-
-
-def _marked(begin: re.Match[str]) -> str:
-    """Escape the last character of what begins a list, or the first of a rule."""
-    return f"{begin[0][:-1]}\\{begin[0][-1]}"
 
 
 def _front(heading: ManifestHeader) -> list[str]:
@@ -115,7 +86,7 @@ def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
         "",
         collected(drawing),
         "",
-        *_table(("", ""), facts),
+        *markdown_table(("", ""), facts),
         "",
         *[line for table in tables for line in _columns(table, heading)][:-1],
     ]
@@ -198,7 +169,7 @@ def _model(heading: ManifestHeader, certificate: Certificate) -> list[str]:
         f"size). Run `{drawing.run_sha256[:16]}`, seed {drawing.seed}, dpsynth {heading.writer}. "
         "Every time the fit used the records to learn something that went into this bundle:",
         "",
-        *_table(("event", "share of the budget", "what was learned", "noise"), rows),
+        *markdown_table(("event", "share of the budget", "what was learned", "noise"), rows),
     ]
 
 
@@ -250,7 +221,7 @@ def _checks(
     return [
         "## Checks before the release",
         "",
-        *_table(("check", "verdict"), rows),
+        *markdown_table(("check", "verdict"), rows),
         "",
         f"{many} of the training {'is' if count < 2 else 'are'} included in this bundle. "
         "`report.html` shows all figures.",
@@ -290,8 +261,3 @@ def _guarantee(certificate: Certificate) -> str:
 
 def _or_not(text: str | None) -> str:
     return plain(text) if text else _NOT_SAID
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]

@@ -22,7 +22,7 @@ def words_of(table: SyntheticTable, schema: AnySchema) -> tuple[str, ...]:
     sentences = [_row(child)]
     sentences.append(f"Column '{child.key}' names the patient, as in table {schema.patients.name}.")
     if child.time is not None:
-        sentences += _days(child, schema)
+        sentences.append(_days(child, schema))
     if child.order is not None:
         sentences.append(f"Column '{child.order}' numbers the rows of each patient from 1.")
     return tuple(sentences)
@@ -62,17 +62,13 @@ def _row(child: ChildTable) -> str:
     return f"A patient has at most {most}."
 
 
-def _days(child: ChildTable, schema: LinkedSchema) -> list[str]:
+def _days(child: ChildTable, schema: LinkedSchema) -> str:
     window = schema.window
     assert window is not None
     what = "the day, counted from the patient's origin"
     if child.origin is not None:
         what = f"a date; its day counts from column '{child.origin}' of {schema.patients.name}"
-    sentences = [
+    return (
         f"Column '{child.time}' is {what}, from day {window.first:,} to day {window.last:,}, and "
         "the rows of a patient stand in its order."
-    ]
-    if child.longest_gap is not None:
-        gap = counted(child.longest_gap, "day")
-        sentences.append(f"Two rows of a patient lie at most {gap} apart.")
-    return sentences
+    )

@@ -9,7 +9,7 @@
 - `ledger`: what each dataset has spent, and what the policy leaves it
 - `ledger_lines`: fits and budgets, for people
 - `plan`: every mechanism of a fit and its noise, before any data is opened
-- `release`: the bundle, and a text for an assessment
+- `release`: the bundle, its events, and a text for an assessment
 - `run`: from a private table to a bundle, in one go that can be resumed
 - `sample`: synthetic rows from a run
 - `schema`: list, show, draft and check schemas

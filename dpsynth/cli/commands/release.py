@@ -1,4 +1,4 @@
-"""``dpsynth release`` and ``dpsynth dpia``: the bundle, and a text for an assessment."""
+"""``dpsynth release``, ``export-meds`` and ``dpia``: the bundle, its events, and a text."""
 
 from __future__ import annotations
 
@@ -80,6 +80,29 @@ def release(
         console.result("release", {"bundle": output, "files": files}, lines)
         console.advice(f"Check it anywhere, without torch: dpsynth verify {output}")
         console.advice(f"Sign it with the office's key: dpsynth sign {output} --key office.key")
+
+
+@click.command("export-meds", epilog="Example:  dpsynth export-meds bundle/ -o events/")
+@click.argument("bundle", type=click.Path())
+@click.option("--output", "-o", required=True, type=click.Path(), help="New folder for the events.")
+@output_options
+def export_meds(bundle: str, output: str, as_json: bool, quiet: bool) -> None:
+    """Write the linked tables of BUNDLE as events, for sequence models.
+
+    The format is the Medical Event Data Standard (MEDS 0.4): a table of events with subject, time,
+    code and number, a list of codes, and a split of patients for training. The bundle is verified
+    first. Nothing else is read, so this uses no privacy budget.
+    """
+    from dpsynth.bundle import export_meds as write_events
+
+    with Console(as_json=as_json, quiet=quiet) as console:
+        console.starting()
+        done = write_events(bundle, output)
+        lines = [f"events      {output}: {done.events} events of {done.patients} patients"]
+        if done.left_out:
+            lines.append(f"left out    {', '.join(done.left_out)}: their rows have no time")
+        values = {"output": output, "patients": done.patients, "events": done.events}
+        console.result("export-meds", values | {"left_out": list(done.left_out)}, lines)
 
 
 @click.command(epilog="Example:  dpsynth dpia run/")

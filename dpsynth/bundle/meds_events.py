@@ -1,0 +1,227 @@
+"""The tables of a bundle as events: the Medical Event Data Standard (MEDS 0.4) of sequence models.
+
+Each patient is a list of events: a time, a code and perhaps a number. A value of the baseline has
+no time. A category is part of its code (``visits//ward//ICU``), a number stands beside it. Nothing
+but the bundle is read, so this is post-processing of what was released already (Dwork and Roth, The
+Algorithmic Foundations of Differential Privacy, 2014, Proposition 2.1).
+
+The standard: https://github.com/Medical-Event-Data-Standard/meds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpsynth._util.strict_json import read_document, written
+from dpsynth._version import __version__
+from dpsynth.bundle.format import ManifestHeader, table_path
+from dpsynth.bundle.format.layout import MANIFEST, SCHEMA
+from dpsynth.bundle.verifier import verify
+from dpsynth.encoding import typed_frames
+from dpsynth.errors import InputError
+from dpsynth.files import atomic_folder
+from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, SyntheticTable, any_from_dict
+
+VERSION = "0.4.1"
+"""Of the standard."""
+DAY_ZERO = np.datetime64("2000-01-01", "us")
+"""The origin of every patient where tables hold days and nobody knows a date."""
+SPLITS = ("held_out", "tuning", *["train"] * 8)
+"""The split of a patient, by the last digit of her number."""
+_LAST = 1_000  # place of the end of follow-up among the events of one time
+
+Ints = npt.NDArray[np.int64]
+Times = npt.NDArray[np.datetime64]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: how many patients and events, and tables that were left out."""
+
+    patients: int
+    events: int
+    left_out: tuple[str, ...]
+
+
+def export_meds(bundle: str | Path, output: str | Path) -> Exported:
+    """Write the tables of a bundle as a MEDS dataset into a new folder.
+
+    A table whose rows are only ordered has no times, and is left out.
+
+    Raises:
+        InputError: the bundle is of a single table, or the folder exists or cannot be written.
+        VerificationError: the bundle does not verify.
+    """
+    folder = Path(bundle)
+    verify(folder)
+    schema = any_from_dict(read_document(folder / SCHEMA), source=SCHEMA)
+    if isinstance(schema, Schema):
+        raise InputError(
+            f"{folder} has a single table, without patients whose rows belong together; MEDS needs "
+            "linked tables"
+        )
+    heading = ManifestHeader.of(read_document(folder / MANIFEST), schema)
+    events = _Events(schema, folder)
+    frame = pd.concat(events.all(heading), ignore_index=True)
+    order = ["subject", "time", "place", "row"]
+    frame = frame.sort_values(order, kind="stable", na_position="first")
+    patients = np.arange(1, events.patients + 1)
+    with atomic_folder(output) as temporary:
+        (temporary / "data").mkdir()
+        (temporary / "metadata").mkdir()
+        pq.write_table(_data(frame), temporary / "data" / "0.parquet")
+        pq.write_table(_codes(frame), temporary / "metadata" / "codes.parquet")
+        splits = pa.array([SPLITS[number % 10] for number in patients.tolist()])
+        table = pa.table({"subject_id": pa.array(patients, pa.int64()), "split": splits})
+        pq.write_table(table, temporary / "metadata" / "subject_splits.parquet")
+        (temporary / "metadata" / "dataset.json").write_bytes(written(_dataset(heading)))
+    left_out = tuple(child.name for child in schema.children if child.time is None)
+    return Exported(len(patients), len(frame), left_out)
+
+
+class _Events:
+    """Reads the events off the tables of a bundle."""
+
+    def __init__(self, schema: LinkedSchema, folder: Path) -> None:
+        """Read the table of patients."""
+        self._schema, self._folder = schema, folder
+        self._tables = ManifestHeader.of(read_document(folder / MANIFEST), schema).tables
+        own = self._tables[schema.patients.name]
+        self._baseline = self._read(own)
+        self.patients = len(self._baseline)
+        self._origins = np.full(self.patients, DAY_ZERO)
+        if schema.origin is not None:
+            self._origins = self._baseline[schema.origin].to_numpy().astype("datetime64[us]")
+
+    def all(self, heading: ManifestHeader) -> Iterator[pd.DataFrame]:
+        """Yield frames of events: subject, time, code, number, words, and where they stand."""
+        own = self._tables[self._schema.patients.name]
+        subjects = np.arange(1, self.patients + 1)
+        nothing = np.full(self.patients, np.datetime64("NaT", "us"))
+        for column, _ in own.variables():
+            cells = self._baseline[column.name]
+            if column.name == self._schema.end:
+                ends = _frame(subjects, self._ends(cells, column), own.name, column, None)
+                yield ends.assign(place=_LAST)
+            elif column.kind.is_time:
+                times = cells.to_numpy().astype("datetime64[us]")
+                yield _frame(subjects, times, own.name, column, None)
+            else:
+                yield _frame(subjects, nothing, own.name, column, cells)
+        for place, child in enumerate(self._schema.children, start=1):
+            if child.time is not None:
+                for frame in self._of_child(child, self._tables[child.name]):
+                    yield frame.assign(place=place)
+
+    def _ends(self, cells: pd.Series[Any], column: Column) -> Times:
+        """Return the time at which follow-up ends."""
+        if column.kind.is_time:
+            return cells.to_numpy().astype("datetime64[us]")
+        return self._origins + _days(cells.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def _of_child(self, child: ChildTable, table: SyntheticTable) -> Iterator[pd.DataFrame]:
+        frame = self._read(table)
+        if frame.empty:
+            return
+        subjects = frame[child.key].to_numpy().astype(np.int64)
+        times = frame[child.time].to_numpy()
+        if child.origin is None:
+            times = self._origins[subjects - 1] + _days(times.astype(np.float64))
+        times = times.astype("datetime64[us]")
+        if child.series is None and child.once is None:
+            yield _frame(subjects, times, child.name, None, None)  # the row itself
+        for column, test in table.variables():
+            if column.name == child.time or (child.series and column.name == child.series.column):
+                continue
+            rows, cells = np.arange(len(frame)), frame.get(column.name)
+            if test is not None and child.series is not None:
+                rows = np.flatnonzero((frame[child.series.column] == test).to_numpy(dtype=bool))
+                cells = frame[child.series.value].iloc[rows]
+            if column.name == child.once:  # an event needs no name of its column
+                column = Column("", "string", categories=column.categories)
+            events = _frame(subjects[rows], times[rows], child.name, column, cells)
+            yield events.assign(row=rows[events["row"].to_numpy()])
+
+    def _read(self, table: SyntheticTable) -> pd.DataFrame:
+        path = self._folder / table_path(table.name)
+        return pd.concat(typed_frames(path, table), ignore_index=True)
+
+
+def _days(days: npt.NDArray[np.float64]) -> npt.NDArray[np.timedelta64]:
+    whole = np.where(np.isnan(days), 0, days).astype(np.int64).astype("timedelta64[D]")
+    return np.where(np.isnan(days), np.timedelta64("NaT", "us"), whole.astype("timedelta64[us]"))
+
+
+def _frame(
+    subjects: Ints, times: Times, table: str, column: Column | None, cells: pd.Series[Any] | None
+) -> pd.DataFrame:
+    """Return the events of one column; a missing cell is none."""
+    name = f"{table}//{column.name}" if column is not None and column.name else table
+    words = table if column is None else (column.title or column.name or table)
+    codes, numbers = np.full(len(subjects), name, dtype=object), np.full(len(subjects), np.nan)
+    kept = ~np.isnat(times)
+    if cells is not None and column is not None:
+        kept = ~cells.isna().to_numpy(dtype=bool)
+        if column.is_categorical:
+            texts = cells.astype(str).str.removesuffix(".0") if not column.kind.is_text else cells
+            codes = np.array([f"{name}//{_word(text)}" for text in texts], dtype=object)
+        elif column.kind.is_number:
+            numbers = pd.to_numeric(cells).to_numpy(dtype=np.float64, na_value=np.nan)
+    columns = {"subject": subjects, "time": times, "code": codes, "number": numbers}
+    columns |= {"place": np.zeros(len(subjects), np.int64), "row": np.arange(len(subjects))}
+    return pd.DataFrame(columns | {"words": words})[kept]
+
+
+def _word(text: object) -> str:
+    return str(text).lower() if text in ("True", "False") else str(text)
+
+
+def _data(frame: pd.DataFrame) -> pa.Table:
+    """Return the table of events in the standard's types."""
+    return pa.table(
+        {
+            "subject_id": pa.array(frame["subject"], pa.int64()),
+            "time": pa.array(frame["time"].to_numpy().astype("datetime64[us]"), pa.timestamp("us")),
+            "code": pa.array(frame["code"].tolist(), pa.string()),
+            "numeric_value": pa.array(
+                frame["number"].to_numpy(), pa.float32(), from_pandas=True, safe=False
+            ),
+        }
+    )
+
+
+def _codes(frame: pd.DataFrame) -> pa.Table:
+    """Describe every code."""
+    words = frame.drop_duplicates("code").sort_values("code")
+    parents = pa.array([None] * len(words), pa.list_(pa.string()))
+    return pa.table(
+        {
+            "code": pa.array(words["code"].tolist(), pa.string()),
+            "description": pa.array(words["words"].tolist(), pa.string()),
+            "parent_codes": parents,
+        }
+    )
+
+
+def _dataset(heading: ManifestHeader) -> dict[str, Any]:
+    """Describe the dataset."""
+    about = heading.about
+    document = {
+        "dataset_name": heading.title,
+        "dataset_version": about.version,
+        "etl_name": "dpsynth export-meds",
+        "etl_version": __version__,
+        "meds_version": VERSION,
+        "license": about.licence,
+        "location_uri": about.homepage,
+    }
+    return {key: value for key, value in document.items() if value}

@@ -1,0 +1,41 @@
+"""P15: tables of real patients in the place of a drawn cohort are refused: no run drew them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpsynth.bundle.writer import release
+from dpsynth.errors import GateError
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.schema import published_tables
+from dpsynth.synthesis import CohortRun, CohortSample, add_record
+from dpsynth.tables import write_linked
+
+from ..support.clinic_office import clinic_office
+
+
+def test_tables_of_real_patients_are_not_released_as_a_cohort(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They fit the schema and agree with each other; what is missing is that the run drew them."""
+    office = clinic_office(tmp_path)
+    ledger, run = Ledger(office / "ledger.sqlite"), CohortRun.load(office / "run")
+    real = run.sample(20, seed=99)  # stands for real patients: no record says that it was drawn
+    drawn = run.sample(20, seed=1)
+    tables = write_linked([drawn], office / "drawn", published_tables(run.schema))
+    add_record(office / "run", CohortSample("drawn", tables, ".csv", patients=20, seed=1))
+    digests = write_linked([real], office / "real", published_tables(run.schema))
+    with pytest.raises(GateError, match=r"is not recorded in .*cohorts\.json"):
+        release(office / "run", office / "bundle", table=office / "real", ledger=ledger)
+    assert not (office / "bundle").exists()
+    # Broken twin: a release that takes any tables that fit the schema lets them out.
+    recorded = [CohortSample("real", digests, ".csv", patients=20, seed=1)]
+    monkeypatch.setattr(
+        "dpsynth.bundle.released_tables.read_records", lambda folder, kind: recorded
+    )
+    release(office / "run", office / "bundle", table=office / "real", ledger=ledger)
+    for name in digests:
+        private = (office / f"real/{name}.csv").read_bytes()
+        assert (office / f"bundle/data/{name}.csv").read_bytes() == private
