@@ -112,6 +112,13 @@ def test_patients_are_taken_and_joined_with_all_their_rows() -> None:
             assert np.array_equal(one.days, other.days)
 
 
+def test_only_canaries_whose_coins_say_so_are_in() -> None:
+    plants, included = planted(), np.arange(CANARIES) % 3 == 0
+    data = plants.data(included)
+    assert len(data) == PATIENTS + included.sum()
+    assert np.array_equal(data.baseline[PATIENTS:], plants.planted.baseline[included])
+
+
 def test_a_watched_fit_is_the_same_fit() -> None:
     plan, plants = plan_of(), planted()
     data = plants.data(np.arange(CANARIES) < 9)
