@@ -41,7 +41,7 @@ from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Source, Tables
 from dpsynth.eval.report import internal_page
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run
+from dpsynth.synthesis import load_run
 from dpsynth.tables import Reference, check_file
 
 Deep = Callable[[Tables, Progress], Attack]
@@ -218,4 +218,4 @@ def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
     """Return what the page says of the run, if there is one."""
     if real is not None and real.candidate.run is not None:
         return real.candidate.run
-    return None if trained is None else facts_of(Run.load(trained.folder))
+    return None if trained is None else facts_of(load_run(trained.folder))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpsynth._util.strict_json import digest, file_digest
 from dpsynth.assessment import (
     CohortCandidate,
+    RealCohorts,
     audit_cohort,
     check_place,
     evaluate_cohort,
@@ -171,9 +172,7 @@ class LinkedTables:
         assert order.holdout is not None  # or else the stage is not needed
         audit_cohort(
             CohortRun.load(order.run).schema,
-            order.train,
-            CohortCandidate.of_run(order.run, order.table),
-            order.holdout,
+            RealCohorts(order.train, CohortCandidate.of_run(order.run, order.table), order.holdout),
             seed=order.settings.audit_seed,
             output=order.internal,
             tolerant=True,
