@@ -20,6 +20,7 @@ from pathlib import Path
 
 import audit_counts
 import audit_fit
+import audit_histories
 import audit_selection
 import audit_sgd
 from pages import write_section
@@ -28,10 +29,18 @@ from dpsynth.eval.attack_stats.distinguishing_game import FAILS, Game, GameFindi
 from dpsynth.privacy.entropy import Entropy, OsEntropy
 
 TIGHT = 0.6
-RUNS = {audit_counts: 20_000, audit_sgd: 8_000, audit_selection: 8_000, audit_fit: 8_000}
+RUNS = {
+    audit_counts: 20_000,
+    audit_sgd: 8_000,
+    audit_selection: 8_000,
+    audit_fit: 8_000,
+    audit_histories: 8_000,
+}
 SLOW = {
     "a whole fit: autoregressive": 0.25,
     "a whole fit: tvae": 0.25,
+    "a whole fit of histories: cohort": 0.25,
+    "a whole fit of histories, cohort": 0.05,
     "five times": 0.05,
 }  # of those runs: a quarter of a second each
 

@@ -5,6 +5,7 @@ from .attack_audit import audit_run as audit_run
 from .attack_plugins import Plugin as Plugin
 from .attack_plugins import load_plugins as load_plugins
 from .charged_audit import audited_on_real as audited_on_real
+from .cohort_audit import RealCohorts as RealCohorts
 from .cohort_audit import audit_cohort as audit_cohort
 from .cohort_evaluation import evaluate_cohort as evaluate_cohort
 from .cohort_evaluation import unfit_uses as unfit_uses

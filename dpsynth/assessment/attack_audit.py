@@ -41,7 +41,7 @@ from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Source, Tables
 from dpsynth.eval.report import internal_page
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run
+from dpsynth.synthesis import load_run
 from dpsynth.tables import Reference, check_file
 
 Deep = Callable[[Tables, Progress], Attack]
@@ -68,6 +68,14 @@ class Real:
 
 
 @shown_in_notebooks
+@dataclass(frozen=True)
+class Undone:
+    """Tables that could not be attacked: why, and the digest of the synthetic one."""
+
+    reason: str
+    sha256: str | None
+
+
 def audit_run(
     schema: Schema,
     *,
@@ -80,6 +88,7 @@ def audit_run(
     output: str | Path | None = None,
     overwrite: bool = False,
     tolerant: bool = False,
+    undone: Undone | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Attack a table, a training, or both; play the controls; write what was found.
@@ -99,6 +108,7 @@ def audit_run(
         tolerant: where real rows cannot be attacked, for whatever reason that lies in them, say so
             in the document (``not_done``), and go on with the training. Whether the training is
             audited, which is public, then does not depend on real rows.
+        undone: why there are no tables in ``real``, where that lies in the real rows.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -122,13 +132,15 @@ def audit_run(
                 Reference.of(table).check()
         if not isinstance(real.candidate.table, pd.DataFrame):
             check_file(Path(real.candidate.table))
-    sha256 = None if real is None else real.candidate.sha256
+    subject = undone if real is None else real.candidate
+    sha256 = None if subject is None else subject.sha256
     check_place(output, overwrite, AUDIT)
     if output is not None:
         beside(output, EVALUATION, sha256)
     schema.require_complete()
     attacks, played, tables = dict[str, Attack](), list[Control](), None
-    seconds, not_done, broken = dict[str, float](), None, list[dict[str, str]]()
+    seconds, broken = dict[str, float](), list[dict[str, str]]()
+    not_done = None if undone is None else undone.reason
     rng = np.random.default_rng(seed)
     if real is not None:
         try:
@@ -222,4 +234,4 @@ def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
     """Return what the page says of the run, if there is one."""
     if real is not None and real.candidate.run is not None:
         return real.candidate.run
-    return None if trained is None else facts_of(Run.load(trained.folder))
+    return None if trained is None else facts_of(load_run(trained.folder))

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsynth.assessment.training_audit import CANARIES, canaries, check_canaries, claim_of, trial
+from dpsynth.assessment.training_audit import (
+    CANARIES,
+    PlantedRows,
+    canaries,
+    check_canaries,
+    claim_of,
+    trial,
+)
 from dpsynth.encoding import read_cohort
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
@@ -75,10 +82,8 @@ def audited_on_real(
         outcome = trial(
             prepared.generator(),
             prepared.plan,
-            cohort,
-            planted,
+            PlantedRows(cohort, planted, baseline),
             rng=rng,
-            baseline=baseline,
             entropy=entropy,
             observer=None,
             progress=progress,

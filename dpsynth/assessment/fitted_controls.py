@@ -29,7 +29,14 @@ import pandas as pd
 
 from dpsynth import _version, eval, models
 from dpsynth._util.strict_json import written
-from dpsynth.assessment.training_audit import Trial, canaries, claim_of, trial, views_of
+from dpsynth.assessment.training_audit import (
+    PlantedRows,
+    Trial,
+    canaries,
+    claim_of,
+    trial,
+    views_of,
+)
 from dpsynth.encoding import Codec, Cohort, read_cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack, People
@@ -202,11 +209,11 @@ class _Board:
         plan = self.plan("autoregressive", EPSILON)
         claim = claim_of(plan)
         background = self.cohort(self.source)
-        invented = canaries(self.domain, CANARIES, self.rng)
+        plants = PlantedRows(background, canaries(self.domain, CANARIES, self.rng))
 
         def played(observer: type[Transcript]) -> Trial:
             generator = Tight(self.domain)
-            return trial(generator, plan, background, invented, rng=self.rng, observer=observer)
+            return trial(generator, plan, plants, rng=self.rng, observer=observer)
 
         controls = []
         for key, observer in (("unclipped", UnclippedTranscript), ("clipped", Transcript)):
@@ -224,8 +231,7 @@ class _Board:
         planted = trial(
             Mixture(self.domain),
             replace(plan, events=louder),
-            self.cohort(self.source),
-            canaries(self.domain, CANARIES, self.rng),
+            PlantedRows(self.cohort(self.source), canaries(self.domain, CANARIES, self.rng)),
             rng=self.rng,
         )
         heard = _white(claim_of(plan), planted)

@@ -11,7 +11,7 @@ the mechanism as it is written and installed: the same code, plan and noise as t
 
 A canary's codes are uniform over the schema's: a person like nobody else. Every second canary has
 as many rows as a unit may have, all equal, so that a limit that was kept by row and not by unit
-would show.
+would show. Canaries of linked tables are whole histories, see `cohort_canaries`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.assessment.cohort_canaries import planted_histories
 from dpsynth.encoding import Codec, Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack
@@ -33,7 +34,7 @@ from dpsynth.models.auditing import Transcript, log_likelihood
 from dpsynth.models.generators import Independent
 from dpsynth.models.marginals import cohort_with_visits
 from dpsynth.privacy import Entropy, ObservedPlan, OsEntropy, PrivacyPlan, deltas, epsilon
-from dpsynth.synthesis import Run, bootstrapped, plan_of
+from dpsynth.synthesis import AnyRun, CohortRun, Run, bootstrapped, plan_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -44,6 +45,22 @@ BACKGROUND = 20_000  # units drawn from the run, at most
 CANARIES = 1_000
 MAX_CANARIES, MIN_CANARIES = 10_000, 50
 TWIN = 10.0  # times that a twin's releases are more telling than the fit's
+
+
+class Plants(Protocol):
+    """Canaries and everybody else of an audit; of one table, or of linked ones."""
+
+    def __len__(self) -> int:
+        """Return the number of canaries."""
+
+    def data(self, included: Bools) -> Any:
+        """Return what a fit reads: everybody else, and then the canaries that are in."""
+
+    def observer(self, generator: Any, kind: type[Transcript]) -> Transcript:
+        """Return an observer of a generator's fit who knows all of them."""
+
+    def black(self, fitted: Any) -> Floats:
+        """Score the canaries by what a fit keeps, ``[m]``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +101,50 @@ def canaries(domain: Domain, count: int, rng: np.random.Generator) -> Cohort:
     return Cohort(laid, mask)
 
 
+@dataclass(frozen=True, eq=False)
+class PlantedRows:
+    """Canaries among the units of one table.
+
+    Attributes:
+        background: units that are no real person's.
+        planted: the canaries, see `canaries`.
+        baseline: a generator that saw no canary: how likely each would be anyway.
+    """
+
+    background: Cohort
+    planted: Cohort
+    baseline: Generator | None = None
+
+    def __len__(self) -> int:
+        """Return the number of canaries."""
+        return len(self.planted.mask)
+
+    def data(self, included: Bools) -> Cohort:
+        """Return the background, and behind it the canaries that are in."""
+        return Cohort(
+            np.concatenate([self.background.codes, self.planted.codes[included]]),
+            np.concatenate([self.background.mask, self.planted.mask[included]]),
+        )
+
+    def observer(self, generator: Generator, kind: type[Transcript]) -> Transcript:
+        """Return an observer of a generator's fit."""
+        planted, others = (seen_by(generator, one) for one in (self.planted, self.background))
+        return kind(planted, others)
+
+    def black(self, fitted: Generator) -> Floats:
+        """Score by likelihood, against that of the baseline."""
+        likely = log_likelihood(fitted, self.planted)
+        if self.baseline is not None:
+            likely -= log_likelihood(self.baseline, self.planted)
+        return likely
+
+
 def trial(
-    generator: Generator,
+    generator: Any,
     plan: PrivacyPlan,
-    background: Cohort,
-    planted: Cohort,
+    plants: Plants,
     *,
     rng: np.random.Generator,
-    baseline: Generator | None = None,
     entropy: Entropy | None = None,
     observer: type[Transcript] | None = Transcript,
     progress: Progress = silent,
@@ -101,33 +154,24 @@ def trial(
     Args:
         generator: unfitted.
         plan: calibrated for it.
-        background: units that are no real person's.
-        planted: the canaries, see `canaries`.
+        plants: the canaries, and everybody else.
         rng: of the coins.
-        baseline: a generator that saw no canary: how likely each would be anyway.
         entropy: source of noise; the operating system's if None.
         observer: the class that sees the releases; another for a control, None for real rows.
         progress: of the fit's stages.
     """
     started = time.monotonic()
-    included = rng.random(len(planted.mask)) < 0.5
-    codes = np.concatenate([background.codes, planted.codes[included]])
-    mask = np.concatenate([background.mask, planted.mask[included]])
-    heard: Transcript | None = None
-    terms: Any = plan
-    if observer is not None:
-        heard = observer(*(seen_by(generator, cohort) for cohort in (planted, background)))
-        terms = ObservedPlan(plan, heard)
-    fitted = generator.fit(Cohort(codes, mask), terms, entropy or OsEntropy(), progress)
-    black = log_likelihood(fitted, planted)
-    if baseline is not None:
-        black -= log_likelihood(baseline, planted)
+    included = rng.random(len(plants)) < 0.5
+    heard = None if observer is None else plants.observer(generator, observer)
+    terms = plan if heard is None else ObservedPlan(plan, heard)
+    fitted = generator.fit(plants.data(included), terms, entropy or OsEntropy(), progress)
+    black = plants.black(fitted)
     white = None if heard is None else heard.scores()
     return Trial(included, black, white, time.monotonic() - started)
 
 
 def audited_training(
-    run: Run,
+    run: AnyRun,
     *,
     count: int = CANARIES,
     units: int = BACKGROUND,
@@ -140,7 +184,7 @@ def audited_training(
     noise, which leaks a known epsilon and shows how well the attacks see.
 
     Args:
-        run: the artifact of a private fit; nothing else is read.
+        run: the artifact of a private fit, of one table or of linked ones; nothing else is read.
         count: canaries.
         units: of the background, at most; few make a canary easier to see.
         seed: of the background, the canaries and their coins; the noise has none.
@@ -149,22 +193,19 @@ def audited_training(
     Returns:
         What was found, all of it public, and how many units the background had.
     """
-    schema, plan = run.schema, plan_of(run)
-    rng = np.random.default_rng(seed)
-    domain = Domain.of(schema, Codec(schema))
-    kind = generator_class(generator_of(run.model, run.config))
-    rows = bootstrapped(run, seed=int(rng.integers(2**62)))
-    background = Cohort(rows.codes[:units], rows.mask[:units])
-    planted = canaries(domain, count, rng)
-    baseline = kind.restore(domain, run.config, run.arrays)
+    plan, rng = plan_of(run), np.random.default_rng(seed)
+    plants: Plants
+    unfitted: Callable[[], Any]
+    if isinstance(run, CohortRun):
+        plants, unfitted, background = planted_histories(run, count, units, rng)
+    else:
+        plants, unfitted, background = planted_rows(run, count, units, rng)
 
     def played(terms: PrivacyPlan, name: str) -> Trial:
         def named(stage: str, part: float) -> None:
             progress(f"{name}: {stage}", part)
 
-        return trial(
-            kind(domain), terms, background, planted, rng=rng, baseline=baseline, progress=named
-        )
+        return trial(unfitted(), terms, plants, rng=rng, progress=named)
 
     louder = tuple(event.with_mu(event.mu() * TWIN) for event in plan.events)
     fit = played(plan, "canaries")
@@ -176,7 +217,25 @@ def audited_training(
         epsilon(louder, plan.budget.delta),
         {"background": "run", "model": run.model, "seconds": round(fit.seconds, 1)},
     )
-    return attack, len(background.mask)
+    return attack, background
+
+
+def planted_rows(
+    run: Run, count: int, units: int, rng: np.random.Generator
+) -> tuple[PlantedRows, Callable[[], Generator], int]:
+    """Draw canaries and a background for a run of one table.
+
+    Returns:
+        Both of them, what makes an unfitted generator, and how many units the background has.
+    """
+    domain = Domain.of(run.schema, Codec(run.schema))
+    kind = generator_class(generator_of(run.model, run.config))
+    rows = bootstrapped(run, seed=int(rng.integers(2**62)))
+    background = Cohort(rows.codes[:units], rows.mask[:units])
+    planted = canaries(domain, count, rng)
+    baseline = kind.restore(domain, run.config, run.arrays)
+    plants = PlantedRows(background, planted, baseline)
+    return plants, lambda: kind(domain), len(background.mask)
 
 
 def views_of(planted: Trial) -> dict[str, Scored]:

@@ -14,6 +14,7 @@ from dpsynth.cli.console import Console
 from dpsynth.errors import GateError
 
 if TYPE_CHECKING:
+    from dpsynth.assessment import Trained
     from dpsynth.schema import LinkedSchema
 
 
@@ -80,33 +81,30 @@ def audited_cohort(
     schema: LinkedSchema,
     run: object,
     folders: tuple[str | None, str | None, str | None],
+    trained: Trained | None,
     *,
     seed: int,
     output: str | None,
     force: bool,
 ) -> dict[str, Any]:
-    """Attack a synthetic cohort; the folders are of the source, the cohort and the holdout.
+    """Attack a synthetic cohort, the training of its run, or both.
 
-    Raises:
-        UsageError: a folder is missing: the training of linked tables is not audited by itself.
+    The folders are of the source, the cohort and the holdout; all of them or none.
     """
-    from dpsynth.assessment import CohortCandidate, audit_cohort
+    from dpsynth.assessment import CohortCandidate, RealCohorts, audit_cohort
 
     source, synthetic, holdout = folders
-    if source is None or synthetic is None or holdout is None:
-        raise click.UsageError(
-            "to audit linked tables, give DATA, --synthetic and --holdout: the folders of the "
-            "source, of the cohort and of other patients"
-        )
-    if run is None:
-        candidate = CohortCandidate.of(schema, synthetic)
-    else:
-        candidate = CohortCandidate.of_run(subject, synthetic)
+    real = None
+    if source is not None and synthetic is not None and holdout is not None:
+        if run is None:
+            candidate = CohortCandidate.of(schema, synthetic)
+        else:
+            candidate = CohortCandidate.of_run(subject, synthetic)
+        real = RealCohorts(source, candidate, holdout)
     return audit_cohort(
         schema,
-        source,
-        candidate,
-        holdout,
+        real,
+        trained=trained,
         seed=seed,
         output=output,
         overwrite=force,

@@ -33,6 +33,7 @@ from .plan import Share as Share
 from .plan_variants import AnyPlan as AnyPlan
 from .plan_variants import NonPrivatePlan as NonPrivatePlan
 from .plan_variants import ObservedPlan as ObservedPlan
+from .plan_variants import Observer as Observer
 from .quality_budget import quality_event as quality_event
 from .quality_budget import reserved as reserved
 from .quality_budget import targets as targets

@@ -46,6 +46,10 @@ class Observer(Protocol):
     Tables, cohorts and trainers are those of the rooms above, which this one does not know.
     """
 
+    @property
+    def histories(self) -> tuple[Any, ...]:
+        """Return canaries and everybody else as a generator of histories reads them, or nothing."""
+
     def counted(
         self,
         noisy: Sequence[Any],
@@ -64,6 +68,11 @@ class Observer(Protocol):
         binning: Any,
     ) -> None:
         """Hear noisy counts of pairs of binned columns."""
+
+    def weighed(
+        self, noisy: Sequence[Any], sigmas: Sequence[float], canaries: Any, others: Any
+    ) -> None:
+        """Hear noisy histograms of weighted rows; both sides' rows in them are `WeightedRows`."""
 
     def trainer(self, watch: Any) -> Any:
         """Return a class of trainer whose steps are heard."""

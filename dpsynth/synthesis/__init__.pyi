@@ -27,4 +27,5 @@ from .sample_log import read_samples as read_samples
 from .sample_log import record_sample as record_sample
 from .sampler import Sampler as Sampler
 from .sampler import default_rows as default_rows
+from .sampler import fitting_state as fitting_state
 from .sampler import sample_frames as sample_frames

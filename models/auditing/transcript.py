@@ -29,10 +29,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import Cohort, Histories
 from dpsynth.models.dpsgd import DpSgd, Loss, UnitGradients, packs, rows_at_once, take
 from dpsynth.models.marginals import Binning
-from dpsynth.privacy import ChosenHistograms, JointHistograms
+from dpsynth.privacy import ChosenHistograms, JointHistograms, WeightedRows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -123,14 +123,18 @@ class Transcript:
 
     trains: ClassVar[type[ObservedSgd]] = ObservedSgd
 
-    def __init__(self, canaries: Cohort, others: Cohort) -> None:
+    def __init__(
+        self, canaries: Cohort, others: Cohort, histories: tuple[Histories, ...] = ()
+    ) -> None:
         """Know all canaries, in or not, and the background, as the fit's events see them.
 
         Args:
             canaries: ``[m, rows, columns]``; all rows of a canary are equal.
             others: the background's units.
+            histories: of both, where a fit reads histories; the cohorts are then of their table of
+                patients.
         """
-        self.canaries, self.others = canaries, others
+        self.canaries, self.others, self.histories = canaries, others, histories
         self.counts, self.steps = (
             CoinEvidence.of(len(canaries.mask)),
             CoinEvidence.of(len(canaries.mask)),
@@ -149,19 +153,26 @@ class Transcript:
         encode: Callable[[Cohort], Cohort],
     ) -> None:
         """Hear noisy histograms; ``encode`` gives each row's cell in each of them as a column."""
+        self.weighed(
+            noisy, sigmas, *(_rows(encode(c), event) for c in (self.canaries, self.others))
+        )
+
+    def weighed(
+        self,
+        noisy: Sequence[npt.NDArray[np.int64]],
+        sigmas: Sequence[float],
+        canaries: WeightedRows,
+        others: WeightedRows,
+    ) -> None:
+        """Hear noisy histograms of weighted rows, knowing those of both sides."""
         from scipy.sparse import csr_matrix
 
-        canaries, known = encode(self.canaries), encode(self.others)
-        rows, weights = np.nonzero(canaries.mask)[0], _weights(canaries, event)
-        mine, theirs = canaries.codes[canaries.mask], known.codes[known.mask]
-        beside = _weights(known, event)
+        linear, gram = self.counts.linear, self.counts.gram
         for place, (table, sigma) in enumerate(zip(noisy, sigmas, strict=True)):
-            cells = mine[:, place].astype(np.int64)
-            shape = (len(canaries.mask), table.size)
-            moved = csr_matrix((weights.astype(float), (rows, cells)), shape=shape)
-            counts = np.bincount(theirs[:, place].astype(np.int64), beside, minlength=table.size)
-            linear, gram = self.counts.linear, self.counts.gram
-            linear += moved @ ((table.ravel() - counts) / sigma**2)
+            at = (canaries.units, canaries.cells[place])
+            moved = csr_matrix((canaries.weights.astype(float), at), (len(linear), table.size))
+            known = np.bincount(others.cells[place], others.weights, minlength=table.size)
+            linear += moved @ ((table.ravel() - known) / sigma**2)
             gram += (moved @ moved.T).toarray() / sigma**2
 
     def paired(
@@ -198,11 +209,12 @@ class Transcript:
         return np.asarray(0.5 + np.linalg.solve(system, centred))
 
 
-def _weights(cohort: Cohort, event: Counts) -> Ints:
-    """Return what each real row counts in an event's histograms."""
+def _rows(cohort: Cohort, event: Counts) -> WeightedRows:
+    """Return each real row with its cell in each histogram, and with what it counts there."""
     counts = np.maximum(cohort.mask.sum(axis=1, dtype=np.int64), 1)
     share = np.ones_like(counts) if event.unit_mass is None else event.unit_mass // counts
-    return np.asarray(np.broadcast_to(share[:, None], cohort.mask.shape)[cohort.mask])
+    units, codes = np.nonzero(cohort.mask)[0], cohort.codes[cohort.mask]
+    return WeightedRows(tuple(codes.T.astype(np.int64)), units, share[units])
 
 
 def _along(trainer: DpSgd, gradients: UnitGradients, direction: Tensor) -> Tensor:

@@ -16,6 +16,7 @@
 - `step_model`: what a fit keeps of the steps of one series
 - `step_pairs`: which pairs of a step table's columns are measured, and how finely
 - `step_table`: the steps of histories, one row for each pair of consecutive rows
+- `table_rows`: the rows of one table of repeated rows, and its steps
 """
 
 import lazy_loader

@@ -13,11 +13,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import NEVER, Cohort, Histories
+from dpsynth.encoding import NEVER, Histories
 from dpsynth.models import Progress, silent
 from dpsynth.models.histories.chain import Beginnings, draw_series
 from dpsynth.models.histories.domain import HistoryDomain
-from dpsynth.models.histories.person_table import SPAN_GRID, Hidden, PersonTable
+from dpsynth.models.histories.person_table import SPAN_GRID, Hidden, PersonTable, one_row_each
 from dpsynth.models.histories.settings import (
     PERSONS,
     HistorySettings,
@@ -27,8 +27,9 @@ from dpsynth.models.histories.settings import (
 from dpsynth.models.histories.step_fit import fit_steps
 from dpsynth.models.histories.step_model import StepModel, arrays_of, restored
 from dpsynth.models.histories.step_table import Coarse
+from dpsynth.models.histories.table_rows import TableRows
 from dpsynth.models.marginals import Binning, Products, fit_products, measure
-from dpsynth.privacy import Entropy, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 
 Ints = npt.NDArray[np.int64]
 
@@ -52,17 +53,16 @@ class CohortGenerator:
     def fit(
         self,
         histories: Histories,
-        plan: PrivacyPlan,
+        plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress = silent,
     ) -> Self:
         """Run the plan's events on the histories, each once, and learn from what they release."""
         settings = HistorySettings.of(self.domain, plan.budget)
         codes = self.person.codes(histories)
-        one_row = Cohort(codes[:, None, :], np.ones((len(codes), 1), dtype=bool))
         progress("patients", 0.0)
         measured = measure(
-            one_row,
+            one_row_each(codes),
             self.person.as_domain,
             plan,
             entropy,
@@ -79,23 +79,27 @@ class CohortGenerator:
             rng=entropy.generator(),
             progress=lambda stage, part: progress("patients", part),
         )
-        self.models = [
-            fit_steps(
-                rows,
-                codes,
-                histories.ends,
-                self.domain,
-                table,
-                [self._conditions(hidden) for hidden in of_table],
-                plan,
-                entropy,
-                settings.steps,
-                progress,
+        known = [(histories, codes)]
+        if isinstance(plan, ObservedPlan):
+            known += [(one, self.person.codes(one)) for one in plan.observer.histories]
+        self.models = []
+        for place, table in enumerate(self.domain.tables):
+            patients, *watched = (
+                TableRows.of(table, one.rows[place], own, one.ends) for one, own in known
             )
-            for table, rows, of_table in zip(
-                self.domain.tables, histories.rows, self.person.hidden, strict=True
+            conditions = [self._conditions(hidden) for hidden in self.person.hidden[place]]
+            self.models.append(
+                fit_steps(
+                    patients,
+                    watched,
+                    self.domain,
+                    conditions,
+                    plan,
+                    entropy,
+                    settings.steps,
+                    progress,
+                )
             )
-        ]
         return self
 
     def _patients(self, patients: int, rng: np.random.Generator) -> Ints:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import NEVER, Histories, SeriesRows
+from dpsynth.encoding import NEVER, Cohort, Histories, SeriesRows
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
 from dpsynth.models.histories.grids import SpanGrid
@@ -122,6 +122,11 @@ class PersonTable:
         for feature, values in zip(series.values, rows.values.T, strict=True):
             columns.append(np.where(has, _at(values, first), feature.size))
         return columns
+
+
+def one_row_each(codes: Codes) -> Cohort:
+    """Return rows of the person table as a cohort, in which each patient has one."""
+    return Cohort(codes[:, None, :], np.ones((len(codes), 1), dtype=bool))
 
 
 def _hidden_features(table: HistoryTable, series: Series, domain: HistoryDomain) -> list[Feature]:

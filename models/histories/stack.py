@@ -6,18 +6,19 @@ costs what that of one series would (`privacy.mechanisms`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Feature
-from dpsynth.models.marginals import cells_at
+from dpsynth.models.marginals import MergedBins, cells_at
 from dpsynth.privacy import (
     ChosenHistograms,
     Entropy,
     JointHistograms,
+    Observer,
     WeightedRows,
     weighted_histograms,
 )
@@ -25,6 +26,22 @@ from dpsynth.privacy import (
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
+Cells = list[list[Ints]]  # of each histogram, the cells of the steps of each series
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """Who is shown each release, in an audit, beside steps that belong to no real person.
+
+    Attributes:
+        observer: is shown them.
+        canaries: steps of all canaries, in the data or not.
+        others: steps of everybody else in the data.
+    """
+
+    observer: Observer
+    canaries: Stack
+    others: Stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,26 +53,34 @@ class Stack:
         codes: ``[steps, columns]`` of each series.
         patients: of each step, by series.
         weights: of each step, by series.
+        watched: an observer of the releases; None in a fit that is kept.
     """
 
     features: tuple[tuple[Feature, ...], ...]
     codes: tuple[Ints, ...]
     patients: tuple[Ints, ...]
     weights: tuple[Ints, ...]
+    watched: Watched | None = None
 
     def one_way(self, event: JointHistograms, entropy: Entropy) -> list[list[list[Ints]]]:
         """Release counts of every column at every level, ``[series][column][level]``."""
-        cells, sizes, owners = [], [], []
-        for j in range(len(self.features[0])):
-            for level in range(max(len(features[j].levels) for features in self.features)):
-                parts = [
+        owners = [
+            (j, level)
+            for j, column in enumerate(zip(*self.features, strict=True))
+            for level in range(max(len(feature.levels) for feature in column))
+        ]
+        sizes = [[_size(features[j], level) for features in self.features] for j, level in owners]
+
+        def cells_of(stack: Stack) -> Cells:
+            return [
+                [
                     _levelled(codes[:, j], features[j], level)
-                    for features, codes in zip(self.features, self.codes, strict=True)
+                    for features, codes in zip(stack.features, stack.codes, strict=True)
                 ]
-                cells.append([part for part, _ in parts])
-                sizes.append([size for _, size in parts])
-                owners.append((j, level))
-        noisy = self._released(cells, sizes, [event.sigma] * len(sizes), event, entropy)
+                for j, level in owners
+            ]
+
+        noisy = self._released(cells_of, sizes, [event.sigma] * len(sizes), event, entropy)
         counts: list[list[list[Ints]]] = [[[] for _ in features] for features in self.features]
         for (j, level), by_series in zip(owners, noisy, strict=True):
             for series, part in enumerate(by_series):
@@ -65,8 +90,7 @@ class Stack:
 
     def pairs(
         self,
-        bins: Sequence[Ints],
-        counts: Sequence[Sequence[int]],
+        bins: Sequence[Sequence[MergedBins]],
         places: Sequence[Pair],
         sigmas: Sequence[float],
         event: ChosenHistograms,
@@ -75,19 +99,26 @@ class Stack:
         """Release joint counts of pairs of binned columns, ``[pair][series]``.
 
         Args:
-            bins: binned codes ``[steps, columns]`` of each series.
-            counts: number of bins of each column, by series.
+            bins: of each column, by series.
             places: columns of each pair.
             sigmas: scale of each pair's noise.
             event: what the plan paid for.
             entropy: where the noise comes from.
         """
-        cells = [
-            [part[:, i] * sizes[j] + part[:, j] for part, sizes in zip(bins, counts, strict=True)]
-            for i, j in places
-        ]
+        counts = [[column.count for column in of_series] for of_series in bins]
+
+        def cells_of(stack: Stack) -> Cells:
+            binned = [
+                [column.coarsen(codes[:, j]).astype(np.int64) for j, column in enumerate(of_series)]
+                for codes, of_series in zip(stack.codes, bins, strict=True)
+            ]
+            return [
+                [part[i] * sizes[j] + part[j] for part, sizes in zip(binned, counts, strict=True)]
+                for i, j in places
+            ]
+
         shapes = [[sizes[i] * sizes[j] for sizes in counts] for i, j in places]
-        noisy = self._released(cells, shapes, sigmas, event, entropy)
+        noisy = self._released(cells_of, shapes, sigmas, event, entropy)
         return [
             [
                 part.reshape(sizes[i], sizes[j])
@@ -96,36 +127,46 @@ class Stack:
             for (i, j), by_series in zip(places, noisy, strict=True)
         ]
 
-    def histograms(
-        self, cells: Sequence[Sequence[Ints]], size: int, event: JointHistograms, entropy: Entropy
-    ) -> list[list[Ints]]:
-        """Release histograms of given cells, of one size, ``[histogram][series]``."""
-        sizes = [[size] * len(by_series) for by_series in cells]
-        return self._released(cells, sizes, [event.sigma] * len(cells), event, entropy)
+    def histograms(self, size: int, event: JointHistograms, entropy: Entropy) -> list[list[Ints]]:
+        """Release histograms of codes that are cells of one size, ``[column][series]``."""
+        columns = range(self.codes[0].shape[1])
+
+        def cells_of(stack: Stack) -> Cells:
+            return [[codes[:, j] for codes in stack.codes] for j in columns]
+
+        sizes = [[size] * len(self.codes) for _ in columns]
+        return self._released(cells_of, sizes, [event.sigma] * len(sizes), event, entropy)
 
     def _released(
         self,
-        cells: Sequence[Sequence[Ints]],
+        cells_of: Callable[[Stack], Cells],
         sizes: Sequence[Sequence[int]],
         sigmas: Sequence[float],
         event: JointHistograms | ChosenHistograms,
         entropy: Entropy,
     ) -> list[list[Ints]]:
         """Lay the cells of all series end to end, count, and cut the counts up again."""
+        rows = self._laid(cells_of(self), sizes)
+        noisy = weighted_histograms(rows, [sum(widths) for widths in sizes], sigmas, event, entropy)
+        if self.watched is not None:
+            known = (self.watched.canaries, self.watched.others)
+            canaries, others = (stack._laid(cells_of(stack), sizes) for stack in known)
+            self.watched.observer.weighed(noisy, sigmas, canaries, others)
+        return [
+            np.split(counts, np.cumsum(widths)[:-1])
+            for counts, widths in zip(noisy, sizes, strict=True)
+        ]
+
+    def _laid(self, cells: Cells, sizes: Sequence[Sequence[int]]) -> WeightedRows:
         together = []
         for parts, widths in zip(cells, sizes, strict=True):
             starts = np.cumsum([0, *widths[:-1]])
             together.append(
                 np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
             )
-        rows = WeightedRows(
+        return WeightedRows(
             tuple(together), np.concatenate(self.patients), np.concatenate(self.weights)
         )
-        noisy = weighted_histograms(rows, [sum(widths) for widths in sizes], sigmas, event, entropy)
-        return [
-            np.split(counts, np.cumsum(widths)[:-1])
-            for counts, widths in zip(noisy, sizes, strict=True)
-        ]
 
 
 def levels_of(features: Sequence[Sequence[Feature]]) -> int:
@@ -133,14 +174,17 @@ def levels_of(features: Sequence[Sequence[Feature]]) -> int:
     return sum(max(len(one.levels) for one in column) for column in zip(*features, strict=True))
 
 
-def _levelled(codes: Ints, feature: Feature, level: int) -> tuple[Ints, int]:
-    """Return the cells of a column at a level, and how many; one cell for levels it lacks."""
-    missing = level - len(feature.levels)
-    if missing >= 0:
-        return np.zeros(len(codes), dtype=np.int64), 1
+def _levelled(codes: Ints, feature: Feature, level: int) -> Ints:
+    """Return the cells of a column at a level; all in one cell for levels that it lacks."""
+    if level >= len(feature.levels):
+        return np.zeros(len(codes), dtype=np.int64)
     width = feature.levels[level]
     cells = cells_at(feature, width)
-    return (
-        np.where(codes >= feature.cells, codes - feature.cells + cells, codes // width),
-        cells + feature.size - feature.cells,
-    )
+    return np.where(codes >= feature.cells, codes - feature.cells + cells, codes // width)
+
+
+def _size(feature: Feature, level: int) -> int:
+    """Return how many cells a column has at a level; one for levels that it lacks."""
+    if level >= len(feature.levels):
+        return 1
+    return cells_at(feature, feature.levels[level]) + feature.size - feature.cells

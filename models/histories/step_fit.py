@@ -7,16 +7,16 @@ and again the pairs that stand out. All else is post-processing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import SeriesRows
 from dpsynth.models import Progress
 from dpsynth.models.histories.distilled import distilled
-from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.lines import CELLS, Line, line_cells
-from dpsynth.models.histories.stack import Stack
+from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.lines import CELLS, Line
+from dpsynth.models.histories.stack import Stack, Watched
 from dpsynth.models.histories.step_events import (
     AGAIN,
     LINES,
@@ -28,7 +28,8 @@ from dpsynth.models.histories.step_events import (
 )
 from dpsynth.models.histories.step_model import StepModel
 from dpsynth.models.histories.step_pairs import StepPlaces, step_pairs
-from dpsynth.models.histories.step_table import MASS, Coarse, Known, Steps, StepTable, weights_of
+from dpsynth.models.histories.step_table import MASS, Coarse, StepTable
+from dpsynth.models.histories.table_rows import TableRows
 from dpsynth.models.marginals import (
     AdaptiveCells,
     MergedBins,
@@ -41,20 +42,24 @@ from dpsynth.models.marginals import (
     target_of,
     variances_of,
 )
-from dpsynth.privacy import ChosenHistograms, Entropy, JointHistograms, PrivacyPlan
+from dpsynth.privacy import (
+    ChosenHistograms,
+    Entropy,
+    JointHistograms,
+    ObservedPlan,
+    PrivacyPlan,
+)
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 def fit_steps(
-    rows: Sequence[SeriesRows],
-    person_codes: npt.NDArray[np.integer],
-    ends: Ints,
+    patients: TableRows,
+    watched: Sequence[TableRows],
     domain: HistoryDomain,
-    table: HistoryTable,
     conditions: Sequence[Sequence[Coarse]],
-    plan: PrivacyPlan,
+    plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
     settings: StepSettings,
     progress: Progress,
@@ -62,62 +67,50 @@ def fit_steps(
     """Run the events of a table's steps and learn from what they release.
 
     Args:
-        rows: of every series of the table.
-        person_codes: of the person table, ``[patients, columns]``.
-        ends: last day of each patient's follow-up.
+        patients: the rows of the table.
+        watched: those of the canaries and of everybody else, in an audit; empty otherwise.
         domain: of the histories.
-        table: the table.
         conditions: columns of the person table that each series' steps depend on.
         plan: has the events of the table.
         entropy: where the noise comes from.
         settings: public.
         progress: of the stage ``steps``.
     """
-    patients = len(ends)
-    steps = [
-        Steps.of(part, series.values, patients)
-        for part, series in zip(rows, table.series, strict=True)
-    ]
-    weights = weights_of(steps, patients)
-    owners = tuple(part.patients for part in steps)
-    lines = _lines(steps, rows, weights, owners, table, plan, entropy)
+    table = patients.table
+    lines = _lines(patients, watched, plan, entropy)
     tables = [
         StepTable(domain, table, series, tuple(columns), tuple(of_series))
         for series, columns, of_series in zip(table.series, conditions, lines, strict=True)
     ]
-    codes = tuple(
-        _coded(step_table, part, one, person_codes, ends)
-        for step_table, part, one in zip(tables, steps, rows, strict=True)
-    )
-    stack = Stack(tuple(one.features for one in tables), codes, owners, tuple(weights))
+    features = tuple(one.features for one in tables)
+    stack = _stacked([one.stack(one.coded(tables), features) for one in (patients, *watched)], plan)
     return _fitted(tables, stack, plan, entropy, settings, progress)
 
 
+def _stacked(stacks: Sequence[Stack], plan: PrivacyPlan | ObservedPlan) -> Stack:
+    """Return the first stack; an observer knows the others."""
+    if not isinstance(plan, ObservedPlan):
+        return stacks[0]
+    own, canaries, others = stacks
+    return replace(own, watched=Watched(plan.observer, canaries, others))
+
+
 def _lines(
-    steps: Sequence[Steps],
-    rows: Sequence[SeriesRows],
-    weights: Sequence[Ints],
-    owners: tuple[Ints, ...],
-    table: HistoryTable,
-    plan: PrivacyPlan,
+    patients: TableRows,
+    watched: Sequence[TableRows],
+    plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
 ) -> list[list[Line | None]]:
     """Release the tables of (level, value) of what is drawn as changes; fit lines to them."""
-    lines: list[list[Line | None]] = [[None] * len(table.changes) for _ in steps]
+    table = patients.table
+    lines: list[list[Line | None]] = [[None] * len(table.changes) for _ in table.series]
     places = [place for place, change in enumerate(table.changes) if change]
     if not places:
         return lines
     event = plan.event(event_name(table, LINES))
     assert isinstance(event, JointHistograms)
-    cells = [
-        [
-            _line_cells(part, one, table, series, place)
-            for part, one, series in zip(steps, rows, table.series, strict=True)
-        ]
-        for place in places
-    ]
-    stack = Stack((), (), owners, tuple(weights))
-    noisy = stack.histograms(cells, CELLS * CELLS + 1, event, entropy)
+    stack = _stacked([one.stack(one.line_cells(places)) for one in (patients, *watched)], plan)
+    noisy = stack.histograms(CELLS * CELLS + 1, event, entropy)
     for place, by_series in zip(places, noisy, strict=True):
         for of_series, counts, series in zip(lines, by_series, table.series, strict=True):
             if table.changes_of(series)[place]:
@@ -126,57 +119,10 @@ def _lines(
     return lines
 
 
-def _line_cells(
-    steps: Steps, rows: SeriesRows, table: HistoryTable, series: Series, place: int
-) -> Ints:
-    """Return the cell of each step in the table of one value; the last one where it has no line."""
-    if not table.changes_of(series)[place]:
-        return np.full(len(steps.place), CELLS * CELLS)
-    codes = rows.values[steps.place, place]
-    return line_cells(steps.levels[:, place], codes, series.values[place])
-
-
-def _coded(
-    table: StepTable,
-    steps: Steps,
-    rows: SeriesRows,
-    person_codes: npt.NDArray[np.integer],
-    ends: Ints,
-) -> Ints:
-    """Return the codes of the steps of one series, ``[steps, columns]``."""
-    who, before = steps.patients, steps.place - 1
-    known = Known(
-        baseline=table.baseline_of(person_codes[who]),
-        counts=steps.counts,
-        index=steps.index,
-        days=rows.days[before],
-        ends=ends[who],
-        paces=mean_days_left(steps, rows),
-        gaps=days_before(steps),
-        before=rows.values[before].astype(np.int64),
-        levels=steps.levels,
-    )
-    drawn = table.drawn_codes(known, steps.gaps, rows.values[steps.place].astype(np.int64))
-    return np.column_stack([table.known_codes(known), drawn])
-
-
-def mean_days_left(steps: Steps, rows: SeriesRows) -> Floats:
-    """Return the mean gap of what is left of the patient's rows at each step."""
-    last = steps.place - steps.index + steps.counts - 1
-    spans = rows.days[last] - rows.days[steps.place - 1]
-    return np.asarray(spans / np.maximum(steps.counts - steps.index, 1))
-
-
-def days_before(steps: Steps) -> Ints:
-    """Return the gap before the row before; -1 for a patient's first step."""
-    earlier = np.concatenate([steps.gaps[:1], steps.gaps[:-1]])
-    return np.where(steps.index > 1, earlier, -1)
-
-
 def _fitted(
     tables: Sequence[StepTable],
     stack: Stack,
-    plan: PrivacyPlan,
+    plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
     settings: StepSettings,
     progress: Progress,
@@ -253,7 +199,7 @@ def _pairs(
     bins: Sequence[Sequence[MergedBins]],
     totals: Sequence[float],
     places: StepPlaces,
-    plan: PrivacyPlan,
+    plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
 ) -> list[Pairs]:
     """Release all pairs, then again those that stand out in some series; return them by series."""
@@ -264,23 +210,17 @@ def _pairs(
     wanted = sorted(weights)
     sizes = [[column.count for column in of_series] for of_series in bins]
     widest = tuple(max(column) for column in zip(*sizes, strict=True))
-    binned = [
-        np.column_stack([column.coarsen(codes[:, j]) for j, column in enumerate(of_series)]).astype(
-            np.int64
-        )
-        for codes, of_series in zip(stack.codes, bins, strict=True)
-    ]
 
     def released(event: ChosenHistograms, chosen: Sequence[tuple[int, int]]) -> list[Pairs]:
         sigmas = pair_noise(widest, chosen, event, weights=[weights[pair] for pair in chosen])
-        counts = stack.pairs(binned, sizes, chosen, sigmas, event, entropy)
+        counts = stack.pairs(bins, chosen, sigmas, event, entropy)
         return [
             Pairs(
                 tuple(chosen),
                 tuple(by_series[place].astype(np.float64) for by_series in counts),
                 tuple(sigmas),
             )
-            for place in range(len(sizes))
+            for place in range(len(bins))
         ]
 
     rough = released(first, wanted)

@@ -12,6 +12,7 @@ import pytest
 from dpsynth.assessment import (
     CohortCandidate,
     CohortSides,
+    RealCohorts,
     audit_cohort,
     cohort_audit,
     evaluate_cohort,
@@ -74,7 +75,7 @@ def test_an_evaluation_and_an_audit_share_a_folder(
 
     monkeypatch.setattr(attack_audit, "attacked", attacked)
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [])
-    audit_cohort(clinic_schema(), source, candidate, holdout, **where)  # type: ignore[arg-type]
+    audit_cohort(clinic_schema(), RealCohorts(source, candidate, holdout), **where)  # type: ignore[arg-type]
     assert seen["rows"] == (450, 200, 150)  # a row a patient
     assert "mean systolic of visits" in seen["columns"]
     names = {path.name for path in (tmp_path / "internal").iterdir()}
@@ -132,7 +133,7 @@ def test_patients_who_are_copied_are_found_and_drawn_ones_are_not() -> None:
     findings = {}
     for name, cohort in (("copied", copied), ("drawn", drawn)):
         document = audit_cohort(
-            clinic_schema(), source, CohortCandidate(name, cohort), holdout, seed=2
+            clinic_schema(), RealCohorts(source, CohortCandidate(name, cohort), holdout), seed=2
         )
         findings[name] = {one["key"] for one in document["findings"] if one["found"]}
     assert {"memorization:copies", "membership:distance"} <= findings["copied"]

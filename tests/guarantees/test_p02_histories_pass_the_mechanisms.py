@@ -16,7 +16,7 @@ import pytest
 
 from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
-from dpsynth.models.histories import CohortGenerator, domain, step_fit
+from dpsynth.models.histories import CohortGenerator, domain, table_rows
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.step_events import StepSettings
 from dpsynth.models.histories.step_table import MASS, Steps
@@ -111,7 +111,7 @@ def for_each_series(steps: list[Steps], patients: int) -> list[np.ndarray]:
 def test_weights_that_are_not_covered_are_refused_before_noise(
     broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_fit, "weights_of", broken)
+    monkeypatch.setattr(table_rows, "weights_of", broken)
     generator = CohortGenerator(domain_of(PATIENTS))
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     with pytest.raises(InputError, match="weigh more"):

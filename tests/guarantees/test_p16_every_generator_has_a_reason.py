@@ -33,12 +33,16 @@ SHARED = {"torch", "random", "functional", "F", "init"}
 
 OS = "the operating system's source: it takes no seed"
 INTERNAL = "an evaluation, which draws no noise; its seed is stated with the result"
+ORDER = (
+    "the order of patients, and which of their rows are kept, in an internal assessment: no noise "
+    "is drawn, and no run comes of it"
+)
 WEIGHTS = "initial weights, which no noise has to hide; seeded by the source of the fit"
 POST = "post-processing of public or released things"
 
 REASONS: dict[tuple[str, str, str], str] = {
     # noise, sampling of units, coins: the operating system's
-    ("dpsynth/synthesis/fitting.py", "fit", "OsEntropy()"): OS,
+    ("dpsynth/synthesis/charged_fit.py", "charged_fit", "OsEntropy()"): OS,
     ("dpsynth/synthesis/fitting.py", "fit_not_private", "OsEntropy()"): OS,
     ("dpsynth/assessment/published_quality.py", "publish_quality", "OsEntropy()"): OS,
     ("dpsynth/assessment/charged_audit.py", "audited_on_real", "OsEntropy()"): OS,
@@ -88,6 +92,11 @@ REASONS: dict[tuple[str, str, str], str] = {
     # synthetic rows and what is made from them
     ("dpsynth/synthesis/sampler.py", "Sampler._blocks", "default_rng([seed, block])"): POST,
     (
+        "dpsynth/synthesis/cohort_sampler.py",
+        "CohortSampler.block",
+        "default_rng([seed, number])",
+    ): POST,
+    (
         "dpsynth/synthesis/replicates.py",
         "Replicates._seeds",
         "SeedSequence([self.seed, number])",
@@ -103,6 +112,11 @@ REASONS: dict[tuple[str, str, str], str] = {
         "_Draws.__init__",
         "default_rng(seed)",
     ): "rows that belong to no real person",
+    (
+        "dpsynth/tables/linked/simulated.py",
+        "simulate_cohort",
+        "default_rng(seed)",
+    ): "histories that belong to no real person",
     (
         "dpsynth/encoding/column_codecs.py",
         "CategoryCoder.read",
@@ -129,6 +143,15 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("eval/attacks/audit.py", "attacked", "default_rng(seed)"): INTERNAL,
     ("eval/attacks/audit.py", "attacked", "default_rng([seed, *attack.key.encode()])"): INTERNAL,
     ("eval/attacks/canaries.py", "_falls", "default_rng(0)"): INTERNAL,
+    ("dpsynth/assessment/cohort_sides.py", "CohortSides.read", "SeededEntropy(seed)"): ORDER,
+    ("dpsynth/assessment/cohort_sides.py", "CohortSides.read.real", "SeededEntropy(seed)"): ORDER,
+    ("dpsynth/encoding/linked/summaries.py", "summaries", "default_rng(seed)"): INTERNAL,
+    ("eval/longitudinal/evaluation.py", "evaluate_histories", "default_rng(seed)"): INTERNAL,
+    (
+        "eval/longitudinal/pictures.py",
+        "synthetic_pictures",
+        "default_rng(seed)",
+    ): "which synthetic patients are shown",
     ("eval/evaluation.py", "_parts", "default_rng(seed)"): INTERNAL,
     ("eval/fidelity/joints.py", "_sets", "default_rng(SEED)"): INTERNAL,
     ("eval/overview.py", "_scores", "default_rng(0)"): INTERNAL,
@@ -208,7 +231,7 @@ def test_the_source_for_tests_is_imported_where_it_hides_nobody() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and any(n.name == "SeededEntropy" for n in node.names)
     }
-    assert named == {"dpsynth/synthesis/replicates.py"}
+    assert named == {"dpsynth/synthesis/replicates.py", "dpsynth/assessment/cohort_sides.py"}
 
 
 def test_nothing_draws_from_a_generator_that_all_share() -> None:

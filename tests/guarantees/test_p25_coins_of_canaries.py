@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpsynth.assessment import training_audit
-from dpsynth.assessment.training_audit import canaries, trial
+from dpsynth.assessment.training_audit import PlantedRows, canaries, trial
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain, Feature
 
@@ -41,7 +41,7 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> Any:
         generator: Any = Keeping()
         planted = canaries(DOMAIN, CANARIES, rng)
         plan: Any = None
-        outcome = trial(generator, plan, nobody, planted, rng=rng, observer=None)
+        outcome = trial(generator, plan, PlantedRows(nobody, planted), rng=rng, observer=None)
         assert generator.units == outcome.included.sum()
         found.append(outcome.included)
     return np.array(found)

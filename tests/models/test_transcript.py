@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.assessment.training_audit import canaries, seen_by, trial
+from dpsynth.assessment.training_audit import PlantedRows, canaries, seen_by, trial
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.auditing.leaky import Tight, UnclippedTranscript
 from dpsynth.models.auditing.transcript import CoinEvidence, Transcript, _along, _inner
@@ -83,7 +83,9 @@ def test_steps_with_and_without_clipping_can_be_watched(kind: type[Transcript]) 
     """The controls of every audit do this: an error here would end each of them."""
     generator, rng = Tight(DOMAIN), np.random.default_rng(3)
     strangers = canaries(DOMAIN, 20, rng)
-    trial(generator, plan_of(generator), background(), strangers, rng=rng, observer=kind)
+    trial(
+        generator, plan_of(generator), PlantedRows(background(), strangers), rng=rng, observer=kind
+    )
 
 
 class Silence(SeededEntropy):
@@ -195,7 +197,11 @@ def test_a_trial_plants_the_canaries_whose_coins_say_so(monkeypatch: pytest.Monk
     strangers = canaries(DOMAIN, 40, rng)
     source: Entropy = SeededEntropy(1)
     evidence = trial(
-        Mixture(DOMAIN), plan_of(Mixture(DOMAIN)), background(), strangers, rng=rng, entropy=source
+        Mixture(DOMAIN),
+        plan_of(Mixture(DOMAIN)),
+        PlantedRows(background(), strangers),
+        rng=rng,
+        entropy=source,
     )
     [cohort] = cohorts
     assert 5 < evidence.included.sum() < 35

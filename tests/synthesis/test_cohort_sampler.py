@@ -98,3 +98,24 @@ def test_arrays_of_another_schema_are_refused() -> None:
     with pytest.raises(ArtifactError, match="not that of model 'cohort'"):
         broken.sample(5, seed=1)
     assert np.isfinite(run.sample(5, seed=1)["visits"]["weight"].dropna()).all()
+
+
+def test_each_block_has_a_stream_of_its_own() -> None:
+    sampler = CohortSampler.of(clinic_run())
+    first, second = (sampler.block(ONE_BLOCK, seed=5, number=number) for number in (0, 1))
+    own = [block["patients"].drop(columns="patient") for block in (first, second)]
+    assert not own[0].equals(own[1])
+
+
+def test_no_patient_breaks_a_temporal_rule() -> None:
+    run = clinic_run()
+    document = run.schema.to_dict()
+    document["dpsynth"]["rules"] = ["count(visits) >= 3"]
+    schema = LinkedSchema.from_dict(document)
+    ruled = CohortRun(schema, run.model, run.config, run.arrays, run.certificate, run.stamps)
+    cohort = ruled.sample(60, seed=1)
+    visits = cohort["visits"].groupby("patient").size()
+    assert (visits.reindex(cohort["patients"]["patient"], fill_value=0) >= 3).all()
+    plain = run.sample(60, seed=1)
+    without = plain["visits"].groupby("patient").size()
+    assert (without.reindex(plain["patients"]["patient"], fill_value=0) < 3).any()

@@ -108,8 +108,8 @@ def audit(
     audit runs controls. The exit code is 3 if an attack succeeded, if no attack
     could have seen a leak here, or if the audit is broken.
 
-    If RUN or SCHEMA is of linked tables, DATA, --synthetic and --holdout are folders, and each
-    patient is attacked by her whole history.
+    If RUN or SCHEMA is of linked tables, DATA, --synthetic and --holdout are folders, canaries are
+    patients with whole histories, and each patient is attacked by her whole history.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -127,18 +127,20 @@ def audit(
         loaded, of = run_or_schema(subject, "audit")
         if isinstance(loaded, LinkedSchema):
             refused = {"--deep": deep, "--plugin": plugins, "--dataset": dataset}
+            refused["--background real"] = background == "real"
             refuse_options(refused, "is for a single table")
+        _check(of, source, synthetic, holdout, background, dataset, deep, no_training)
+        trained, paid = None, None
+        if of is not None and not no_training and background == "run":
+            trained = Trained(Path(subject), canaries, repeats)
+        public = subject if trained is not None else None
+        if isinstance(loaded, LinkedSchema):
             folders = (source, synthetic, holdout)
-            document = audited_cohort(
-                console, subject, loaded, of, folders, seed=seed, output=output, force=force
-            )
-            show(console, document, output, None, internal=True)
+            where: dict[str, Any] = {"seed": seed, "output": output, "force": force}
+            document = audited_cohort(console, subject, loaded, of, folders, trained, **where)
+            show(console, document, output, public, internal=source is not None)
             return
         schema, run = loaded, cast("Run | None", of)
-        _check(run, source, synthetic, holdout, background, dataset, deep, no_training)
-        trained, paid = None, None
-        if run is not None and not no_training and background == "run":
-            trained = Trained(Path(subject), canaries, repeats)
         added = plugins_for(
             plugins, no_plugins, source is not None and synthetic is not None, console
         )
@@ -173,13 +175,12 @@ def audit(
             overwrite=force,
             progress=console.progress,
         )
-        public = subject if trained is not None else None
         internal = real is not None or background == "real"
         show(console, document, output, public, internal=internal)
 
 
 def _check(
-    run: Run | None,
+    run: object,
     source: str | None,
     synthetic: str | None,
     holdout: str | None,

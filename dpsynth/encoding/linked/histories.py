@@ -43,6 +43,19 @@ class SeriesRows:
         counts = self.counts(patients)
         return np.asarray(np.cumsum(counts) - counts)
 
+    def numbered(self, number: Ints) -> SeriesRows:
+        """Return the rows under new numbers of their patients; those with -1 are left out."""
+        kept = np.flatnonzero(number[self.patients] >= 0)
+        return SeriesRows(number[self.patients[kept]], self.days[kept], self.values[kept])
+
+    def beside(self, others: SeriesRows, patients: int) -> SeriesRows:
+        """Return these rows of so many patients, and behind them those of others."""
+        return SeriesRows(
+            np.concatenate([self.patients, others.patients + patients]),
+            np.concatenate([self.days, others.days]),
+            np.concatenate([self.values, others.values]),
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Histories:
@@ -67,3 +80,23 @@ class Histories:
     def __len__(self) -> int:
         """Return the number of patients."""
         return len(self.baseline)
+
+    def take(self, who: Ints) -> Histories:
+        """Return some patients, in ascending order, with all their rows."""
+        number = np.full(len(self), -1)
+        number[who] = np.arange(len(who))
+        rows = tuple(tuple(one.numbered(number) for one in table) for table in self.rows)
+        return Histories(self.baseline[who], self.ends[who], self.onsets[who], rows)
+
+    def beside(self, others: Histories) -> Histories:
+        """Return these patients, and others behind them."""
+        rows = tuple(
+            tuple(one.beside(more, len(self)) for one, more in zip(*pair, strict=True))
+            for pair in zip(self.rows, others.rows, strict=True)
+        )
+        return Histories(
+            np.concatenate([self.baseline, others.baseline]),
+            np.concatenate([self.ends, others.ends]),
+            np.concatenate([self.onsets, others.onsets]),
+            rows,
+        )

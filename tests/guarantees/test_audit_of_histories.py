@@ -1,0 +1,87 @@
+"""Audit of the mechanisms of histories: what `make audit` plays, with few runs and fixed seeds.
+
+As in `test_audit_of_mechanisms`: an honest mechanism is accused with probability 1e-6 a game at
+most, 2e-3 where 1e-3 is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from dpsynth.eval.attack_stats.distinguishing_game import Game
+from dpsynth.privacy.entropy import SeededEntropy
+
+BENCH = Path(__file__).parents[2] / "bench"
+RUNS = 1500
+
+
+@pytest.fixture(autouse=True)
+def bench_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+
+
+def one(games: Iterable[Game], name: str) -> Game:
+    (found,) = [game for game in games if game.name == name]
+    return found
+
+
+SOUND = {
+    "steps of a history, one series": 0.4,  # the share of the claim that shows
+    "steps of a history, four series": 0.0,
+    "steps of a history, four tables": 0.4,
+    "gaps of a history": 0.3,
+    "rows of a history, one beyond the cap": 0.0,
+}
+BROKEN = (
+    "steps of a history: half the noise",
+    "steps of a history: weights by the root of k",
+    "steps of a history: in full in each series",
+    "steps of a history: each table paid alone",
+    "gaps of a history: cut by the last follow-up of all",
+    "gaps of a history: their total as it is",
+    "rows of a history: the first kept, claimed random",
+)
+WHOLE = ("a whole fit of histories: cohort",)
+WHOLE_BROKEN = (
+    "a whole fit of histories, cohort: half the noise",
+    "a whole fit of histories, cohort: in full in each series",
+)
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_histories_keep_their_claim(name: str) -> None:
+    import audit_histories
+
+    finding = one(audit_histories.sound(SeededEntropy(3)), name).play(RUNS)
+    assert not finding.broken
+    assert finding.share >= SOUND[name]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_twin_is_caught(name: str) -> None:
+    import audit_histories
+
+    assert one(audit_histories.mutants(SeededEntropy(3)), name).play(RUNS).broken
+
+
+def test_every_game_is_played_here() -> None:
+    import audit_histories
+
+    sound, broken = (
+        tuple(game.name for game in games(SeededEntropy(0)))
+        for games in (audit_histories.sound, audit_histories.mutants)
+    )
+    assert sound == (*SOUND, *WHOLE)
+    assert broken == (*BROKEN, *WHOLE_BROKEN)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*WHOLE, *WHOLE_BROKEN])
+def test_a_whole_fit(name: str) -> None:
+    import audit_histories
+
+    games = [*audit_histories.sound(SeededEntropy(5)), *audit_histories.mutants(SeededEntropy(5))]
+    assert one(games, name).play(400, 1e-3).broken == (name in WHOLE_BROKEN)

@@ -1,0 +1,85 @@
+"""P14 for linked tables: no row of any table is read before the ledger has reserved for it.
+
+The check: tables whose rows can only be had while the ledger holds an open entry. The broken twin
+reads one table to look at it, before the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dpsynth.errors import DpsynthError
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.models.histories.settings import HistorySettings
+from dpsynth.models.histories.step_events import StepSettings
+from dpsynth.synthesis import cohort_fitting
+from dpsynth.synthesis.cohort_preparation import PreparedCohort
+from dpsynth.tables.linked.simulated import simulate_cohort
+from dpsynth.tables.table import FrameTable
+
+ENOUGH = 2**60  # bytes that no disk has
+
+
+class Unpaid(Exception):
+    """Rows were asked for while no entry was open."""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
+    chunks = FrameTable.chunks
+
+    def paid(self: FrameTable, progress: Any = None) -> Iterator[pd.DataFrame]:
+        if "reading" not in [one.status for one in Ledger(ledger.location).entries("clinic")]:
+            raise Unpaid
+        yield from chunks(self, progress)
+
+    monkeypatch.setattr(FrameTable, "chunks", paid)
+    quick = HistorySettings(8, 5, 2, 1.0, StepSettings(8, 5, 2, 1.0, 8))
+    monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
+    return ledger
+
+
+def fit(ledger: Ledger, **more: Any) -> None:
+    cohort_fitting.fit_cohort(
+        simulate_cohort(60, seed=1),
+        "clinic",
+        epsilon=2,
+        delta=1e-5,
+        dataset="clinic",
+        ledger=ledger,
+        **more,
+    )
+
+
+def test_every_table_is_read_after_the_reservation(ledger: Ledger) -> None:
+    fit(ledger)
+    assert [entry.status for entry in ledger.entries("clinic")] == ["charged"]
+
+
+def test_a_look_before_the_fit_is_caught(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = cohort_fitting.open_linked
+
+    def curious(*arguments: Any) -> Any:
+        tables = opened(*arguments)
+        next(iter(tables["labs"].chunks()))
+        return tables
+
+    monkeypatch.setattr(cohort_fitting, "open_linked", curious)
+    with pytest.raises(Unpaid):
+        fit(ledger)
+    assert not ledger.entries("clinic")
+
+
+def test_a_run_for_which_there_is_no_room_costs_nothing(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PreparedCohort, "room", lambda *_: ENOUGH)
+    with pytest.raises(DpsynthError):
+        fit(ledger, output=tmp_path / "run")
+    assert not ledger.entries("clinic")
