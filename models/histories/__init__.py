@@ -2,6 +2,7 @@
 
 - `chain`: histories drawn step by step, from each patient's first row on
 - `conditional`: draws of some columns of a mixture, given others
+- `distilled`: a step table's mixture taught to a network
 - `domain`: public facts of linked tables, as a generator of histories sees them
 - `generator`: `cohort`, histories of patients from noisy counts
 - `grids`: public grids for numbers of rows, days, gaps and paces

@@ -6,7 +6,6 @@ within follow-up; where not even the shortest fits, the row is on the day of the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,6 @@ from dpsynth.models.histories.step_table import Known
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Seen = Callable[[Ints, Floats], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +41,15 @@ class Beginnings:
     baseline: Ints
 
 
-def draw_series(
-    model: StepModel, start: Beginnings, rng: np.random.Generator, seen: Seen | None = None
-) -> SeriesRows:
+def draw_series(model: StepModel, start: Beginnings, rng: np.random.Generator) -> SeriesRows:
     """Draw all rows of a series.
 
     Args:
         model: of its steps.
         start: the first rows.
         rng: of the draws.
-        seen: takes the bins of each step ``[steps, columns]``, and what each weighs.
     """
-    walk = _Walk(model, start, seen)
+    walk = _Walk(model, start)
     parts = [walk.rows(np.flatnonzero(start.counts > 0))]
     index = 1
     while True:
@@ -72,8 +67,8 @@ def draw_series(
 class _Walk:
     """Where every patient is in one series."""
 
-    def __init__(self, model: StepModel, start: Beginnings, seen: Seen | None) -> None:
-        self.model, self.start, self.seen = model, start, seen
+    def __init__(self, model: StepModel, start: Beginnings) -> None:
+        self.model, self.start = model, start
         self.days, self.codes = start.days.copy(), start.values.copy()
         self.gaps = np.full(len(start.days), -1)
         cells = np.array([value.cells for value in model.table.series.values])
@@ -114,8 +109,6 @@ class _Walk:
             bins = self.model.network.draw_after(given, rng, allowed)
         else:
             bins = draw_given(self.model.products, given, drawn, rng, allowed)
-        if self.seen is not None:
-            self.seen(np.hstack([given, bins]), 1.0 / (start.counts[who] - 1))
         if table.table.timed:
             gaps = self.model.bins[drawn[0]].refine(bins[:, 0], rng).astype(np.int64)
             gaps = np.minimum(table.table.gaps.draw(gaps, known.paces, rng), room)

@@ -8,7 +8,6 @@ one plan, in which a patient counts once with all her rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,6 @@ from dpsynth.encoding import NEVER, Histories
 from dpsynth.models import Progress, silent
 from dpsynth.models.histories.chain import Beginnings, draw_series
 from dpsynth.models.histories.domain import HistoryDomain
-from dpsynth.models.histories.networks.calibrated import Drawn, calibrate
 from dpsynth.models.histories.person_table import SPAN_GRID, Hidden, PersonTable, one_row_each
 from dpsynth.models.histories.settings import (
     PERSONS,
@@ -34,10 +32,8 @@ from dpsynth.models.marginals import Binning, Products, fit_products, measure
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 BINS = 8  # of a condition of steps
-MOST_PATIENTS = 60_000  # whose steps a network is calibrated on
 
 
 class CohortGenerator:
@@ -104,21 +100,7 @@ class CohortGenerator:
                     progress,
                 )
             )
-        for models, of_table in zip(self.models, self.person.hidden, strict=True):
-            for model, hidden in zip(models, of_table, strict=True):
-                if model.network is not None:
-                    draw = partial(self._steps, model, hidden, entropy.generator())
-                    calibrate(model.network, model.products, model.table.drawn, draw)
         return self
-
-    def _steps(self, model: StepModel, hidden: Hidden, rng: np.random.Generator) -> Drawn:
-        """Draw patients, and return their steps in one series."""
-        patients = min(self.domain.population, MOST_PATIENTS)
-        codes = self._patients(patients, rng)
-        parts: list[tuple[Ints, Floats]] = []
-        start = self._beginnings(model, hidden, codes, self._ends(codes), rng)
-        draw_series(model, start, rng, lambda bins, weights: parts.append((bins, weights)))
-        return Drawn.of(parts)
 
     def _patients(self, patients: int, rng: np.random.Generator) -> Ints:
         """Draw rows of the person table."""

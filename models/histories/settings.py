@@ -61,7 +61,8 @@ class HistorySettings:
         """Return the settings, from public facts: more bins where noise leaves room for them."""
         signal = domain.population * gaussian_mu(budget.epsilon, budget.delta)
         bins = int(np.clip(BINS * signal ** (1 / 3), *LEAST_AND_MOST))
-        return cls(bins, 500, 300, 1.0, StepSettings(16, 400, 300, 1.0, 64))
+        tie = 1.0 if any(table.is_wide for table in domain.tables) else 0.3
+        return cls(bins, 500, 300, tie, StepSettings(16, 400, 300, 1.0, 64))
 
 
 def person_event(kind: str) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Progress
+from dpsynth.models.histories.distilled import distilled
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.lines import CELLS, Line
-from dpsynth.models.histories.networks.distilled import distilled
 from dpsynth.models.histories.stack import Stack, Watched
 from dpsynth.models.histories.step_events import (
     AGAIN,

@@ -14,9 +14,9 @@ from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of as network_arrays
 from dpsynth.models.histories.conditional import correlation
+from dpsynth.models.histories.distilled import restored_network
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.lines import Line
-from dpsynth.models.histories.networks.distilled import restored_network
 from dpsynth.models.histories.step_table import Coarse, StepTable
 from dpsynth.models.marginals import MergedBins, Products
 

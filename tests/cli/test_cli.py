@@ -117,7 +117,7 @@ for number in (signal.SIGTERM, signal.SIGINT):
     signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else
                   signal.default_int_handler)
 from dpsynth.schema import files
-def names():
+def names(*suffix):
     try:
         os.kill(os.getpid(), signal.{name})
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import dpsynth
 from dpsynth.cli.group import commands
-from dpsynth.models.registry import NAMES
+from dpsynth.models.registry import KNOWN
 
 from ..support.command_line import COMMANDS, PATHS, Cli
 
@@ -124,7 +124,7 @@ def test_the_bash_script_is_bash(cli: Cli) -> None:
     [
         ("dpsynth sch", {"schema"}),
         ("dpsynth schema ", {"list", "show", "draft", "check"}),
-        ("dpsynth plan cardio --model ", {*NAMES, "auto"}),
+        ("dpsynth plan cardio --model ", {*KNOWN, "auto"}),
         ("dpsynth plan cardio --eps", {"--epsilon"}),
     ],
 )

@@ -1,9 +1,8 @@
 """P02, P04 for histories: what one patient adds to each event, and that nothing else is kept.
 
 The counts that every event of a fit is about to release are watched, with and without one patient
-of as many rows as there may be. Broken versions: weights by the root of the number of rows, a
-patient counted once for each series, and a network that is calibrated on the patients' own steps
-in place of drawn ones.
+of as many rows as there may be. Broken versions: weights by the root of the number of rows, and a
+patient counted once for each series.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import pytest
 from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
 from dpsynth.models.histories import CohortGenerator, domain, table_rows
-from dpsynth.models.histories.networks.calibrated import Drawn
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.step_events import StepSettings
 from dpsynth.models.histories.step_table import MASS, Steps
@@ -99,24 +97,6 @@ def test_a_patient_moves_each_histogram_by_her_mass_and_changes_nothing_else(
             assert np.linalg.norm(moved) <= event.mass
     for name, array in kept.arrays().items():
         assert np.array_equal(array, same.arrays()[name]), name
-
-
-def test_a_network_calibrated_on_patients_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broken version: the steps that a network is moved by are those of the patients."""
-    kept = []
-    histories = histories_of(PATIENTS)
-    for each in (histories, with_patient(histories, hostile(60, True, seed=1))):
-        steps = Steps.of(each.rows[1][0], (), len(each.ends))
-
-        def own(generator: CohortGenerator, model: Any, *_: Any, steps: Steps = steps) -> Drawn:
-            columns = len(model.bins)
-            places = np.arange(len(steps.place))[:, None] + np.arange(columns)
-            sizes = [column.count for column in model.bins]
-            return Drawn(places % sizes, 1.0 / (steps.counts - 1))
-
-        monkeypatch.setattr(CohortGenerator, "_steps", own)
-        kept.append(counts_of(each, monkeypatch)[1].arrays())
-    assert any(not np.array_equal(array, kept[1][name]) for name, array in kept[0].items())
 
 
 def by_root(steps: list[Steps], patients: int) -> list[np.ndarray]:

@@ -30,7 +30,7 @@ from dpsynth.models.generators.independent import Independent
 from dpsynth.privacy.entropy import Entropy, OsEntropy, SeededEntropy
 from dpsynth.privacy.plan import PrivacyPlan
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import charged_fit, fitting
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.table import open_table
 
@@ -71,7 +71,7 @@ def test_a_release_that_ignores_stamps_would_be_noticed(
 ) -> None:
     """The broken twin of the test above, whose certificate does not name the seeded source."""
     monkeypatch.setattr(
-        fitting, "certify", lambda *words, seeded, **more: certify(*words, seeded=False, **more)
+        charged_fit, "certify", lambda *words, seeded, **more: certify(*words, seeded=False, **more)
     )
     fitted(rows, every_type, tmp_path, **STAMPED["seeded-entropy"])
     monkeypatch.setattr(

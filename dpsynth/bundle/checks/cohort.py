@@ -148,6 +148,7 @@ def _faults(
         if child.origin is not None:
             time = _days(time, column) - patients.origins[owners]
         yield from _timed(schema, time, owners, patients)
+        yield from _apart(child, time, owners, kinds)
 
 
 def _capped(child: ChildTable, owners: Ints, kinds: Ints) -> Iterator[str]:
@@ -182,3 +183,13 @@ def _timed(schema: LinkedSchema, days: Floats, owners: Ints, patients: _Patients
     same = np.diff(owners) == 0
     if (np.diff(days)[same] < 0).any():
         yield "does not have the rows of each patient in order of time"
+
+
+def _apart(child: ChildTable, days: Floats, owners: Ints, kinds: Ints) -> Iterator[str]:
+    """Compare the days between two rows of a patient, of each test, with the most declared."""
+    if child.longest_gap is None:
+        return
+    order = np.lexsort((kinds, owners))  # stable: rows of a test stay in order of time
+    alike = (np.diff(owners[order]) == 0) & (np.diff(kinds[order]) == 0)
+    if (np.diff(days[order])[alike] > child.longest_gap).any():
+        yield f"has rows of a patient more than {child.longest_gap} days apart"

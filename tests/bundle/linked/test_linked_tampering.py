@@ -155,6 +155,18 @@ def test_rows_against_the_order_of_time_are_found(table_forger: TableForger) -> 
     assert "does not have the rows of each patient in order of time" in table_forger.findings()
 
 
+def test_rows_of_a_patient_too_far_apart_are_found(table_forger: TableForger) -> None:
+    frame = days_of(table_forger, "visits")
+    followed = frame["followed"] > 1_000
+    single = frame[followed].groupby("patient").filter(lambda rows: len(rows) > 1).index
+    owner = frame["patient"][single[0]]
+    rows = frame.index[frame["patient"] == owner]
+    frame.loc[rows[0], "day"] = 0
+    frame.loc[rows[1:], "day"] = 900
+    put_days(table_forger, "visits", frame)
+    assert "has rows of a patient more than 730 days apart" in table_forger.findings()
+
+
 def test_a_broken_temporal_rule_is_found(table_forger: TableForger) -> None:
     visits = days_of(table_forger, "visits")
     visited = set(visits["patient"][visits["day"] > 0]) - set(visits["patient"][visits["day"] == 0])
