@@ -39,8 +39,8 @@ RUNS = {
 SLOW = {
     "a whole fit: autoregressive": 0.25,
     "a whole fit: tvae": 0.25,
-    "a whole fit of histories: cohort": 0.25,
-    "a whole fit of histories, cohort": 0.05,
+    "a whole fit of histories: cohort": 0.1,
+    "a whole fit of histories, cohort": 0.1,
     "five times": 0.05,
 }  # of those runs: a quarter of a second each
 

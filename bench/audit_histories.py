@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 from unittest import mock
 
@@ -80,11 +81,11 @@ def table_of(name: str, *, timed: bool = False) -> HistoryTable:
     return HistoryTable(name, tuple(tests), timed, LAST, (False,))
 
 
-def patients_of(tables: int, tests: int, others: int = 4) -> Patients:
-    """Return a few patients, and the same with one more who has all rows that count, all alike."""
+def patients_of(tables: int, tests: int, others: int = 4, own: int = ROWS) -> Patients:
+    """Return a few patients, and the same with one more, whose rows are all alike."""
     rng = np.random.default_rng(3)
     rows = [
-        tuple(_rows(rng, others, ROWS if test < tests else 0) for test in range(TESTS))
+        tuple(_rows(rng, others, own if test < tests else 0) for test in range(TESTS))
         for _ in range(tables)
     ]
     ends = np.append(rng.integers(190, 211, others), LAST)
@@ -112,6 +113,11 @@ def by_root(steps: list[Steps], patients: int) -> list[Ints]:
 def in_each_series(steps: list[Steps], patients: int) -> list[Ints]:
     """Let a patient's steps weigh as much in each series as in one alone: a broken twin."""
     return [MASS // (part.counts - 1) for part in steps]
+
+
+def in_full(steps: list[Steps], patients: int) -> list[Ints]:
+    """Let each step weigh as much as a patient may: a broken twin."""
+    return [np.full(len(part.patients), MASS) for part in steps]
 
 
 @contextmanager
@@ -271,28 +277,31 @@ def fit_game(
     name: str,
     source: Entropy,
     *,
+    rows: int = 2,
     halved: bool = False,
     broken: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> Game:
     """Make the game of a whole fit of `cohort`; an observer adds up the likelihood ratio.
 
-    The attacker knows all patients and hears every release of the plan (`Transcript`).
+    The attacker knows all patients and hears every release of the plan (`Transcript`). The patient
+    has two rows in one test of both tables, or so many: the more there are, the more cells her
+    steps fall into, and she moves the counts by less than she may.
     """
     entropy = cast(Entropy, Blocks(source, halved=halved))
-    without, within = patients_of(2, TESTS)
+    without, within = patients_of(2, 1, own=rows)
     patient = within.take(np.array([4]))
     tables = (table_of("labs"), table_of("visits"))
     domain = HistoryDomain((Feature("age", 3, 0),), (), tables, 0, LAST, 5)
     generator = CohortGenerator(domain)
     with mock.patch.object(HistorySettings, "of", lambda *_: TINY):
         plan = PrivacyPlan.calibrate(FIT, generator.shares(FIT))
-    rows = [one_row_each(generator.person.codes(one)) for one in (patient, without)]
+    known = [one_row_each(generator.person.codes(one)) for one in (patient, without)]
 
     def scores(member: bool, runs: int) -> Floats:
         found = []
         with mock.patch.object(HistorySettings, "of", lambda *_: TINY), broken():
             for _ in range(runs):
-                heard = Transcript(rows[0], rows[1], (patient, without))
+                heard = Transcript(known[0], known[1], (patient, without))
                 terms = ObservedPlan(plan, heard)
                 CohortGenerator(domain).fit(within if member else without, terms, entropy)
                 found.append(heard.counts.linear[0] - heard.counts.gram[0, 0] / 2)
@@ -330,7 +339,7 @@ def sound(source: Entropy) -> list[Game]:
 def mutants(source: Entropy) -> list[Game]:
     """List the games on their broken twins."""
     one, all_tests, many = patients_of(1, 1), patients_of(1, TESTS), patients_of(TABLES, 1)
-    root, each = (lambda: weighing(by_root)), (lambda: weighing(in_each_series))
+    root, each, whole = (partial(weighing, one) for one in (by_root, in_each_series, in_full))
     name = "steps of a history"
     return [
         game(f"{name}: half the noise", steps_office(), one, source, halved=True),
@@ -351,5 +360,7 @@ def mutants(source: Entropy) -> list[Game]:
             source,
         ),
         fit_game("a whole fit of histories, cohort: half the noise", source, halved=True),
-        fit_game("a whole fit of histories, cohort: in full in each series", source, broken=each),
+        fit_game(
+            "a whole fit of histories, cohort: each step in full", source, rows=ROWS, broken=whole
+        ),
     ]

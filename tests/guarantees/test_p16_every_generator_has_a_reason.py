@@ -98,12 +98,23 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): POST,
     (
         "dpsynth/synthesis/replicates.py",
-        "Replicates._seeds",
-        "SeedSequence([self.seed, number])",
+        "seeds_of",
+        "SeedSequence([seed, number])",
     ): POST,
     ("dpsynth/synthesis/replicates.py", "Replicates.refit", "SeededEntropy(of_noise)"): (
         "noise of a refit to synthetic rows: it hides nobody"
     ),
+    (
+        "dpsynth/synthesis/cohort_replicates.py",
+        "refitted",
+        "SeededEntropy(of_noise)",
+    ): "noise of a refit to drawn histories: it hides nobody",
+    ("dpsynth/synthesis/cohort_replicates.py", "refitted", "default_rng(of_patients)"): POST,
+    (
+        "dpsynth/assessment/cohort_canaries.py",
+        "PlantedHistories.black",
+        "default_rng(self.seed)",
+    ): "a cohort drawn from what a fit on synthetic histories keeps",
     ("eval/quality_queries.py", "Questionnaire.of", "default_rng(0)"): (
         "which sets of three columns are asked about: public"
     ),
@@ -231,7 +242,11 @@ def test_the_source_for_tests_is_imported_where_it_hides_nobody() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and any(n.name == "SeededEntropy" for n in node.names)
     }
-    assert named == {"dpsynth/synthesis/replicates.py", "dpsynth/assessment/cohort_sides.py"}
+    assert named == {
+        "dpsynth/synthesis/replicates.py",
+        "dpsynth/synthesis/cohort_replicates.py",
+        "dpsynth/assessment/cohort_sides.py",
+    }
 
 
 def test_nothing_draws_from_a_generator_that_all_share() -> None:
