@@ -57,15 +57,25 @@ class Real:
         candidate: the synthetic table that is attacked.
         holdout: rows of people who are not in the source.
         names: what pages call source and holdout; by default their files.
+        histories: whether a row sums up the history of a patient, over linked tables.
     """
 
     source: Source
     candidate: Candidate
     holdout: Source
     names: tuple[str, str] | None = None
+    histories: bool = False
 
 
 @shown_in_notebooks
+@dataclass(frozen=True)
+class Undone:
+    """Tables that could not be attacked: why, and the digest of the synthetic one."""
+
+    reason: str
+    sha256: str | None
+
+
 def audit_run(
     schema: Schema,
     *,
@@ -78,6 +88,7 @@ def audit_run(
     output: str | Path | None = None,
     overwrite: bool = False,
     tolerant: bool = False,
+    undone: Undone | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Attack a table, a training, or both; play the controls; write what was found.
@@ -97,6 +108,7 @@ def audit_run(
         tolerant: where real rows cannot be attacked, for whatever reason that lies in them, say so
             in the document (``not_done``), and go on with the training. Whether the training is
             audited, which is public, then does not depend on real rows.
+        undone: why there are no tables in ``real``, where that lies in the real rows.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -120,13 +132,15 @@ def audit_run(
                 Reference.of(table).check()
         if not isinstance(real.candidate.table, pd.DataFrame):
             check_file(Path(real.candidate.table))
-    sha256 = None if real is None else real.candidate.sha256
+    subject = undone if real is None else real.candidate
+    sha256 = None if subject is None else subject.sha256
     check_place(output, overwrite, AUDIT)
     if output is not None:
         beside(output, EVALUATION, sha256)
     schema.require_complete()
     attacks, played, tables = dict[str, Attack](), list[Control](), None
-    seconds, not_done, broken = dict[str, float](), None, list[dict[str, str]]()
+    seconds, broken = dict[str, float](), list[dict[str, str]]()
+    not_done = None if undone is None else undone.reason
     rng = np.random.default_rng(seed)
     if real is not None:
         try:
@@ -164,6 +178,8 @@ def audit_run(
         names = real.names or (name_of(real.source), name_of(real.holdout))
         described["source"]["name"], described["holdout"]["name"] = names
         described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
+        if real.histories:
+            document["histories"] = True
     if output is not None:
         progress("page", 0.0)
         with alone_at(output):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsynth.assessment.attack_audit import Real, audit_run
+from dpsynth.assessment.attack_audit import Real, Undone, audit_run
 from dpsynth.assessment.cohort_sides import CohortCandidate, CohortSides, Folder
 from dpsynth.assessment.evaluation import Candidate
 from dpsynth.assessment.repeated_audits import Trained
-from dpsynth.assessment.results_folder import AUDIT, HISTORIES, beside, check_place
+from dpsynth.assessment.results_folder import AUDIT, HISTORIES, beside, check_place, reason
 from dpsynth.encoding import HistoryCodec, summaries, summary_schema
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
@@ -73,10 +73,18 @@ def audit_cohort(
     if trained is not None:
         trained.check()
     check_place(output, overwrite, AUDIT)
-    rows = None if real is None else _summed_up(schema, real, seed, output, progress)
+    rows, undone = None, None
+    if real is not None:
+        try:
+            rows = _summed_up(schema, real, seed, output, progress)
+        except Exception as error:
+            if not tolerant:
+                raise
+            undone = Undone(reason(error), real.candidate.sha256)
     return audit_run(
         summary_schema(HistoryCodec(schema)),
         real=rows,
+        undone=undone,
         trained=trained,
         seed=seed,
         output=output,
@@ -109,4 +117,5 @@ def _summed_up(
         Candidate(candidate.name, drawn, candidate.run, candidate.sha256),
         others,
         names=("the source", "the holdout"),
+        histories=True,
     )

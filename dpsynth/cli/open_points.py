@@ -89,23 +89,36 @@ def _audits_of(audit: PublicAudit) -> list[str]:
 
 
 def _internal(folder: Path, place: Path) -> list[str]:
-    from dpsynth._util.strict_json import file_digest, read_document
-    from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE
-    from dpsynth.bundle.format.layout import TYPED
+    from dpsynth._util.strict_json import read_document
+    from dpsynth.assessment.results_folder import AUDIT, EVALUATION, HISTORIES, PAGE
     from dpsynth.eval.report import answer
 
-    paths = [place / name for name in (EVALUATION, AUDIT)]
-    evaluation, audit = (dict(read_document(p)) if p.is_file() else None for p in paths)
+    paths = [place / name for name in (EVALUATION, HISTORIES, AUDIT)]
+    flat, histories, audit = (dict(read_document(p)) if p.is_file() else None for p in paths)
+    evaluation = flat if histories is None else histories
     if evaluation is None and audit is None:
         return [f"no results at {place}; name their folder (--internal), or evaluate and audit"]
     known = [sha for one in (evaluation, audit) if one and (sha := _table(one)) is not None]
-    tables = {file_digest(path) for path in folder.glob(f"data/*{TYPED}")}
-    if not tables.issuperset(known):
+    if not set(known) <= _digests(folder):
         return [f"{place} is about another table than the bundle's"]
     verdict = answer(evaluation, audit)
     if verdict.decision == "release":
         return []
     return [f"{verdict.headline} ({place / PAGE})", *verdict.reasons]
+
+
+def _digests(folder: Path) -> set[str]:
+    """Return the digests by which results may name the tables of a bundle.
+
+    One table is its Parquet file; a cohort is all of its files of one kind, by table.
+    """
+    from dpsynth._util.strict_json import digest, file_digest
+    from dpsynth.bundle.format.layout import PARQUET
+
+    if (folder / PARQUET).is_file():
+        return {file_digest(folder / PARQUET)}
+    kinds = [sorted((folder / PARQUET).parent.glob(f"*{kind}")) for kind in (".csv", ".parquet")]
+    return {digest({path.stem: file_digest(path) for path in paths}) for paths in kinds}
 
 
 def _table(document: Mapping[str, Any]) -> str | None:

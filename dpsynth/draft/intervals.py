@@ -80,6 +80,15 @@ def _by_name(proposals: list[Proposal]) -> Iterator[tuple[Proposal, Proposal]]:
                 yield first[0], last[0]
 
 
+def is_end(name: str) -> bool:
+    """Tell whether a column is named after the end of something, such as a discharge.
+
+    >>> is_end("discharge_date"), is_end("Aufnahme")
+    (True, False)
+    """
+    return bool(_ENDS & set(words(name)))
+
+
 def add_body_mass_index(proposals: list[Proposal]) -> None:
     """Declare the body mass index by its formula, where weight and height occur once with units."""
     index, weight, height = (

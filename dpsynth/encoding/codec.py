@@ -131,13 +131,23 @@ class Codec:
             codes[:, place] = _taken(encoded, column)
         return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
-    def decode(self, codes: npt.NDArray[np.integer], rng: np.random.Generator) -> pd.DataFrame:
+    def decode(
+        self,
+        codes: npt.NDArray[np.integer],
+        rng: np.random.Generator,
+        beside: Mapping[Any, pd.Series[Any]] | None = None,
+    ) -> pd.DataFrame:
         """Return a frame of typed cells for codes ``[rows, columns]``.
 
         A numeric code becomes a lattice point drawn uniformly among its own; a cell and its status
         agree (see `agreed`). Types: integer and
         year are int64 (Int64 if nullable), number float64, boolean bool (boolean if nullable),
         string object (None where missing), date and datetime datetime64[s].
+
+        Args:
+            codes: of the coded columns.
+            rng: draws each cell among those that its code stands for.
+            beside: as of `published`.
 
         Raises:
             ValueError: the codes have another width, or one of them is no code of its column.
@@ -153,7 +163,7 @@ class Codec:
         if self._statuses:
             columns = agreed(columns, self.schema)
         frame = pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
-        return published(frame, self.published, rng)
+        return published(frame, self.published, rng, beside)
 
     def bounded(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the cells of a table as published, in their declared types, bounded one by one.

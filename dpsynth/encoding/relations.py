@@ -75,18 +75,26 @@ def row_gaps(frame: pd.DataFrame, column: Column, base: Column, decimal: str) ->
     return gaps
 
 
-def published(frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> pd.DataFrame:
+def published(
+    frame: pd.DataFrame,
+    schema: Schema,
+    rng: np.random.Generator,
+    beside: Mapping[Any, pd.Series[Any]] | None = None,
+) -> pd.DataFrame:
     """Return decoded rows as they are published: dates from gaps, then derived columns.
 
     Args:
         frame: decoded cells of the coded schema.
         schema: as published.
         rng: draws a date among those that have the gap.
+        beside: dates of the rows that are not modelled as columns, by name: the time of a linked
+            table, which other dates may count from.
     """
     if not is_related(schema):
         return frame
-    cells = {name: frame[name] for name in frame.columns}
+    cells = {name: frame[name] for name in frame.columns} | dict(beside or {})
     by_name = {column.name: column for column in schema.modelled}
+    by_name |= {name: schema.column(name) for name in beside or {}}
     for name in in_order(schema.modelled):
         column = by_name[name]
         if column.calendar:

@@ -79,6 +79,8 @@ def internal_page(
 def _kind(document: Document | None, audit: Document | None) -> str:
     if audit is None:
         return "Evaluation of a synthetic table"
+    if audit.get("histories"):
+        return "Audit of synthetic histories: each row is one patient, summed up over all tables"
     noun = "a training" if audit.get("tables") is None else "a synthetic table"
     return f"Audit of {noun}" if document is None else "Evaluation and audit of a synthetic table"
 

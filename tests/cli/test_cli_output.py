@@ -21,7 +21,6 @@ from dpsynth.ledger.ledger import Ledger
 
 from ..support.command_line import BUDGET, COMMANDS, Cli
 from ..support.reservations import reserve
-from ..support.short_training import shorten_training
 
 ENTRY = "0123456789abcdef" * 2
 
@@ -156,28 +155,3 @@ def test_on_a_terminal_there_is_a_bar_in_per_cent(cohort: Path) -> None:
     text = screen.decode()
     assert "reading" in text and "100%" in text and "#" in text
     assert not re.search(r"\d+/\d+", text)
-
-
-def test_the_demo_goes_all_the_way(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsynth.cli.commands.demo.PATIENTS", 200)
-    shorten_training(monkeypatch)  # for the time it takes, as is the next line
-    monkeypatch.setattr("dpsynth.models.generators.warm_started.WARM_BATCH", 200)
-    ended = cli("demo", "-o", "demo", "--json")
-    assert ended.code == 0 and ended.err == ""
-    document = ended.json
-    assert document["kind"] == "dpsynth.demo" and document["version"] == 1
-    assert document["internal"] is True
-    assert cli("verify", document["bundle"]).code == 0
-    for score in document["scores"].values():
-        assert set(score) == {"value", "floor", "ceiling"}
-        assert all(0 <= part <= 1 for part in score.values())
-    assert [entry.status for entry in Ledger(Path("demo/ledger.sqlite")).entries()] == ["charged"]
-    assert Ledger().entries() == []  # the user's own is left alone
-
-
-def test_the_demo_replaces_nothing_but_a_demo(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    refused = cli("demo", "-o", "mine")
-    assert refused.code == 2 and "not a demo" in refused.err
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dpsynth._util.strict_json import file_digest
+from dpsynth.assessment import CohortCandidate
 from dpsynth.bundle.format.audit import PublicAudit
 from dpsynth.bundle.pages.audit_cards import MANY, attackers
 from dpsynth.cli import open_points
@@ -17,6 +18,7 @@ from dpsynth.cli.open_points import OpenPoints
 from dpsynth.eval.attacks import sight
 
 from ..support import audit_example, evaluation_example
+from ..support.clinic import clinic_schema, write_clinic
 from ..support.public_audit_example import public_audit
 
 Json = dict[str, Any]
@@ -109,3 +111,12 @@ def test_public_and_internal_page_agree(change: str) -> None:
         assert not other.blind or one.remedy in other.blind
     if change in ("no power", "failed control"):
         assert outside[0].blind and outside[0].blind in " ".join(open_points._audits_of(audit))
+
+
+def test_results_of_a_cohort_are_known_by_all_of_its_files(tmp_path: Path) -> None:
+    """An evaluation names the tables that were drawn; the bundle holds the same files."""
+    drawn = write_clinic(tmp_path / "bundle" / "data")
+    candidate = CohortCandidate.of(clinic_schema(), drawn)
+    assert candidate.sha256 in open_points._digests(tmp_path / "bundle")
+    (drawn / "labs.csv").write_text("patient,date,test,value\n")
+    assert candidate.sha256 not in open_points._digests(tmp_path / "bundle")

@@ -152,7 +152,7 @@ passed = Control("copied", "Copies", "positive", "memorization:copies", True, "s
 one_table.evaluate = evaluated
 attack_audit.attacked = lambda *rest, **more: ({}, [])
 attack_audit.fitted_controls = lambda *rest: [passed]
-attack_audit.internal_page = lambda *rest: "page"
+attack_audit.internal_page = lambda *rest, **more: "page"
 training_audit.BACKGROUND = 200
 server = socket.socket(socket.AF_UNIX)
 server.bind(sys.argv[1] + ".new")
@@ -228,6 +228,7 @@ def run_blocks(
         if one.note.startswith("not run"):
             continue
         text = one.text.replace("simulate(20000", "simulate(600").replace("bundle/", f"{bundle}/")
+        text = text.replace("simulate_cohort(10000", "simulate_cohort(400").replace("8000", "300")
         if one.kind == "python":
             text = f"python - <<'END'\n{text}END\n"
         state = folder / "state"  # folder and variables go from block to block
@@ -255,6 +256,15 @@ def test_the_tutorial_for_an_office_runs(tmp_path: Path, server: str) -> None:
 def test_the_tutorial_for_scripts_runs(tmp_path: Path, server: str) -> None:
     output = run_blocks(DOCS / "tutorials" / "script.md", *terminal(tmp_path, server))
     assert "written, nothing found" in output and "Traceback" not in output
+
+
+@pytest.mark.long
+def test_the_tutorial_for_cohorts_runs(tmp_path: Path, server: str) -> None:
+    output = run_blocks(DOCS / "tutorials" / "cohort.md", *terminal(tmp_path, server))
+    folder = tmp_path / "cohort"
+    assert (folder / "bundle" / "datapackage.json.sig").is_file()
+    assert (folder / "internal" / "histories.html").is_file()
+    assert "keys agree: every row of 3 tables" in output and "diabetes" in output
 
 
 @pytest.mark.long

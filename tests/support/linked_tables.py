@@ -96,3 +96,11 @@ def package() -> dict[str, Any]:
             "end": "end",
         },
     }
+
+
+def stays() -> dict[str, Any]:
+    """The same package, whose visits end on a date up to 60 days after they begin."""
+    document = package()
+    own = {"after": "date", "longest": 60, "unit": "d", "bounds_basis": "protocol"}
+    document["resources"][3]["schema"]["fields"].append(plain("left", "date", **own))
+    return document

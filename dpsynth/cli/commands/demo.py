@@ -1,4 +1,4 @@
-"""``dpsynth demo``: the whole way on a simulated cohort, from patients to a checked bundle."""
+"""``dpsynth demo``: the whole way with simulated patients, in one table and in linked ones."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ EPSILON, DELTA, PATIENTS, SEED = 3.0, 1e-6, 20_000, 1
 )
 @output_options
 def demo(output: str, as_json: bool, quiet: bool) -> None:
-    """Make a demo bundle from a simulated cohort.
+    """Make demo bundles from simulated patients.
 
-    The demo simulates patients, fits a generator, and writes and checks a bundle. Everything goes
-    into one folder, including a ledger for the demo. An earlier demo in that folder is replaced.
-    Any other existing folder is refused.
+    The demo simulates a table of hospital visits, fits a generator, and writes and checks a bundle.
+    Then it does the same with four linked tables: the patients of a clinic with their visits,
+    laboratory values and events. It shows the courses of synthetic patients, and what their
+    histories keep and lose. Everything goes into one folder, including a ledger for the demo. An
+    earlier demo in that folder is replaced. Any other existing folder is refused.
     """
     from dpsynth.bundle import release, verify
+    from dpsynth.cli.clinic_demo import clinic_demo
     from dpsynth.eval.overview import overview
     from dpsynth.ledger import Ledger
     from dpsynth.schema import Schema
@@ -64,6 +67,14 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
         scores = overview(schema, cohort, synthetic)
         assert run.certificate is not None  # it was fitted under a plan
         composed = run.certificate["composed_epsilon"]
+        clinic = clinic_demo(
+            folder / "clinic",
+            epsilon=EPSILON,
+            delta=DELTA,
+            seed=SEED,
+            ledger=ledger,
+            progress=console.progress,
+        )
         values = {
             "internal": True,
             "folder": str(folder),
@@ -73,6 +84,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
             "composed_epsilon": composed,
             "checks": checks,
             "scores": {name: vars(score) for name, score in scores.items()},
+            "clinic": clinic.values,
         }
         lines = [
             f"{folder}/cohort.csv: a cohort of {PATIENTS} simulated patients",
@@ -84,9 +96,14 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
             "",
             "Quality (internal: computed from the cohort, not part of the bundle):",
             *[f"  {line}" for line in scores_lines(scores)],
+            "",
+            *clinic.lines,
         ]
         console.result("demo", values, lines)
-        console.advice(f"\nNext: open {bundle}/report.html. README.md shows how to use real data.")
+        console.advice(
+            f"\nNext: open {bundle}/report.html, {clinic.values['bundle']}/report.html and "
+            f"{clinic.values['page']}. README.md shows how to use real data."
+        )
 
 
 def scores_lines(scores: dict[str, Score]) -> list[str]:

@@ -5,11 +5,12 @@ Everything here is a proposal. A person who knows the tables confirms it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpsynth.draft.clinical import KEY, find
 from dpsynth.draft.entry import Entry
+from dpsynth.draft.intervals import is_end
 from dpsynth.draft.names import compact, words
 from dpsynth.errors import InputError
 
@@ -122,16 +123,22 @@ def _placed(name: str, key: str, columns: Sequence[Entry]) -> Placed:
 
 
 def _time(columns: Sequence[Entry]) -> tuple[str | None, str]:
+    """Choose the first column of a day, but rather where something starts than where it ends."""
+    times = list(_times(columns))
+    starts = [(name, kind) for name, kind in times if not is_end(name)]
+    return next(iter([*starts, *times]), (None, DATE))
+
+
+def _times(columns: Sequence[Entry]) -> Iterator[tuple[str, str]]:
     for entry in columns:
-        if entry.kind in ("date", "datetime"):
-            return entry.name, entry.kind
-        if compact(entry.name) in _DAYS:
-            return entry.name, DAYS
         match = find(entry.name)
         dated = match is not None and match.variable.type == "date"
-        if dated or _DATES & {*words(entry.name), compact(entry.name)}:
-            return entry.name, DATE
-    return None, DATE
+        if entry.kind in ("date", "datetime"):
+            yield entry.name, entry.kind
+        elif compact(entry.name) in _DAYS:
+            yield entry.name, DAYS
+        elif dated or _DATES & {*words(entry.name), compact(entry.name)}:
+            yield entry.name, DATE
 
 
 def _first(names: Sequence[str], meanings: frozenset[str]) -> str | None:

@@ -14,7 +14,7 @@ from dpsynth.draft.drafts import Draft, checked_proposal, draft_schema, merged, 
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import SUFFIXES, read_header
 from dpsynth.draft.intervals import add_body_mass_index, add_intervals, without_intervals
-from dpsynth.draft.linked.columns import Placed, placed_tables
+from dpsynth.draft.linked.columns import DAYS, Placed, placed_tables
 from dpsynth.draft.linked.text import package_text
 from dpsynth.draft.proposal import Proposal
 from dpsynth.errors import InputError, SchemaError
@@ -108,9 +108,12 @@ def _package(name: str, tables: Mapping[str, Entries], described: Entries | None
         LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft")  # it must be readable
         return text
 
-    modelled = [one for one in proposals[patients] if "dpsynth" in one.document]
-    add_intervals(modelled)
-    add_body_mass_index(modelled)
+    modelled = []
+    for table, own in proposals.items():
+        fields = [one for one in own if "dpsynth" in one.document]
+        add_intervals([*fields, *_times(columns[table], placed[table], table == patients)])
+        add_body_mass_index(fields)
+        modelled += fields
     try:
         text = write()
     except SchemaError:
@@ -148,6 +151,14 @@ def _fields(columns: Entries, own: Placed, is_patients: bool) -> list[Proposal]:
             fields.append(checked_proposal(entry, columns.source))
     _drop_keys(fields)
     return fields
+
+
+def _times(columns: Entries, own: Placed, is_patients: bool) -> list[Proposal]:
+    """Return what stands for the time of a wide table, from which another date may count."""
+    if is_patients or own.named is not None or own.type == DAYS:
+        return []
+    own_entries = [entry for entry in columns.columns if entry.name == own.time]
+    return [checked_proposal(entry, columns.source) for entry in own_entries]
 
 
 def _plain(entry: Entry, kind: str) -> Proposal:

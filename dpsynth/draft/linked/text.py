@@ -23,6 +23,7 @@ dpsynth:
   version: 1
   draft: true  # remove it when no TODO and no proposal is left
   patients: {patients}  # proposal: the table with one row a patient
+  person: {{name: patient}}  # how certificate and pages call a person
   population: {{value: TODO, basis: TODO}}  # how many patients, two digits, from a report
   window: {{first: TODO, last: TODO, basis: TODO}}  # days from each patient's origin, as -3650
   # if a column of patients has the last day of follow-up: end: COLUMN
@@ -71,7 +72,8 @@ def package_text(
             lines += [f"      {line}" for line in field_lines(proposal)]
         extra = [] if table == patients else list(_child_lines(own, dates))
         if table in dialects:
-            extra.append(f"dialect: {flow(dict(dialects[table]))}")
+            hint = comment('add decimal: "," if numbers are written 3,5')
+            extra.append(f"dialect: {flow(dict(dialects[table]))}  {hint}")
         if extra:
             lines += ["    dpsynth:", *(f"      {line}" for line in extra)]
     lines.append(_FOOT.format(patients=flow(patients)).rstrip())

@@ -47,7 +47,7 @@ def decode_histories(
         if child.child.once is not None:
             frame = _events(next(onsets), child, rng)
         else:
-            frame = _rows(next(series), child, tables[name], rng)
+            frame = _rows(next(series), child, tables[name], origins, rng)
         frames[name] = _in_order(_dated(frame, child.child, tables[name], origins), tables[name])
     return frames
 
@@ -101,7 +101,11 @@ def _events(onsets: Ints, codec: ChildCodec, rng: np.random.Generator) -> pd.Dat
 
 
 def _rows(
-    series: tuple[SeriesRows, ...], codec: ChildCodec, table: Schema, rng: np.random.Generator
+    series: tuple[SeriesRows, ...],
+    codec: ChildCodec,
+    table: Schema,
+    origins: Floats | None,
+    rng: np.random.Generator,
 ) -> pd.DataFrame:
     """Return the rows of a wide or long table, by patient and day, as coded days."""
     child = codec.child
@@ -116,7 +120,10 @@ def _rows(
     if codec.naming is not None:
         whole[:, codec.naming] = tests
     whole[:, list(codec.others)] = codes[:, codes.shape[1] - len(codec.others) :]
-    frame = codec.codec.decode(whole, rng)
+    beside = None
+    if child.time is not None and origins is not None and child.origin is not None:
+        beside = {child.time: _dates(days + origins[patients], table.column(child.time))}
+    frame = codec.codec.decode(whole, rng, beside)
     frame = frame.assign(**{child.key: patients})
     if child.series is not None:
         value = child.series.value
@@ -170,11 +177,13 @@ def _dated(
     """Put dates in the place of days since the origin, where the table has dates."""
     if child.origin is None or child.time is None or origins is None:
         return frame
-    column = table.column(child.time)
     days = frame[child.time].to_numpy() + origins[frame[child.key].to_numpy()]
     frame = frame[np.isfinite(days)].reset_index(drop=True)
-    days = days[np.isfinite(days)]
-    values = days if column.kind.in_days else days * DAY
-    return frame.assign(
-        **{child.time: typed_series(values, np.zeros(len(values), dtype=bool), column)}
-    )
+    return frame.assign(**{child.time: _dates(days[np.isfinite(days)], table.column(child.time))})
+
+
+def _dates(days: Floats, column: Column) -> pd.Series:
+    """Return days since 1970-01-01 as dates; missing where a patient has no origin."""
+    gone = ~np.isfinite(days)
+    values = np.where(gone, 0.0, days) * (1 if column.kind.in_days else DAY)
+    return typed_series(values, gone, column)

@@ -42,7 +42,7 @@ class Value:
     def part(self, part: str, series: str) -> Column:
         """Return the column of its first or last cell, or of the mean; either may be missing."""
         plain = replace(
-            self.column,
+            _typed(self.column),
             name=f"{part} {self.column.name} of {series}",
             roles=frozenset(),
             required=False,
@@ -62,7 +62,7 @@ def summary_schema(codec: HistoryCodec) -> Schema:
     ['first weight of visits', 'last weight of visits', 'mean weight of visits']
     """
     linked = codec.schema
-    columns = list(linked.patients.modelled)
+    columns = list(map(_typed, linked.patients.modelled))
     columns += [_day(f"day of {event}", codec) for event in codec.events]
     for child, values in _repeated(codec):
         for place, series in enumerate(child.series):
@@ -74,7 +74,7 @@ def summary_schema(codec: HistoryCodec) -> Schema:
         unit=PrivacyUnit(column=None, max_rows=1, max_rows_basis=None),
         population=linked.population,
         rows=Declared(linked.population.value, linked.population.basis),
-        title=f"Histories of patients, a row each: {linked.title or linked.name}",
+        title=linked.title or linked.name,
     )
 
 
@@ -99,6 +99,20 @@ def summaries(histories: Histories, codec: HistoryCodec, *, seed: int = 0) -> pd
             columns += _cells(rows, patients, timed, values[place], codec, rng)
     names = [column.name for column in summary_schema(codec).columns]
     return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def _typed(column: Column) -> Column:
+    """Return a column of typed cells: the summaries hold no texts of the source any more."""
+    plain = Column(column.name, column.type)
+    return replace(
+        column,
+        format=None,
+        missing_values=plain.missing_values,
+        true_values=plain.true_values,
+        false_values=plain.false_values,
+        forms=plain.forms,
+        status_of=None,
+    )
 
 
 def _repeated(codec: HistoryCodec) -> Iterator[tuple[ChildCodec, list[list[Value]]]]:

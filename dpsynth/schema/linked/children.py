@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dpsynth._util.messages import listed, shown
 from dpsynth.schema.column import PrivacyUnit
+from dpsynth.schema.linked.base_time import base_time
 from dpsynth.schema.linked.facts import ChildTable, Link, LongSeries, Window
 from dpsynth.schema.linked.resources import Resource, Tested
 from dpsynth.schema.linked.series import read_series
@@ -70,7 +71,12 @@ def read_child(
         tested = Tested(tests.column, names, tests.on_unknown)
     capped = key is not None and not own.has("once")
     schema = table.read_schema(
-        unit=key, plain=plain, tests=tested, draft=package.draft, capped=capped
+        unit=key,
+        plain=plain,
+        tests=tested,
+        draft=package.draft,
+        capped=capped,
+        base=base_time(table.fields, time, origin, package.schema, package.window),
     )
     if schema is not None:
         _check_columns(table, schema, key, once, tests, links, plain)

@@ -15,6 +15,7 @@ from typing import Any
 from dpsynth._util.field_reader import FieldFindings, FieldReader
 from dpsynth._util.messages import closest, did_you_mean, shown
 from dpsynth.errors import Problem, SchemaError
+from dpsynth.schema.linked.base_time import BaseTime
 from dpsynth.schema.schema import Schema
 
 RESOURCE_KEYS = (
@@ -113,6 +114,7 @@ class Resource:
         tests: Tested | None,
         draft: bool,
         capped: bool,
+        base: BaseTime | None = None,
     ) -> Schema | None:
         """Read the table schema; None if it has mistakes, which are noted.
 
@@ -122,10 +124,11 @@ class Resource:
             tests: the column of tests, whose categories they are.
             draft: whether gaps may be left.
             capped: whether it says how many rows of a patient are kept.
+            base: the time, if another date of the row is an interval after or before it.
         """
         if not isinstance(self.part.values.get("schema"), Mapping):
             return None  # noted
-        fields = [self._field(value, unit, plain, tests) for value in self.fields]
+        fields = [self._field(value, unit, plain, tests, base) for value in self.fields]
         document = {k: v for k, v in self.schema.values.items() if k not in ("dpsynth", "name")}
         document |= {"name": self.name}
         if isinstance(self.schema.values.get("fields"), list | tuple):
@@ -140,6 +143,8 @@ class Resource:
             for problem in error.problems:
                 self.findings.mistake(self._place(problem, tests), problem.message)
             return None
+        if base is not None:
+            schema = self._with_time(schema, base)
         for gap in schema.gaps:
             self.findings.gap(self._place(gap, tests), gap.message)
         title, text = self.part.text("title"), self.part.text("description")
@@ -152,7 +157,12 @@ class Resource:
         )
 
     def _field(
-        self, value: Any, unit: str | None, plain: tuple[str, ...], tests: Tested | None
+        self,
+        value: Any,
+        unit: str | None,
+        plain: tuple[str, ...],
+        tests: Tested | None,
+        base: BaseTime | None,
     ) -> Any:
         """Return a field with the role that its place gives it."""
         name = value.get("name") if isinstance(value, Mapping) else None
@@ -167,6 +177,8 @@ class Resource:
         if name == unit or name in plain or name in self.meant:
             if role is not None:
                 self.findings.mistake(f"{place}.dpsynth.role", "its place says it; remove the role")
+            if base is not None and name == base.column:
+                return base.field(value)
             return {**value, "dpsynth": {**own, "role": "unit" if name == unit else "drop"}}
         for word in STRUCTURE:
             if any(isinstance(one, str) and one == word for one in roles):
@@ -177,6 +189,24 @@ class Resource:
                 )
                 return {**value, "dpsynth": {**own, "role": "drop"}}
         return value
+
+    def _with_time(self, schema: Schema, base: BaseTime) -> Schema:
+        """Return the schema with the time as it stands; note what a rule or its field gets wrong.
+
+        A rule of the rows sees modelled columns only, and the day of a row is none of them.
+        """
+        for number, rule in enumerate(schema.rules):
+            if base.column in rule.columns:
+                text = f"{shown(base.column)} is the time of the table; write a temporal rule"
+                self.findings.mistake(self.own.at(f"rules[{number}]"), text)
+        field = next(one for one in self.fields if one.get("name") == base.column)
+        try:
+            return base.in_place(schema, field)
+        except SchemaError as error:
+            for problem in error.problems:
+                place = problem.place.partition("fields[0]")[2].partition("'.")[2]
+                self.findings.mistake(f"{self.places[base.column]}.{place}", problem.message)
+            return schema
 
     def _place(self, problem: Problem, tests: Tested | None) -> str:
         place = problem.place

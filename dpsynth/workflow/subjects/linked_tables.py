@@ -11,6 +11,7 @@ from dpsynth._util.strict_json import digest, file_digest
 from dpsynth.assessment import (
     CohortCandidate,
     RealCohorts,
+    Trained,
     audit_cohort,
     check_place,
     evaluate_cohort,
@@ -54,7 +55,7 @@ class LinkedTables:
     evaluation = HISTORIES
     drawn = "patients"
     wanting = ("use", "of the histories ruled out")
-    audits_training = False
+    audits_training = True
 
     def __repr__(self) -> str:
         """Name the schema."""
@@ -167,12 +168,16 @@ class LinkedTables:
         )
 
     def audit(self, job: Job) -> None:
-        """Attack whole histories, where people were held out."""
-        order = job.order
-        assert order.holdout is not None  # or else the stage is not needed
+        """Attack the training, and whole histories where people were held out."""
+        order, real = job.order, None
+        if order.attacks:
+            assert order.holdout is not None
+            candidate = CohortCandidate.of_run(order.run, order.table)
+            real = RealCohorts(order.train, candidate, order.holdout)
         audit_cohort(
             CohortRun.load(order.run).schema,
-            RealCohorts(order.train, CohortCandidate.of_run(order.run, order.table), order.holdout),
+            real,
+            trained=Trained(order.run, order.settings.canaries),
             seed=order.settings.audit_seed,
             output=order.internal,
             tolerant=True,

@@ -152,3 +152,17 @@ def test_one_table_is_drafted_as_before(tmp_path: Path) -> None:
     dictionary = tmp_path / "dictionary.csv"
     dictionary.write_text("Table,Variable,Type\nward,patient,string\nward,age,integer\n")
     assert "resources" not in draft_any(dictionary=dictionary).text
+
+
+def test_a_stay_counts_from_the_time_of_its_row(tmp_path: Path) -> None:
+    """The time is where something starts, and the date where it ends is an interval after it."""
+    place = tmp_path / "klinik"
+    place.mkdir()
+    (place / "patienten.csv").write_text("PatientenNr;Geschlecht;Dialysebeginn\n")
+    (place / "aufenthalte.csv").write_text("PatientenNr;Entlassung;Aufnahme;Abteilung\n")
+    made = draft_any(header=place, delimiter=";")
+    stays = parsed(made.text)["resources"][1]
+    assert stays["dpsynth"]["time"] == "Aufnahme"
+    left = next(one for one in stays["schema"]["fields"] if one["name"] == "Entlassung")
+    assert left["dpsynth"]["after"] == "Aufnahme" and left["dpsynth"]["longest"] == "TODO"
+    assert 'add decimal: "," if numbers are written 3,5' in made.text

@@ -145,6 +145,9 @@ def test_uses_are_judged_by_figures_beside_references() -> None:
         ({"tstr_next": entry(0.5, 0.52)}, OPEN),  # nothing to learn
         ({"trajectory_c2st": entry(0.55, 0.5)}, FIT),
         ({"trajectory_c2st": entry(0.9, 0.5)}, UNFIT),
+        ({"row_means_by_group": entry(0.04, 0.03)}, FIT),  # a distance, and no area under a curve
+        ({"row_means_by_group": entry(0.24, 0.04)}, CARE),
+        ({"row_means_by_group": entry(0.5, 0.04)}, UNFIT),
         ({"broken_histories": entry(0.0, 0.0)}, FIT),
         ({"broken_histories": entry(0.02, 0.0)}, UNFIT),
     ]
