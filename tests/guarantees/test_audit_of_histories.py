@@ -46,7 +46,7 @@ BROKEN = (
 )
 WHOLE = ("a whole fit of histories: cohort",)
 WHOLE_BROKEN = (
-    "a whole fit of histories, cohort: half the noise",
+    "a whole fit of histories, cohort: a quarter of the noise",
     "a whole fit of histories, cohort: each step in full",
 )
 
@@ -84,4 +84,4 @@ def test_a_whole_fit(name: str) -> None:
     import audit_histories
 
     games = [*audit_histories.sound(SeededEntropy(5)), *audit_histories.mutants(SeededEntropy(5))]
-    assert one(games, name).play(800, 1e-3).broken == (name in WHOLE_BROKEN)
+    assert one(games, name).play(300, 1e-3).broken == (name in WHOLE_BROKEN)
