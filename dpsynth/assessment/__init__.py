@@ -8,7 +8,7 @@ This room decides which private rows an assessment reads, and keeps its results 
 - `charged_audit`: an audit of the training among real rows: a fit of its own, planned, reserved,
   charged
 - `cohort_audit`: the verb audit for linked tables: attacks over tables and time
-- `cohort_canaries`: canary patients of linked tables, for an audit of the training
+- `cohort_canaries`: canary patients with whole histories, planted among patients drawn from a run
 - `cohort_evaluation`: the verb evaluate for linked tables: a cohort held against real histories
 - `cohort_sides`: real cohorts and a synthetic one, read alike
 - `evaluation`: the verbs that hold synthetic tables against real ones: evaluate and compare

@@ -1,6 +1,7 @@
 """The command line: words, options and exit codes; what a command does is done in the rooms below.
 
 - `group`: all commands, found by name and loaded when asked for; errors in words, exit codes
+- `clinic_demo`: the part of the demo with linked tables: the histories of a simulated clinic
 - `cohorts`: what commands do with runs and schemas of linked tables; their data are folders
 - `options`: options that several commands share
 - `subjects`: what `evaluate` and `audit` are about: a run, or the schema of tables from other tools

@@ -40,15 +40,16 @@ def test_linked_tables_go_the_whole_way_and_are_charged_once(settings: Settings)
     outcome = run_stages(settings)
     order = outcome.order
     assert [state.state for state in outcome.states] == [
-        *("done", "done", "done", "done", "done", "not needed", "done"),
+        *("done", "done", "done", "done", "done", "done", "done"),
     ]
     assert any("keys agree" in check for check in verify(order.bundle))
     manifest = json.loads((order.bundle / "datapackage.json").read_text())
     assert manifest["dpsynth"]["drawing"]["patients"] == 150
     histories = json.loads((order.internal / "histories.json").read_text())
     assert histories["patients"]["synthetic"] == 150
-    assert {path.name for path in order.internal.iterdir()} == {"histories.json", "histories.html"}
-    assert order.page.name == "histories.html"
+    names = {"histories.json", "histories.html", "audit.json", "internal.html"}
+    assert {path.name for path in order.internal.iterdir()} == names
+    assert (order.bundle / "audit.json").exists()  # of the training, among synthetic patients
     assert outcome.gates == tuple(
         use["key"] for use in histories["uses"] if use["verdict"] == "not fit"
     )
@@ -58,7 +59,7 @@ def test_linked_tables_go_the_whole_way_and_are_charged_once(settings: Settings)
     assert len(Ledger.default().state().entries) == 1
 
     again = run_stages(settings)  # nothing is done twice
-    assert {state.state for state in again.states} == {"kept", "not needed"}
+    assert {state.state for state in again.states} == {"kept"}
     assert len(Ledger.default().state().entries) == 1
 
 

@@ -4,6 +4,7 @@ This room decides what a Data Package of table schemas may say. Nothing in it is
 private rows.
 
 - `any_schema`: the schema of one table or of linked ones: which of the two, its document says
+- `base_time`: the time of a table as the date from which other dates of its rows count
 - `children`: one child table of a document, read: its key, its time, its series or events
 - `facts`: the facts of linked tables, as values
 - `keys`: keys from table to table: found, checked, and never in a circle
