@@ -40,7 +40,7 @@ SLOW = {
     "a whole fit: autoregressive": 0.25,
     "a whole fit: tvae": 0.25,
     "a whole fit of histories: cohort": 0.1,
-    "a whole fit of histories, cohort": 0.1,
+    "a whole fit of histories, cohort": 0.05,
     "five times": 0.05,
 }  # of those runs: a quarter of a second each
 

@@ -278,7 +278,7 @@ def fit_game(
     source: Entropy,
     *,
     rows: int = 2,
-    halved: bool = False,
+    quartered: bool = False,
     broken: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> Game:
     """Make the game of a whole fit of `cohort`; an observer adds up the likelihood ratio.
@@ -287,7 +287,8 @@ def fit_game(
     has two rows in one test of both tables, or so many: the more there are, the more cells her
     steps fall into, and she moves the counts by less than she may.
     """
-    entropy = cast(Entropy, Blocks(source, halved=halved))
+    noise = cast(Entropy, Blocks(source, halved=quartered))
+    entropy = cast(Entropy, Blocks(noise, halved=quartered))
     without, within = patients_of(2, 1, own=rows)
     patient = within.take(np.array([4]))
     tables = (table_of("labs"), table_of("visits"))
@@ -359,7 +360,9 @@ def mutants(source: Entropy) -> list[Game]:
             capped(),
             source,
         ),
-        fit_game("a whole fit of histories, cohort: half the noise", source, halved=True),
+        fit_game(
+            "a whole fit of histories, cohort: a quarter of the noise", source, quartered=True
+        ),
         fit_game(
             "a whole fit of histories, cohort: each step in full", source, rows=ROWS, broken=whole
         ),
