@@ -67,7 +67,6 @@ class Real:
     histories: bool = False
 
 
-@shown_in_notebooks
 @dataclass(frozen=True)
 class Undone:
     """Tables that could not be attacked: why, and the digest of the synthetic one."""
@@ -75,7 +74,12 @@ class Undone:
     reason: str
     sha256: str | None
 
+    def __repr__(self) -> str:
+        """Say that they were not."""
+        return "<Undone>"
 
+
+@shown_in_notebooks
 def audit_run(
     schema: Schema,
     *,
