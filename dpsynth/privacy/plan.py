@@ -277,7 +277,10 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None) -> 
 
 
 def _noise(event: Event) -> float:
-    return event.sigma if isinstance(event, JointHistograms) else event.noise_multiplier
+    """Return the noise of a count in rows, or in units where the rows of one share its mass."""
+    if not isinstance(event, JointHistograms):
+        return event.noise_multiplier
+    return event.sigma if event.unit_mass is None else event.sigma / event.unit_mass
 
 
 def _too_small(budget: PrivacyBudget) -> InputError:

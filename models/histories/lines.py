@@ -30,15 +30,21 @@ class Line:
         intercept: at level 0, in codes.
         slope: from 0 to 1.
         mean: of all values, in codes.
+        holds: whether a value stays at the level, because noise outweighs what the steps show.
     """
 
     intercept: float
     slope: float
     mean: float
+    holds: bool = False
 
     def at(self, levels: Floats) -> Floats:
         """Return the expected code at each level; NaN stands for no level."""
         return np.where(np.isnan(levels), self.mean, self.intercept + self.slope * levels)
+
+    def held(self) -> Line:
+        """Return the line on which a value stays at the patient's level."""
+        return Line(0.0, 1.0, self.mean, holds=True)
 
     @classmethod
     def of(cls, table: Floats, sigma: float, mass: float, value: Feature) -> Line:

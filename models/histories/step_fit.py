@@ -51,6 +51,10 @@ from dpsynth.privacy import (
 )
 
 Ints = npt.NDArray[np.int64]
+HOLD = 10
+"""Standard deviations of the noise of a count. Where a series' patients with a step weigh less,
+noise outweighs what their steps show: changes drawn from it would run to the bounds."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -162,6 +166,8 @@ def _fitted(
             for column, cells in zip(bins[place], leaves[place], strict=True)
         ]
         target = target_of(bins[place], variances, pairs[place], total)
+        if total < HOLD * one_way.sigma:
+            table = replace(table, lines=tuple(line and line.held() for line in table.lines))
         if total < MIN_MASS * MASS:
             products = Products(target.sizes, np.ones(1), target.one[None].astype(np.float32))
         else:

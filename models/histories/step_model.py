@@ -20,6 +20,8 @@ from dpsynth.models.histories.lines import Line
 from dpsynth.models.histories.step_table import Coarse, StepTable
 from dpsynth.models.marginals import MergedBins, Products
 
+HOLDS = 2.0  # marks, in a run's arrays, a line on which values stay
+
 
 @dataclass(frozen=True, eq=False)
 class StepModel:
@@ -73,7 +75,7 @@ def arrays_of(models: Sequence[StepModel], prefix: str) -> dict[str, npt.NDArray
             [
                 [0.0, 0.0, 0.0, 0.0]
                 if line is None
-                else [1.0, line.intercept, line.slope, line.mean]
+                else [HOLDS if line.holds else 1.0, line.intercept, line.slope, line.mean]
                 for line in model.table.lines
             ]
         )
@@ -96,7 +98,8 @@ def restored(
         parts = np.split(arrays[f"{name}.condition_bins"], ends) if columns else []
         conditions = tuple(Coarse(*pair) for pair in zip(columns, parts, strict=True))
         lines = tuple(
-            Line(*row[1:].tolist()) if row[0] else None for row in arrays[f"{name}.lines"]
+            Line(row[1], row[2], row[3], holds=row[0] == HOLDS) if row[0] else None
+            for row in arrays[f"{name}.lines"].tolist()
         )
         step_table = StepTable(domain, table, series, conditions, lines)
         cuts = np.cumsum([feature.size for feature in step_table.features])[:-1]

@@ -199,7 +199,13 @@ def _changes(codes: Ints, levels: Floats, value: Feature, line: Line) -> Ints:
 
 
 def _applied(codes: Ints, levels: Floats, value: Feature, line: Line) -> Ints:
-    """Return codes of the value from drawn changes, within its bounds."""
+    """Return codes of the value from drawn changes, within its bounds.
+
+    Where the line holds, a value stays at the level, or missing where there is no level.
+    """
+    if line.holds:
+        none = value.size - 1 if value.size > value.cells else round(line.mean)
+        return np.where(np.isnan(levels), none, _centres(levels, value, line))
     codes = codes.astype(np.int64)
     moved = np.clip(codes - value.cells + 1 + _centres(levels, value, line), 0, value.cells - 1)
     return np.where(codes < 2 * value.cells - 1, moved, codes - value.cells + 1)

@@ -164,6 +164,15 @@ def test_a_budget_too_small_is_refused_in_words(eps: float) -> None:
         calibrate(eps, 1e-10, (counts(400, 100), 0.5), (steps(), 0.5))
 
 
+def test_noise_is_limited_in_units_where_rows_share_a_units_mass() -> None:
+    """A unit's mass is a matter of scale: it makes no budget too small."""
+    shared = JointHistograms("shared", 20, 100, UNDECIDED, 720_720)
+    plan = calibrate(0.5, 1e-6, (counts(), 0.99), (shared, 0.01))
+    event = plan.event("shared")
+    assert isinstance(event, JointHistograms)
+    assert event.sigma > 1e8 and event.sigma / event.mass < 1e4
+
+
 def test_an_ambitious_delta_is_refused_in_words() -> None:
     with pytest.raises(InputError, match="too small for this many compositions"):
         calibrate(1.0, 1e-10, (steps(0.01, 1_000_000), 1.0))

@@ -206,7 +206,8 @@ def describe_event(event: Event) -> str:
             f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all are "
             "used"
         )
-    return f"{event.histograms} histograms, {counted}; discrete Gaussian, sd {sd:.4g}"
+    noun = "histogram" if event.histograms == 1 else "histograms"
+    return f"{event.histograms} {noun}, {counted}; discrete Gaussian, sd {sd:.4g}"
 
 
 def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
