@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.short_repr import short_repr
@@ -10,7 +11,6 @@ from dpsynth._util.strict_json import written
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
 from dpsynth.models.histories import (
-    CohortGenerator,
     HistoryDomain,
     domain_of,
     most_bytes_of_histories,
@@ -20,6 +20,9 @@ from dpsynth.models.registry import AUTO, COHORT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 from dpsynth.schema import AnySchema, LinkedSchema, Schema
 from dpsynth.synthesis.preparation import Prepared, prepare
+
+if TYPE_CHECKING:
+    from dpsynth.models.histories import CohortGenerator
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class PreparedCohort:
             InputError: one is missing or cannot be loaded.
         """
         load_fitting(networks=self.networks)
+        from dpsynth.models.histories import CohortGenerator  # with torch, which a plan needs not
+
         return CohortGenerator(self.domain)
 
     def room(self, schema: LinkedSchema) -> int:

@@ -24,7 +24,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.statements.balances import explained
 from dpsynth.ledger.verification import verify_ledger
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting, preparation
+from dpsynth.synthesis import charged_fit, fitting, preparation
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.table import FrameTable
 
@@ -65,7 +65,7 @@ def fit_and_tell(
     location: str, output: str, prepared: preparation.Prepared, begun: Any, read: Any
 ) -> None:
     """Fit a plan; say when it begins, and before its first private byte is touched."""
-    chunks, digest = FrameTable.chunks, fitting.compare_source
+    chunks, digest = FrameTable.chunks, charged_fit.compare_source
 
     def telling(self: FrameTable, *rest: Any) -> Any:
         read.value = 1
@@ -76,7 +76,7 @@ def fit_and_tell(
         digest(*arguments)
 
     FrameTable.chunks = telling  # type: ignore[method-assign]
-    fitting.compare_source = comparing
+    charged_fit.compare_source = comparing
     fitting.prepare = lambda *_, **__: prepared  # the plan, made once: it takes longest
     begun.set()
     fit(location, output)
