@@ -73,10 +73,12 @@ def audit_cohort(
     if trained is not None:
         trained.check()
     check_place(output, overwrite, AUDIT)
+    if output is not None and real is not None:
+        beside(output, HISTORIES, real.candidate.sha256)
     rows, undone = None, None
     if real is not None:
         try:
-            rows = _summed_up(schema, real, seed, output, progress)
+            rows = _summed_up(schema, real, seed, progress)
         except Exception as error:
             if not tolerant:
                 raise
@@ -98,13 +100,10 @@ def _summed_up(
     schema: LinkedSchema,
     real: RealCohorts,
     seed: int,
-    output: str | Path | None,
     progress: Progress,
 ) -> Real:
     """Return each cohort as a table with a row for each patient."""
     candidate = real.candidate
-    if output is not None:
-        beside(output, HISTORIES, candidate.sha256)
     sides = CohortSides.read(
         schema, real.source, candidate.tables, real.holdout, seed=seed, progress=progress
     )

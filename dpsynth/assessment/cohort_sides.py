@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsynth._util.short_repr import short_repr
-from dpsynth._util.strict_json import digest, file_digest
+from dpsynth._util.strict_json import digest
 from dpsynth.assessment.evaluation import check_people, facts_of
 from dpsynth.encoding import Histories, HistoryCodec, read_histories
 from dpsynth.errors import GateError
@@ -16,6 +16,7 @@ from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, CohortSample, read_records
 from dpsynth.tables import (
+    linked_digests,
     linked_files,
     open_linked,
     open_synthetic_linked,
@@ -50,9 +51,8 @@ class CohortCandidate:
         Raises:
             TableError: a table has no file there, or several.
         """
-        files = linked_files(folder, schema)
-        digests = {name: file_digest(Path(str(file))) for name, file in files.items()}
-        return cls(Path(folder).name, files, None, digest(digests))
+        sha256 = digest(linked_digests(folder, schema))
+        return cls(Path(folder).name, linked_files(folder, schema), None, sha256)
 
     @classmethod
     def of_run(cls, run_folder: str | Path, folder: str | Path) -> CohortCandidate:

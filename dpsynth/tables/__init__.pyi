@@ -15,6 +15,7 @@ from .checks import Progress as Progress
 from .checks import check_file as check_file
 from .checks import table_kind as table_kind
 from .linked import leave_out_linked as leave_out_linked
+from .linked import linked_digests as linked_digests
 from .linked import linked_files as linked_files
 from .linked import open_linked as open_linked
 from .linked import open_synthetic_linked as open_synthetic_linked

@@ -60,8 +60,8 @@ class AuditStage:
     purpose = "attack the training, and the table if people are held out; internal"
 
     def needed(self, order: ResolvedSettings) -> bool:
-        """Whether there is something to attack."""
-        return order.attacks or subject_of(order.schema).audits_training
+        """Always."""
+        return True
 
     def facts(self, order: ResolvedSettings) -> dict[str, Any]:
         """Return what the audit is asked for."""
@@ -75,9 +75,7 @@ class AuditStage:
     def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether the training was audited, and this very table if it is attacked at all."""
         order = job.order
-        if not self.result(order).is_file():
-            return False
-        if subject_of(order.schema).audits_training and read_audits(order.run) is None:
+        if not self.result(order).is_file() or read_audits(order.run) is None:
             return False
         return not order.attacks or _about(self.result(order), order)
 
@@ -96,9 +94,7 @@ def not_done(order: ResolvedSettings) -> tuple[str, ...]:
     """List what could not be done with the real rows, and why."""
     documents = (("evaluation", _evaluation(order)), ("attack on the table", _audit(order)))
     return tuple(
-        f"{kind}: {one['not_done']['reason']}"
-        for kind, one in documents
-        if one is not None and one.get("not_done")
+        f"{kind}: {one['not_done']['reason']}" for kind, one in documents if one.get("not_done")
     )
 
 
@@ -109,8 +105,7 @@ def failed_gates(order: ResolvedSettings) -> tuple[str, ...]:
 
 def successful_attacks(order: ResolvedSettings) -> tuple[str, ...]:
     """List the attacks that found more than chance explains."""
-    document = _audit(order) or {"findings": []}
-    return tuple(finding["key"] for finding in document["findings"] if finding["found"])
+    return tuple(finding["key"] for finding in _audit(order)["findings"] if finding["found"])
 
 
 def faults_of_audit(order: ResolvedSettings) -> tuple[str, ...]:
@@ -120,8 +115,6 @@ def faults_of_audit(order: ResolvedSettings) -> tuple[str, ...]:
     is no fault of the audit while another attack could have seen a leak.
     """
     document = _audit(order)
-    if document is None:
-        return ()
     faults = [
         f"“{alarm.get('title') or alarm['key']}” was accused, where nothing leaks"
         for alarm in false_alarms(document)
@@ -135,9 +128,8 @@ def _evaluation(order: ResolvedSettings) -> dict[str, Any]:
     return dict(read_document(order.internal / subject_of(order.schema).evaluation))
 
 
-def _audit(order: ResolvedSettings) -> dict[str, Any] | None:
-    path = order.internal / AUDIT
-    return dict(read_document(path)) if path.is_file() else None
+def _audit(order: ResolvedSettings) -> dict[str, Any]:
+    return dict(read_document(order.internal / AUDIT))
 
 
 def _about(path: Path, order: ResolvedSettings) -> bool:

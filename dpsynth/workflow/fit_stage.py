@@ -90,7 +90,7 @@ class FitStage:
             BudgetError: one may have, and it was not asked to fit again; or the ledger or its
                 policy refuses.
         """
-        order = job.order
+        order, settings = job.order, job.order.settings
         book = job.ledger or default_ledger(stacklevel=4)
         _require_unspent(job, book)
         _require_as_seen(job, book)
@@ -100,8 +100,19 @@ class FitStage:
         job.work.write(SCHEMA, yaml_text(order.fitted.to_dict()).encode())
         before = len(job.work.log.fits)
         try:
-            noted = _Noted(book, lambda entry: job.work.add_fit(book.id, entry.id))
-            subject_of(order.schema).fit(order, noted, job.told(self.name))
+            subject_of(order.schema).fit(
+                order,
+                epsilon=settings.epsilon,
+                delta=settings.delta,
+                dataset=settings.dataset,
+                model=settings.model,
+                purpose=settings.purpose,
+                tier=settings.tier,
+                policy=order.policy,
+                ledger=_Noted(book, lambda entry: job.work.add_fit(book.id, entry.id)),
+                output=order.run,
+                progress=job.told(self.name),
+            )
         except BaseException as error:
             if any(_may_have_read(book, attempt) for attempt in job.work.log.fits[before:]):
                 error.add_note(

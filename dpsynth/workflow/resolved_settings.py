@@ -14,7 +14,7 @@ from typing import Self
 
 from dpsynth._util.seeds import fresh_seed
 from dpsynth._util.short_repr import short_repr
-from dpsynth.assessment.results_folder import HISTORIES_PAGE, PAGE
+from dpsynth.assessment.results_folder import PAGE
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate
 from dpsynth.eval.gates import gates
@@ -104,9 +104,12 @@ class ResolvedSettings:
             None if settings.policy is None else Policy.load(settings.policy),
         )
 
-    @property
     def references(self) -> tuple[Reference, ...]:
-        """What the private source is made of; an `InputError` if something is missing."""
+        """Return what the private source is made of, each checked to be there.
+
+        Raises:
+            InputError: something is missing, or no table.
+        """
         data = self.settings.data
         if isinstance(self.schema, LinkedSchema):
             files = linked_files(data, self.schema).values()
@@ -174,14 +177,13 @@ class ResolvedSettings:
     @property
     def page(self) -> Path:
         """The page with which a person begins."""
-        histories = isinstance(self.schema, LinkedSchema) and not self.attacks
-        return self.internal / (HISTORIES_PAGE if histories else PAGE)
+        return self.internal / PAGE
 
     @cached_property
     def data_sha256(self) -> str:
         """SHA-256 of what identifies the private table; it stays in the work folder."""
         total = hashlib.sha256()
-        for reference in self.references:
+        for reference in self.references():
             for block in reference.content():
                 total.update(block)
         return total.hexdigest()

@@ -266,7 +266,7 @@ def _remedy(stage: Stage, order: ResolvedSettings) -> str:
 def _check(order: ResolvedSettings) -> None:
     """Refuse what would stop a later stage, before anything is read or charged."""
     settings = order.settings
-    _ = order.references  # each is there, or an error says so
+    order.references()  # each is there, or an error says so
     if settings.opt_out is not None:
         check_file(settings.opt_out)
     check_canaries(settings.canaries)

@@ -1,3 +1,4 @@
+from .opening import linked_digests as linked_digests
 from .opening import linked_files as linked_files
 from .opening import open_linked as open_linked
 from .opening import open_synthetic_linked as open_synthetic_linked

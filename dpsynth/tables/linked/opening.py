@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from dpsynth._util.messages import did_you_mean, listed, shown
+from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import TableError
 from dpsynth.schema import ChildTable, LinkedSchema, Schema, published_tables
 from dpsynth.tables.sources.reference import FILES
@@ -46,6 +47,12 @@ def linked_files(folder: str | Path, schema: LinkedSchema) -> dict[str, Source]:
             )
         files[table] = place / present[0]
     return files
+
+
+def linked_digests(folder: str | Path, schema: LinkedSchema) -> dict[str, str]:
+    """Return the SHA-256 (hex) of each table's file in a folder; an error as `linked_files`."""
+    files = linked_files(folder, schema)
+    return {name: file_digest(Path(str(file))) for name, file in files.items()}
 
 
 def open_linked(sources: Mapping[str, Source], schema: LinkedSchema) -> dict[str, Table]:

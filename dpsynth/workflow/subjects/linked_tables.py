@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,13 +35,13 @@ from dpsynth.synthesis import (
 from dpsynth.tables import (
     OptOut,
     leave_out_linked,
+    linked_digests,
     linked_files,
     split_linked,
     write_linked,
 )
 
 if TYPE_CHECKING:
-    from dpsynth.ledger import Ledger
     from dpsynth.workflow.resolved_settings import ResolvedSettings
     from dpsynth.workflow.stage import Job, Progress
 
@@ -55,7 +56,6 @@ class LinkedTables:
     evaluation = HISTORIES
     drawn = "patients"
     wanting = ("use", "of the histories ruled out")
-    audits_training = True
 
     def __repr__(self) -> str:
         """Name the schema."""
@@ -97,24 +97,10 @@ class LinkedTables:
             )
         return sorted(path for side in sides for path in side.iterdir())
 
-    def fit(self, order: ResolvedSettings, ledger: Ledger, progress: Progress) -> None:
+    def fit(self, order: ResolvedSettings, **terms: Any) -> None:
         """Fit the histories."""
-        settings = order.settings
         assert isinstance(order.fitted, LinkedSchema)
-        fit_cohort(
-            order.train,
-            order.fitted,
-            epsilon=settings.epsilon,
-            delta=settings.delta,
-            dataset=settings.dataset,
-            model=settings.model,
-            purpose=settings.purpose,
-            tier=settings.tier,
-            policy=order.policy,
-            ledger=ledger,
-            output=order.run,
-            progress=progress,
-        )
+        fit_cohort(order.train, order.fitted, **terms)
 
     def draw(self, order: ResolvedSettings, progress: Progress) -> None:
         """Draw the patients into a folder of files."""
@@ -125,7 +111,7 @@ class LinkedTables:
             patients, seed=seed, progress=lambda part: progress("drawing", part)
         )
         if order.table.is_dir():
-            _remove(order.table)
+            shutil.rmtree(order.table)  # drawn with other settings, or changed since
         tables = published_tables(run.schema)
         digests = write_linked(frames, order.table, tables, kind=KIND, private=True)
         record = CohortSample(order.table.name, digests, KIND, patients, seed)
@@ -191,14 +177,6 @@ class LinkedTables:
     def _digests(self, folder: Path) -> dict[str, str] | None:
         """Return the digest of each file by the name of its table; None if one is missing."""
         try:
-            files = linked_files(folder, self.schema)
+            return linked_digests(folder, self.schema)
         except InputError:
             return None
-        return {name: file_digest(Path(str(file))) for name, file in files.items()}
-
-
-def _remove(folder: Path) -> None:
-    """Remove a cohort that was drawn before with other settings, or in part."""
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()

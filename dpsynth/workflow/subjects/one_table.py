@@ -18,7 +18,6 @@ from dpsynth.tables import OptOut, leave_out, split_file, write_table
 from dpsynth.workflow.public_figures import spend_on_figures
 
 if TYPE_CHECKING:
-    from dpsynth.ledger import Ledger
     from dpsynth.workflow.resolved_settings import ResolvedSettings
     from dpsynth.workflow.stage import Job, Progress
 
@@ -31,7 +30,6 @@ class OneTable:
     evaluation = EVALUATION
     drawn = "rows"
     wanting = ("internal gate", "failed")
-    audits_training = True
 
     def __repr__(self) -> str:
         """Name the schema."""
@@ -73,25 +71,11 @@ class OneTable:
             progress=report,
         )
 
-    def fit(self, order: ResolvedSettings, ledger: Ledger, progress: Progress) -> None:
+    def fit(self, order: ResolvedSettings, **terms: Any) -> None:
         """Fit the table."""
-        settings = order.settings
         assert isinstance(order.fitted, Schema)
-        fitting.fit(
-            order.train,
-            order.fitted,
-            epsilon=settings.epsilon,
-            delta=settings.delta,
-            dataset=settings.dataset,
-            model=settings.model,
-            purpose=settings.purpose,
-            tier=settings.tier,
-            policy=order.policy,
-            publish_quality=settings.publish_quality,
-            ledger=ledger,
-            output=order.run,
-            progress=progress,
-        )
+        share = order.settings.publish_quality
+        fitting.fit(order.train, order.fitted, publish_quality=share, **terms)
 
     def draw(self, order: ResolvedSettings, progress: Progress) -> None:
         """Draw the rows into a file."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from dpsynth.inspection import LinkedCheck, TableCheck
-    from dpsynth.ledger import Ledger
     from dpsynth.tables import OptOut
     from dpsynth.workflow.resolved_settings import ResolvedSettings
     from dpsynth.workflow.stage import Job, Progress
@@ -23,8 +22,6 @@ class Subject(Protocol):
     """What a number of them is drawn."""
     wanting: tuple[str, str]
     """Noun and verb of what an evaluation found wanting."""
-    audits_training: bool
-    """Whether an audit attacks the training as well, which takes no real row."""
 
     def opt_out(self, path: Path) -> OptOut:
         """Read a list of who opted out."""
@@ -39,8 +36,8 @@ class Subject(Protocol):
     ) -> Iterable[Path]:
         """Leave out who opted out, hold out a share; return the files that were written."""
 
-    def fit(self, order: ResolvedSettings, ledger: Ledger, progress: Progress) -> None:
-        """Learn from the side that is fitted, and keep the run."""
+    def fit(self, order: ResolvedSettings, **terms: Any) -> None:
+        """Learn from the side that is fitted, on such terms, which both verbs take."""
 
     def draw(self, order: ResolvedSettings, progress: Progress) -> None:
         """Draw the synthetic rows, and record them in the run."""
