@@ -6,6 +6,7 @@ contract keeps runs, bundles, ledgers and policies from importing it.
 - `acceptance`: which serious findings an office accepts: the setting ``accept`` of `dpsynth run`
 - `category_causes`: why a cell is not one of the declared categories, codes or truth words
 - `clipped_causes`: why cells lie outside the bounds: a code for a missing value, or another unit
+- `check_result`: what the result of every check offers, of one table or of linked ones
 - `column_check`: what the cells of one column are: shares by kind, and findings with their causes
 - `conversions`: conversions between units that extracts of hospitals mix up
 - `date_causes`: why a cell of a column of dates or times cannot be read

@@ -7,9 +7,8 @@ texts of each column that its codec does not take as they stand.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,70 +16,31 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth._util.formatting import counted
-from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import related
-from dpsynth.inspection.column_check import CellShares, ColumnCheck, Kinds
+from dpsynth.inspection.check_result import CheckResult
+from dpsynth.inspection.column_check import ColumnCheck, Kinds
 from dpsynth.inspection.findings import SCHEMA, Finding, Level
 from dpsynth.inspection.row_check import RowCheck, UnitShares
 from dpsynth.inspection.schema_warnings import schema_warnings
-from dpsynth.inspection.suspects import Suspects, texts_of_finding
 from dpsynth.schema import Schema, coded_schema
 from dpsynth.tables import Keys, OptOut, Progress, needed_columns, open_columns, units_beside
 
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class TableCheck:
-    """What a check found; internal.
+@dataclass(frozen=True, repr=False)
+class TableCheck(CheckResult[Schema]):
+    """What a check of a table found; places are columns, in the schema's order within a level.
 
     Attributes:
-        schema: what the table was compared with.
-        cells: shares of cells by column.
         units: how the rows divide into units; None where each row is one.
-        findings: the worst first, and in the schema's order.
-        suspects: PRIVATE: by column, the cells that are not taken as they stand.
     """
 
-    schema: Schema
-    cells: dict[str, CellShares]
     units: UnitShares | None
-    findings: tuple[Finding, ...]
-    suspects: dict[str, Suspects] = field(repr=False)
-
-    def __repr__(self) -> str:
-        """Say what it is about; internal."""
-        return short_repr(
-            self,
-            f"schema {self.schema.name}",
-            "clean" if self.level is None else self.level.word,
-            counted(len(self.findings), "finding"),
-        )
-
-    @property
-    def level(self) -> Level | None:
-        """The worst level; None where nothing was found."""
-        return max((finding.level for finding in self.findings), default=None)
-
-    @property
-    def serious(self) -> tuple[str, ...]:
-        """The keys of the serious findings, such as ``hba1c:unreadable``."""
-        return tuple(finding.key for finding in self.findings if finding.level is Level.SERIOUS)
-
-    def texts(self, finding: Finding) -> Counter[str] | None:
-        """Return the cells of a finding with their counts, None if it has none; PRIVATE."""
-        return texts_of_finding(self.suspects, finding)
 
     def to_dict(self) -> dict[str, Any]:
         """Write it without any cell; internal."""
-        return {
-            "level": "clean" if self.level is None else self.level.word,
-            "serious": list(self.serious),
-            "findings": [finding.to_dict() for finding in self.findings],
-            "cells": {name: vars(shares) for name, shares in self.cells.items()},
-            "units": None if self.units is None else vars(self.units),
-        }
+        return super().to_dict() | {"units": None if self.units is None else vars(self.units)}
 
 
 def check_fit(
@@ -180,9 +140,9 @@ class TableReading:
         return TableCheck(
             self._schema,
             {name: column.shares for name, column in self.columns.items()},
-            self._rows.units,
             tuple(sorted(found, key=lambda finding: -finding.level)),
             {name: column.suspects for name, column in self.columns.items()},
+            self._rows.units,
         )
 
 

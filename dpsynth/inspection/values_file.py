@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dpsynth._util.strict_yaml import yaml_text
 from dpsynth.files import check_apart, check_vacant, write_new
 from dpsynth.inspection import hints
+from dpsynth.inspection.check_result import CheckResult
 from dpsynth.inspection.findings import Cause, Finding
 
 MAX_VALUES = 1_000  # of each finding
@@ -34,18 +35,7 @@ def check_values_file(path: str | Path) -> None:
     check_vacant(path)
 
 
-class Checked(Protocol):
-    """What a check of a table, or of linked tables, found."""
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Its findings."""
-
-    def texts(self, finding: Finding) -> Counter[str] | None:
-        """Return the cells of a finding with their counts, None if it has none."""
-
-
-def write_values(check: Checked, path: str | Path) -> None:
+def write_values(check: CheckResult[Any], path: str | Path) -> None:
     """Write the cells of each finding, the most frequent first, and the lines to add.
 
     Args:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -19,34 +19,13 @@ from dpsynth.certificate import certify
 from dpsynth.files import OutputClaim, Saved, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.models import Progress, silent
-from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan
+from dpsynth.privacy import Entropy, OsEntropy
 from dpsynth.schema import AnySchema
 from dpsynth.synthesis.artifact import Artifact
+from dpsynth.synthesis.preparation import Preparation
 
 Source = str | Path | pd.DataFrame
 AnyRun = TypeVar("AnyRun", bound=Artifact[Any])
-
-
-class Preparation(Protocol):
-    """What is known of a fit before any data is opened."""
-
-    @property
-    def model(self) -> str:
-        """Return the generator's name."""
-
-    @property
-    def plan(self) -> PrivacyPlan:
-        """Return the calibrated plan."""
-
-    @property
-    def networks(self) -> bool:
-        """Return whether the fit uses torch beyond tensors."""
-
-    def generator(self) -> Any:
-        """Return the unfitted generator."""
-
-    def room(self, schema: Any) -> int:
-        """Return more bytes than the run will take."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +58,7 @@ class Terms:
 def charged_fit(
     kind: type[AnyRun],
     schema: AnySchema,
-    prepared: Preparation,
+    prepared: Preparation[Any, Any],
     sources: Iterable[Source],
     read: Callable[[Entropy], Any],
     terms: Terms,
@@ -133,7 +112,7 @@ def charged_fit(
 
 
 def claim_of(
-    output: str | Path | None, prepared: Preparation, schema: AnySchema
+    output: str | Path | None, prepared: Preparation[Any, Any], schema: AnySchema
 ) -> AbstractContextManager[OutputClaim | None]:
     """Hold the output, and room for the run, before anything is paid."""
     return nullcontext() if output is None else claimed(output, prepared.room(schema))

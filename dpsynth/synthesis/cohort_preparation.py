@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpsynth._util.dependencies import load_fitting
-from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import written
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
@@ -19,25 +18,15 @@ from dpsynth.models.histories import (
 from dpsynth.models.registry import AUTO, COHORT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 from dpsynth.schema import AnySchema, LinkedSchema, Schema
-from dpsynth.synthesis.preparation import Prepared, prepare
+from dpsynth.synthesis.preparation import Preparation, Prepared, prepare
 
 if TYPE_CHECKING:
     from dpsynth.models.histories import CohortGenerator
 
 
-@dataclass(frozen=True)
-class PreparedCohort:
-    """What is known before any table is opened; as `Prepared` is for a single one."""
-
-    codec: HistoryCodec
-    domain: HistoryDomain
-    model: str
-    plan: PrivacyPlan
-    reason: str
-
-    def __repr__(self) -> str:
-        """Say what will be fitted."""
-        return short_repr(self, f"model {self.model}", f"epsilon {self.plan.epsilon:.4g}")
+@dataclass(frozen=True, repr=False)
+class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
+    """What is known of a fit of linked tables."""
 
     @property
     def networks(self) -> bool:
@@ -45,11 +34,7 @@ class PreparedCohort:
         return True
 
     def generator(self) -> CohortGenerator:
-        """Build the unfitted generator; imports its libraries, also those that it uses later.
-
-        Raises:
-            InputError: one is missing or cannot be loaded.
-        """
+        """Build the unfitted generator of histories."""
         load_fitting(networks=self.networks)
         from dpsynth.models.histories import CohortGenerator  # with torch, which a plan needs not
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.short_repr import short_repr
@@ -23,13 +25,24 @@ from dpsynth.models.registry import AUTO, COHORT, DEFAULT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
 from dpsynth.schema import AnySchema, Schema
 
+AnyCodec = TypeVar("AnyCodec")
+AnyDomain = TypeVar("AnyDomain")
 
-@dataclass(frozen=True)
-class Prepared:
-    """What is known before any data is opened; ``reason`` says why the model is the one it is."""
 
-    codec: Codec
-    domain: Domain
+@dataclass(frozen=True, repr=False)
+class Preparation(ABC, Generic[AnyCodec, AnyDomain]):
+    """What is known before any data is opened, of one table or of linked ones.
+
+    Attributes:
+        codec: of the schema.
+        domain: what a generator knows of it.
+        model: the generator's name.
+        plan: calibrated from public facts.
+        reason: why the model is the one it is.
+    """
+
+    codec: AnyCodec
+    domain: AnyDomain
     model: str
     plan: PrivacyPlan
     reason: str
@@ -39,16 +52,34 @@ class Prepared:
         return short_repr(self, f"model {self.model}", f"epsilon {self.plan.epsilon:.4g}")
 
     @property
+    @abstractmethod
     def networks(self) -> bool:
         """Whether the fit uses torch beyond tensors."""
-        return spec_of(self.model).measures_pairs
 
-    def generator(self) -> Generator:
+    @abstractmethod
+    def generator(self) -> Any:
         """Build the unfitted generator; imports its libraries, also those that it uses later.
 
         Raises:
             InputError: one is missing or cannot be loaded, or the generator fails its rehearsal.
         """
+
+    @abstractmethod
+    def room(self, schema: Any) -> int:
+        """Return more bytes than the run will take: a public fact."""
+
+
+@dataclass(frozen=True, repr=False)
+class Prepared(Preparation[Codec, Domain]):
+    """What is known of a fit of one table."""
+
+    @property
+    def networks(self) -> bool:
+        """Whether the fit uses torch beyond tensors."""
+        return spec_of(self.model).measures_pairs
+
+    def generator(self) -> Generator:
+        """Build the unfitted generator of one table."""
         load_fitting(networks=self.networks)
         return rehearsed(generator_class(self.model)(self.domain), self.plan)
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpsynth._util.formatting import counted
-from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import NoRowsError
+from dpsynth.inspection.check_result import CheckResult
 from dpsynth.inspection.column_check import CellShares
 from dpsynth.inspection.findings import (
     BROKEN,
@@ -27,7 +25,6 @@ from dpsynth.inspection.findings import (
     TABLE,
     UNITS,
     Finding,
-    Level,
 )
 from dpsynth.inspection.linked.child_read import ChildRead
 from dpsynth.inspection.linked.count_findings import count_findings, crowds, named_findings
@@ -42,7 +39,7 @@ from dpsynth.inspection.linked.link_findings import link_findings
 from dpsynth.inspection.linked.patient_read import Ints, PatientsRead, RowsRead
 from dpsynth.inspection.linked.rule_findings import rule_findings
 from dpsynth.inspection.linked.time_findings import days_since_origin, time_findings
-from dpsynth.inspection.suspects import Suspects, texts_of_finding
+from dpsynth.inspection.suspects import Suspects
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import OptOut, Progress, Table, open_columns, open_linked
 from dpsynth.tables.linked.opening import Source
@@ -52,57 +49,21 @@ _OWN_WORDS = (ROWS, MANY_ROWS, REPEATED)  # of which this check has findings of 
 _Links = Mapping[str, tuple[tuple[str, ...], ...]]
 
 
-@dataclass(frozen=True)
-class LinkedCheck:
-    """What a check of linked tables found; internal.
+@dataclass(frozen=True, repr=False)
+class LinkedCheck(CheckResult[LinkedSchema]):
+    """What a check of linked tables found.
+
+    Places are tables, ``table.column``, ``table.test`` in a long table, and the texts of rules.
 
     Attributes:
-        schema: what the tables were compared with.
-        cells: shares of cells, by ``table.column``, and by ``table.test`` in a long table.
-        findings: the worst first. Places are tables, ``table.column``, and the texts of rules.
-        suspects: PRIVATE: by place, the cells that are not taken as they stand.
         keys: PRIVATE: by the key of a finding, the patients' keys that it is about.
     """
 
-    schema: LinkedSchema
-    cells: dict[str, CellShares]
-    findings: tuple[Finding, ...]
-    suspects: dict[str, Suspects] = field(repr=False)
-    keys: dict[str, Counter[str]] = field(repr=False)
-
-    def __repr__(self) -> str:
-        """Say what it is about; internal."""
-        return short_repr(
-            self,
-            f"schema {self.schema.name}",
-            "clean" if self.level is None else self.level.word,
-            counted(len(self.findings), "finding"),
-        )
-
-    @property
-    def level(self) -> Level | None:
-        """The worst level; None where nothing was found."""
-        return max((finding.level for finding in self.findings), default=None)
-
-    @property
-    def serious(self) -> tuple[str, ...]:
-        """The keys of the serious findings, such as ``labs:strangers``."""
-        return tuple(one.key for one in self.findings if one.level is Level.SERIOUS)
+    keys: dict[str, Counter[str]]
 
     def texts(self, finding: Finding) -> Counter[str] | None:
         """Return the cells or keys of a finding with their counts, None if it has none; PRIVATE."""
-        if finding.key in self.keys:
-            return self.keys[finding.key]
-        return texts_of_finding(self.suspects, finding)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write it without any cell; internal."""
-        return {
-            "level": "clean" if self.level is None else self.level.word,
-            "serious": list(self.serious),
-            "findings": [finding.to_dict() for finding in self.findings],
-            "cells": {name: vars(shares) for name, shares in self.cells.items()},
-        }
+        return self.keys[finding.key] if finding.key in self.keys else super().texts(finding)
 
 
 def check_linked(

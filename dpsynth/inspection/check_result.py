@@ -1,0 +1,65 @@
+"""What the result of every check offers, of one table or of linked ones; internal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
+from dpsynth.inspection.column_check import CellShares
+from dpsynth.inspection.findings import Finding, Level
+from dpsynth.inspection.suspects import Suspects, texts_of_finding
+from dpsynth.schema import AnySchema
+
+AnyChecked = TypeVar("AnyChecked", bound=AnySchema)
+
+
+@dataclass(frozen=True, repr=False)
+class CheckResult(Generic[AnyChecked]):
+    """What a check found; internal.
+
+    Attributes:
+        schema: what was compared with.
+        cells: shares of cells, by place.
+        findings: the worst first.
+        suspects: PRIVATE: by place, the cells that are not taken as they stand.
+    """
+
+    schema: AnyChecked
+    cells: dict[str, CellShares]
+    findings: tuple[Finding, ...]
+    suspects: dict[str, Suspects] = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Say what it is about; internal."""
+        return short_repr(
+            self,
+            f"schema {self.schema.name}",
+            "clean" if self.level is None else self.level.word,
+            counted(len(self.findings), "finding"),
+        )
+
+    @property
+    def level(self) -> Level | None:
+        """The worst level; None where nothing was found."""
+        return max((finding.level for finding in self.findings), default=None)
+
+    @property
+    def serious(self) -> tuple[str, ...]:
+        """The keys of the serious findings, such as ``hba1c:unreadable``."""
+        return tuple(finding.key for finding in self.findings if finding.level is Level.SERIOUS)
+
+    def texts(self, finding: Finding) -> Counter[str] | None:
+        """Return the cells of a finding with their counts, None if it has none; PRIVATE."""
+        return texts_of_finding(self.suspects, finding)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write it without any cell; internal."""
+        return {
+            "level": "clean" if self.level is None else self.level.word,
+            "serious": list(self.serious),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "cells": {name: vars(shares) for name, shares in self.cells.items()},
+        }
