@@ -73,7 +73,7 @@ class Nafld:
         )
         series = tuple(Series(t, (feature("value", self.cells[t]),), 300) for t in spec.visit)
         labs = HistoryTable("labs", series, True, 14_600, (True,))
-        end = FollowUp(4, 7 * np.arange(WEEKS))
+        end = FollowUp(4, 7 * np.arange(WEEKS), status=5)
         self.domain = HistoryDomain(baseline, spec.events, (labs,), -14_600, 7_305, 14_000, end)
         ends = np.maximum(7 * np.rint(people.futime / 7), people.futime).to_numpy().astype(np.int64)
         onsets = np.stack([_first(train.events, e, people.index) for e in spec.events], axis=1)

@@ -97,14 +97,15 @@ class Network(BinnedNetwork):
         self,
         given: npt.NDArray[np.int64],
         rng: np.random.Generator,
-        allowed: npt.NDArray[np.bool_] | None = None,
+        likelier: npt.NDArray[np.float64] | None = None,
     ) -> npt.NDArray[np.int64]:
         """Draw the last columns of rows whose first ones are given, ``[rows, columns drawn]``.
 
         Args:
             given: bins of the first columns, ``[rows, columns]``.
             rng: of the draws.
-            allowed: bins that the first column to be drawn may take, ``[rows, bins]``.
+            likelier: factor of each bin of the first column to be drawn, ``[rows, bins]``; 0 for
+                one that it may not take.
         """
         paths = _Paths(self, len(given))
         for j, bins in enumerate(given.T):
@@ -115,8 +116,8 @@ class Network(BinnedNetwork):
         drawn = np.empty((len(given), len(columns)), dtype=np.int64)
         for place, j in enumerate(columns):
             logits = paths.logits(j)
-            if place == 0 and allowed is not None:
-                logits = logits.masked_fill(~torch.from_numpy(allowed), -torch.inf)
+            if place == 0 and likelier is not None:
+                logits = logits + torch.from_numpy(likelier).log().to(logits.dtype)
             drawn[:, place] = draw_column(logits, None, drawn[:, :0], rng, even=False)
             paths.take(j, torch.from_numpy(drawn[:, place].copy()))
         return drawn

@@ -7,12 +7,13 @@ within follow-up; where not even the shortest fits, the row is on the day of the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories.conditional import draw_given, refined_after
+from dpsynth.models.histories.conditional import MIN_SHARE, chosen, draw_given, refined_after
 from dpsynth.models.histories.step_model import StepModel
 from dpsynth.models.histories.step_table import Known
 
@@ -102,17 +103,17 @@ class _Walk:
             [bins.coarsen(codes) for bins, codes in zip(self.model.bins, columns, strict=False)]
         ).astype(np.int64)
         drawn = list(range(table.drawn, len(table.features)))
-        allowed = None
-        if table.table.timed:
-            allowed = self._allowed(left)
+        weights = self._gap_weights(known.paces, left) if table.table.timed else None
+        likelier = None if weights is None else weights @ self._in_bin
         if self.model.network is not None:
-            bins = self.model.network.draw_after(given, rng, allowed)
+            bins = self.model.network.draw_after(given, rng, likelier)
         else:
-            bins = draw_given(self.model.products, given, drawn, rng, allowed)
-        if table.table.timed:
-            gaps = self.model.bins[drawn[0]].refine(bins[:, 0], rng).astype(np.int64)
-            gaps = np.minimum(table.table.gaps.draw(gaps, known.paces, rng), room)
-            gaps = np.minimum(np.where(left == 1, room, gaps), table.table.longest)
+            bins = draw_given(self.model.products, given, drawn, rng, likelier)
+        if weights is not None:
+            codes = chosen(weights * self._in_bin.T[bins[:, 0]], rng)
+            gaps = self.model.factors.draw(codes, known.paces, table.table.gaps, rng)
+            gaps = np.where(left == 1, room, np.minimum(gaps, room))
+            gaps = np.minimum(gaps, table.table.longest)
             self.days[who] += gaps
             self.gaps[who] = gaps
         codes = self._refined(bins[:, int(table.table.timed) :], known, rng)
@@ -132,15 +133,26 @@ class _Walk:
             ]
         )
 
-    def _allowed(self, left: Ints) -> npt.NDArray[np.bool_]:
-        """Return the bins of gaps with a code that fits before the patient's last row."""
+    @cached_property
+    def _in_bin(self) -> Floats:
+        """Which codes of a gap each bin holds: 1 or 0, ``[codes, bins]``."""
+        bins = self.model.bins[self.model.table.drawn]
+        return np.eye(bins.count)[bins.bin_of]
+
+    def _gap_weights(self, paces: Floats, left: Ints) -> Floats:
+        """Weigh the codes of a gap within their bins, ``[rows, codes]``.
+
+        Only those count that fit before the patient's last row; her last gap is what is left.
+        """
         table = self.model.table
-        bins = self.model.bins[table.drawn]
-        codes = table.table.gaps.allowed(left)
-        allowed = np.zeros((len(left), bins.count), dtype=bool)
-        for code, place in enumerate(bins.bin_of):
-            allowed[:, place] |= codes[:, code]
-        return allowed
+        gaps, bins = table.table.gaps, self.model.bins[table.drawn]
+        within = bins.shares + MIN_SHARE
+        within = within / (within @ self._in_bin)[bins.bin_of]
+        weights = np.zeros((len(left), gaps.cells + 1))
+        weights[:, :-1] = gaps.allowed(left) * self.model.factors.of_codes(paces, gaps)
+        weights[left == 1] = 0.0
+        weights[left == 1, -1] = 1.0
+        return np.asarray(weights * within)
 
     def _take(self, who: Ints, codes: Ints) -> None:
         self.codes[who] = codes

@@ -31,7 +31,7 @@ def draw_given(
     given: Ints,
     drawn: Sequence[int],
     rng: np.random.Generator,
-    allowed: npt.NDArray[np.bool_] | None = None,
+    likelier: Floats | None = None,
 ) -> Ints:
     """Draw columns given the first ones.
 
@@ -40,8 +40,8 @@ def draw_given(
         given: bins of its first columns, ``[rows, columns]``.
         drawn: places of the columns to draw.
         rng: of the draws.
-        allowed: bins that the first of the drawn columns may take, ``[rows, bins]``; every row has
-            one. Components are weighed by the share of these bins.
+        likelier: factor of each bin of the first of the drawn columns, ``[rows, bins]``; 0 for one
+            that it may not take. Components are weighed by the share of these bins.
 
     Returns:
         Bins, ``[rows, drawn]``.
@@ -56,18 +56,18 @@ def draw_given(
         for log, bins in zip(logs, given[part].T, strict=True):
             fit += log.T[bins]
         weights = np.exp(fit - fit.max(axis=1, keepdims=True))
-        if allowed is not None:
-            weights = weights * (allowed[part] @ first.T + MIN_SHARE)
-        components = _chosen(weights, rng)
+        if likelier is not None:
+            weights *= (likelier[part] @ first.T + MIN_SHARE).astype(weights.dtype)
+        components = chosen(weights, rng)
         for place, column in enumerate(drawn):
             shares = products.column(column)[components]
-            if place == 0 and allowed is not None:
-                shares = np.where(allowed[part], shares + MIN_SHARE, 0.0)
-            out[part, place] = _chosen(shares, rng)
+            if place == 0 and likelier is not None:
+                shares = (shares + MIN_SHARE) * likelier[part]
+            out[part, place] = chosen(shares, rng)
     return out
 
 
-def _chosen(shares: npt.NDArray[np.floating], rng: np.random.Generator) -> Ints:
+def chosen(shares: npt.NDArray[np.floating], rng: np.random.Generator) -> Ints:
     """Draw a place in each row, in proportion to its shares."""
     ends = np.cumsum(shares, axis=1, dtype=np.float64)
     points = rng.random((len(shares), 1)) * ends[:, -1:]

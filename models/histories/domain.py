@@ -83,6 +83,11 @@ class HistoryTable:
         return RatioGrid()
 
     @cached_property
+    def days(self) -> Grid:
+        """Cells of the days between two rows."""
+        return Grid.of_gaps(self.longest)
+
+    @cached_property
     def paces(self) -> Grid:
         """Codes of the mean days between a patient's rows."""
         return Grid.of_paces(self.longest)
@@ -95,10 +100,15 @@ class FollowUp:
     Attributes:
         column: its place in the baseline.
         days: the day that each of its codes stands for, ``[codes]``.
+        status: place of the baseline column that says how follow-up ended, such as by death; None
+            if none does.
+        event: place of the event that ends follow-up, on its last day; None without.
     """
 
     column: int
     days: Ints
+    status: int | None = None
+    event: int | None = None
 
     def days_of(self, codes: Ints) -> Ints:
         """Return the last day of each patient."""

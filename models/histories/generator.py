@@ -7,16 +7,18 @@ one plan, in which a patient counts once with all her rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import NEVER, Histories
+from dpsynth.encoding import Histories
 from dpsynth.models import Progress, silent
 from dpsynth.models.histories.chain import Beginnings, draw_series
 from dpsynth.models.histories.domain import HistoryDomain
+from dpsynth.models.histories.gap_factors import GapFactors, calibrated
 from dpsynth.models.histories.person_table import SPAN_GRID, Hidden, PersonTable, one_row_each
 from dpsynth.models.histories.settings import (
     PERSONS,
@@ -26,7 +28,7 @@ from dpsynth.models.histories.settings import (
 )
 from dpsynth.models.histories.step_fit import fit_steps
 from dpsynth.models.histories.step_model import StepModel, arrays_of, restored
-from dpsynth.models.histories.step_table import Coarse
+from dpsynth.models.histories.step_table import MASS, Coarse
 from dpsynth.models.histories.table_rows import TableRows
 from dpsynth.models.marginals import Binning, Products, fit_products, measure
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
@@ -34,6 +36,7 @@ from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, S
 Ints = npt.NDArray[np.int64]
 
 BINS = 8  # of a condition of steps
+CHAINS = 4_000  # patients drawn in a round of the calibration of gaps
 
 
 class CohortGenerator:
@@ -69,6 +72,7 @@ class CohortGenerator:
             most_bins=settings.person_bins,
             of=PERSONS,
             weight=self.person.weight_of,
+            importance=self.person.importance_of,
         )
         self.binning = measured.binning
         self.products = fit_products(
@@ -88,19 +92,45 @@ class CohortGenerator:
                 TableRows.of(table, one.rows[place], own, one.ends) for one, own in known
             )
             conditions = [self._conditions(hidden) for hidden in self.person.hidden[place]]
-            self.models.append(
-                fit_steps(
-                    patients,
-                    watched,
-                    self.domain,
-                    conditions,
-                    plan,
-                    entropy,
-                    settings.steps,
-                    progress,
-                )
+            models = fit_steps(
+                patients,
+                watched,
+                self.domain,
+                conditions,
+                plan,
+                entropy,
+                settings.steps,
+                progress,
             )
+            self.models.append(self._calibrated(place, models, entropy.generator()))
         return self
+
+    def _calibrated(
+        self, place: int, models: Sequence[StepModel], rng: np.random.Generator
+    ) -> list[StepModel]:
+        """Find, for each series, factors with which drawn gaps are the released ones."""
+        if all(model.released is None for model in models):
+            return [*models]
+        codes = self._patients(CHAINS, rng)
+        parts = zip(models, self.person.hidden[place], strict=True)
+        ends = self.person.ends_of(self.person.baseline_of(codes))
+        starts = [self._beginnings(model, hidden, codes, ends, rng) for model, hidden in parts]
+        series = np.sum([start.counts > 1 for start in starts], axis=0)
+
+        def with_factors(model: StepModel, start: Beginnings) -> StepModel:
+            if model.released is None:
+                return model
+            weights = MASS // np.maximum(series * (start.counts - 1), 1)
+
+            def drawn(factors: GapFactors) -> tuple[Ints, Ints]:
+                rows = draw_series(replace(model, factors=factors), start, rng)
+                later = np.flatnonzero(rows.patients[1:] == rows.patients[:-1])
+                return np.diff(rows.days)[later], weights[rows.patients[later]]
+
+            factors = calibrated(model.released, model.table.table.days, drawn)
+            return replace(model, factors=factors, released=None)
+
+        return [with_factors(*pair) for pair in zip(models, starts, strict=True)]
 
     def _patients(self, patients: int, rng: np.random.Generator) -> Ints:
         """Draw rows of the person table."""
@@ -110,7 +140,7 @@ class CohortGenerator:
     def _conditions(self, hidden: Hidden) -> list[Coarse]:
         """Choose the baseline columns with which a series' rows go together most, as released."""
         places = [hidden.count, *hidden.values]
-        strength = self.products.dependence[: len(self.domain.baseline), places].sum(axis=1)
+        strength = self.products.dependence[: self.person.baseline, places].sum(axis=1)
         best = sorted(range(len(strength)), key=lambda j: -strength[j])
         return [self._coarse(j) for j in sorted(best[: conditions_of(self.domain)])]
 
@@ -127,14 +157,9 @@ class CohortGenerator:
     def sample(self, patients: int, rng: np.random.Generator) -> Histories:
         """Draw so many patients with all their rows; reads nothing but what was learned."""
         codes = self._patients(patients, rng)
-        baseline = len(self.domain.baseline)
-        ends = self._ends(codes)
-        onsets = np.full((patients, len(self.domain.events)), NEVER)
-        days = self.domain.days
-        for place in range(len(self.domain.events)):
-            drawn = codes[:, baseline + place]
-            who = np.flatnonzero(drawn < days.cells)
-            onsets[who, place] = days.draw(drawn[who], ends[who], rng)
+        baseline = self.person.baseline_of(codes)
+        ends = self.person.ends_of(baseline)
+        onsets = self.person.onsets_of(codes, ends, rng)
         rows = tuple(
             tuple(
                 draw_series(model, self._beginnings(model, hidden, codes, ends, rng), rng)
@@ -142,13 +167,7 @@ class CohortGenerator:
             )
             for models, of_table in zip(self.models, self.person.hidden, strict=True)
         )
-        return Histories(codes[:, :baseline].astype(np.uint16), ends, onsets, rows)
-
-    def _ends(self, codes: Ints) -> Ints:
-        """Return the last day of each patient's follow-up."""
-        if self.domain.end is None:
-            return np.full(len(codes), self.domain.last)
-        return self.domain.end.days_of(codes[:, self.domain.end.column])
+        return Histories(baseline.astype(np.uint16), ends, onsets, rows)
 
     def _beginnings(
         self,
@@ -183,8 +202,8 @@ class CohortGenerator:
         return Beginnings(counts, days, ends, lasts, values, model.table.baseline_of(codes))
 
     def config(self) -> dict[str, Any]:
-        """Describe it in plain JSON values: nothing, since all follows from schema and arrays."""
-        return {}
+        """Describe it in plain JSON values; all else follows from schema and arrays."""
+        return {"ending": self.person.ending is not None}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""
@@ -203,6 +222,8 @@ class CohortGenerator:
         arrays: Mapping[str, npt.NDArray[Any]],
     ) -> Self:
         """Rebuild a fitted generator."""
+        if domain.end is not None and not config.get("ending", False):  # of an earlier version
+            domain = replace(domain, end=replace(domain.end, status=None, event=None))
         fitted = cls(domain)
         own = {name.removeprefix("person."): array for name, array in arrays.items()}
         fitted.binning = Binning.restore(fitted.person.as_domain, own)

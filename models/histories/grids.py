@@ -48,8 +48,9 @@ class Grid:
 
     @classmethod
     def of_gaps(cls, longest: int) -> Grid:
-        """Days between two rows: single days, weeks within a year, months to five, half years."""
-        grid = [*range(8), *range(8, 366, 7), *range(366, 1827, 91), *range(1827, 36_500, 365)]
+        """Days between two rows: days, weeks, half months up to two years, quarters, years."""
+        halves = np.rint(np.arange(2, 49) * YEAR / 24).astype(np.int64).tolist()
+        grid = [0, 1, 2, 4, 8, 15, 22, *halves, *range(822, 1827, 91), *range(1827, 36_500, 365)]
         return cls(np.array([*(day for day in grid if day <= longest), longest + 1]))
 
     @classmethod
@@ -204,6 +205,11 @@ class RatioGrid:
         """Ratios at which a cell begins, but for the first one: no days; ``[cells - 1]``."""
         return np.asarray(np.concatenate([[0.0], RATIO ** np.arange(-SMALLER, LARGER)]))
 
+    @cached_property
+    def bounds(self) -> Floats:
+        """Ratios between which the codes from 1 on lie; ``[cells]``."""
+        return np.append(self.edges, self.edges[-1] * RATIO)
+
     @property
     def cells(self) -> int:
         """How many codes there are, without the last gap's."""
@@ -220,14 +226,6 @@ class RatioGrid:
         return np.asarray(np.where((gaps > 0) & (paces > 0), places, 0), dtype=np.int64)
 
     def allowed(self, left: Ints) -> npt.NDArray[np.bool_]:
-        """Say which codes fit before the last row if so many are to come, ``[rows, codes]``."""
-        lowest = np.concatenate([[0.0], self.edges, [np.inf]])
+        """Say which codes fit before the last row if so many are to come, ``[rows, cells]``."""
+        lowest = np.concatenate([[0.0], self.edges])
         return np.asarray(lowest < left[:, None])
-
-    def draw(self, codes: Ints, paces: Floats, rng: np.random.Generator) -> Ints:
-        """Draw whole days within each code, by the logarithm of their ratio."""
-        cells = np.clip(codes - 1, 0, len(self.edges) - 1)
-        high = np.append(self.edges[1:], self.edges[-1] * RATIO)[cells]
-        low = np.maximum(self.edges[cells], high / RATIO)
-        days = np.rint(paces * low * (high / low) ** rng.random(len(codes)))
-        return np.asarray(np.where(codes > 0, np.maximum(days, 1), 0), dtype=np.int64)

@@ -15,7 +15,9 @@ from dpsynth.models.histories.domain import (
 
 def domain_of(codec: HistoryCodec) -> HistoryDomain:
     """Read the domain off a codec; no data is involved."""
-    end = None if codec.end is None else FollowUp(*codec.end)
+    end = None
+    if codec.end is not None:
+        end = FollowUp(*codec.end, status=codec.status, event=codec.ended_by)
     return HistoryDomain(
         baseline=tuple(map(_feature, codec.baseline)),
         events=codec.events,

@@ -10,20 +10,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import NEVER, Cohort, Histories, SeriesRows
 from dpsynth.models import Codes, Domain, Feature
-from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
+from dpsynth.models.histories.domain import FollowUp, HistoryDomain, HistoryTable, Series
+from dpsynth.models.histories.ending import Ending
 from dpsynth.models.histories.grids import SpanGrid
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 SPAN_GRID = SpanGrid()
 COUNT = 2.0  # weight of a pair with the number of rows of a series
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
+ENDED = 4.0  # of one with the end of follow-up and how it ended: what survival depends on
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,51 @@ class PersonTable:
     @cached_property
     def features(self) -> tuple[Feature, ...]:
         """The columns: baseline, events, then the hidden columns of every series."""
-        days = self.domain.days
-        columns = [*self.domain.baseline]
-        columns += [days.feature(f"day of {name}", none=True) for name in self.domain.events]
+        columns, events = [*self.domain.baseline], [*self.domain.events]
+        if self.ending is not None:
+            columns[self._end.column] = self.ending.feature
+            _taken_out(self._end, columns, events)
+        columns += [self.domain.days.feature(f"day of {name}", none=True) for name in events]
         for table in self.domain.tables:
             for series in table.series:
                 columns += _hidden_features(table, series, self.domain)
         return tuple(columns)
+
+    @cached_property
+    def ending(self) -> Ending | None:
+        """When and how follow-up ended, if the domain says how: one column in the place of two."""
+        end = self.domain.end
+        if end is None or (end.status is None and end.event is None):
+            return None
+        status = Feature("ended", 2, 0)
+        if end.event is None:
+            status = self.domain.baseline[end.status or 0]
+        return Ending(self.domain.baseline[end.column], status)
+
+    @property
+    def _end(self) -> FollowUp:
+        assert self.domain.end is not None
+        return self.domain.end
+
+    @cached_property
+    def _ended(self) -> int:
+        """The place of the column of when and how follow-up ended; -1 without one."""
+        if self.ending is None:
+            return -1
+        before = self._end.status is not None and self._end.status < self._end.column
+        return self._end.column - int(before)
+
+    @property
+    def baseline(self) -> int:
+        """How many of the first columns hold the baseline."""
+        joint = self.ending is not None and self._end.status is not None
+        return len(self.domain.baseline) - int(joint)
+
+    @property
+    def own(self) -> int:
+        """How many of the first columns hold the baseline and the events."""
+        joint = self.ending is not None and self._end.event is not None
+        return self.baseline + len(self.domain.events) - int(joint)
 
     @cached_property
     def as_domain(self) -> Domain:
@@ -69,7 +111,7 @@ class PersonTable:
     @cached_property
     def hidden(self) -> tuple[tuple[Hidden, ...], ...]:
         """Where the hidden columns of every series of every table are."""
-        place = len(self.domain.baseline) + len(self.domain.events)
+        place = self.own
         found = []
         for table in self.domain.tables:
             of_table = []
@@ -88,22 +130,69 @@ class PersonTable:
         What stands in the tables of patients and of events is wanted as it is; a hidden column
         only begins a history. How many rows there are decides who has a step, and how many weigh.
         """
-        own = len(self.domain.baseline) + len(self.domain.events)
-        if max(pair) < own:
-            return OWN
+        if max(pair) < self.own:
+            return ENDED if self._ended in pair else OWN
         return COUNT if any(hidden.count in pair for of in self.hidden for hidden in of) else 1.0
+
+    def importance_of(self, place: int, shares: Floats) -> Floats | None:
+        """Say how much patients with each code of a column count when it is cut into bins."""
+        if self.ending is None or place != self._ended:
+            return None
+        return self.ending.importance(shares)
 
     def codes(self, histories: Histories) -> Codes:
         """Return a row of each patient, ``[patients, columns]``; a function of her own rows."""
         grid, ends = self.domain.days, histories.ends
-        columns = [*histories.baseline.T]
-        for onsets in histories.onsets.T:
-            never = onsets == NEVER
-            columns.append(np.where(never, grid.cells, grid.code(np.where(never, 0, onsets), ends)))
+        columns: list[npt.NDArray[np.integer]] = [*histories.baseline.T]
+        onsets = [*histories.onsets.T]
+        if self.ending is not None:
+            status = _taken_out(self._end, columns.copy(), onsets.copy())
+            if self._end.event is not None:
+                status = status != NEVER
+            days = columns[self._end.column].astype(np.int64)
+            columns[self._end.column] = self.ending.joined(days, status.astype(np.int64))
+            _taken_out(self._end, columns, onsets)
+        for of_event in onsets:
+            never = of_event == NEVER
+            code = grid.code(np.where(never, 0, of_event), ends)
+            columns.append(np.where(never, grid.cells, code))
         for table, of_table in zip(self.domain.tables, histories.rows, strict=True):
             for series, rows in zip(table.series, of_table, strict=True):
                 columns += self._hidden_codes(table, series, rows, ends)
         return np.column_stack(columns).astype(np.uint16)
+
+    def baseline_of(self, codes: npt.NDArray[np.integer]) -> Ints:
+        """Return the baseline that drawn rows say, ``[patients, columns]``."""
+        columns = [*codes[:, : self.baseline].astype(np.int64).T]
+        if self.ending is not None:
+            columns[self._ended], status = self.ending.parted(columns[self._ended])
+            if self._end.status is not None:
+                columns.insert(self._end.status, status)
+        return np.column_stack(columns) if columns else np.empty((len(codes), 0), dtype=np.int64)
+
+    def ends_of(self, baseline: Ints) -> Ints:
+        """Return the last day of each patient's follow-up."""
+        if self.domain.end is None:
+            return np.full(len(baseline), self.domain.last)
+        return self.domain.end.days_of(baseline[:, self.domain.end.column])
+
+    def onsets_of(
+        self, codes: npt.NDArray[np.integer], ends: Ints, rng: np.random.Generator
+    ) -> Ints:
+        """Draw the day of each event that rows say, `NEVER` without one, ``[patients, events]``.
+
+        The event that ends follow-up is on its last day.
+        """
+        days, columns = self.domain.days, []
+        for drawn in codes[:, self.baseline : self.own].astype(np.int64).T:
+            who = np.flatnonzero(drawn < days.cells)
+            onsets = np.full(len(codes), NEVER)
+            onsets[who] = days.draw(drawn[who], ends[who], rng)
+            columns.append(onsets)
+        if self.ending is not None and self._end.event is not None:
+            _, ended = self.ending.parted(codes[:, self._ended].astype(np.int64))
+            columns.insert(self._end.event, np.where(ended == 1, ends, NEVER))
+        return np.column_stack(columns) if columns else np.empty((len(codes), 0), dtype=np.int64)
 
     def _hidden_codes(
         self, table: HistoryTable, series: Series, rows: SeriesRows, ends: Ints
@@ -122,6 +211,14 @@ class PersonTable:
         for feature, values in zip(series.values, rows.values.T, strict=True):
             columns.append(np.where(has, _at(values, first), feature.size))
         return columns
+
+
+def _taken_out(end: FollowUp, baseline: list[Any], events: list[Any]) -> Any:
+    """Take out of the lists what says how follow-up ended, and return it."""
+    if end.event is not None:
+        return events.pop(end.event)
+    assert end.status is not None
+    return baseline.pop(end.status)
 
 
 def one_row_each(codes: Codes) -> Cohort:

@@ -13,6 +13,7 @@ from dpsynth.models.histories.person_table import PersonTable
 from dpsynth.models.histories.stack import levels_of
 from dpsynth.models.histories.step_events import (
     AGAIN,
+    GAPS,
     LINES,
     ONE_WAY,
     PAIRS,
@@ -33,6 +34,8 @@ BINS, LEAST_AND_MOST = 0.6, (8, 16)
 
 ONE_WAY_PART = 0.25
 """Of the person table's budget: days of rare events and wide columns need it."""
+
+GAPS_PART = 0.04  # of the budget of a table's steps
 
 MAX_CONDITIONS = 4
 """Columns of the person table that the steps of a series depend on, at most."""
@@ -133,6 +136,11 @@ def _shares_of_steps(domain: HistoryDomain, table: HistoryTable, share: float) -
             JointHistograms(event_name(table, LINES), changes, rows, UNDECIDED, MASS), 0.04 * share
         )
         left -= 0.04 * share
+    if table.timed:
+        yield Share(
+            JointHistograms(event_name(table, GAPS), 1, rows, UNDECIDED, MASS), GAPS_PART * share
+        )
+        left -= GAPS_PART * share
     histograms = levels_of([one.features for one in tables])
     one_way = JointHistograms(event_name(table, ONE_WAY), histograms, rows, UNDECIDED, MASS)
     yield Share(one_way, 0.1 * left)
@@ -144,7 +152,7 @@ def _shares_of_steps(domain: HistoryDomain, table: HistoryTable, share: float) -
 
 def conditions_of(domain: HistoryDomain) -> int:
     """Return how many columns of the person table the steps of a series depend on."""
-    return min(MAX_CONDITIONS, len(domain.baseline))
+    return min(MAX_CONDITIONS, PersonTable(domain).baseline)
 
 
 def empty_step_table(domain: HistoryDomain, table: HistoryTable, place: int) -> StepTable:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dpsynth.models.histories.domain import HistoryTable
 
 LINES = "where the next value lies"
+GAPS = "days between rows"
 ONE_WAY = "one-way histograms"
 PAIRS = "two-way histograms"
 AGAIN = "two-way histograms that stand out"

@@ -15,10 +15,12 @@ import numpy.typing as npt
 from dpsynth.models import Progress
 from dpsynth.models.histories.distilled import distilled
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.gap_factors import GapCounts, GapFactors
 from dpsynth.models.histories.lines import CELLS, Line
 from dpsynth.models.histories.stack import Stack, Watched
 from dpsynth.models.histories.step_events import (
     AGAIN,
+    GAPS,
     LINES,
     MIN_MASS,
     ONE_WAY,
@@ -51,11 +53,11 @@ from dpsynth.privacy import (
 )
 
 Ints = npt.NDArray[np.int64]
-HOLD = 10
+Floats = npt.NDArray[np.float64]
+
+HOLD = 5
 """Standard deviations of the noise of a count. Where a series' patients with a step weigh less,
 noise outweighs what their steps show: changes drawn from it would run to the bounds."""
-
-Floats = npt.NDArray[np.float64]
 
 
 def fit_steps(
@@ -88,7 +90,8 @@ def fit_steps(
     ]
     features = tuple(one.features for one in tables)
     stack = _stacked([one.stack(one.coded(tables), features) for one in (patients, *watched)], plan)
-    return _fitted(tables, stack, plan, entropy, settings, progress)
+    gaps = _gaps(patients, watched, plan, entropy)
+    return _fitted(tables, stack, gaps, plan, entropy, settings, progress)
 
 
 def _stacked(stacks: Sequence[Stack], plan: PrivacyPlan | ObservedPlan) -> Stack:
@@ -123,9 +126,26 @@ def _lines(
     return lines
 
 
+def _gaps(
+    patients: TableRows,
+    watched: Sequence[TableRows],
+    plan: PrivacyPlan | ObservedPlan,
+    entropy: Entropy,
+) -> list[GapCounts] | None:
+    """Release histograms of the days between rows, by series; None in an untimed table."""
+    if not patients.table.timed:
+        return None
+    event = plan.event(event_name(patients.table, GAPS))
+    assert isinstance(event, JointHistograms)
+    stack = _stacked([one.stack(one.gap_cells()) for one in (patients, *watched)], plan)
+    (noisy,) = stack.histograms(patients.table.days.cells, event, entropy)
+    return [GapCounts(counts.astype(np.float64), event.sigma) for counts in noisy]
+
+
 def _fitted(
     tables: Sequence[StepTable],
     stack: Stack,
+    gaps: Sequence[GapCounts] | None,
     plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
     settings: StepSettings,
@@ -181,7 +201,11 @@ def _fitted(
         network = None
         if table.table.is_wide and len(products.weights) > 1:
             network = distilled(products, entropy.generator(), masked=settings.masked)
-        models.append(StepModel(table, tuple(bins[place]), products, network))
+        released = None
+        if gaps is not None and total >= HOLD * gaps[place].sigma:
+            released = replace(gaps[place], total=total)
+        even = GapFactors.even(table.table.days)
+        models.append(StepModel(table, tuple(bins[place]), products, even, network, released))
     progress("steps", 1.0)
     return models
 

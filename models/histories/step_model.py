@@ -16,6 +16,7 @@ from dpsynth.models.generators.network_weights import arrays_of as network_array
 from dpsynth.models.histories.conditional import correlation
 from dpsynth.models.histories.distilled import restored_network
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.gap_factors import GapCounts, GapFactors
 from dpsynth.models.histories.lines import Line
 from dpsynth.models.histories.step_table import Coarse, StepTable
 from dpsynth.models.marginals import MergedBins, Products
@@ -31,13 +32,17 @@ class StepModel:
         table: of its steps.
         bins: of each column.
         products: the mixture over binned columns.
+        factors: how much likelier some gaps are made.
         network: draws in its place, where many columns are drawn.
+        released: what was released of the gaps; only during a fit.
     """
 
     table: StepTable
     bins: tuple[MergedBins, ...]
     products: Products
+    factors: GapFactors
     network: Network | None = None
+    released: GapCounts | None = None
 
     @cached_property
     def alike(self) -> tuple[float, ...]:
@@ -61,6 +66,8 @@ def arrays_of(models: Sequence[StepModel], prefix: str) -> dict[str, npt.NDArray
         name = f"{prefix}.{place}"
         if model.network is not None:
             arrays |= network_arrays(model.network, f"{name}.network")
+        if model.table.table.timed:
+            arrays[f"{name}.gaps"] = model.factors.factors
         arrays[f"{name}.weights"] = model.products.weights
         arrays[f"{name}.tables"] = model.products.tables
         arrays[f"{name}.bin_of"] = np.concatenate([column.bin_of for column in model.bins])
@@ -114,5 +121,8 @@ def restored(
         sizes = tuple(column.count for column in bins)
         products = Products(sizes, arrays[f"{name}.weights"], arrays[f"{name}.tables"])
         network = restored_network(sizes, arrays, f"{name}.network")
-        models.append(StepModel(step_table, bins, products, network))
+        factors = GapFactors.even(table.days)
+        if f"{name}.gaps" in arrays:  # a run of an earlier version has none
+            factors = GapFactors(table.days, arrays[f"{name}.gaps"])
+        models.append(StepModel(step_table, bins, products, factors, network))
     return models

@@ -84,6 +84,10 @@ class TableRows:
             found.append(np.column_stack(columns))
         return found
 
+    def gap_cells(self) -> list[Ints]:
+        """Return the cell of days of each step's gap, by series, ``[steps, 1]``."""
+        return [self.table.days.code(steps.gaps)[:, None] for steps in self.steps]
+
     def coded(self, tables: Sequence[StepTable]) -> list[Ints]:
         """Return the codes of the steps of each series, ``[steps, columns]``."""
         parts = zip(tables, self.steps, self.rows, strict=True)

@@ -113,6 +113,7 @@ def count_columns(
     *,
     most_bins: int,
     of: str | None = None,
+    importance: Callable[[int, Floats], Floats | None] | None = None,
 ) -> Counted:
     """Run the event of the one-way histograms, and merge their cells into bins.
 
@@ -129,7 +130,16 @@ def count_columns(
     total = noisy_total(noisy)
     leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
     bins = tuple(
-        merge(column, total=total, sigma=one_way.sigma, maximum=most_bins) for column in leaves
+        merge(
+            column,
+            total=total,
+            sigma=one_way.sigma,
+            maximum=most_bins,
+            importance=None
+            if importance is None
+            else importance(place, column.shares(total)[column.leaf_of] * column.within),
+        )
+        for place, column in enumerate(leaves)
     )
     return Counted(
         Binning(domain, bins), tuple(noisy), leaves, total, float(one_way.mass), one_way.sigma
@@ -145,6 +155,7 @@ def measure(
     most_bins: int,
     of: str | None = None,
     weight: Callable[[Pair], float] | None = None,
+    importance: Callable[[int, Floats], Floats | None] | None = None,
 ) -> Measured:
     """Run the events of the plan on a cohort and gather what they released.
 
@@ -157,10 +168,14 @@ def measure(
         most_bins: bins that a smooth numeric column is cut into, about.
         of: which of several tables of the plan this is; events are named ``of: event``.
         weight: by which a pair is measured more precisely than others; a public fact.
+        importance: of a row with each ordered code of a column, given the released shares of its
+            codes, as `merge` takes it; None where rows are alike.
     """
     exact = isinstance(plan, NonPrivatePlan)
     release_chosen = exact_chosen_histograms if exact else chosen_histograms
-    counted = count_columns(cohort, domain, plan, entropy, most_bins=most_bins, of=of)
+    counted = count_columns(
+        cohort, domain, plan, entropy, most_bins=most_bins, of=of, importance=importance
+    )
     binning, bins, leaves, total = counted.binning, counted.bins, counted.leaves, counted.total
     mass = counted.mass
     binned = Cohort(binning.coarsen(cohort), cohort.mask)

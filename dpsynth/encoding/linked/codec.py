@@ -5,6 +5,7 @@ Nothing is fitted, so that widths, sizes and ranges are the same whatever the ta
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +18,8 @@ from dpsynth.encoding.column_codecs import Coder, NumericCoder, coder_of
 from dpsynth.schema import ChildTable, LinkedSchema
 
 Ints = npt.NDArray[np.int64]
+
+FEW = 4  # categories of a column that may say how follow-up ended
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,28 @@ class HistoryCodec:
         if len(tables) == 1:
             return tables[0].names
         return tuple(f"{one.child.name} {name}" for one in tables for name in one.names)
+
+    @cached_property
+    def ended_by(self) -> int | None:
+        """The place among `events` of the one that ends follow-up."""
+        tables = [one.names for one in self.children if one.child.once is not None]
+        names = [*itertools.chain.from_iterable(tables)]
+        return names.index(self.schema.ended_by) if self.schema.ended_by in names else None
+
+    @cached_property
+    def status(self) -> int | None:
+        """The place in the baseline of how follow-up ended: the one column of role ``event``.
+
+        None where there is none, or several, or one of more than a few categories; and where an
+        event says how follow-up ended.
+        """
+        if self.schema.end is None or self.schema.ended_by is not None:
+            return None
+        columns = [self.patients.schema.column(name) for name in self.patients.names]
+        events = [place for place, column in enumerate(columns) if "event" in column.roles]
+        if len(events) != 1 or not columns[events[0]].is_categorical:
+            return None
+        return events[0] if self.patients.sizes[events[0]] <= FEW else None
 
     @cached_property
     def tables(self) -> tuple[CodedTable, ...]:

@@ -152,6 +152,7 @@ class LinkedFacts:
         window: the days that are kept; None where no table has a time.
         end: the column of patients with the last day of follow-up: whole days since the origin, or
             a date that is an interval after it. None: all are followed to the window's end.
+        ended_by: an event that ends follow-up, such as death: it happens on the last day or never.
         repeated: whether a patient may have several rows in the table of patients, which then hold
             what is constant within her.
         rules: what must hold between the rows of one patient.
@@ -163,6 +164,7 @@ class LinkedFacts:
     children: tuple[ChildTable, ...] = ()
     window: Window | None = None
     end: str | None = None
+    ended_by: str | None = None
     repeated: bool = False
     title: str | None = None
     description: str | None = None

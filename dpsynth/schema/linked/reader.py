@@ -23,7 +23,18 @@ TOP_KEYS = (
     *("version", "created", "licenses", "contributors", "sources", "keywords", "homepage", "image"),
 )
 PACKAGE_KEYS = (
-    *("version", "patients", "population", "window", "end", "key", "person", "draft", "source"),
+    *(
+        "version",
+        "patients",
+        "population",
+        "window",
+        "end",
+        "ended_by",
+        "key",
+        "person",
+        "draft",
+        "source",
+    ),
     "rules",
 )
 GENERAL = ("version", "population", "key", "person", "draft", "source")
@@ -74,6 +85,8 @@ def read_package(
     if end is not None and patients is not None:
         end = patients.known(end, extra, "end")
         _check_end(end, schema, children, extra)
+    ended_by = extra.text("ended_by")
+    _check_ended_by(ended_by, end, children, extra)
     rules = _read_rules(extra)
     whole = schema is not None and key is not None and len(children) == len(tables) - 1
     if whole and schema is not None:
@@ -97,6 +110,7 @@ def read_package(
         children=tuple(children),
         window=window,
         end=end,
+        ended_by=ended_by,
         repeated=repeated,
         title=general.title,
         description=general.description,
@@ -256,3 +270,22 @@ def _check_end(
             )
     elif not (column.kind.is_number and column.kind.whole and column.kind.is_quantity):
         extra.mistake("end", f"{shown(end)} is of type {column.type}; declare an integer, in days")
+
+
+def _check_ended_by(
+    event: str | None, end: str | None, children: list[ChildTable], extra: FieldReader
+) -> None:
+    """Check that one table lists the event that ends follow-up, and that there is an end."""
+    if event is None:
+        return
+    if end is None:
+        extra.mistake("ended_by", "needs 'end', the column with the last day of follow-up")
+    tables = [
+        child.name
+        for child in children
+        if child.once is not None and event in child.schema.column(child.once).levels
+    ]
+    if not tables:
+        extra.mistake("ended_by", f"no table with 'once' lists the event {shown(event)}")
+    elif len(tables) > 1:
+        extra.mistake("ended_by", f"tables {listed(tables)} list {shown(event)}; one table may")

@@ -28,7 +28,8 @@ def package_document(schema: LinkedFacts) -> dict[str, Any]:
     if schema.window is not None:
         window = schema.window
         extra["window"] = {"first": window.first, "last": window.last, "basis": window.basis}
-    extra |= _filled(end=schema.end, rules=[rule.text for rule in schema.rules] or None)
+    rules = [rule.text for rule in schema.rules]
+    extra |= _filled(end=schema.end, ended_by=schema.ended_by, rules=rules or None)
     extra |= {
         name: patients["dpsynth"][name] for name in ("key", "person") if name in patients["dpsynth"]
     }

@@ -39,7 +39,7 @@ def test_the_shares_of_a_fit_are_the_whole_budget() -> None:
     shares = CohortGenerator(domain_of()).shares(BUDGET)
     assert sum(share.fraction for share in shares) == pytest.approx(1.0)
     names = [share.event.name for share in shares]
-    assert len(set(names)) == len(names) == 2 + 4 + 3  # no line where nothing is a change
+    assert len(set(names)) == len(names) == 2 + 5 + 3  # no line, no gaps: no changes, no days
 
 
 def test_no_row_lies_outside_the_window_or_after_the_end(drawn: Histories) -> None:
