@@ -55,12 +55,12 @@ def draw_given(
         fit = np.tile(start, (len(given[part]), 1))
         for log, bins in zip(logs, given[part].T, strict=True):
             fit += log.T[bins]
-        weights = np.exp(fit - fit.max(axis=1, keepdims=True))
         if likelier is not None:
-            weights *= (likelier[part] @ first.T + MIN_SHARE).astype(weights.dtype)
-        components = chosen(weights, rng)
+            of_first = np.log(likelier[part] @ first.T + MIN_SHARE)
+            fit += of_first.astype(np.float32)
+        components = chosen(np.exp(fit - fit.max(axis=1, keepdims=True)), rng)
         for place, column in enumerate(drawn):
-            shares = products.column(column)[components]
+            shares: npt.NDArray[np.floating] = products.column(column)[components]
             if place == 0 and likelier is not None:
                 shares = (shares + MIN_SHARE) * likelier[part]
             out[part, place] = chosen(shares, rng)

@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 SPAN_GRID = SpanGrid()
 COUNT = 2.0  # weight of a pair with the number of rows of a series
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
-ENDED = 4.0  # of one with the end of follow-up and how it ended: what survival depends on
+ENDED = 3.0  # of one with the end of follow-up and how it ended: what survival depends on
 
 
 @dataclass(frozen=True)

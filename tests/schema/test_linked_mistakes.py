@@ -54,6 +54,7 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("dpsynth.end", "sex", "dpsynth.end", "modelled column of days"),
     ("dpsynth.end", "index", "dpsynth.end", "after: index"),
     ("resources.0.schema.fields.2.type", "number", "dpsynth.end", "declare an integer"),
+    ("dpsynth.ended_by", "death", "dpsynth.ended_by", "no table with 'once' lists the event"),
     # keys
     ("resources.1.schema.foreignKeys", GONE, "resources[1].schema.foreignKeys", "is missing"),
     ("resources.1.schema.foreignKeys", "id", "resources[1].schema.foreignKeys", "a list of keys"),

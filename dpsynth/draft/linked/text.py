@@ -27,6 +27,7 @@ dpsynth:
   population: {{value: TODO, basis: TODO}}  # how many patients, two digits, from a report
   window: {{first: TODO, last: TODO, basis: TODO}}  # days from each patient's origin, as -3650
   # if a column of patients has the last day of follow-up: end: COLUMN
+  # if an event, such as death, ends it: ended_by: EVENT
   # if rows of a patient have an order that holds: rules: ["each(visits).date >= patients.admitted"]
 """
 _MAX_ROWS = "max_rows: {value: TODO, basis: TODO}"

@@ -11,6 +11,7 @@ STRANGERS, NO_ROWS, TWICE, VARYING, WRITTEN = (
     *("strangers", "no-rows", "twice", "varying", "written-differently"),
 )
 NO_ORIGIN, TIMELESS, EARLY, LATE = "no-origin", "timeless", "early", "late"
+NOT_LAST = "not-last"
 CROWD, AGAIN, LONG_GAP, UNLINKED = "crowd", "again", "long-gap", "unlinked"
 
 # docs/cohorts.md lists them.
@@ -24,6 +25,7 @@ LINKED_LIMITS: Mapping[str, Limits] = {
     TIMELESS: Limits(0.01, 0.05),  # of the rows of a patient
     EARLY: Limits(0.01, 0.10),  # of the rows with a day
     LATE: Limits(0.01, 0.10),
+    NOT_LAST: Limits(0.01, 0.10),  # of the patients with the event
     CROWD: Limits(0.0, math.inf),  # of the patients
     AGAIN: Limits(0.10, 0.50),  # of the events of a patient
     LONG_GAP: Limits(0.01, 0.10),  # of the gaps between two rows of a patient

@@ -15,7 +15,7 @@ from dpsynth.inspection.findings import (
     share_text,
 )
 from dpsynth.inspection.linked.child_read import ChildRead
-from dpsynth.inspection.linked.kinds import EARLY, LATE, LINKED_LIMITS, TIMELESS
+from dpsynth.inspection.linked.kinds import EARLY, LATE, LINKED_LIMITS, NOT_LAST, TIMELESS
 from dpsynth.inspection.linked.patient_read import Floats, Ints, PatientsRead
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables.unit_keys import NO_KEY
@@ -78,7 +78,35 @@ def time_findings(
                 "error of one of both dates; or compare window.last with its source",
             )
         )
-    return _explained(read, found)
+    return _explained(read, found) + _not_last(read, owners, days, patients, whole)
+
+
+def _not_last(
+    read: ChildRead, owners: Ints, days: Floats, patients: PatientsRead, whole: LinkedSchema
+) -> list[Finding]:
+    """Judge whether the event that ends follow-up is on its last day."""
+    if whole.ended_by not in read.names or read.child.once is None:
+        return []
+    of_event = (read.named == read.names.index(whole.ended_by)) & np.isfinite(days)
+    who, day = owners[of_event], days[of_event]
+    order = np.lexsort((day, who))
+    who, first = np.unique(who[order], return_index=True)
+    total, wrong = len(who), int((day[order][first] != patients.ends()[who]).sum())
+    if not wrong:
+        return []
+    return [
+        Finding(
+            f"{read.child.name}.{read.child.time}",
+            NOT_LAST,
+            LINKED_LIMITS[NOT_LAST].level(wrong / total, wrong),
+            f"{share_text(wrong, total, 'patient')} with {whole.ended_by} have it on another day "
+            f"than the end of their follow-up ({whole.end}); a fit takes it for the last day",
+            wrong,
+            total,
+            "correct the day or the end in the source; or remove ended_by, if patients are "
+            "followed after it",
+        )
+    ]
 
 
 def _cell_findings(read: ChildRead, place: str) -> list[Finding]:
