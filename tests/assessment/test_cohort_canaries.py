@@ -23,8 +23,6 @@ from dpsynth.eval.attacks.canaries import training
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.auditing.transcript import Transcript
 from dpsynth.models.histories import CohortGenerator, table_rows
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
 from dpsynth.models.histories.step_table import MASS, Steps
 from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import SeededEntropy
@@ -36,6 +34,7 @@ from ..support.audited_office import PASSED
 from ..support.clinic import clinic_tables
 from ..support.evaluated_office import call
 from ..support.made_histories import domain_of, histories_of
+from ..support.short_training import shorten_histories
 
 BUDGET = PrivacyBudget(epsilon=1.0, delta=1e-5)
 PATIENTS, CANARIES = 300, 120
@@ -44,8 +43,7 @@ DOMAIN = domain_of(PATIENTS)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = HistorySettings(10, 20, 10, 1.0, StepSettings(16, 10, 10, 1.0, 8))
-    monkeypatch.setattr(HistorySettings, "of", lambda *_: settings)
+    shorten_histories(monkeypatch)
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
     monkeypatch.setattr(cohort_canaries, "DRAWN", 300)
 
