@@ -28,10 +28,11 @@ from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.privacy.plan_variants import ObservedPlan
+from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis.cohort_fitting import fit_cohort
 
 from ..support.audited_office import PASSED
-from ..support.clinic import clinic_tables
+from ..support.clinic import clinic_schema, clinic_tables
 from ..support.evaluated_office import call
 from ..support.made_histories import domain_of, histories_of
 from ..support.short_training import shorten_histories
@@ -174,10 +175,12 @@ def test_a_patient_counted_by_rows_is_refuted(monkeypatch: pytest.MonkeyPatch) -
 def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a ledger and a run that is charged to it."""
     place = tmp_path_factory.mktemp("clinic")
+    document = clinic_schema().to_dict()
+    document["dpsynth"]["population"]["value"] = 1_000
     ledger = Ledger.create(place / "ledger.sqlite")
     fit_cohort(
         clinic_tables(),
-        "clinic",
+        LinkedSchema.from_dict(document),
         epsilon=3,
         delta=1e-5,
         dataset="clinic",
@@ -205,7 +208,7 @@ def test_a_run_of_linked_tables_is_audited_by_itself(
     assert audits is not None
     (audit,) = audits.audits
     assert (audit.model, audit.canaries, audit.background) == ("cohort", 60, "run")
-    assert audit.background_units == 8000  # the population
+    assert audit.background_units == 1000  # the population
     assert not any(view.refuted for view in audit.views)
 
 

@@ -12,6 +12,13 @@ from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun
 
 from ..support.clinic import clinic_run
+from ..support.short_training import shorten_histories
+
+
+@pytest.fixture(autouse=True)
+def quick(small: CohortRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refit with few steps, after the run itself was fitted as it is for everybody."""
+    shorten_histories(monkeypatch)
 
 
 @pytest.fixture(scope="module")
