@@ -109,14 +109,16 @@ def _patients(document: Details) -> Section | None:
     ones = [
         (one["name"], one) for one in sorted(part.get("means") or [], key=lambda o: -o["apart"])
     ]
+    apart = [(f"{one['name']} ({one['verdict']})", one) for one in part.get("differences") or []]
     blocks = [
+        *spoken("Clear differences between groups, the farthest apart first", apart),
         *spoken("Mean values of rows by group, the farthest first", ones),
         *distances(document, "Columns of patients", "baseline1"),
         *distances(document, "Patients and values of rows together", "baseline_rows"),
     ]
     if not blocks:
         return None
-    finding = _finding(document, ("baseline2", "baseline_rows", "row_means_by_group"))
+    finding = _finding(document, ("baseline2", "baseline_rows", "group_differences"))
     return Section("patients", "Patients, and how they belong to rows", finding, tuple(blocks))
 
 
