@@ -92,7 +92,7 @@ def public_page(
             reserved=reserved(certificate.events) is not None,
             readings=readings(certificate),
             protected=protected(certificate.unit, certificate.tables),
-            what_it_is_not=what_it_is_not(),
+            what_it_is_not=what_it_is_not(several=not isinstance(heading.schema, Schema)),
             lines=lines,
             budget_picture=_budget_picture(lines),
             distances=None if quality is None else _distances(quality),
