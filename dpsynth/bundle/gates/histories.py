@@ -143,6 +143,7 @@ class _Rows:
         assert child is not None
         named = child.once if child.series is None else child.series.column
         numbers = {one.name for one, test in table.variables() if test is None and _is_number(one)}
+        numbers -= {child.time}  # days are no values
         measured = set() if child.series is None else {child.series.value}
         names = {child.key, *filter(None, (child.time, named)), *numbers, *measured}
         found = read_columns(folder, table, names)
@@ -165,7 +166,7 @@ class _Rows:
         """Yield the courses of the columns of numbers, or of the tests that are numbers."""
         series = self.table.series
         for column, test in self.table.variables():
-            if not _is_number(column):
+            if not _is_number(column) or (test is None and column.name not in self.values):
                 continue
             if test is None or series is None or self.named is None:
                 values, rows = self.values[column.name], np.arange(len(self.owners))

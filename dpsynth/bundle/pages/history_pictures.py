@@ -17,7 +17,7 @@ from dpsynth.bundle.gates.row_counts import RowCounts
 
 YEAR = 365.25
 LONG = 3 * YEAR  # days from which on time is shown in years
-_WIDE, _LEFT, _BAR = 640.0, 34.0, 20.0  # of the picture of patients
+_WIDE, _BAR = 640.0, 20.0  # of the picture of patients
 _TOP, _BASE = 8.0, 140.0  # of a small picture
 _TICKS = ("row-1", "row-2", "row-3", "row-4")  # classes of the page, for tables in turn
 _SYMBOLS = "◆■▲●✚★"
@@ -94,15 +94,16 @@ def _ticks(histories: HistoryProfile) -> list[float]:
 
 def _samples(histories: HistoryProfile) -> Picture:
     """Draw a bar for each patient, with a tick for each row and a symbol for each event."""
-    x = _scale(histories.first, histories.last, _LEFT, _WIDE - 8)
+    edge = 10.0 + 8 * max(len(str(one.key)) for one in histories.samples)
+    x = _scale(histories.first, histories.last, edge, _WIDE - 8)
     names = [curve.event for curve in histories.curves]
     content = Markup("")
     for place, one in enumerate(histories.samples):
-        content += _patient(one, place * _BAR, x, names)
+        content += _patient(one, place * _BAR, edge, x, names)
     base = len(histories.samples) * _BAR + 4
-    content += svg.line("axis", [(_LEFT, base), (_WIDE - 8, base)])
+    content += svg.line("axis", [(edge, base), (_WIDE - 8, base)])
     for day in _ticks(histories):
-        content += svg.text_at(x(day), base + 15, _time(day, histories), "middle")
+        content += svg.text_at(max(x(day), 22), base + 15, _time(day, histories), "middle")
     legend, left = base + 38, 0.0
     for number, table in enumerate(histories.timed):
         content += svg.line(_TICKS[number % 4], [(left + 4, legend - 10), (left + 4, legend)])
@@ -124,9 +125,9 @@ def _samples(histories: HistoryProfile) -> Picture:
     )
 
 
-def _patient(one: SamplePatient, top: float, x: Place, names: Sequence[str]) -> Markup:
+def _patient(one: SamplePatient, top: float, edge: float, x: Place, names: Sequence[str]) -> Markup:
     start, stop = x(one.first), x(max(one.last, one.first))
-    content = svg.text_at(_LEFT - 6, top + 13, str(one.key), "end")
+    content = svg.text_at(edge - 6, top + 13, str(one.key), "end")
     content += svg.rect("track", start, top + 2, max(stop - start, 1.0), _BAR - 5)
     lane = (_BAR - 5) / max(1, len(one.rows))
     for number, days in enumerate(one.rows):

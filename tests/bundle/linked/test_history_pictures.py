@@ -15,9 +15,16 @@ from dpsynth.bundle.gates.event_curves import event_curve
 from dpsynth.bundle.gates.row_counts import row_counts
 from dpsynth.bundle.pages.history_pictures import history_pictures
 from dpsynth.bundle.verifier import verify
+from dpsynth.encoding import HistoryCodec, decode_histories, read_histories, with_keys
 from dpsynth.errors import VerificationError
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import LinkedSchema, published_tables
+from dpsynth.tables import open_linked, write_linked
 
 from ...support.clinic_office import TableForger, ruled_schema
+from ...support.linked_rows import frames as tables_of
+from ...support.linked_rows import patient_rows, together
+from ...support.linked_tables import package
 from ...support.page_reader import Reader
 from .conftest import PATIENTS
 
@@ -138,3 +145,27 @@ def test_a_page_of_other_histories_is_found(table_forger: TableForger) -> None:
     table_forger.relist()
     with pytest.raises(VerificationError, match=r"report\.html: does not match the other files"):
         verify(table_forger.bundle)
+
+
+def test_tables_of_every_kind_are_drawn(tmp_path: Path) -> None:
+    """By days before the origin, by dates, by order alone; tests that are categories."""
+    schema = LinkedSchema.from_dict(package())
+    codec = HistoryCodec(schema)
+    rng = np.random.default_rng(1)
+    rows = together([patient_rows(str(number), rng) for number in range(1, 61)])
+    read = read_histories(open_linked(tables_of(rows), schema), codec, SeededEntropy(1))
+    frames = decode_histories(read, codec, rng)
+    keyed = with_keys(frames, schema, np.arange(1, len(read) + 1))
+    write_linked([keyed], tmp_path / "data", published_tables(schema), kind=".parquet")
+    found = HistoryProfile.of(tmp_path, schema)
+    assert found.timed == ("labs", "visits") and found.patients == len(read)
+    assert [(one.table, one.days) for one in found.counts if not one.days] == [
+        (name, False) for name in ("labs", "visits", "orders")
+    ]
+    assert "orders" not in [one.table for one in found.counts if one.days]
+    names = [(one.table, one.name, one.timed) for one in found.courses]
+    assert names == [("labs", "hdl", True), ("visits", "sbp", True)]
+    assert [one.event for one in found.curves] == ["stroke", "mi"]
+    pictures = history_pictures(found)
+    assert pictures.samples is not None and "year" in str(pictures.samples.picture)
+    assert len(pictures.counts) == len(found.counts)
