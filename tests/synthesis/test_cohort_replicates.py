@@ -44,7 +44,7 @@ def test_replicates_are_repeatable_and_differ(small: CohortRun) -> None:
 def test_numbers_out_of_range_are_refused_before_a_refit(small: CohortRun) -> None:
     with pytest.raises(InputError, match="replicates must be 2 to 100"):
         small.replicates(1, 10)
-    with pytest.raises(InputError, match="rows must be"):
+    with pytest.raises(InputError, match="patients must be"):
         small.replicates(2, 0)
 
 
