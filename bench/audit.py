@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import audit_cohort_fit
 import audit_counts
 import audit_fit
 import audit_histories
@@ -35,6 +36,7 @@ RUNS = {
     audit_selection: 8_000,
     audit_fit: 8_000,
     audit_histories: 8_000,
+    audit_cohort_fit: 8_000,
 }
 SLOW = {
     "a whole fit: autoregressive": 0.25,

@@ -1,4 +1,4 @@
-"""Games on histories: steps of one patient in several series and tables, cap, gaps, a whole fit.
+"""Games on histories: steps of one patient in several series and tables, gaps, and the cap.
 
 The neighbour is a patient with as many rows as count, all alike, so that all of her weight falls
 into one cell of each histogram: the most that she can move. Steps are coded, weighed and counted by
@@ -24,25 +24,13 @@ from dpsynth.encoding.cohort import select
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve, TradeoffCurve
 from dpsynth.models import Feature
-from dpsynth.models.auditing import Transcript
-from dpsynth.models.histories import (
-    CohortGenerator,
-    HistoryDomain,
-    HistoryTable,
-    Series,
-    one_row_each,
-    table_rows,
-)
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
+from dpsynth.models.histories import HistoryTable, Series, table_rows
 from dpsynth.models.histories.step_table import MASS, Steps
 from dpsynth.models.histories.table_rows import TableRows
 from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED, JointHistograms
-from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
-from dpsynth.privacy.plan_variants import ObservedPlan
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -113,11 +101,6 @@ def by_root(steps: list[Steps], patients: int) -> list[Ints]:
 def in_each_series(steps: list[Steps], patients: int) -> list[Ints]:
     """Let a patient's steps weigh as much in each series as in one alone: a broken twin."""
     return [MASS // (part.counts - 1) for part in steps]
-
-
-def in_full(steps: list[Steps], patients: int) -> list[Ints]:
-    """Let each step weigh as much as a patient may: a broken twin."""
-    return [np.full(len(part.patients), MASS) for part in steps]
 
 
 @contextmanager
@@ -269,62 +252,13 @@ def game(
     return Game(name, scores, *claim, cut=0.0, tight=office.tight)
 
 
-FIT = PrivacyBudget(epsilon=4.0, delta=1e-5)
-TINY = HistorySettings(3, 3, 1, 1.0, StepSettings(3, 3, 1, 1.0, 4))
-
-
-def fit_game(
-    name: str,
-    source: Entropy,
-    *,
-    rows: int = 2,
-    quartered: bool = False,
-    broken: Callable[[], AbstractContextManager[Any]] = nullcontext,
-) -> Game:
-    """Make the game of a whole fit of `cohort`; an observer adds up the likelihood ratio.
-
-    The attacker knows all patients and hears every release of the plan (`Transcript`). The patient
-    has two rows in one test of both tables, or so many: the more there are, the more cells her
-    steps fall into, and she moves the counts by less than she may.
-    """
-    noise = cast(Entropy, Blocks(source, halved=quartered))
-    entropy = cast(Entropy, Blocks(noise, halved=quartered))
-    without, within = patients_of(2, 1, own=rows)
-    patient = within.take(np.array([4]))
-    tables = (table_of("labs"), table_of("visits"))
-    domain = HistoryDomain((Feature("age", 3, 0),), (), tables, 0, LAST, 5)
-    generator = CohortGenerator(domain)
-    with mock.patch.object(HistorySettings, "of", lambda *_: TINY):
-        plan = PrivacyPlan.calibrate(FIT, generator.shares(FIT))
-    known = [one_row_each(generator.person.codes(one)) for one in (patient, without)]
-
-    def scores(member: bool, runs: int) -> Floats:
-        found = []
-        with mock.patch.object(HistorySettings, "of", lambda *_: TINY), broken():
-            for _ in range(runs):
-                heard = Transcript(known[0], known[1], (patient, without))
-                terms = ObservedPlan(plan, heard)
-                CohortGenerator(domain).fit(within if member else without, terms, entropy)
-                found.append(heard.counts.linear[0] - heard.counts.gram[0, 0] / 2)
-        return np.array(found)
-
-    curve = GaussianCurve(gaussian_mu(plan.epsilon, FIT.delta))
-    return Game(name, scores, curve, plan.epsilon, FIT.delta, cut=0.0, tight=False)
-
-
 def sound(source: Entropy) -> list[Game]:
     """List the games on the mechanisms as they are."""
+    all_tests, many = patients_of(1, TESTS), patients_of(TABLES, 1)
     return [
         game("steps of a history, one series", steps_office(), patients_of(1, 1), source),
-        game(
-            "steps of a history, four series",
-            steps_office(tight=False),
-            patients_of(1, TESTS),
-            source,
-        ),
-        game(
-            "steps of a history, four tables", steps_office(TABLES), patients_of(TABLES, 1), source
-        ),
+        game("steps of a history, four series", steps_office(tight=False), all_tests, source),
+        game("steps of a history, four tables", steps_office(TABLES), many, source),
         game("gaps of a history", gaps_office(), patients_of(1, 1, MANY), source),
         game(
             "rows of a history, one beyond the cap",
@@ -333,14 +267,13 @@ def sound(source: Entropy) -> list[Game]:
             source,
             known=cap_office(source, first=True),
         ),
-        fit_game("a whole fit of histories: cohort", source),
     ]
 
 
 def mutants(source: Entropy) -> list[Game]:
     """List the games on their broken twins."""
     one, all_tests, many = patients_of(1, 1), patients_of(1, TESTS), patients_of(TABLES, 1)
-    root, each, whole = (partial(weighing, one) for one in (by_root, in_each_series, in_full))
+    root, each = (partial(weighing, one) for one in (by_root, in_each_series))
     name = "steps of a history"
     return [
         game(f"{name}: half the noise", steps_office(), one, source, halved=True),
@@ -359,11 +292,5 @@ def mutants(source: Entropy) -> list[Game]:
             cap_office(source, first=True),
             capped(),
             source,
-        ),
-        fit_game(
-            "a whole fit of histories, cohort: a quarter of the noise", source, quartered=True
-        ),
-        fit_game(
-            "a whole fit of histories, cohort: each step in full", source, rows=ROWS, broken=whole
         ),
     ]

@@ -31,7 +31,7 @@ def picture(key: str, title: str, height: float, content: Markup, width: float =
     return Markup(
         '<svg role="img" aria-labelledby="{0}" viewBox="0 0 {1} {2}"><title id="{0}">{3}</title>'
         "{4}</svg>"
-    ).format(key, _place(width), _place(height), shown(title), content)
+    ).format(key, place_text(width), place_text(height), shown(title), content)
 
 
 def histogram(key: str, title: str, shares: Sequence[float], low: str, high: str) -> Markup:
@@ -52,9 +52,11 @@ def histogram(key: str, title: str, shares: Sequence[float], low: str, high: str
     for place, share in enumerate(shares):
         if share > 0:
             height = max((base - top) * share / largest, 1.0)  # what occurs is seen
-            content += _rect("mark", place * width + gap / 2, base - height, width - gap, height)
-    content += Markup('<path class="axis" d="M0,{0}H{1}"/>').format(_place(base), _place(WIDTH))
-    content += _text(0, base + 15, low) + _text(WIDTH, base + 15, high, "end")
+            content += rect("mark", place * width + gap / 2, base - height, width - gap, height)
+    content += Markup('<path class="axis" d="M0,{0}H{1}"/>').format(
+        place_text(base), place_text(WIDTH)
+    )
+    content += text_at(0, base + 15, low) + text_at(WIDTH, base + 15, high, "end")
     return picture(key, title, base + 21, content)
 
 
@@ -70,8 +72,8 @@ def shares_of(key: str, title: str, rows: Sequence[tuple[str, float, str]]) -> M
     for place, (label, share, words) in enumerate(rows):
         top = place * _ROW
         length = max(WIDTH * share, 1.0 if share > 0 else 0.0)
-        content += _text(0, top + 13, _short(label)) + _text(WIDTH, top + 13, words, "end")
-        content += _rect("track", 0, top + 18, WIDTH, 7) + _rect("mark", 0, top + 18, length, 7)
+        content += text_at(0, top + 13, _short(label)) + text_at(WIDTH, top + 13, words, "end")
+        content += rect("track", 0, top + 18, WIDTH, 7) + rect("mark", 0, top + 18, length, 7)
     return picture(key, title, len(rows) * _ROW, content)
 
 
@@ -111,13 +113,13 @@ def intervals(
         x, left, right = (
             min(max(end / maximum, 0.0), 1.0) * (WIDTH - 8) + 4 for end in (value, low, high)
         )
-        content += _text(0, top + 13, _short(label)) + _text(WIDTH, top + 13, words, "end")
+        content += text_at(0, top + 13, _short(label)) + text_at(WIDTH, top + 13, words, "end")
         content += Markup('<path class="axis" d="M0,{0}H{1}"/>').format(
-            _place(top + 21), _place(WIDTH)
+            place_text(top + 21), place_text(WIDTH)
         )
-        content += _rect("band", left, top + 18, max(right - left, 1.0), 6)
+        content += rect("band", left, top + 18, max(right - left, 1.0), 6)
         content += Markup('<circle class="mark" cx="{}" cy="{}" r="4"/>').format(
-            _place(x), _place(top + 21)
+            place_text(x), place_text(top + 21)
         )
     return picture(key, title, len(rows) * _ROW, content)
 
@@ -133,32 +135,34 @@ def agreement(key: str, title: str, points: Sequence[tuple[float, float]]) -> Ma
         return side - x(value)
 
     content = Markup('<path class="axis" d="M{0},{1}H{2}M{0},{1}V{3}"/>').format(
-        _place(x(0)), _place(y(0)), _place(x(1)), _place(y(1))
+        place_text(x(0)), place_text(y(0)), place_text(x(1)), place_text(y(1))
     )
     content += Markup('<path class="dashed" d="M{},{}L{},{}"/>').format(
-        _place(x(0)), _place(y(0)), _place(x(1)), _place(y(1))
+        place_text(x(0)), place_text(y(0)), place_text(x(1)), place_text(y(1))
     )
     for predicted, observed in points:
         content += Markup('<circle class="mark" cx="{}" cy="{}" r="3.5"/>').format(
-            _place(x(predicted)), _place(y(observed))
+            place_text(x(predicted)), place_text(y(observed))
         )
-    content += _text(side / 2, side - 2, "predicted", "middle")
+    content += text_at(side / 2, side - 2, "predicted", "middle")
     content += Markup(
         '<text class="small" transform="translate(9,{}) rotate(-90)">{}</text>'
-    ).format(_place(side / 2 + 26), "observed")
+    ).format(place_text(side / 2 + 26), "observed")
     return picture(key, title, side, content, side)
 
 
-def _rect(name: str, x: float, y: float, width: float, height: float) -> Markup:
+def rect(name: str, x: float, y: float, width: float, height: float) -> Markup:
+    """Draw a rectangle of a class of the page."""
     return Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>').format(
-        name, _place(x), _place(y), _place(width), _place(height)
+        name, place_text(x), place_text(y), place_text(width), place_text(height)
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start") -> Markup:
+def text_at(x: float, y: float, text: str, anchor: str = "start") -> Markup:
+    """Write a text; its invisible characters are named."""
     where = "" if anchor == "start" else Markup(' text-anchor="{}"').format(anchor)
     return Markup('<text x="{}" y="{}"{}>{}</text>').format(
-        _place(x), _place(y), where, escape(shown(text))
+        place_text(x), place_text(y), where, escape(shown(text))
     )
 
 
@@ -168,6 +172,12 @@ def _short(label: str) -> str:
     )
 
 
-def _place(value: float) -> str:
+def line(name: str, points: Sequence[tuple[float, float]]) -> Markup:
+    """Draw a line of a class of the page through points."""
+    steps = "L".join(f"{place_text(x)},{place_text(y)}" for x, y in points)
+    return Markup('<path class="{}" d="M{}"/>').format(name, steps)
+
+
+def place_text(value: float) -> str:
     """Write a coordinate: at most one decimal, and no minus zero."""
     return f"{round(value, 1) + 0.0:g}"

@@ -11,9 +11,9 @@ from pathlib import Path
 from dpsynth._util.strict_json import file_digest
 from dpsynth.bundle.files import Material, files_of
 from dpsynth.bundle.format import Contents, table_path
-from dpsynth.bundle.gates import Profile, Verdict, judge, temporal_counts
+from dpsynth.bundle.gates import HistoryProfile, Profile, Verdict, judge, temporal_counts
 from dpsynth.encoding import typed_frames
-from dpsynth.schema import AnySchema, synthetic_tables
+from dpsynth.schema import AnySchema, Schema, synthetic_tables
 
 
 def profiles_of(folder: Path, schema: AnySchema) -> tuple[Profile, ...]:
@@ -39,7 +39,8 @@ class Derived:
     @classmethod
     def of(cls, folder: Path, contents: Contents, profiles: tuple[Profile, ...]) -> Derived:
         """Write them from the documents of a bundle and the profiles of its tables."""
-        certificate, files = contents.certificate, files_of(contents.heading.schema)
+        schema = contents.heading.schema
+        certificate, files = contents.certificate, files_of(schema)
         verdicts = judge(
             certificate, profiles, contents.audits, measured=contents.quality is not None
         )
@@ -48,6 +49,7 @@ class Derived:
             for path, file in files.items()
             if file.is_table and (folder / path).exists()
         }
-        material = Material(contents, profiles, verdicts, tables)
+        histories = None if isinstance(schema, Schema) else HistoryProfile.of(folder, schema)
+        material = Material(contents, profiles, verdicts, tables, histories)
         derived = {path: file.derive(material) for path, file in files.items() if file.derive}
         return cls(derived, verdicts)

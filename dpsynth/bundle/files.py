@@ -25,7 +25,7 @@ from dpsynth.bundle.format.layout import (
     resource_names,
     table_path,
 )
-from dpsynth.bundle.gates import Profile, Verdict
+from dpsynth.bundle.gates import HistoryProfile, Profile, Verdict
 from dpsynth.bundle.pages.card import card
 from dpsynth.bundle.pages.croissant import croissant
 from dpsynth.schema import SINGLE, AnySchema, Schema, synthetic_tables
@@ -42,12 +42,14 @@ class Material:
         profiles: what its tables hold.
         verdicts: of the public gates.
         tables: SHA-256 of each table in the bundle, by path.
+        histories: what patients of linked tables look like in time; None of a single table.
     """
 
     contents: Contents
     profiles: tuple[Profile, ...]
     verdicts: tuple[Verdict, ...]
     tables: Mapping[str, str]
+    histories: HistoryProfile | None = None
 
     @property
     def profile(self) -> Profile:
@@ -63,6 +65,7 @@ def _report(material: Material) -> bytes:
         material.profiles,
         material.verdicts,
         material.tables,
+        material.histories,
     )
     return page.encode()
 

@@ -212,8 +212,9 @@ def for_person(certificate: Certificate) -> str:
     )
 
 
-def what_it_is_not() -> tuple[str, ...]:
-    """List the ways in which epsilon is commonly misread."""
+def what_it_is_not(*, several: bool = False) -> tuple[str, ...]:
+    """List the ways in which epsilon is commonly misread; of one table, or of several."""
+    this = "these tables" if several else "this table"
     return (
         "It is not the probability that you are recognised. It limits how much the presence of "
         "your records can change anyone's belief that you are in the data.",
@@ -224,9 +225,9 @@ def what_it_is_not() -> tuple[str, ...]:
         "bound is weaker.",
         "It is not a forecast of what an attacker will achieve. It is a limit for every attack by "
         "anyone, now or later.",
-        "It does not hide what is true of people like you. For example, this table can show that "
+        f"It does not hide what is true of people like you. For example, {this} can show that "
         "smokers fall ill more often. That also concerns smokers who were never in the data.",
-        "It was not measured on this table. It follows from the noise, which was planned before "
+        f"It was not measured on {this}. It follows from the noise, which was planned before "
         "the records were opened.",
     )
 

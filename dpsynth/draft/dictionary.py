@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dpsynth._util.messages import listed
@@ -56,17 +58,30 @@ SEARCHED = 20  # rows above which headings are looked for: titles stand above th
 _UNIT = re.compile(r"[\[(]([^\])]{1,20})[\])]\s*$")
 
 
-def read_dictionary(sheets: list[Sheet], path: Path) -> Entries:
+def read_dictionary(sheets: list[Sheet], path: Path, *, several: bool = False) -> Entries:
     """Read the first sheet that has a heading for the names of columns.
+
+    Args:
+        sheets: of the document.
+        path: of the document, for messages.
+        several: whether sheets may describe a table each; then the entries name their sheet.
 
     Raises:
         InputError: no sheet has one, no row follows it, or two rows describe one column.
     """
-    for sheet in sheets:
-        for start, (_, row) in enumerate(sheet.rows[:SEARCHED]):
-            places = headings(row)
-            if "name" in places and len(places) > 1:
-                return _entries(sheet, start, places, path)
+    described = list(_described(sheets))
+    if several and _are_tables(described):
+        parts = [
+            (sheet, _entries(sheet, start, places, path)) for sheet, start, places in described
+        ]
+        columns = tuple(
+            replace(entry, table=re.sub(r"[^A-Za-z0-9._-]", "-", sheet.title))
+            for sheet, entries in parts
+            for entry in entries.columns
+        )
+        return Entries(f"data dictionary {path.name}", columns)
+    for sheet, start, places in described:
+        return _entries(sheet, start, places, path)
     for sheet in sheets:  # a list of names and nothing else
         if sheet.rows and "name" in (places := headings(sheet.rows[0][1])):
             return _entries(sheet, 0, places, path)
@@ -75,6 +90,37 @@ def read_dictionary(sheets: list[Sheet], path: Path) -> Entries:
         f"{path}: no heading for the names of the columns, such as Variable, Name, Feldname or "
         f"Nom; the first row has: {listed(first_row) or 'nothing'}"
     )
+
+
+def _described(sheets: list[Sheet]) -> Iterator[tuple[Sheet, int, dict[str, int]]]:
+    """Yield the sheets with headings for names and something else, and where these stand."""
+    for sheet in sheets:
+        for start, (_, row) in enumerate(sheet.rows[:SEARCHED]):
+            places = headings(row)
+            if "name" in places and len(places) > 1:
+                yield sheet, start, places
+                break
+
+
+def _are_tables(described: Sequence[tuple[Sheet, int, dict[str, int]]]) -> bool:
+    """Tell whether each sheet describes a table of its own, whose tables share a key.
+
+    A name stands in all of them, each has names that no other one has, and none is there twice. So
+    a list of codes beside a dictionary is no table, and a column that names tables comes first.
+    """
+    if len(described) < 2 or any(
+        "table" in places or not sheet.title for sheet, _, places in described
+    ):
+        return False
+    names = []
+    for sheet, start, places in described:
+        own = [_cell(row, places, "name").casefold() for _, row in sheet.rows[start + 1 :]]
+        names.append([name for name in own if name])
+    sets = [set(own) for own in names]
+    if any(len(own) != len(one) for own, one in zip(names, sets, strict=True)):
+        return False
+    apart = all(own - set().union(*(other for other in sets if other is not own)) for own in sets)
+    return apart and bool(set.intersection(*sets))
 
 
 def headings(row: Row) -> dict[str, int]:

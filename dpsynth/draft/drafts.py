@@ -151,8 +151,12 @@ def read_entries(
     encoding: str,
     sheet: str | None = None,
     catalog: Path | None = None,
+    *,
+    several: bool = False,
 ) -> Entries:
     """Read a dictionary by its suffix and, for text and workbooks, by its headings.
+
+    With ``several``, the sheets of a workbook may describe a table each.
 
     Raises:
         InputError: as the reader of its kind.
@@ -175,7 +179,7 @@ def read_entries(
     for one in sheets:
         if is_redcap(one):
             return read_redcap(one, path)
-    return read_dictionary(sheets, path)
+    return read_dictionary(sheets, path, several=several)
 
 
 def merged(

@@ -14,6 +14,7 @@ from .policy_preview import preview as preview
 from .preparation import Prepared as Prepared
 from .preparation import prepare as prepare
 from .preparation import require_small_delta as require_small_delta
+from .replicate_files import write_cohort_replicates as write_cohort_replicates
 from .replicate_files import write_replicates as write_replicates
 from .replicates import bootstrapped as bootstrapped
 from .replicates import plan_of as plan_of

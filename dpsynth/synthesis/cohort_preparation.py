@@ -87,5 +87,8 @@ def prepare_any(
             schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
         )
     if publish_quality is not None:
-        raise InputError("quality figures are published of a single table only")
+        raise InputError(
+            "quality figures are published of a single table only; leave out publish-quality: of "
+            "linked tables, `dpsynth evaluate` compares them with real ones inside the office"
+        )
     return prepare_cohort(schema, epsilon=epsilon, delta=delta, model=model)

@@ -18,11 +18,12 @@ import pandas as pd
 
 from dpsynth._util.seeds import fresh_seed
 from dpsynth.encoding import HistoryCodec
+from dpsynth.errors import InputError
 from dpsynth.models.histories import CohortGenerator, domain_of
 from dpsynth.privacy import SeededEntropy
 from dpsynth.synthesis.cohort_sampler import CohortSampler, sample_cohort
 from dpsynth.synthesis.fitted import FittedCohort
-from dpsynth.synthesis.replicates import STAMP, check_count, check_rows, plan_of, seeds_of
+from dpsynth.synthesis.replicates import STAMP, check_count, plan_of, seeds_of
 
 AnyCohort = TypeVar("AnyCohort", bound=FittedCohort)
 
@@ -64,7 +65,7 @@ def cohort_replicates(
     """
     check_count(m)
     patients = run.schema.population.value if patients is None else patients
-    check_rows(patients)
+    check_patients(patients)
     seed = fresh_seed() if seed is None else seed
     cohorts = []
     for number in range(1, m + 1):
@@ -73,3 +74,9 @@ def cohort_replicates(
         if progress is not None:
             progress(number / m)
     return cohorts
+
+
+def check_patients(patients: int) -> None:
+    """Refuse a cohort of nobody before the first refit."""
+    if patients < 1:
+        raise InputError(f"patients must be at least 1, not {patients}")

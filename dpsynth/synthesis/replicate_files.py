@@ -2,7 +2,7 @@
 
 A replicate is drawn from a refit, not from the run. So it is not among the samples of the run, and
 `release` refuses it as any other table that is not: it serves standard errors, and the certificate
-is about the run.
+is about the run. A replicate of a run of linked tables is a folder with a file for each table.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dpsynth.synthesis.replicates import Replicates, check_count, check_rows
+from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth.files import check_vacant
+from dpsynth.schema import published_tables
+from dpsynth.synthesis.cohort_replicates import check_patients, refitted
+from dpsynth.synthesis.cohort_run import CohortRun
+from dpsynth.synthesis.cohort_sampler import CohortSampler
+from dpsynth.synthesis.replicates import Replicates, check_count, check_rows, plan_of, seeds_of
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sample_log import Record, add_record, read_records
 from dpsynth.synthesis.sampler import Sampler, default_rows
-from dpsynth.tables import check_output, table_kind, write_table
+from dpsynth.tables import check_output, table_kind, write_linked, write_table
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,20 @@ class Replicate(Record):
     seed: int
     number: int
     condition: str | None
+
+
+@dataclass(frozen=True)
+class CohortReplicate(Record):
+    """One cohort drawn from a refit; see `CohortSample` for what it has."""
+
+    log: ClassVar[str] = "replicates"
+
+    folder: str
+    tables: dict[str, str]
+    suffix: str
+    patients: int
+    seed: int
+    number: int
 
 
 def write_replicates(
@@ -104,3 +124,53 @@ def read_replicates(folder: str | Path) -> tuple[Replicate, ...]:
         ArtifactError: ``replicates.json`` is damaged or of another version.
     """
     return read_records(folder, Replicate)
+
+
+def write_cohort_replicates(
+    folder: str | Path,
+    m: int,
+    output: str | Path,
+    *,
+    patients: int | None = None,
+    seed: int | None = None,
+    suffix: str = ".csv",
+    progress: Callable[[float], None] | None = None,
+) -> tuple[CohortReplicate, ...]:
+    """Write m replicates of a run of linked tables, and record each in its ``replicates.json``.
+
+    Args:
+        folder: the run; nothing else is read.
+        m: how many, 2 to 100.
+        output: such as ``cohort``, for new folders ``cohort-1`` to ``cohort-m``.
+        patients: of each; by default as many as the schema declares.
+        seed: makes them repeatable; a fresh one if None, recorded.
+        suffix: of the files: .csv, .csv.gz or .parquet.
+        progress: called with the fraction done.
+
+    Raises:
+        ArtifactError: the run, or its ``replicates.json``, is damaged.
+        InputError: a folder exists or cannot be written; m, patients or seed are wrong; or the run
+            was fitted without privacy. All that is known before a refit is checked before it.
+    """
+    check_count(m)
+    run = CohortRun.load(folder)
+    patients = run.schema.population.value if patients is None else patients
+    check_patients(patients)
+    plan_of(run)  # which a run without privacy does not have
+    seed = fresh_seed() if seed is None else seed
+    check_seed(seed)
+    stem = Path(output)
+    places = [stem.with_name(f"{stem.name}-{number}") for number in range(1, m + 1)]
+    for place in places:
+        check_vacant(place)
+    read_records(folder, CohortReplicate)
+    records = []
+    for number, place in enumerate(places, start=1):
+        refit = refitted(run, seed=seed, number=number)
+        frames = CohortSampler.of(refit).frames(patients, seed=seeds_of(seed, number)[2])
+        digests = write_linked(frames, place, published_tables(run.schema), kind=suffix)
+        records.append(CohortReplicate(place.name, digests, suffix, patients, seed, number))
+        add_record(Path(folder), records[-1])
+        if progress is not None:
+            progress(number / m)
+    return tuple(records)

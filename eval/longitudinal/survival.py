@@ -84,6 +84,7 @@ def survival(compared: Compared) -> PartResult:
     curves: list[dict[str, Any]] = []
     rates: list[dict[str, Any]] = []
     figures: list[JackknifeEstimate] = []
+    grouped: list[JackknifeEstimate] = []
     ratios: list[JackknifeEstimate] = []
     notes: list[str] = []
     for name in outcome_names(facts):
@@ -105,6 +106,7 @@ def survival(compared: Compared) -> PartResult:
             variants = compared.each(partial(kaplan_meier, event=name, group=group, level=level))
             last = _horizon(follow.days[who])
             own.append(_apart(variants, last))
+            grouped += own[-1:] if group >= 0 else []
             title = None if group < 0 else facts.groups[group].title
             curves.append(_curve(name, title, label, variants, last) | {"distance": own[-1].value})
         figures += own
@@ -112,6 +114,7 @@ def survival(compared: Compared) -> PartResult:
     leading = [
         *compared.measure("event_curves", "Time to events, by group", figures, CURVES),
         *compared.measure("event_rates", "Rates of events, logarithm", ratios, RATES),
+        *compared.measure("group_curves", "Time to events, groups alone", grouped, CURVES),
     ]
     return PartResult((*leading, *measures), {"curves": curves, "rates": rates}, tuple(notes))
 

@@ -16,6 +16,7 @@ _ORDER = (OPEN, FIT, CARE, UNFIT)
 COLUMNS = (0.03, 0.10)  # beyond the reference: fit up to the first, not fit beyond the last
 PAIRS, LIKENESS, CURVES, RATES = (0.06, 0.12), (0.05, 0.10), (0.02, 0.05), (0.1, 0.3)  # the same
 MEANS = (0.1, 0.25)  # the same, in standard deviations
+WRONG = (0.25, 0.5)  # the same, as a share of the size of differences between groups
 SKILL = (0.10, 0.25)  # of what a model foretells beyond guessing, that is lost
 GUESSING = 0.55  # area under the curve up to which a model of real patients guesses
 TOLD = (0.60, 0.75)  # area under the curve of a classifier
@@ -53,8 +54,9 @@ class _Basis:
         key: of the measure.
         words: what it is called there.
         limits: fit up to the first, not fit beyond the last.
-        kind: "distance" beyond the reference, "skill" that is lost, how often patients are "told"
-            apart, or the share of histories that are "broken".
+        kind: "distance" beyond the reference, "skill" that is lost, how much of differences is
+            "wrong", how often patients are "told" apart, or the share of histories that are
+            "broken".
     """
 
     key: str
@@ -101,6 +103,9 @@ _USES: tuple[tuple[str, str, tuple[_Basis, ...]], ...] = (
         "groups",
         "Comparisons of groups of patients",
         (
+            _Basis("group_differences", "differences of values between groups", WRONG, "wrong"),
+            _Basis("group_rate_differences", "differences of event rates", WRONG, "wrong"),
+            _Basis("group_curves", "curves of events by group", CURVES),
             _Basis("baseline2", "two facts about a patient", PAIRS),
             _Basis("baseline_rows", "patient and later values", PAIRS),
             _Basis("event_rows", "events and values", PAIRS),
@@ -141,7 +146,12 @@ def uses(measures: Measures) -> tuple[HistoryUse, ...]:
             words = f"Fewer than {FEW} patients could be compared, which is too few for a verdict."
             found.append(HistoryUse(key, title, OPEN, words))
             continue
-        judged = [_judged(basis, measures[basis.key]) for basis in known]
+        judged = [
+            _differing(basis, measures)
+            if basis.kind == "wrong"
+            else _judged(basis, measures[basis.key])
+            for basis in known
+        ]
         worst = max((verdict for verdict, _ in judged), key=_ORDER.index)
         text = "; ".join(words for _, words in judged)
         text = text[0].upper() + text[1:] + "."
@@ -201,6 +211,28 @@ def _judged(basis: _Basis, entry: Mapping[str, Any]) -> tuple[str, str]:
     verdict = _grade(value - (beside or 0.0), basis.limits)
     against = "no reference" if beside is None else f"{whom} {beside:.3f}"
     return verdict, f"{basis.words}: distance {value:.3f} ({against})"
+
+
+def _differing(basis: _Basis, measures: Measures) -> tuple[str, str]:
+    """Judge differences by the group in which most is wrong: one that is lost is no comparison."""
+    worst, name, most = FIT, "", 0.0
+    for key, entry in measures.items():
+        if key != basis.key and not key.startswith(f"{basis.key}:"):
+            continue
+        beside = entry["chance"] if entry["reference"] is None else entry["reference"]
+        beyond = entry["value"] - (beside or 0.0)
+        by_chance = key != basis.key and entry["low"] is not None and entry["low"] <= (beside or 0)
+        if not by_chance:
+            worst = max(worst, _grade(beyond, basis.limits), key=_ORDER.index)
+        if key != basis.key and beyond > most:
+            share = f"{100 * entry['value']:.0f} %"
+            most, name = beyond, f", most by {key.partition(':')[2]}: {share}"
+    entry = measures[basis.key]
+    whom = "a bootstrap" if entry["reference"] is None else "other real patients"
+    beside = entry["chance"] if entry["reference"] is None else entry["reference"]
+    against = "" if beside is None else f" ({whom} {100 * beside:.0f} %)"
+    wrong = f"{100 * entry['value']:.0f} % of their size is wrong{against}"
+    return worst, f"{basis.words}: {wrong}{name}"
 
 
 def _alone(bases: Sequence[_Basis], measures: Measures) -> list[str]:

@@ -23,19 +23,19 @@ from dpsynth.eval.attacks.canaries import training
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.auditing.transcript import Transcript
 from dpsynth.models.histories import CohortGenerator, table_rows
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
 from dpsynth.models.histories.step_table import MASS, Steps
 from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.privacy.plan_variants import ObservedPlan
+from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis.cohort_fitting import fit_cohort
 
 from ..support.audited_office import PASSED
-from ..support.clinic import clinic_tables
+from ..support.clinic import clinic_schema, clinic_tables
 from ..support.evaluated_office import call
 from ..support.made_histories import domain_of, histories_of
+from ..support.short_training import shorten_histories
 
 BUDGET = PrivacyBudget(epsilon=1.0, delta=1e-5)
 PATIENTS, CANARIES = 300, 120
@@ -44,8 +44,7 @@ DOMAIN = domain_of(PATIENTS)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = HistorySettings(10, 20, 10, 1.0, StepSettings(16, 10, 10, 1.0, 8))
-    monkeypatch.setattr(HistorySettings, "of", lambda *_: settings)
+    shorten_histories(monkeypatch)
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
     monkeypatch.setattr(cohort_canaries, "DRAWN", 300)
 
@@ -176,10 +175,12 @@ def test_a_patient_counted_by_rows_is_refuted(monkeypatch: pytest.MonkeyPatch) -
 def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a ledger and a run that is charged to it."""
     place = tmp_path_factory.mktemp("clinic")
+    document = clinic_schema().to_dict()
+    document["dpsynth"]["population"]["value"] = 1_000
     ledger = Ledger.create(place / "ledger.sqlite")
     fit_cohort(
         clinic_tables(),
-        "clinic",
+        LinkedSchema.from_dict(document),
         epsilon=3,
         delta=1e-5,
         dataset="clinic",
@@ -207,7 +208,7 @@ def test_a_run_of_linked_tables_is_audited_by_itself(
     assert audits is not None
     (audit,) = audits.audits
     assert (audit.model, audit.canaries, audit.background) == ("cohort", 60, "run")
-    assert audit.background_units == 8000  # the population
+    assert audit.background_units == 1000  # the population
     assert not any(view.refuted for view in audit.views)
 
 

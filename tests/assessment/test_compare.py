@@ -106,16 +106,16 @@ def test_a_comparison_reads_the_real_tables_once(
     monkeypatch.setattr(verbs, "open_table", counted)
     candidates = [
         verbs.Candidate(f"table {seed}", simulate(100, seed=seed).drop(columns="patient_id"))
-        for seed in (3, 4, 5)
+        for seed in (3, 4)
     ]
     schema, opens = Schema.load("demo"), Opens(source, holdout)
     documents = verbs.compare(schema, source, candidates, holdout)
     assert reads == ["source.csv", "holdout.csv"]
-    of_three = opens.count
+    of_both = opens.count
     opens.count = 0
-    alone = verbs.evaluate(schema, source, candidates[2], holdout)
-    assert of_three == opens.count > 0  # files are opened as often as for a single table
-    assert documents[2]["measures"] == alone["measures"]
+    alone = verbs.evaluate(schema, source, candidates[1], holdout)
+    assert of_both == opens.count > 0  # files are opened as often as for a single table
+    assert documents[1]["measures"] == alone["measures"]
 
 
 class Opens:

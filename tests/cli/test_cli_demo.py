@@ -11,7 +11,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.tables import simulate_cohort
 
 from ..support.command_line import Cli
-from ..support.short_training import shorten_training
+from ..support.short_training import shorten_histories, shorten_mixture, shorten_training
 
 
 @pytest.fixture
@@ -20,7 +20,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsynth.cli.commands.demo.PATIENTS", 200)
     monkeypatch.setattr("dpsynth.cli.clinic_demo.PATIENTS", 200)
     monkeypatch.setattr("dpsynth.cli.clinic_demo.HOLDOUT", 60)
-    shorten_training(monkeypatch)
+    for shorten in (shorten_mixture, shorten_training, shorten_histories):
+        shorten(monkeypatch)
     monkeypatch.setattr("dpsynth.models.generators.warm_started.WARM_BATCH", 200)
 
 

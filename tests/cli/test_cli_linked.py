@@ -97,3 +97,13 @@ def test_a_draft_of_a_folder(cli: Cli, folder: Path) -> None:
     assert "columns:" in drawn.err and "00100" not in drawn.out + drawn.err
     checked = cli("schema", "check", "mine.package.yaml")
     assert checked.code == 2 and "this is a draft" in checked.err
+
+
+def test_quality_figures_of_linked_tables_are_refused_in_words(cli: Cli, tmp_path: Path) -> None:
+    budget = ["--epsilon", "3", "--delta", "1e-6", "--publish-quality", "0.1"]
+    planned = cli("plan", "clinic", *budget)
+    assert planned.code == 2
+    assert "quality figures are published of a single table only" in planned.err
+    fitted = cli("fit", "clinic", ".", *budget, "--dataset", "x", "-o", "run")
+    assert fitted.code == 2 and "--publish-quality is for a single table" in fitted.err
+    assert not (tmp_path / "run").exists()

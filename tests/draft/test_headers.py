@@ -66,15 +66,16 @@ def test_a_compressed_file_and_a_tab(tmp_path: Path) -> None:
         (b"F,5,9\n", "looks like a row; add a line with the names"),
         (b'a,"b\n', "the quotes in the header do not match"),
         ("größe\n".encode("cp1252"), "add --encoding, such as --encoding cp1252"),
-        (b"x" * (2**20 + 2), "longer than a header"),
+        (b"x" * 4098, "longer than a header"),
     ],
 )
-def test_bad_headers(tmp_path: Path, content: bytes, message: str) -> None:
+def test_bad_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str
+) -> None:
+    monkeypatch.setattr(header, "MAX_HEADER", 4096)
     path = tmp_path / "t.csv"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        read_header(path)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_header(path)
     assert "Smith" not in str(caught.value).removeprefix(str(path))
 

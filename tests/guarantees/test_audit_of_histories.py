@@ -68,14 +68,16 @@ def test_a_broken_twin_is_caught(name: str) -> None:
 
 
 def test_every_game_is_played_here() -> None:
+    import audit_cohort_fit
     import audit_histories
 
-    sound, broken = (
+    sound, broken, whole, whole_broken = (
         tuple(game.name for game in games(SeededEntropy(0)))
-        for games in (audit_histories.sound, audit_histories.mutants)
+        for module in (audit_histories, audit_cohort_fit)
+        for games in (module.sound, module.mutants)
     )
-    assert sound == (*SOUND, *WHOLE)
-    assert broken == (*BROKEN, *WHOLE_BROKEN)
+    assert sound == tuple(SOUND) and broken == BROKEN
+    assert whole == WHOLE and whole_broken == WHOLE_BROKEN
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,8 @@ def test_every_game_is_played_here() -> None:
     ],
 )
 def test_a_whole_fit(name: str, runs: int) -> None:
-    import audit_histories
+    import audit_cohort_fit
 
-    games = [*audit_histories.sound(SeededEntropy(5)), *audit_histories.mutants(SeededEntropy(5))]
+    source = SeededEntropy(5)
+    games = [*audit_cohort_fit.sound(source), *audit_cohort_fit.mutants(source)]
     assert one(games, name).play(runs, 1e-3).broken == (name in WHOLE_BROKEN)

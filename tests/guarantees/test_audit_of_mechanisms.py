@@ -113,13 +113,15 @@ def test_no_number_of_runs_accuses_honest_counts() -> None:
 
 
 def test_the_ruler_measures_no_more_than_the_accountant_claims() -> None:
+    import audit_cohort_fit
     import audit_counts
     import audit_fit
     import audit_histories
     import audit_selection
     import audit_sgd
 
-    for module in (audit_counts, audit_sgd, audit_selection, audit_fit, audit_histories):
+    counts = (audit_counts, audit_selection, audit_histories)
+    for module in (*counts, audit_sgd, audit_fit, audit_cohort_fit):
         for game in module.sound(SeededEntropy(0)):
             assert game.curve.epsilon(1.0, game.delta) <= game.epsilon * (1 + 1e-6), game.name
             with pytest.raises(ValueError, match="could refute nothing"):

@@ -70,6 +70,8 @@ def counts_of(histories: Histories, monkeypatch: pytest.MonkeyPatch) -> tuple[Re
     quick = HistorySettings(10, 20, 20, 1.0, StepSettings(16, 20, 20, 1.0, 8))
     monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
     monkeypatch.setattr(domain, "WIDE", 3)  # the table of visits has a network
+    monkeypatch.setattr("dpsynth.models.histories.distilled.ROWS", 5_000)
+    monkeypatch.setattr("dpsynth.models.histories.distilled.STEPS", 50)
     generator = CohortGenerator(domain_of(PATIENTS))
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     generator.fit(histories, plan, SeededEntropy(1))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,8 +21,7 @@ def overspends(run: list[Event], budget: PrivacyBudget) -> bool:
     return epsilon(run, budget.delta) > budget.epsilon
 
 
-@settings(max_examples=25, deadline=None)
-@given(
+fits = given(
     population=st.integers(500, 200_000),
     batch=st.integers(16, 512),
     steps=st.integers(1, 2000),
@@ -31,7 +31,9 @@ def overspends(run: list[Event], budget: PrivacyBudget) -> bool:
     eps=st.floats(0.05, 20.0),
     log_delta=st.floats(-9.0, -4.0),
 )
-def test_plan_is_within_budget_for_the_steps_that_are_run(
+
+
+def within_budget(
     population: int,
     batch: int,
     steps: int,
@@ -51,6 +53,11 @@ def test_plan_is_within_budget_for_the_steps_that_are_run(
     assert isinstance(steps_event, PoissonSgd) and steps_event.steps == steps
     assert not overspends(list(plan.events), budget)
     assert plan.epsilon <= eps
+
+
+@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.long)])
+def test_plan_is_within_budget_for_the_steps_that_are_run(examples: int) -> None:
+    settings(max_examples=examples, deadline=None)(fits(within_budget))()
 
 
 def epochs_until_spent(budget: PrivacyBudget, rate: float, noise: float) -> PoissonSgd:

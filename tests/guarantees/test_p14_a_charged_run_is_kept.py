@@ -21,7 +21,7 @@ from dpsynth.bundle.writer import release
 from dpsynth.errors import InputError
 from dpsynth.files.output_claim import claimed
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.registry import NAMES
+from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.models.run_size import most_bytes
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import preparation
@@ -30,23 +30,45 @@ from dpsynth.tables.simulated import simulate
 
 from ..support.quick_fit import quick_fit
 
+Late = dict[str, tuple[int, str, Path]]
 LATE = """
-import sys
+import os, sys, traceback
 from dpsynth.synthesis import fitting, preparation
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.tables.simulated import simulate
-book = Ledger.create("ledger.sqlite")
-{patch}
-reserve = Ledger.reserve
-def noted(self, *words, **more):
-    global before
-    before = set(sys.modules)
-    return reserve(self, *words, **more)
-Ledger.reserve = noted
-fitting.fit(simulate(60, seed=1), "demo", epsilon=3, delta=1e-6, dataset="x", model={model!r},
-             ledger=book, output="run")
-late = {{name.partition(".")[0] for name in set(sys.modules) - before}}
-print(sorted(late - set(sys.stdlib_module_names) - {{"dpsynth", "__mp_main__"}}))
+table = simulate(60, seed=1)
+
+def fit(model, patch):
+    book = Ledger.create("ledger.sqlite")
+    reserve = Ledger.reserve
+    before = set()
+    def noted(self, *words, **more):
+        before.update(sys.modules)
+        return reserve(self, *words, **more)
+    Ledger.reserve = noted
+    exec(patch, globals())
+    fitting.fit(table, "demo", epsilon=3, delta=1e-6, dataset="x", model=model, ledger=book,
+                output="run")
+    late = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+    print(sorted(late - set(sys.stdlib_module_names) - {{"dpsynth", "__mp_main__"}}))
+
+for name, model, patch in {cases!r}:
+    if name in ("autoregressive", "tvae", "ctgan"):
+        import torch  # as their modules do at once; the cases before them load it, or not, in time
+    sys.stdout.flush()
+    if not (child := os.fork()):  # with what is imported so far, as in a process of its own
+        os.chdir(name)
+        os.dup2(os.open("output", os.O_WRONLY | os.O_CREAT), 1)
+        os.dup2(1, 2)
+        code = 1
+        try:
+            fit(model, patch)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 QUICK = """
 import dataclasses
@@ -188,36 +210,55 @@ def test_an_output_is_one_fits_alone(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["ledger.sqlite", "run"]
 
 
-def late_imports(folder: Path, model: str, patch: str = "") -> tuple[int, str]:
+LOOKED_FOR = (
+    "from dpsynth.ledger import charging\n"
+    "charging.load_fitting = preparation.load_fitting = lambda **_: None\n"
+)
+CASES = {  # networks last, for whom torch is imported once
+    "looked for": ("independent", QUICK + LOOKED_FOR),
+    "broken": ("mixture", QUICK),
+} | {name: (name, QUICK) for name in sorted(NAMES, key=lambda name: generator_class(name).neural)}
+
+
+@pytest.fixture(scope="module")
+def late_imports(tmp_path_factory: pytest.TempPathFactory) -> Late:
+    """Fit in a process each, forked where all that were forked so far have imported the same.
+
+    Of each: how it ended, what it wrote, and its folder.
+    """
+    top = tmp_path_factory.mktemp("late")
+    for name in CASES:
+        (top / name).mkdir()
+    (top / "broken" / "torch").mkdir()
+    (top / "broken" / "torch" / "__init__.py").write_text("raise OSError('libtorch.so is missing')")
+    cases = [(name, model, patch) for name, (model, patch) in CASES.items()]
     done = subprocess.run(
-        [sys.executable, "-c", LATE.format(model=model, patch=QUICK + patch)],
-        cwd=folder,
+        [sys.executable, "-c", LATE.format(cases=cases)],
+        cwd=top,
         capture_output=True,
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
+        check=True,
     )
-    return done.returncode, done.stdout.strip() + done.stderr
+    codes = map(int, done.stdout.split())
+    return {
+        name: (code, (top / name / "output").read_text().strip(), top / name)
+        for name, code in zip(CASES, codes, strict=True)
+    }
 
 
 @pytest.mark.parametrize("model", NAMES)
-def test_nothing_is_imported_between_charge_and_saved_run(model: str, tmp_path: Path) -> None:
-    assert late_imports(tmp_path, model) == (0, "[]")
+def test_nothing_is_imported_between_charge_and_saved_run(model: str, late_imports: Late) -> None:
+    assert late_imports[model][:2] == (0, "[]")
 
 
-def test_a_library_that_is_loaded_late_is_caught(tmp_path: Path) -> None:
+def test_a_library_that_is_loaded_late_is_caught(late_imports: Late) -> None:
     """Broken twin: it is looked for, and not loaded."""
-    code, late = late_imports(
-        tmp_path,
-        "independent",
-        "from dpsynth.ledger import charging\n"
-        "charging.load_fitting = preparation.load_fitting = lambda **_: None\n",
-    )
+    code, late, _ = late_imports["looked for"]
     assert code == 0 and "opendp" in late
 
 
-def test_a_library_that_cannot_be_loaded_costs_nothing(tmp_path: Path) -> None:
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch.so is missing')")
-    code, output = late_imports(tmp_path, "mixture", "")
+def test_a_library_that_cannot_be_loaded_costs_nothing(late_imports: Late) -> None:
+    code, output, folder = late_imports["broken"]
     assert code == 1 and "torch is installed and cannot be loaded (OSError)" in output
-    assert states(tmp_path) == []
+    assert states(folder) == []

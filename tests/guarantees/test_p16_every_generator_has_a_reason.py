@@ -9,6 +9,7 @@ written such a reason down.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -170,10 +171,10 @@ REASONS: dict[tuple[str, str, str], str] = {
 }
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+@functools.cache
+def sources() -> list[tuple[str, ast.Module]]:
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())) for path in paths]
 
 
 def calls(tree: ast.AST, where: str = "") -> Iterator[tuple[str, ast.Call]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpsynth
@@ -50,6 +50,11 @@ some = st.lists(rows, min_size=1, max_size=8)
 hostile = st.lists(rows, min_size=1, max_size=12)
 
 
+def examples(few: int, many: int) -> pytest.MarkDecorator:
+    """Compare so many drawn tables in `make test`, and so many in `make test-all`."""
+    return pytest.mark.parametrize("number", [few, pytest.param(many, marks=pytest.mark.long)])
+
+
 def frame_of(content: Rows) -> pd.DataFrame:
     return pd.DataFrame(content, dtype=object)
 
@@ -61,13 +66,17 @@ def unlike(others: Rows, beside: Rows, encode: Encode) -> list[str]:
     return [CODEC.names[at] for at in np.flatnonzero((alone != joined).any(axis=0))]
 
 
-@settings(max_examples=300, deadline=None)
-@given(some, hostile)
-def test_no_cell_of_another_row_changes_a_code(others: Rows, beside: Rows) -> None:
-    assert unlike(others, beside, CODEC.encode) == []
+@examples(75, 600)
+def test_no_cell_of_another_row_changes_a_code(number: int) -> None:
+    @settings(max_examples=number, deadline=None)
+    @given(some, hostile)
+    def compare(others: Rows, beside: Rows) -> None:
+        assert unlike(others, beside, CODEC.encode) == []
+
+    compare()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(rows, st.data())
 def test_a_cell_depends_on_its_own_text_and_its_unit_only(
     row: dict[str, str], data: st.DataObject
@@ -87,18 +96,29 @@ def as_text(path: Path, schema: Schema) -> pd.DataFrame:
     return pd.read_csv(path, dtype=str)
 
 
-@pytest.mark.parametrize("reader", [by_pandas, as_text, dpsynth.read_table, lambda path, _: path])
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+readers = pytest.mark.parametrize(
+    "reader", [by_pandas, as_text, dpsynth.read_table, lambda path, _: path]
 )
-@given(others=some, beside=hostile)
-def test_whoever_reads_the_file(reader: Any, tmp_path: Path, others: Rows, beside: Rows) -> None:
+
+
+@readers
+@examples(12, 80)
+def test_whoever_reads_the_file(reader: Any, number: int, tmp_path: Path) -> None:
+    @settings(max_examples=number, deadline=None)
+    @given(others=some, beside=hostile)
+    def compare(others: Rows, beside: Rows) -> None:
+        same_through(reader, tmp_path / "t.csv", others, beside)
+
+    compare()
+
+
+def same_through(reader: Any, path: Path, others: Rows, beside: Rows) -> None:
     """Either table may be refused whole, never read otherwise."""
     codes = []
     for content in (others, [*beside, *others, *beside]):
-        frame_of(content).to_csv(tmp_path / "t.csv", index=False)
+        frame_of(content).to_csv(path, index=False)
         try:
-            table = open_table(reader(tmp_path / "t.csv", SCHEMA), SCHEMA)
+            table = open_table(reader(path, SCHEMA), SCHEMA)
         except TableError:
             return
         codes.append(CODEC.encode(pd.concat(table.chunks(), ignore_index=True)))

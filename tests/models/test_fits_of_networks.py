@@ -201,7 +201,7 @@ def test_the_plan_is_used_up_exactly(kind: type[Any], monkeypatch: pytest.Monkey
     ("kind", "settings"),
     [
         (Autoregressive, {"masked": 0, "warm_steps": 600, "steps": 100}),
-        (Tvae, {"hidden": 32, "latent": 4, "warm_steps": 800, "steps": 100}),
+        (Tvae, {"hidden": 32, "latent": 4, "warm_steps": 800, "steps": 100, "settling_steps": 50}),
         (Ctgan, {"warm_steps": 50, "steps": 100}),
     ],
 )

@@ -17,7 +17,7 @@ from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.generators.independent import Independent
 from dpsynth.models.generators.mixture import Mixture
 from dpsynth.models.generators.tvae import Tvae
-from dpsynth.privacy.entropy import OsEntropy
+from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.privacy.plan_variants import NonPrivatePlan
 
@@ -48,24 +48,29 @@ def learned(kind: type[Generator]) -> Generator:
     cohort = Cohort(codes[:, None].astype(np.uint16), np.ones((2000, 1), dtype=bool))
     generator = kind(DOMAIN)
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
-    return generator.fit(cohort, plan, OsEntropy())
+    return generator.fit(cohort, plan, SeededEntropy(1))
 
 
 @pytest.mark.parametrize("kind", [Independent, Mixture, Autoregressive, Tvae])
 def test_the_likelihoods_of_all_rows_sum_to_one_and_are_those_of_draws(
     kind: type[Generator], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsynth.models.generators.tvae.DRAWS", 400)  # the bound rises with them
+    """Up to the error of estimates: the shares of 40 000 rows in 72 cells lie .009 to .016 off.
+
+    Of `tvae`, chances are estimated as well, by latent vectors that all rows share. Over fits, 400
+    of them are .018 to .035 off in distance, and 4 000 are .006 to .011: it falls with their root.
+    """
+    monkeypatch.setattr("dpsynth.models.generators.tvae.DRAWS", 4_000)
     generator = learned(kind)
     rows = every_row()
     chances = np.exp(log_likelihood(generator, rows))
-    bound = 0.02 if kind is Tvae else 1e-4  # a bound from below, by draws
+    bound = 0.01 if kind is Tvae else 1e-4  # a bound from below, by draws
     assert chances.sum() == pytest.approx(1.0, abs=bound)
     drawn = generator.sample(40_000, np.random.default_rng(2))
     sizes = np.array(DOMAIN.sizes)
     cells = (drawn[:, 0].astype(int) * sizes[1] + drawn[:, 1]) * sizes[2] + drawn[:, 2]
     shares = np.bincount(cells, minlength=len(chances)) / len(drawn)
-    assert np.abs(shares - chances).sum() / 2 < 0.03
+    assert np.abs(shares - chances).sum() / 2 < (0.03 if kind is Tvae else 0.025)
 
 
 def test_a_units_likelihood_is_the_mean_over_its_rows() -> None:

@@ -39,6 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def few(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
         settings = vars(chosen(model, domain, budget)) | FEW
+        settings["settling_steps"] = min(5, settings["settling_steps"])
         return Preset(**settings)
 
     monkeypatch.setattr(Preset, "of", few)

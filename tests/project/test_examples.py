@@ -12,7 +12,7 @@ import pytest
 import dpsynth
 from dpsynth.bundle import release
 
-from ..support.short_training import shorten_training
+from ..support.short_training import shorten_histories, shorten_mixture, shorten_training
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"dpsynth": "dpsynth", "models": "dpsynth.models", "eval": "dpsynth.eval"}
@@ -36,9 +36,10 @@ MODULES = modules()
 def test_examples_give_what_they_say(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In an empty folder, with networks that train for a few steps."""
+    """In an empty folder, with networks and mixtures that train for a few steps."""
     monkeypatch.chdir(tmp_path)
-    shorten_training(monkeypatch)
+    for shorten in (shorten_mixture, shorten_training, shorten_histories):
+        shorten(monkeypatch)
     module = import_module(name)
     finder, options = doctest.DocTestFinder(exclude_empty=True), doctest.ELLIPSIS
     failed = []

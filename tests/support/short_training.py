@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dpsynth.models.base import Domain
+from dpsynth.models.histories.settings import HistorySettings
+from dpsynth.models.histories.step_events import StepSettings
 from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
 from dpsynth.privacy.plan import PrivacyBudget
@@ -33,3 +35,9 @@ def shorten_mixture(patch: pytest.MonkeyPatch) -> None:
         return replace(shipped(model, domain, budget), components=100, mixture_steps=60)
 
     patch.setattr(Preset, "of", of)
+
+
+def shorten_histories(patch: pytest.MonkeyPatch) -> None:
+    """Fit histories with few bins, components and steps, until the patch is undone."""
+    steps = StepSettings(16, 10, 10, 1.0, 8)
+    patch.setattr(HistorySettings, "of", lambda *_: HistorySettings(10, 20, 10, 1.0, steps))

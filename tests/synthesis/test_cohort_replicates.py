@@ -12,6 +12,13 @@ from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun
 
 from ..support.clinic import clinic_run
+from ..support.short_training import shorten_histories
+
+
+@pytest.fixture(autouse=True)
+def quick(small: CohortRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refit with few steps, after the run itself was fitted as it is for everybody."""
+    shorten_histories(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +44,7 @@ def test_replicates_are_repeatable_and_differ(small: CohortRun) -> None:
 def test_numbers_out_of_range_are_refused_before_a_refit(small: CohortRun) -> None:
     with pytest.raises(InputError, match="replicates must be 2 to 100"):
         small.replicates(1, 10)
-    with pytest.raises(InputError, match="rows must be"):
+    with pytest.raises(InputError, match="patients must be"):
         small.replicates(2, 0)
 
 

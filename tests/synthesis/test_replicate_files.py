@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +18,20 @@ from dpsynth.bundle.writer import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.privacy.plan_variants import STAMP as NOT_PRIVATE
-from dpsynth.synthesis.replicate_files import Replicate, numbered, read_replicates, write_replicates
+from dpsynth.schema import LinkedSchema
+from dpsynth.synthesis import CohortRun, fit_cohort
+from dpsynth.synthesis.replicate_files import (
+    CohortReplicate,
+    Replicate,
+    numbered,
+    read_replicates,
+    write_cohort_replicates,
+    write_replicates,
+)
 from dpsynth.synthesis.replicates import Replicates
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sample_log import read_samples
+from dpsynth.synthesis.sample_log import CohortSample, read_records, read_samples
+from dpsynth.tables import simulate_cohort
 
 pytestmark = pytest.mark.filterwarnings("ignore:units have several rows")
 
@@ -161,3 +172,81 @@ def test_the_command(run_folder: Path, tmp_path: Path) -> None:
         copies = [(tmp_path / f"{name}-{number}.csv").read_bytes() for name in ("out", "b")]
         assert copies[0] == copies[1]
     assert not (tmp_path / "out.csv").exists()
+
+
+# Linked tables ---------------------------------------------------------------------------------
+
+
+@functools.cache
+def few_patients() -> CohortRun:
+    """Return a run of a clinic that says that there are few patients: a refit is quick."""
+    document = LinkedSchema.load("clinic").to_dict()
+    document["dpsynth"]["population"]["value"] = 300
+    schema = LinkedSchema.from_dict(document)
+    budget: dict[str, Any] = {"epsilon": 3, "delta": 1e-5, "dataset": "clinic"}
+    return fit_cohort(simulate_cohort(300, seed=1), schema, **budget, without_ledger=True)
+
+
+@pytest.fixture
+def cohort_folder(tmp_path: Path) -> Path:
+    """A saved run of linked tables of the test's own."""
+    few_patients().save(tmp_path / "clinic")
+    return tmp_path / "clinic"
+
+
+def test_replicates_of_linked_tables_are_folders(cohort_folder: Path, tmp_path: Path) -> None:
+    command = ["sample", str(cohort_folder), "--replicates", "2", "--patients", "30", "--seed", "5"]
+    result = CliRunner().invoke(commands, [*command, "-o", str(tmp_path / "cohort"), "--json"])
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["folders"] == [str(tmp_path / name) for name in ("cohort-1", "cohort-2")]
+    records = read_records(cohort_folder, CohortReplicate)
+    assert [(one.folder, one.patients, one.seed, one.number) for one in records] == [
+        ("cohort-1", 30, 5, 1),
+        ("cohort-2", 30, 5, 2),
+    ]
+    assert said["sha256"] == [one.tables for one in records]
+    assert read_records(cohort_folder, CohortSample) == ()
+    drawn = CohortRun.load(cohort_folder).replicates(2, 30, seed=5)
+    for place, frames in zip(said["folders"], drawn, strict=True):
+        visits = pd.read_csv(Path(place, "visits.csv"))
+        assert len(visits) == len(frames["visits"])
+        assert set(visits["patient"]) <= set(pd.read_csv(Path(place, "patients.csv"))["patient"])
+    with pytest.raises(GateError, match=r"stamped|not recorded"):
+        release(cohort_folder, tmp_path / "bundle", table=tmp_path / "cohort-2")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--rows", "5"], "--rows is for a run of one table"),
+        (["--where", "x == 1"], "--where is for a run of one table"),
+        (["--force"], "--force is for a run of one table"),
+        (["--patients", "0"], "patients must be at least 1, not 0"),
+        (["--replicates", "1"], "replicates must be 2 to 100, not 1"),
+        (["--seed", "-1"], "seed"),
+    ],
+)
+def test_what_replicates_of_linked_tables_refuse(
+    cohort_folder: Path, tmp_path: Path, options: list[str], words: str
+) -> None:
+    command = ["sample", str(cohort_folder), "--replicates", "2", *options]
+    result = CliRunner().invoke(commands, [*command, "-o", str(tmp_path / "cohort")])
+    assert result.exit_code and words in f"{result.output}{result.exception}"
+    assert not (tmp_path / "cohort-1").exists()
+
+
+def test_a_folder_that_exists_stops_before_a_refit(cohort_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "cohort-2").mkdir()
+    with pytest.raises(InputError, match="cohort-2 exists"):
+        write_cohort_replicates(cohort_folder, 2, tmp_path / "cohort", patients=10)
+    assert not (tmp_path / "cohort-1").exists()
+
+
+def test_a_run_of_linked_tables_without_privacy_has_no_replicates(
+    cohort_folder: Path, tmp_path: Path
+) -> None:
+    run = replace(CohortRun.load(cohort_folder), certificate=None, stamps=(NOT_PRIVATE,))
+    run.save(tmp_path / "other")
+    with pytest.raises(InputError, match="no plan to repeat"):
+        write_cohort_replicates(tmp_path / "other", 2, tmp_path / "cohort", patients=10)

@@ -60,9 +60,9 @@ def test_an_audit_in_a_notebook_shows_bars(
 ) -> None:
     """The fits of the controls are left out: they take a minute."""
     monkeypatch.setattr("dpsynth.assessment.attack_audit.fitted_controls", lambda *given: [])
-    people = simulate(800, seed=1)
+    people = simulate(500, seed=1)
     inside = people["patient_id"].isin(people["patient_id"].unique()[::2])
-    synthetic = people.drop(columns="patient_id").sample(400, random_state=1)
+    synthetic = people.drop(columns="patient_id").sample(250, random_state=1)
     tables = Real(people[inside], Candidate("synthetic", synthetic), people[~inside])
     audit_run(dpsynth.Schema.load("demo"), real=tables)
     assert bars[0].desc == "reading" and len(bars) > 2

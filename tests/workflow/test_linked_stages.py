@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsynth.assessment import cohort_canaries, repeated_audits
 from dpsynth.bundle import verify
 from dpsynth.errors import GateError, InputError, TableError
 from dpsynth.ledger import Ledger
@@ -15,8 +16,17 @@ from dpsynth.tables import simulate_cohort
 from dpsynth.workflow import ResolvedSettings, Settings, run_stages
 
 from ..support.clinic import write_clinic
+from ..support.short_training import shorten_histories
 
 PATIENTS = 400
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tested is the order of stages, so each fit is short, and an audit made once."""
+    shorten_histories(monkeypatch)
+    monkeypatch.setattr(repeated_audits, "canaries_needed", lambda *_, **__: None)
+    monkeypatch.setattr(cohort_canaries, "DRAWN", PATIENTS)
 
 
 @pytest.fixture
@@ -33,6 +43,7 @@ def settings(tmp_path: Path) -> Settings:
         output=tmp_path / "bundle",
         rows=150,
         attacks=False,
+        canaries=100,
     )
 
 

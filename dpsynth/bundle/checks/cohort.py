@@ -9,8 +9,6 @@ broken. All of it is true of what a sampler draws, so a difference came from som
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +17,12 @@ import numpy.typing as npt
 from dpsynth._util.formatting import counted
 from dpsynth.bundle.checks.findings import Findings
 from dpsynth.bundle.format import table_path
-from dpsynth.bundle.gates import temporal_counts
-from dpsynth.encoding import typed_frames, values_of
-from dpsynth.schema import ChildTable, Column, LinkedSchema, SyntheticTable, synthetic_tables
+from dpsynth.bundle.gates import PatientDays, days_of, read_columns, temporal_counts
+from dpsynth.bundle.gates.patient_days import DAY
+from dpsynth.schema import ChildTable, LinkedSchema, SyntheticTable, synthetic_tables
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-_DAY = 86_400_000_000  # microseconds, in which times are read
-_DAY_ONE = datetime(1970, 1, 1).toordinal()
 
 
 def check_cohort(folder: Path, schema: LinkedSchema, findings: Findings) -> None:
@@ -41,7 +36,7 @@ def check_cohort(folder: Path, schema: LinkedSchema, findings: Findings) -> None
     own, *children = synthetic_tables(schema).values()
     place, before = table_path(own.name), len(findings.problems)
     with findings.step(place):
-        patients = _Patients.of(folder, own, schema)
+        patients = PatientDays.of(folder, own, schema)
         if not np.array_equal(patients.keys, np.arange(1, len(patients.keys) + 1)):
             findings.add(place, "does not number its patients from 1, in order")
             return
@@ -64,68 +59,15 @@ def check_cohort(folder: Path, schema: LinkedSchema, findings: Findings) -> None
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Patients:
-    """What the table of patients says of the days of each one.
-
-    Attributes:
-        keys: in the order of the rows.
-        origins: the day of the origin, in days since year 1; NaN without one.
-        ends: the last day of follow-up since the origin.
-    """
-
-    keys: Floats
-    origins: Floats
-    ends: Floats
-
-    @classmethod
-    def of(cls, folder: Path, table: SyntheticTable, schema: LinkedSchema) -> _Patients:
-        """Read them."""
-        assert table.key is not None
-        end = None if schema.end is None else table.schema.column(schema.end)
-        base = schema.origin
-        if end is not None and end.interval is not None:
-            base = end.interval.base  # which is the origin, if there is one
-        names = {table.key, *filter(None, (base, schema.end))}
-        values = _read(folder, table, names)
-        keys = values[table.key]
-        last = np.inf if schema.window is None else schema.window.last
-        origins = np.full(len(keys), np.nan)
-        if base is not None:
-            origins = _days(values[base], table.schema.column(base))
-        ends = np.full(len(keys), last, dtype=np.float64)
-        if end is not None:
-            days = values[end.name]
-            if end.kind.is_time:
-                days = _days(days, end) - origins
-            ends = np.fmin(days, last)  # a missing end is the window's
-        return cls(keys, origins, ends)
-
-
-def _read(folder: Path, table: SyntheticTable, names: set[str]) -> dict[str, Floats]:
-    """Read some columns of a table as numbers."""
-    columns = [column for column in table.schema.modelled if column.name in names]
-    parts: dict[str, list[Floats]] = {column.name: [np.empty(0)] for column in columns}
-    for frame in typed_frames(folder / table_path(table.name), table):
-        for column in columns:
-            parts[column.name].append(values_of(frame, column, table))
-    return {name: np.concatenate(part) for name, part in parts.items()}
-
-
-def _days(values: Floats, column: Column) -> Floats:
-    """Turn dates, or dates and times, into days since year 1."""
-    return values if column.kind.in_days else np.floor(values / _DAY) + _DAY_ONE
-
-
 def _faults(
-    folder: Path, table: SyntheticTable, patients: _Patients, schema: LinkedSchema
+    folder: Path, table: SyntheticTable, patients: PatientDays, schema: LinkedSchema
 ) -> Iterator[str]:
     """Name every way in which the rows of a table do not fit the patients or its declaration."""
     child = table.child
     assert child is not None
     named = child.once if child.series is None else child.series.column
     names = {child.key, *filter(None, (child.time, child.order, named))}
-    values = _read(folder, table, names)
+    values = read_columns(folder, table, names)
     keys = values[child.key]
     if not np.isin(keys, patients.keys).all():
         yield f"has rows of patients whom table {schema.patients.name} does not have"
@@ -143,10 +85,10 @@ def _faults(
     if child.time is not None:
         time = values[child.time]
         column = table.schema.column(child.time)
-        if column.kind.is_time and not column.kind.in_days and (time % _DAY != 0).any():
+        if column.kind.is_time and not column.kind.in_days and (time % DAY != 0).any():
             yield "has times of day, which are not modelled"
         if child.origin is not None:
-            time = _days(time, column) - patients.origins[owners]
+            time = days_of(time, column) - patients.origins[owners]
         yield from _timed(schema, time, owners, patients)
         yield from _apart(child, time, owners, kinds)
 
@@ -169,7 +111,9 @@ def _places(owners: Ints) -> Ints:
     return np.arange(len(owners)) - np.searchsorted(owners, owners) + 1
 
 
-def _timed(schema: LinkedSchema, days: Floats, owners: Ints, patients: _Patients) -> Iterator[str]:
+def _timed(
+    schema: LinkedSchema, days: Floats, owners: Ints, patients: PatientDays
+) -> Iterator[str]:
     """Compare days since the origin with the window, the end of follow-up, and each other."""
     window = schema.window
     assert window is not None

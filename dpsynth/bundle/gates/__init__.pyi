@@ -1,5 +1,9 @@
 from .decision import decide as decide
 from .decision import disputes as disputes
+from .histories import HistoryProfile as HistoryProfile
+from .patient_days import PatientDays as PatientDays
+from .patient_days import days_of as days_of
+from .patient_days import read_columns as read_columns
 from .profile import ColumnProfile as ColumnProfile
 from .profile import Profile as Profile
 from .public_gates import Verdict as Verdict

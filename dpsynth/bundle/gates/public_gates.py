@@ -106,14 +106,16 @@ def _cells(profiles: Sequence[Profile]) -> Verdict:
 def _rules(profiles: Sequence[Profile]) -> Verdict:
     broken = [(one, rule) for one in profiles for rule in one.rules if rule.broken]
     worst = max((rule.broken / one.rows for one, rule in broken), default=0.0)
+    linked = any(one.table for one in profiles)
+    follows, rows = ("patient", "rows or patients") if linked else ("row", "rows")
     return Verdict(
         "rules",
-        "Every row follows the declared rules",
+        f"Every {follows} follows the declared rules",
         worst == 0,
         worst,
         0.0,
-        "the figure is the share of rows that break the rule broken most often; an impossible "
-        "record misleads the people who use the table",
+        f"the figure is the share of {rows} that break the rule broken most often; an impossible "
+        f"record misleads the people who use the table{'s' if linked else ''}",
         detail="; ".join(
             f"{one.table}: {rule.text}" if one.table else rule.text for one, rule in broken
         ),

@@ -6,6 +6,7 @@
 - `croissant`: the tables of a bundle for machine-learning tools
 - `data_dictionary`: a column of a synthetic table in words: kind, unit, bounds, and what its
   values are like
+- `history_pictures`: pictures of synthetic patients in time: patients, rows, courses and curves
 - `impact_assessment`: a paragraph for a data protection impact assessment, from a certificate
   alone
 - `limits`: what whoever uses a synthetic table has to know of its limits, in sentences for every

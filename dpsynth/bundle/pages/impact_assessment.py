@@ -135,10 +135,11 @@ def _evidence(certificate: Certificate, audits: Audits | None) -> str:
 
 
 def _left(certificate: Certificate) -> str:
+    tables = "tables" if certificate.tables else "table"
     return (
         "Residual risk. What holds for the population at large can be inferred about anyone, "
         "whether or not they are in the data. The bound does not cover the decision to publish, "
         "the choice among several fits, or the correctness of the source. Until [the controller] "
         "has assessed whether identification by means reasonably likely to be used is possible "
-        "(Recital 26), treat the synthetic table as personal data."
+        f"(Recital 26), treat the synthetic {tables} as personal data."
     )

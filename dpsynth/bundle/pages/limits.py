@@ -66,13 +66,15 @@ def collected(drawing: Drawing) -> str:
 
 
 def personal(certificate: Certificate) -> str:
-    """Say what the table may tell of persons."""
+    """Say what the table, or the tables, may tell of persons."""
+    several = bool(certificate.tables)
+    table, counts = ("tables", "count") if several else ("table", "counts")
     return (
         "The rows were drawn from a generator that learned from personal health data. A row can "
         f"resemble a real record by chance. What the presence of any one "
-        f"{source_unit(certificate.unit)} adds to the table is limited by differential privacy "
+        f"{source_unit(certificate.unit)} adds to the {table} is limited by differential privacy "
         f"with epsilon {figure_at_most(certificate.epsilon)} and delta "
         f"{figure(certificate.delta)}{for_person(certificate)}. privacy.json lists every event, so "
-        "anyone can recompute these figures. The publisher must assess whether the table counts "
-        "as personal data."
+        f"anyone can recompute these figures. The publisher must assess whether the {table} "
+        f"{counts} as personal data."
     )

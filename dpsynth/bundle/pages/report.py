@@ -28,9 +28,10 @@ from dpsynth._util.formatting import (
 from dpsynth._util.html import environment
 from dpsynth.bundle.format import Contents, Quality, audits_digest
 from dpsynth.bundle.format.layout import TYPED
-from dpsynth.bundle.gates import Profile, Verdict
+from dpsynth.bundle.gates import HistoryProfile, Profile, Verdict
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.audit_cards import audit_cards
+from dpsynth.bundle.pages.history_pictures import history_pictures
 from dpsynth.bundle.pages.limits import is_stratified
 from dpsynth.bundle.pages.table_section import sections_of
 from dpsynth.certificate import (
@@ -53,6 +54,7 @@ def public_page(
     profiles: Sequence[Profile],
     verdicts: Sequence[Verdict],
     tables: Mapping[str, str],
+    histories: HistoryProfile | None = None,
 ) -> str:
     """Return the public page of a bundle as HTML.
 
@@ -61,6 +63,7 @@ def public_page(
         profiles: of each synthetic table.
         verdicts: of the public gates.
         tables: SHA-256 of each table in the bundle, in hex, by path.
+        histories: what patients of linked tables look like in time; None of a single table.
     """
     heading, certificate = contents.heading, contents.certificate
     quality, audits = contents.quality, contents.audits
@@ -76,6 +79,7 @@ def public_page(
             certificate=certificate,
             sections=sections_of(heading, tuple(profiles)),
             single=isinstance(heading.schema, Schema),
+            histories=None if histories is None else history_pictures(histories),
             stratified=is_stratified(heading.drawing),
             verdicts=verdicts,
             overridden={override.gate: override for override in certificate.overrides},
@@ -88,7 +92,7 @@ def public_page(
             reserved=reserved(certificate.events) is not None,
             readings=readings(certificate),
             protected=protected(certificate.unit, certificate.tables),
-            what_it_is_not=what_it_is_not(),
+            what_it_is_not=what_it_is_not(several=not isinstance(heading.schema, Schema)),
             lines=lines,
             budget_picture=_budget_picture(lines),
             distances=None if quality is None else _distances(quality),

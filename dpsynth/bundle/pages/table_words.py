@@ -25,6 +25,7 @@ def words_of(table: SyntheticTable, schema: AnySchema) -> tuple[str, ...]:
         sentences.append(_days(child, schema))
     if child.order is not None:
         sentences.append(f"Column '{child.order}' numbers the rows of each patient from 1.")
+    sentences += [f"Not kept: {link.left_out}." for link in child.links]
     return tuple(sentences)
 
 

@@ -81,8 +81,12 @@ def fit(
         linked = isinstance(loaded, LinkedSchema)
         run: Artifact[Any]
         if linked and (not_private or publish_quality is not None):
-            option = "--not-private" if not_private else "--publish-quality"
-            raise click.UsageError(f"{option} is for a single table; leave it out")
+            raise click.UsageError(
+                "--not-private is for a single table; fit linked tables with a budget"
+                if not_private
+                else "--publish-quality is for a single table; leave it out: of linked tables, "
+                "dpsynth publishes no quality figures"
+            )
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(

@@ -67,8 +67,9 @@ def plan(
         require_small_delta(loaded, epsilon, delta)
         calibrated, model = prepared.plan, prepared.model
         total = sum(event.mu() ** 2 for event in calibrated.events)
+        noun = unit_noun(loaded)
         rows = [
-            (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event))
+            (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event, noun))
             for event in calibrated.events
         ]
         values = {
@@ -83,7 +84,7 @@ def plan(
             f"schema      {loaded.name}",
             f"model       {model} ({prepared.reason})",
             f"unit        {unit_text(loaded)}",
-            f"population  {loaded.population.value} units (public)",
+            f"population  {loaded.population.value} {noun or 'units'} (public)",
             f"budget      epsilon {epsilon:g}, delta {delta:g}; "
             f"all mechanisms together cost epsilon {calibrated.epsilon:.4g}"
             + cost_text(loaded, calibrated.budget.epsilon, calibrated.budget.delta),
@@ -187,8 +188,11 @@ def _bound_lines(bounds: tuple[TableBound, ...]) -> list[str]:
     return table(("table", "kind", "at most", "window"), rows)
 
 
-def describe_event(event: Event) -> str:
-    """Say in a few words what noise an event adds."""
+def describe_event(event: Event, unit: str = "") -> str:
+    """Say in a few words what noise an event adds.
+
+    Of linked tables, ``unit`` is whom counts are of: there, each adds one row to a table of rows.
+    """
     from dpsynth.certificate import noise_sd
     from dpsynth.privacy.quality_budget import QUALITY
 
@@ -198,7 +202,9 @@ def describe_event(event: Event) -> str:
             f"noise multiplier {event.noise_multiplier:.4g}"
         )
     sd = noise_sd(event)
-    counted = "counts of rows" if event.unit_mass is None else "counts of units, shared by rows"
+    of_rows = f"counts of {unit or 'rows'}"
+    shared = f"counts of {unit or 'units'}, shared by rows"
+    counted = of_rows if event.unit_mass is None else shared
     if isinstance(event, ChosenHistograms) and event.name == QUALITY:
         return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
     if isinstance(event, ChosenHistograms):
@@ -222,6 +228,14 @@ def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
         f"quality     a column's distance (0 to 1) will be published to within about {half:.2g} "
         f"if measured on {rows} rows, or {5 * half:.2g} on a holdout of a fifth of them"
     )
+
+
+def unit_noun(schema: AnySchema) -> str:
+    """Say whom the counts of linked tables are of, such as patients; nothing of one table."""
+    from dpsynth.privacy import Unit, units_of
+    from dpsynth.schema import Schema
+
+    return "" if isinstance(schema, Schema) else units_of(Unit.of(schema))
 
 
 def unit_text(schema: AnySchema) -> str:

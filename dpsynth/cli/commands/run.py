@@ -136,7 +136,10 @@ def run(
 
 def _verdict(outcome: Outcome) -> str:
     """Say what was judged where nothing stood out."""
-    attacked = "no attack succeeded" if outcome.order.attacks else "the table was not attacked"
+    from dpsynth.schema import Schema
+
+    tables = "table was" if isinstance(outcome.order.fitted, Schema) else "tables were"
+    attacked = "no attack succeeded" if outcome.order.attacks else f"the {tables} not attacked"
     return f"Internal results: every gate passed or was not judged, and {attacked}."
 
 
@@ -182,7 +185,7 @@ def _run(
 
 def _show_plan(console: Console, order: ResolvedSettings) -> None:
     """Show what would be done, and with what noise; nothing is opened."""
-    from dpsynth.cli.commands.plan import cost_text, describe_event, unit_text
+    from dpsynth.cli.commands.plan import cost_text, describe_event, unit_noun, unit_text
     from dpsynth.workflow import planned
     from dpsynth.workflow.runner import STAGES
     from dpsynth.workflow.subjects import subject_of
@@ -194,7 +197,11 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
     ]
     total = sum(event.mu() ** 2 for event in plan.events)
     events = [
-        (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event))
+        (
+            event.name,
+            f"{event.mu() ** 2 / total:.0%}",
+            describe_event(event, unit_noun(order.fitted)),
+        )
         for event in plan.events
     ]
     values = {

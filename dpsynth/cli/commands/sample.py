@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     "--replicates",
     type=int,
     metavar="M",
-    help="Write M tables, OUTPUT-1 to OUTPUT-M, each from a refit of the run, for standard errors.",
+    help="Write M tables, OUTPUT-1 to OUTPUT-M, each from a refit of the run, for standard errors; "
+    "of a run of linked tables, M folders.",
 )
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @output_options
@@ -97,22 +98,26 @@ def sample(
         from dpsynth.tables import write_table
 
         check_no_bundle(output)
-        if replicates is not None:
-            _replicates(
-                console, run, replicates, output, rows=rows, seed=seed, where=where, overwrite=force
-            )
-            return
         loaded = load_run(run)
         if isinstance(loaded, CohortRun):
             refused = {"--rows": rows, "--where": where, "--plain": plain, "--force": force}
             refuse_options(
                 refused, "is for a run of one table; linked tables are drawn by --patients"
             )
-            _cohort(console, run, loaded, patients, seed, output, f".{suffix or 'csv'}")
+            kind = f".{suffix or 'csv'}"
+            if replicates is not None:
+                _cohort_replicates(console, run, replicates, output, patients, seed, kind)
+            else:
+                _cohort(console, run, loaded, patients, seed, output, kind)
             return
         refuse_options(
             {"--patients": patients, "--format": suffix}, "is for a run of linked tables"
         )
+        if replicates is not None:
+            _replicates(
+                console, run, replicates, output, rows=rows, seed=seed, where=where, overwrite=force
+            )
+            return
         count = default_rows(loaded) if rows is None else rows
         chosen = fresh_seed() if seed is None else seed
         frames = Sampler.of(loaded, where=where, plain=plain).frames(
@@ -219,4 +224,47 @@ def _replicates(console: Console, run: str, m: int, output: str, **options: Any)
     console.advice(
         "Next: compute your estimate on each table, then combine them with "
         "dpsynth.eval.combine.combine(estimates, variances, original=...). See docs/inference.md."
+    )
+
+
+def _cohort_replicates(
+    console: Console,
+    run: str,
+    m: int,
+    output: str,
+    patients: int | None,
+    seed: int | None,
+    suffix: str,
+) -> None:
+    """Write replicates of linked tables, and say how to use them."""
+    from dpsynth.synthesis import write_cohort_replicates
+
+    console.progress("replicates", 0.0)
+    replicates = write_cohort_replicates(
+        run,
+        m,
+        output,
+        patients=patients,
+        seed=seed,
+        suffix=suffix,
+        progress=lambda part: console.progress("replicates", part),
+    )
+    folder, first = Path(output).parent, replicates[0]
+    folders = [str(folder / replicate.folder) for replicate in replicates]
+    values = {
+        "folders": folders,
+        "patients": first.patients,
+        "seed": first.seed,
+        "sha256": [replicate.tables for replicate in replicates],
+    }
+    lines = [
+        f"replicates  {folders[0]} to {folders[-1]}: {first.patients} synthetic patients each",
+        f"seed        {first.seed}",
+        "use         for standard errors by patient; release a cohort, not a replicate",
+    ]
+    console.result("replicates", values, lines)
+    console.advice(
+        "Next: compute your estimate and its variance, by patient, on each cohort, then combine "
+        "them with dpsynth.eval.combine.combine(estimates, variances, original=...). See "
+        "docs/inference.md."
     )

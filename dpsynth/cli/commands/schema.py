@@ -167,6 +167,7 @@ def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
             for one in schema_warnings(own)
         ]
         tables = list(of_table.values())
+        lines += [f"{one.name}: {link.left_out}" for one in schema.children for link in one.links]
     else:
         tables, columns = [schema], len(schema.modelled)
         unit = schema.unit.column or "row"

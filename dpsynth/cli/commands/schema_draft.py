@@ -61,9 +61,9 @@ def draft(
 
     Give --from-header, --from, or both: then the columns are those of the header.
 
-    With a folder, or a dictionary whose column "Table" names several tables, you get a package of
-    linked tables. It proposes which table has one row a patient, and the key, the time and the
-    kind of each table.
+    With a folder, or a dictionary whose column "Table" names several tables or whose workbook has a
+    sheet for each, you get a package of linked tables. It proposes which table has one row a
+    patient, and the key, the time and the kind of each table.
     """
     from dpsynth.draft import draft_any
     from dpsynth.files import check_vacant, write_new

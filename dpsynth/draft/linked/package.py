@@ -36,7 +36,8 @@ def draft_any(
 
     Args:
         header: a CSV file, or a folder with one for each table; only first lines are read.
-        dictionary: as in `draft_schema`; a column of it may name the table of each column.
+        dictionary: as in `draft_schema`; a column of it may name the table of each column, or a
+            workbook may have a sheet for each table.
         delimiter: between the cells of text files.
         encoding: of text files.
         sheet: of a workbook.
@@ -51,10 +52,10 @@ def draft_any(
         tables = _headers(Path(header), delimiter, encoding)
         described = None
         if dictionary is not None:
-            described = read_entries(Path(dictionary), None, encoding, sheet, place)
+            described = read_entries(Path(dictionary), None, encoding, sheet, place, several=True)
         return _package(Path(header).resolve().name, tables, described)
     if header is None and dictionary is not None:
-        described = read_entries(Path(dictionary), delimiter, encoding, sheet, place)
+        described = read_entries(Path(dictionary), delimiter, encoding, sheet, place, several=True)
         names = list(dict.fromkeys(one.table for one in described.columns if one.table))
         if len(names) > 1:
             parts = {name: _of_table(described, name) for name in names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dpsynth._util.formatting import counted
+from dpsynth._util.messages import listed
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError, Problem
 from dpsynth.schema.column import REFUSE, Column, Declared, PrivacyUnit
@@ -27,6 +28,19 @@ class Link:
     columns: tuple[str, ...]
     table: str
     target: tuple[str, ...]
+
+    @property
+    def left_out(self) -> str:
+        """Why it is not among synthetic tables, where it points to another table than patients.
+
+        A key that a public rule made up, such as that of the visit before, would state that two
+        rows belong together whose values were drawn independently, given the patient.
+        """
+        return (
+            f"the key from {listed(self.columns)} to table {self.table} is left out of synthetic "
+            "tables: rows of two tables are drawn independently, given the patient, so none of "
+            "them belongs to another"
+        )
 
 
 @dataclass(frozen=True)

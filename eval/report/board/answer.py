@@ -62,6 +62,7 @@ class Answer:
         uses: what the table is fit for; none without an evaluation.
         worst: the worst differences.
         helps: what may help.
+        histories: whether whole histories were evaluated, which have a page of their own.
     """
 
     decision: str
@@ -69,6 +70,7 @@ class Answer:
     uses: tuple[Use, ...]
     worst: tuple[Difference, ...]
     helps: tuple[str, ...]
+    histories: bool = False
 
     @property
     def headline(self) -> str:
@@ -107,7 +109,8 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         evaluation: as ``evaluation.json`` holds it; None if there was none.
         audit: as ``audit.json`` holds it; None if there was none.
     """
-    if evaluation is not None and evaluation.get("format") == HISTORIES:
+    histories = evaluation is not None and evaluation.get("format") == HISTORIES
+    if evaluation is not None and histories:
         judged = tuple(Use(**use) for use in evaluation["uses"])
     else:
         judged = tuple(uses(evaluation)) if evaluation is not None else ()
@@ -126,7 +129,7 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
         )
         if document is None
     ]
-    if evaluation is not None and audit is not None and evaluation.get("format") != HISTORIES:
+    if evaluation is not None and audit is not None and not histories:
         if other_table(audit, evaluation):
             missing.append("Evaluation and audit are of different tables or schemas")
     if against:
@@ -136,7 +139,7 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
     else:
         decision = WARNING if warnings else RELEASE
     reasons = (*against, *(f"{one}." for one in missing), *warnings, *good)
-    return Answer(decision, reasons, judged, worst, helps)
+    return Answer(decision, reasons, judged, worst, helps, histories)
 
 
 def _judge_evaluation(

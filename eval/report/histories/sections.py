@@ -109,14 +109,23 @@ def _patients(document: Details) -> Section | None:
     ones = [
         (one["name"], one) for one in sorted(part.get("means") or [], key=lambda o: -o["apart"])
     ]
+    apart = [(f"{one['name']} ({one['verdict']})", one) for one in part.get("differences") or []]
+    text = (
+        "A difference is that between the patients of a group and all others: of the mean of a "
+        "value in standard deviations (SD), of the rate of an event as the logarithm of the ratio. "
+        "The word in brackets compares both columns: kept, too small, too large, lost, turned "
+        "round, or uncertain where the intervals allow no word."
+    )
     blocks = [
+        *([Paragraph(text)] if apart else []),
+        *spoken("Clear differences between groups, the farthest apart first", apart),
         *spoken("Mean values of rows by group, the farthest first", ones),
         *distances(document, "Columns of patients", "baseline1"),
         *distances(document, "Patients and values of rows together", "baseline_rows"),
     ]
     if not blocks:
         return None
-    finding = _finding(document, ("baseline2", "baseline_rows", "row_means_by_group"))
+    finding = _finding(document, ("baseline2", "baseline_rows", "group_differences"))
     return Section("patients", "Patients, and how they belong to rows", finding, tuple(blocks))
 
 

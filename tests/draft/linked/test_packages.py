@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from dpsynth._util.strict_yaml import parse_yaml
@@ -143,6 +144,73 @@ def test_a_dictionary_describes_the_columns_of_each_table(tmp_path: Path, folder
     sex = document["resources"][0]["schema"]["fields"][1]
     assert sex["constraints"] == {"enum": ["F", "M"]}
     assert "visits.ward" in both.only_in_header and "patients.sex" not in both.only_in_header
+
+
+SHEETS = {
+    "About": [["Extract of the clinic"], ["See the protocol"]],
+    "patients": [
+        ["Data of patients"],
+        ["Variable", "Type", "Values"],
+        ["patient", "string", ""],
+        ["sex", "", "F=female; M=male"],
+    ],
+    "Lab values": [
+        ["Name", "Type", "Min", "Max"],
+        ["patient", "string", "", ""],
+        ["day", "integer", "", ""],
+        ["test", "string", "", ""],
+        ["value", "number", "0", "500"],
+    ],
+    "visits": [
+        ["Variable", "Type", "Min", "Max", "Unit"],
+        ["patient", "string", "", "", ""],
+        ["visit_date", "date", "2010-01-01", "2014-12-31", ""],
+        ["weight", "number", "30", "250", "kg"],
+    ],
+}
+
+
+def workbook(path: Path, sheets: dict[str, list[list[str]]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_a_workbook_has_a_sheet_for_each_table(tmp_path: Path, folder: Path) -> None:
+    dictionary = workbook(tmp_path / "clinic.xlsx", SHEETS)
+    document = parsed(draft_any(dictionary=dictionary).text)
+    names = [one["name"] for one in document["resources"]]
+    assert names == ["patients", "Lab-values", "visits"]
+    assert document["dpsynth"]["patients"] == "patients"
+    weight = document["resources"][2]["schema"]["fields"][2]
+    assert weight["constraints"] == {"minimum": 30, "maximum": 250}
+    assert own(document)["Lab-values"]["series"]["column"] == "test"
+    both = draft_any(header=folder, dictionary=dictionary)
+    resources = {one["name"]: one for one in parsed(both.text)["resources"]}
+    sex = resources["patients"]["schema"]["fields"][1]
+    assert sex["constraints"] == {"enum": ["F", "M"]}
+    assert "visits.weight" not in both.only_in_header
+    one = draft_any(dictionary=dictionary, sheet="visits").text
+    assert "resources" not in one and "weight" in one
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        [["Variable", "Values"], ["sex", "F=female"], ["sex", "M=male"]],  # a list of codes
+        [["Variable", "Label"], ["sex", "Sex of the patient"]],  # nothing new
+        [["Variable", "Type"], ["score", "integer"]],  # no common key
+    ],
+)
+def test_a_second_sheet_may_be_no_table(tmp_path: Path, second: list[list[str]]) -> None:
+    sheets = {"patients": SHEETS["patients"], "more": second}
+    text = draft_any(dictionary=workbook(tmp_path / "clinic.xlsx", sheets)).text
+    assert "resources" not in text and "sex" in text and "score" not in text
 
 
 def test_one_table_is_drafted_as_before(tmp_path: Path) -> None:

@@ -42,8 +42,9 @@ def test_the_document_is_json_and_internal() -> None:
     assert leading == [
         *("rows_per_patient", "first_days", "gaps", "gaps_by_step", "row_values", "row_pairs"),
         *("transitions", "within_icc", "within_lag", "baseline1", "baseline2", "baseline_rows"),
-        *("event_rows", "row_means_by_group", "event_curves", "event_rates", "broken_histories"),
-        *("tstr_next", "tstr_outcome", "trajectory_c2st"),
+        *("event_rows", "row_means_by_group", "group_differences", "group_rate_differences"),
+        *("event_curves", "event_rates", "group_curves", "broken_histories", "tstr_next"),
+        *("tstr_outcome", "trajectory_c2st"),
     ]
     for entry in document["measures"].values():
         assert None not in (entry["reference"], entry["chance"], entry["low"], entry["high"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,12 @@ def figure(part: PartResult, key: str) -> tuple[float, float, float]:
     one = next(one.estimate for one in part.measures if one.key == key)
     assert one.reference is not None and one.chance is not None
     return one.value, one.reference, one.chance
+
+
+@cache
+def of_the_same_law() -> PartResult:
+    """What is predicted from a cohort of the same law."""
+    return prediction(compared(cohort(700, seed=3)), np.random.default_rng(1))
 
 
 def test_what_is_predicted_follows_from_the_schema() -> None:
@@ -65,7 +73,7 @@ def test_the_future_is_never_among_what_is_known() -> None:
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_the_next_row_is_learned_from_a_cohort_of_the_same_law_and_not_from_a_broken_twin() -> None:
-    good = prediction(compared(cohort(700, seed=3)), np.random.default_rng(1))
+    good = of_the_same_law()
     bad = prediction(
         compared(shuffled_between(cohort(700, seed=3, hazard=1.0))), np.random.default_rng(1)
     )
@@ -85,7 +93,7 @@ def test_outcomes_are_learned_unless_they_depend_on_nothing() -> None:
         drawn.onsets[who],
         tuple(tuple(drawn_rows for drawn_rows in table) for table in drawn.rows),
     )
-    value, real, _ = figure(prediction(compared(drawn), np.random.default_rng(1)), "tstr_outcome")
+    value, real, _ = figure(of_the_same_law(), "tstr_outcome")
     assert value > real - 0.06 and real > 0.65
     found = figure(prediction(compared(dealt), np.random.default_rng(1)), "tstr_outcome")
     assert found[0] < 0.6

@@ -186,6 +186,16 @@ def test_the_page_begins_with_the_answer() -> None:
         assert one in words
 
 
+def test_whole_histories_have_a_page_of_their_own_for_differences() -> None:
+    use = {"key": "groups", "title": "Comparisons", "verdict": "fit", "sentence": "As others."}
+    histories = {"format": "dpsynth-history-evaluation", "version": 1, "uses": [use]}
+    histories |= {"measures": {}, "parts": {}, "notes": [], "run": None}
+    words = Page(internal_page(None, seeing(), histories=histories)).words()
+    assert "What the tables are fit for" in words and "docs/cohorts.md" in words
+    assert "histories.html, shows each difference" in words
+    assert "No column and no correlation" not in words
+
+
 def test_the_terminal_says_the_same_and_obeys_nothing() -> None:
     verdict = answer(evaluation_example.hostile(), audit_example.hostile())
     lines = lines_of(verdict)

@@ -1,0 +1,260 @@
+"""What synthetic patients of linked tables look like in time, for the page of a bundle.
+
+A pure function of the synthetic tables and the schema: sample patients, rows per patient, courses
+of values, and curves of events. No evaluation takes part, so nothing here says how close synthetic
+patients are to real ones, and `verify` computes it again from the tables of the bundle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.bundle.gates.event_curves import EventCurve, event_curve
+from dpsynth.bundle.gates.patient_days import PatientDays, days_of, read_columns
+from dpsynth.bundle.gates.row_counts import RowCounts, row_counts
+from dpsynth.schema import Column, LinkedSchema, SyntheticTable, synthetic_tables, unit_of
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+PATIENTS = 12  # whose follow-up is drawn line by line
+COURSES, LINES = 6, 24  # pictures of values, and patients in each
+PARTS = 12  # of the window, in which values of all patients are summed up
+MIN_ROWS = 30  # in a part
+
+
+@dataclass(frozen=True)
+class SamplePatient:
+    """A synthetic patient as a line in time.
+
+    Attributes:
+        key: her number.
+        first, last: day of her first row, or 0 if that is earlier; last day of follow-up.
+        rows: the days of her rows in each table that has a time, in order.
+        events: what happened to her, with its day.
+    """
+
+    key: int
+    first: float
+    last: float
+    rows: tuple[tuple[float, ...], ...]
+    events: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a value develops, over days or over the numbers of rows.
+
+    Attributes:
+        table, name, unit: of the column or test.
+        timed: whether ``x`` are days since the origin; else the numbers of a patient's rows.
+        lines: the values of single patients with several rows.
+        quartiles: x, lower quartile, median, upper quartile and number of rows of all patients.
+    """
+
+    table: str
+    name: str
+    unit: str
+    timed: bool
+    lines: tuple[tuple[tuple[float, float], ...], ...]
+    quartiles: tuple[tuple[float, float, float, float, int], ...]
+
+
+@dataclass(frozen=True)
+class HistoryProfile:
+    """What synthetic patients look like in time.
+
+    Attributes:
+        patients: how many there are.
+        first, last: day of the window; 0 and 0 without one.
+        timed: tables whose rows are drawn as ticks, in order.
+        samples, counts, courses, curves: see there.
+    """
+
+    patients: int
+    first: int
+    last: int
+    timed: tuple[str, ...]
+    samples: tuple[SamplePatient, ...]
+    counts: tuple[RowCounts, ...]
+    courses: tuple[Course, ...]
+    curves: tuple[EventCurve, ...]
+
+    @classmethod
+    def of(cls, folder: Path, schema: LinkedSchema) -> HistoryProfile:
+        """Compute it from the tables of the bundle in ``folder``.
+
+        Raises:
+            TableError: a cell is not what the schema allows, or a table cannot be read.
+        """
+        own, *children = synthetic_tables(schema).values()
+        people = PatientDays.of(folder, own, schema)
+        tables = [_Rows.of(folder, table, people, schema) for table in children]
+        repeated = [rows for rows in tables if not rows.is_events]
+        courses = [course for rows in repeated for course in rows.courses(schema)]
+        window = schema.window
+        return cls(
+            len(people.keys),
+            0 if window is None else window.first,
+            0 if window is None else window.last,
+            tuple(rows.table.name for rows in repeated if rows.days is not None),
+            () if window is None else _samples(people, tables),
+            tuple(
+                count
+                for rows in repeated
+                for count in row_counts(
+                    rows.table.name, rows.owners, rows.days, rows.named, len(people.keys)
+                )
+            ),
+            tuple(courses[:COURSES]),
+            tuple(curve for rows in tables for curve in _curves(rows, people)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a table, in the order of its file: by patient, and then in order.
+
+    Attributes:
+        table: its declaration.
+        owners: the place of each row's patient.
+        days: since the origin; None without a time.
+        named: the place of each row's test or event among those declared; None without.
+        values: of each column of numbers, and of all tests together.
+    """
+
+    table: SyntheticTable
+    owners: Ints
+    days: Floats | None
+    named: Ints | None
+    values: dict[str, Floats]
+
+    @classmethod
+    def of(
+        cls, folder: Path, table: SyntheticTable, people: PatientDays, schema: LinkedSchema
+    ) -> _Rows:
+        """Read what is needed of a table."""
+        child = table.child
+        assert child is not None
+        named = child.once if child.series is None else child.series.column
+        numbers = {one.name for one, test in table.variables() if test is None and _is_number(one)}
+        numbers -= {child.time}  # days are no values
+        measured = set() if child.series is None else {child.series.value}
+        names = {child.key, *filter(None, (child.time, named)), *numbers, *measured}
+        found = read_columns(folder, table, names)
+        owners = np.searchsorted(people.keys, found[child.key]).astype(np.int64)
+        days = None
+        if child.time is not None:
+            days = found[child.time]
+            if child.origin is not None:
+                days = days_of(days, table.schema.column(child.time)) - people.origins[owners]
+        values = {name: found[name] for name in numbers | measured}
+        kinds = None if named is None else found[named].astype(np.int64)
+        return cls(table, owners, days, kinds, values)
+
+    @property
+    def is_events(self) -> bool:
+        """Whether a row is an event."""
+        return self.table.child is not None and self.table.child.once is not None
+
+    def courses(self, schema: LinkedSchema) -> Iterator[Course]:
+        """Yield the courses of the columns of numbers, or of the tests that are numbers."""
+        series = self.table.series
+        for column, test in self.table.variables():
+            if not _is_number(column) or (test is None and column.name not in self.values):
+                continue
+            if test is None or series is None or self.named is None:
+                values, rows = self.values[column.name], np.arange(len(self.owners))
+            else:
+                number = self.table.schema.column(series.column).levels.index(test)
+                values, rows = self.values[series.value], np.flatnonzero(self.named == number)
+            rows = rows[np.isfinite(values[rows])]
+            if len(rows):
+                yield self._course(column, values[rows], rows, schema)
+
+    def _course(self, column: Column, values: Floats, rows: Ints, schema: LinkedSchema) -> Course:
+        owners = self.owners[rows]
+        if self.days is None or schema.window is None:
+            at = (np.arange(len(owners)) - np.searchsorted(owners, owners) + 1).astype(float)
+            edges = np.arange(1, PARTS + 2) - 0.5
+        else:
+            at = self.days[rows]
+            edges = np.linspace(schema.window.first, schema.window.last + 1, PARTS + 1)
+        lines = []
+        for patient in _spread(np.flatnonzero(np.bincount(owners) > 1), LINES):
+            start, stop = np.searchsorted(owners, [patient, patient + 1])
+            lines.append(
+                tuple(zip(at[start:stop].tolist(), values[start:stop].tolist(), strict=True))
+            )
+        part = np.searchsorted(edges, at, side="right") - 1
+        quartiles = []
+        for number in range(PARTS):
+            inside = np.sort(values[part == number])
+            if len(inside) >= MIN_ROWS:
+                places = [-(-len(inside) * quarter // 4) - 1 for quarter in (1, 2, 3)]
+                low, middle, high = inside[places].tolist()
+                x = float((edges[number] + edges[number + 1]) / 2)
+                quartiles.append((x, low, middle, high, len(inside)))
+        timed = self.days is not None
+        unit = unit_of(column).strip("{}")
+        return Course(self.table.name, column.name, unit, timed, tuple(lines), tuple(quartiles))
+
+
+def _is_number(column: Column) -> bool:
+    return column.kind.is_quantity and not column.is_categorical
+
+
+def _spread(places: Ints, count: int) -> list[int]:
+    """Choose places that are spread evenly over all of them.
+
+    >>> _spread(np.arange(10), 3)
+    [1, 5, 8]
+    """
+    count = min(count, len(places))
+    return [int(places[(2 * n + 1) * len(places) // (2 * count)]) for n in range(count)]
+
+
+def _samples(people: PatientDays, tables: list[_Rows]) -> tuple[SamplePatient, ...]:
+    found = []
+    for patient in _spread(np.arange(len(people.keys)), PATIENTS):
+        rows: list[tuple[float, ...]] = []
+        events: list[tuple[str, float]] = []
+        for table in tables:
+            if table.days is None:
+                continue
+            own = np.arange(*np.searchsorted(table.owners, [patient, patient + 1]))
+            days = tuple(table.days[own].tolist())
+            if table.is_events:
+                names = _events(table)
+                events += [(names[table.named[one]], float(table.days[one])) for one in own]  # type: ignore[index]
+            else:
+                rows.append(days)
+        every = [0.0, *(day for days in rows for day in days), *(day for _, day in events)]
+        last = float(people.ends[patient])
+        found.append(
+            SamplePatient(int(people.keys[patient]), min(every), last, tuple(rows), tuple(events))
+        )
+    return tuple(found)
+
+
+def _events(rows: _Rows) -> list[str]:
+    """Name the events of a table, in the declared order."""
+    assert rows.table.child is not None and rows.table.child.once is not None
+    column = rows.table.schema.column(rows.table.child.once)
+    return [column.labels.get(level, level) for level in column.levels]
+
+
+def _curves(rows: _Rows, people: PatientDays) -> Iterator[EventCurve]:
+    """Yield the curve of each event of a table."""
+    if not rows.is_events or rows.days is None or rows.named is None:
+        return
+    for number, name in enumerate(_events(rows)):
+        onset = np.full(len(people.keys), np.inf)
+        own = rows.named == number
+        onset[rows.owners[own]] = rows.days[own]
+        yield event_curve(name, onset, people.ends)
