@@ -21,6 +21,7 @@ from pathlib import Path
 import audit_counts
 import audit_fit
 import audit_histories
+import audit_networks
 import audit_selection
 import audit_sgd
 from pages import write_section
@@ -35,11 +36,13 @@ RUNS = {
     audit_selection: 8_000,
     audit_fit: 8_000,
     audit_histories: 8_000,
+    audit_networks: 8_000,
 }
 SLOW = {
     "a whole fit: autoregressive": 0.25,
     "a whole fit: tvae": 0.25,
     "a whole fit of histories: cohort": 0.1,
+    "a whole fit of histories: autoregressive": 0.1,
     "a whole fit of histories, cohort": 0.05,
     "five times": 0.05,
 }  # of those runs: a quarter of a second each

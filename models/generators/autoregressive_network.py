@@ -4,6 +4,9 @@ A row of d binned columns enters one-hot, ``[rows, codes]``. The logits of a col
 masked linear map of the row's earlier columns, in schema order, and of a masked hidden layer (MADE,
 Germain et al. 2015, arXiv 1502.03509, section 3), which width 0 leaves out. So the probability of a
 row is the product of its columns' probabilities, exactly. No layer mixes rows of a batch.
+
+The first columns may be given: then the network has logits of the columns after them alone, and its
+loss is that of those columns. Nothing is spent on the law of what is known anyway.
 """
 
 from __future__ import annotations
@@ -27,10 +30,12 @@ class Shape:
     Attributes:
         bins: of each column.
         masked: width of the hidden layer; 0 leaves the linear map alone.
+        given: first columns that are inputs alone.
     """
 
     bins: tuple[int, ...]
     masked: int
+    given: int = 0
 
 
 class Network(BinnedNetwork):
@@ -41,14 +46,16 @@ class Network(BinnedNetwork):
         super().__init__(shape.bins)
         self.shape = shape
         columns = np.repeat(np.arange(len(shape.bins)), shape.bins)
-        self.skip = MaskedLinear(columns, columns, generator=generator)
+        drawn = columns[columns >= shape.given]
+        self.skip = MaskedLinear(columns, drawn, generator=generator)
         outputs: list[MaskedLinear] = [self.skip]
         if shape.masked:
             # A hidden unit of group g sees columns before g; column j sees units of groups up to j.
-            units = 1 + np.arange(shape.masked) % max(1, len(shape.bins) - 1)
+            least = max(1, shape.given)
+            units = least + np.arange(shape.masked) % max(1, len(shape.bins) - least)
             self.units = np.sort(units)
             self.masked_in = MaskedLinear(columns, self.units, generator=generator)
-            self.masked_out = MaskedLinear(self.units, columns + 1, generator=generator)
+            self.masked_out = MaskedLinear(self.units, drawn + 1, generator=generator)
             outputs.append(self.masked_out)
         with torch.no_grad():
             for layer in outputs:
@@ -58,7 +65,12 @@ class Network(BinnedNetwork):
     def start_at(self, shares: Sequence[npt.NDArray[np.float64]]) -> None:
         """Set the biases to the columns' own distributions."""
         with torch.no_grad():
-            self.skip.bias.copy_(logs_of(shares))
+            self.skip.bias.copy_(logs_of(shares[self.shape.given :]))
+
+    @property
+    def before(self) -> int:
+        """Width of the given columns in a one-hot row."""
+        return self.offsets[self.shape.given]
 
     def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
         """Return the negative log-likelihood of each row, ``[units, k]``, in nats."""
@@ -69,7 +81,7 @@ class Network(BinnedNetwork):
             logits = logits + self.masked_out(
                 torch.tanh(self.masked_in(hot, activations)), activations
             )
-        return self.nats(logits, hot).reshape(units, k)
+        return self.nats(logits, hot[:, self.before :], self.shape.given).reshape(units, k)
 
     @torch.no_grad()
     def draw(
@@ -108,7 +120,7 @@ class Network(BinnedNetwork):
         """
         paths = _Paths(self, len(given))
         for j, bins in enumerate(given.T):
-            if self.shape.masked:
+            if self.shape.masked and j >= self.shape.given:
                 paths.logits(j)  # fills in the hidden units
             paths.take(j, torch.from_numpy(np.ascontiguousarray(bins)))
         columns = range(given.shape[1], len(self.shape.bins))
@@ -136,8 +148,9 @@ class _Paths:
 
     def logits(self, j: int) -> Tensor:
         """Return the logits of column j; all columns before it have been taken."""
-        start, end = self.network.offsets[j : j + 2]
-        logits = self._sum(j, self.skip[:start, start:end]) + self.network.skip.bias[start:end]
+        start = self.network.offsets[j]
+        own = slice(*(place - self.network.before for place in self.network.offsets[j : j + 2]))
+        logits = self._sum(j, self.skip[:start, own]) + self.network.skip.bias[own]
         if self.shape.masked:
             groups = self.network.units
             first, ready = (int(np.searchsorted(groups, g)) for g in (j, j + 1))
@@ -145,8 +158,8 @@ class _Paths:
                 inputs = self._sum(j, self.into[:start, first:ready])
                 inputs += self.network.masked_in.bias[first:ready]
                 self.units[:, first:ready] = inputs.tanh_()
-            logits += self.network.masked_out.bias[start:end]
-            logits += self.units[:, :ready] @ self.out[start:end, :ready].T
+            logits += self.network.masked_out.bias[own]
+            logits += self.units[:, :ready] @ self.out[own, :ready].T
         return logits
 
     def take(self, j: int, code: Tensor) -> None:

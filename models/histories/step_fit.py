@@ -180,7 +180,9 @@ def _fitted(
             )
         network = None
         if table.table.is_wide and len(products.weights) > 1:
-            network = distilled(products, entropy.generator(), masked=settings.masked)
+            network = distilled(
+                products, entropy.generator(), masked=settings.masked, given=table.drawn
+            )
         models.append(StepModel(table, tuple(bins[place]), products, network))
     progress("steps", 1.0)
     return models

@@ -113,6 +113,6 @@ def restored(
         )
         sizes = tuple(column.count for column in bins)
         products = Products(sizes, arrays[f"{name}.weights"], arrays[f"{name}.tables"])
-        network = restored_network(sizes, arrays, f"{name}.network")
+        network = restored_network(sizes, step_table.drawn, arrays, f"{name}.network")
         models.append(StepModel(step_table, bins, products, network))
     return models
