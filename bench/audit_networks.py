@@ -29,7 +29,7 @@ from dpsynth.models.auditing.transcript import ObservedSgd
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, one_row_each, step_fit
-from dpsynth.models.histories.networks import autoregressive, step_networks
+from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
 from dpsynth.models.histories.networks.patient_units import KEPT, PatientUnits
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import HistorySettings
@@ -92,6 +92,10 @@ def tiny() -> Iterator[None]:
         (autoregressive, "ROWS", 50),
         (autoregressive, "GUESSES", 50),
         (step_networks, "ROWS", 50),
+        (tvae, "DRAWN", 50),
+        (tvae, "WARM_STEPS", 1),
+        (tvae, "WARM_BATCH", 8),
+        (tvae, "ANCHOR", 8),
         (autoregressive, "distilled", _untaught),
         (step_fit, "merge", _a_bin_each),
     ]
@@ -213,17 +217,20 @@ class Attacker(Transcript):
     trains = Heard
 
 
-def fit_game(name: str, source: Entropy, *, unclipped: bool = False) -> Game:
+def fit_game(name: str, model: str, source: Entropy, *, unclipped: bool = False) -> Game:
     """Make the game of a whole fit; an observer adds up the likelihood ratio.
+
+    In a fit of `tvae` the attacker takes the latent noise of the patient to be some fixed one.
 
     Args:
         name: of the game.
+        model: the generator's name.
         source: of noise.
         unclipped: the broken twin: a patient counts five times what the noise was made for.
     """
     without, within = patients()
     patient = within.take(np.array([OTHERS]))
-    kind = histories_class("autoregressive")
+    kind = histories_class(model)
     generator = kind(domain())
     with tiny():
         plan = PrivacyPlan.calibrate(FIT, generator.shares(FIT))
@@ -250,11 +257,15 @@ def fit_game(name: str, source: Entropy, *, unclipped: bool = False) -> Game:
 
 NAME = "a private step over whole histories"
 WHOLE = "a whole fit of histories"
+MODELS = ("autoregressive", "tvae")
 
 
 def sound(source: Entropy) -> list[Game]:
     """List the games on the networks as they are trained."""
-    return [step_game(NAME, source), fit_game(f"{WHOLE}: autoregressive", source)]
+    return [
+        step_game(NAME, source),
+        *(fit_game(f"{WHOLE}: {model}", model, source) for model in MODELS),
+    ]
 
 
 def mutants(source: Entropy) -> list[Game]:
@@ -263,5 +274,10 @@ def mutants(source: Entropy) -> list[Game]:
         step_game(f"{NAME}: half the noise", source, halved=True),
         step_game(f"{NAME}: clipped step by step", source, step_by_step),
         step_game(f"{NAME}: clipped in each table", source, table_by_table),
-        fit_game(f"{WHOLE}, autoregressive: five times the clipping norm", source, unclipped=True),
+        *(
+            fit_game(
+                f"{WHOLE}, {model}: five times the clipping norm", model, source, unclipped=True
+            )
+            for model in MODELS
+        ),
     ]

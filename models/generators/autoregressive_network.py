@@ -72,8 +72,13 @@ class Network(BinnedNetwork):
         """Width of the given columns in a one-hot row."""
         return self.offsets[self.shape.given]
 
-    def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
-        """Return the negative log-likelihood of each row, ``[units, k]``, in nats."""
+    def loss(
+        self, rows: Tensor, activations: Activations | None, pull: Tensor | None = None
+    ) -> Tensor:
+        """Return the negative log-likelihood of each row, ``[units, k]``, in nats.
+
+        ``pull`` is added to the logits, ``[units * k, codes]``, where something else moves them.
+        """
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))
         logits = self.skip(hot, activations)
@@ -81,6 +86,8 @@ class Network(BinnedNetwork):
             logits = logits + self.masked_out(
                 torch.tanh(self.masked_in(hot, activations)), activations
             )
+        if pull is not None:
+            logits = logits + pull
         return self.nats(logits, hot[:, self.before :], self.shape.given).reshape(units, k)
 
     @torch.no_grad()
@@ -110,6 +117,7 @@ class Network(BinnedNetwork):
         given: npt.NDArray[np.int64],
         rng: np.random.Generator,
         allowed: npt.NDArray[np.bool_] | None = None,
+        pull: Tensor | None = None,
     ) -> npt.NDArray[np.int64]:
         """Draw the last columns of rows whose first ones are given, ``[rows, columns drawn]``.
 
@@ -117,8 +125,9 @@ class Network(BinnedNetwork):
             given: bins of the first columns, ``[rows, columns]``.
             rng: of the draws.
             allowed: bins that the first column to be drawn may take, ``[rows, bins]``.
+            pull: is added to the logits, ``[rows, codes]``, as in `loss`.
         """
-        paths = _Paths(self, len(given))
+        paths = _Paths(self, len(given), pull)
         for j, bins in enumerate(given.T):
             if self.shape.masked and j >= self.shape.given:
                 paths.logits(j)  # fills in the hidden units
@@ -137,8 +146,8 @@ class Network(BinnedNetwork):
 class _Paths:
     """The logits of rows under construction: of each column, from those drawn before it."""
 
-    def __init__(self, network: Network, rows: int) -> None:
-        self.network, self.shape = network, network.shape
+    def __init__(self, network: Network, rows: int, pull: Tensor | None = None) -> None:
+        self.network, self.shape, self.pull = network, network.shape, pull
         self.places = torch.empty((rows, len(self.shape.bins)), dtype=torch.int64)
         self.skip = network.skip.effective_weight().T
         if self.shape.masked:
@@ -160,7 +169,7 @@ class _Paths:
                 self.units[:, first:ready] = inputs.tanh_()
             logits += self.network.masked_out.bias[own]
             logits += self.units[:, :ready] @ self.out[own, :ready].T
-        return logits
+        return logits if self.pull is None else logits + self.pull[:, own]
 
     def take(self, j: int, code: Tensor) -> None:
         """Note what was drawn for column j."""

@@ -106,7 +106,8 @@ class _Walk:
         if table.table.timed:
             allowed = self._allowed(left)
         if self.model.network is not None:
-            bins = self.model.network.draw_after(given, rng, allowed)
+            pull = None if self.model.pull is None else self.model.pull[who]
+            bins = self.model.network.draw_after(given, rng, allowed, pull)
         else:
             bins = draw_given(self.model.products, given, drawn, rng, allowed)
         if table.table.timed:

@@ -140,9 +140,13 @@ class CohortGenerator:
                 draw_series(model, self._beginnings(model, hidden, codes, ends, rng), rng)
                 for model, hidden in zip(models, of_table, strict=True)
             )
-            for models, of_table in zip(self.models, self.person.hidden, strict=True)
+            for models, of_table in zip(self._drawing(codes, rng), self.person.hidden, strict=True)
         )
         return Histories(codes[:, :baseline].astype(np.uint16), ends, onsets, rows)
+
+    def _drawing(self, codes: Ints, rng: np.random.Generator) -> list[list[StepModel]]:
+        """Return what draws the rows of these patients: what was learned of the steps."""
+        return self.models
 
     def _ends(self, codes: Ints) -> Ints:
         """Return the last day of each patient's follow-up."""

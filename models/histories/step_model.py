@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network
@@ -32,12 +33,14 @@ class StepModel:
         bins: of each column.
         products: the mixture over binned columns.
         network: draws in its place, where many columns are drawn.
+        pull: is added to the network's logits, for each patient; only while histories are drawn.
     """
 
     table: StepTable
     bins: tuple[MergedBins, ...]
     products: Products
     network: Network | None = None
+    pull: Tensor | None = None
 
     @cached_property
     def alike(self) -> tuple[float, ...]:

@@ -22,8 +22,9 @@ BROKEN = (
     f"{STEP}: clipped step by step",
     f"{STEP}: clipped in each table",
 )
-WHOLE = (f"{FIT}: autoregressive",)
-WHOLE_BROKEN = (f"{FIT}, autoregressive: five times the clipping norm",)
+MODELS = ("autoregressive", "tvae")
+WHOLE = tuple(f"{FIT}: {model}" for model in MODELS)
+WHOLE_BROKEN = tuple(f"{FIT}, {model}: five times the clipping norm" for model in MODELS)
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,11 @@ from torch import Tensor
 
 from dpsynth.encoding import Histories
 from dpsynth.models.dpsgd import DpSgd
+from dpsynth.models.dpsgd.unit_gradients import check_units_apart, packs
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import HistoryDomain
+from dpsynth.models.histories.networks.latent_network import LatentNetworks
+from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import KEPT, PatientUnits
 from dpsynth.models.histories.networks.step_networks import StepNetworks
 from dpsynth.models.histories.settings import empty_step_table
@@ -157,6 +160,28 @@ def test_a_batch_holds_the_steps_of_those_who_are_drawn() -> None:
         assert sorted(rows[1, mask[1], table].tolist()) == sorted(own[0, :, table].tolist())
         theirs = sorted(others[0, present[0], table].tolist())
         assert sorted(rows[0, mask[0], table].tolist()) == theirs
+
+
+def test_a_latent_vector_makes_no_second_unit_of_a_patient(patient: Histories) -> None:
+    """`tvae`: her row, mean step and latent noise are at all her places, and she is one unit."""
+    joined = with_patient(both(histories_of(PATIENTS)), patient)
+    bins = DOMAIN.baseline
+    person = np.column_stack([joined.baseline[:, j] for j in range(len(bins))])
+    sizes = [feature.size for feature in bins]
+    widths = [[column.count for column in model.bins] for _, model in MODELS]
+    units = LatentUnits(units_of(joined), person, sizes, widths, np.random.default_rng(1))
+    network = LatentNetworks(
+        [model.network for _, model in models_of(DOMAIN)],  # type: ignore[misc]
+        sum(sizes),
+        generator=torch.Generator().manual_seed(1),
+    )
+    trainer = private(network, clipping_norm=C, population=20, optimizer="adam")
+    batch, mask = units.batch(np.array([PATIENTS]))
+    assert float(trainer.clipped_sum(network.loss, batch, mask).norm()) == pytest.approx(C, 1e-3)
+    by_row = tuple(part.flatten(0, 1)[:, None] for part in batch), mask.flatten()[:, None]
+    assert float(trainer.clipped_sum(network.loss, *by_row).norm()) > 2 * C  # the broken twin
+    [pack] = packs(*units.batch(np.arange(30, 40)), 10_000)
+    check_units_apart(network.loss, pack)
 
 
 def index_of_kept(source: SeededEntropy) -> np.ndarray:

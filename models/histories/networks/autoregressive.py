@@ -83,7 +83,7 @@ class AutoregressiveHistories(CohortGenerator):
         models = [(place, self.models[place][0]) for place in trained_tables(self.domain)]
         shares = self._shares_with_a_step(rng)
         most = max(shares)
-        networks = StepNetworks([_network(model.network) for _, model in models])
+        networks = StepNetworks([network_of(model.network) for _, model in models])
         mixtures = [model.products for _, model in models]
         (rows, weights), has = public_rows(mixtures, [one / most for one in shares], rng)
         trainer = trainer_of(
@@ -129,6 +129,7 @@ class AutoregressiveHistories(CohortGenerator):
         return [max(LEAST, one) for one in found]
 
 
-def _network(network: Network | None) -> Network:
+def network_of(network: Network | None) -> Network:
+    """Return a network where there is one."""
     assert network is not None
     return network
