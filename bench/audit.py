@@ -22,6 +22,7 @@ import audit_cohort_fit
 import audit_counts
 import audit_fit
 import audit_histories
+import audit_networks
 import audit_selection
 import audit_sgd
 from pages import write_section
@@ -37,11 +38,14 @@ RUNS = {
     audit_fit: 8_000,
     audit_histories: 8_000,
     audit_cohort_fit: 8_000,
+    audit_networks: 8_000,
 }
 SLOW = {
     "a whole fit: autoregressive": 0.25,
     "a whole fit: tvae": 0.25,
     "a whole fit of histories: cohort": 0.1,
+    "a whole fit of histories: autoregressive": 0.1,
+    "a whole fit of histories: tvae": 0.1,
     "a whole fit of histories, cohort": 0.05,
     "five times": 0.05,
 }  # of those runs: a quarter of a second each

@@ -1,6 +1,6 @@
 """Fit the generator of histories to two real cohorts, and score what it draws.
 
-usage: histories.py TABLE --scorer FOLDER [--epsilon 3] [--seeds 3] [--full]
+usage: histories.py TABLE --scorer FOLDER [--epsilon 3] [--seeds 3] [--full] [--model cohort]
 
 TABLE is nafld or diabetes130. FOLDER holds the scorer (cohorts.py, cohort_tables.py), which is no
 part of this project; DPSYNTH_DATA names the folder of the real tables. Bounds are public facts.
@@ -19,14 +19,14 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.encoding import NEVER, Histories, SeriesRows
-from dpsynth.models import Feature
+from dpsynth.models import Feature, histories_class
 from dpsynth.models.histories import (
-    CohortGenerator,
     FollowUp,
     HistoryDomain,
     HistoryTable,
     Series,
 )
+from dpsynth.models.registry import COHORT, LINKED
 from dpsynth.privacy import OsEntropy, PrivacyBudget, PrivacyPlan
 
 LABS = {"hdl": (5, 200, 1), "sbp": (50, 300, 1), "smoke": (0, 1, 1), "fib4": (0, 30, 0.01)}
@@ -185,6 +185,7 @@ def main() -> None:
     parser.add_argument("--scorer", required=True)
     parser.add_argument("--epsilon", type=float, default=3.0)
     parser.add_argument("--seeds", type=int, default=1, help="fits; seeds are of the draws alone")
+    parser.add_argument("--model", choices=LINKED, default=COHORT.name)
     parser.add_argument("--full", action="store_true", help="with what trains classifiers")
     options = parser.parse_args()
     sys.path.insert(0, options.scorer)
@@ -196,7 +197,7 @@ def main() -> None:
     kept: dict[str, Any] = {}
     found = []
     for seed in range(options.seeds):
-        generator = CohortGenerator(source.domain)
+        generator = histories_class(options.model)(source.domain)
         budget = PrivacyBudget(options.epsilon, 1e-5)
         plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
         start, worked = time.monotonic(), time.process_time()

@@ -39,6 +39,7 @@ class GeneratorSpec:
         preset: path of the function of (level of epsilon, units) that gives its settings of
             training; empty if it has none.
         outside: package, version and short name, where it is of another package.
+        histories: path of the class that learns linked tables under the same name; empty if none.
     """
 
     name: str
@@ -48,6 +49,7 @@ class GeneratorSpec:
     measures_pairs: bool = True
     preset: str = ""
     outside: OutsideName | None = None
+    histories: str = ""
 
     def training(self, level: int, units: int) -> dict[str, Any]:
         """Return its settings of training, by level of epsilon and public number of units."""
@@ -77,6 +79,7 @@ SPECS = (
         f"{_NETWORK} (autoregressive)",
         neural=True,
         preset="dpsynth.models.training_settings:autoregressive_training",
+        histories="dpsynth.models.histories.networks:AutoregressiveHistories",
     ),
     GeneratorSpec(
         "tvae",
@@ -84,6 +87,7 @@ SPECS = (
         f"{_NETWORK} (variational autoencoder)",
         neural=True,
         preset="dpsynth.models.training_settings:variational_training",
+        histories="dpsynth.models.histories.networks:TvaeHistories",
     ),
     GeneratorSpec(
         "ctgan",
@@ -98,10 +102,13 @@ COHORT = GeneratorSpec(
     "cohort",
     "dpsynth.models.histories:CohortGenerator",
     "noisy counts of patients, and of the steps from row to row of their histories",
+    histories="dpsynth.models.histories:CohortGenerator",
 )
-"""The generator of linked tables; those of `SPECS` are of single ones."""
+"""A generator of linked tables alone; those of `SPECS` are of single ones."""
 
 NAMES = tuple(spec.name for spec in SPECS)
+LINKED = tuple(spec.name for spec in (COHORT, *SPECS) if spec.histories)
+"""The generators of linked tables."""
 KNOWN = (*NAMES, COHORT.name)
 """All generators of dpsynth, that of linked tables too."""
 NETWORK = "autoregressive"
@@ -163,6 +170,29 @@ def generator_class(name: str) -> type[Generator]:
     if spec.outside is not None:
         return cast("type[Generator]", _attribute(_ADAPTER)(spec, plug_in_of(spec)))
     return cast("type[Generator]", _attribute(spec.path))
+
+
+def check_linked(name: str) -> str:
+    """Return the name of a generator of linked tables; refuse the name of another one.
+
+    Raises:
+        InputError: as `spec_of`, or it is of single tables only; the message lists those there are.
+    """
+    if not spec_of(name).histories:
+        raise InputError(
+            f"model '{name}' is for a single table; linked tables are learned by "
+            f"{', '.join(LINKED)} (or '{AUTO}', which chooses one)"
+        )
+    return name
+
+
+def histories_class(name: str) -> Any:
+    """Return the generator of linked tables of that name, one of `LINKED`: a `CohortGenerator`.
+
+    Raises:
+        InputError: as `check_linked`.
+    """
+    return _attribute(spec_of(check_linked(name)).histories)
 
 
 def rehearsed(generator: Generator, plan: PrivacyPlan) -> Generator:

@@ -31,6 +31,7 @@ from dpsynth.encoding import (
 )
 from dpsynth.eval.core import RealTables
 from dpsynth.eval.distances import Metric, log_density, width_of
+from dpsynth.models import histories_class
 from dpsynth.models.auditing import Transcript
 from dpsynth.models.histories import (
     CohortGenerator,
@@ -141,10 +142,11 @@ def planted_histories(
     """
     codec = HistoryCodec(run.schema)
     domain = domain_of(codec)
+    kind: type[CohortGenerator] = histories_class(run.model)
     with fitting_state(run.model):
-        audited = CohortGenerator.restore(domain, run.config, run.arrays)
+        audited = kind.restore(domain, run.config, run.arrays)
         background = audited.sample(min(units, run.schema.population.value), rng)
         drawn = audited.sample(min(DRAWN, run.schema.population.value), rng)
     planted, seed = canary_histories(domain, count, rng), int(rng.integers(2**62))
     plants = PlantedHistories(background, planted, codec, drawn, seed)
-    return plants, lambda: CohortGenerator(domain), len(background)
+    return plants, lambda: kind(domain), len(background)

@@ -9,13 +9,14 @@ from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.strict_json import written
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
-from dpsynth.models.histories import (
-    HistoryDomain,
-    domain_of,
-    most_bytes_of_histories,
-    shares_of_histories,
+from dpsynth.models import check_linked, histories_class
+from dpsynth.models.histories import HistoryDomain, domain_of
+from dpsynth.models.histories.networks import (
+    choose_linked,
+    most_bytes_of_linked,
+    shares_of_linked,
 )
-from dpsynth.models.registry import AUTO, COHORT
+from dpsynth.models.registry import AUTO
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 from dpsynth.schema import AnySchema, LinkedSchema, Schema
 from dpsynth.synthesis.preparation import Preparation, Prepared, prepare
@@ -36,13 +37,13 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
     def generator(self) -> CohortGenerator:
         """Build the unfitted generator of histories."""
         load_fitting(networks=self.networks)
-        from dpsynth.models.histories import CohortGenerator  # with torch, which a plan needs not
-
-        return CohortGenerator(self.domain)
+        kind: type[CohortGenerator] = histories_class(self.model)  # torch, which no plan needs
+        return kind(self.domain)
 
     def room(self, schema: LinkedSchema) -> int:
         """Return more bytes than the run will take: a public fact."""
-        return most_bytes_of_histories(self.domain) + 2 * len(written(schema.to_dict()))
+        arrays = most_bytes_of_linked(self.model, self.domain)
+        return arrays + 2 * len(written(schema.to_dict()))
 
 
 def prepare_cohort(
@@ -55,17 +56,15 @@ def prepare_cohort(
             cannot be met.
     """
     schema.require_complete()
-    if model not in (AUTO, COHORT.name):
-        raise InputError(
-            f"model '{model}' is for a single table; linked tables are learned by "
-            f"'{COHORT.name}' (or '{AUTO}', which chooses it)"
-        )
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     codec = HistoryCodec(schema)
     domain = domain_of(codec)
-    plan = PrivacyPlan.calibrate(budget, shares_of_histories(domain, budget))
-    reason = "asked for" if model == COHORT.name else "the generator of linked tables"
-    return PreparedCohort(codec, domain, COHORT.name, plan, reason)
+    reason = "asked for"
+    if model == AUTO:
+        model, reason = choose_linked(domain, budget)
+    model = check_linked(model)
+    plan = PrivacyPlan.calibrate(budget, shares_of_linked(model, domain, budget))
+    return PreparedCohort(codec, domain, model, plan, reason)
 
 
 def prepare_any(

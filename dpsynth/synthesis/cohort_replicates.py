@@ -19,7 +19,8 @@ import pandas as pd
 from dpsynth._util.seeds import fresh_seed
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
-from dpsynth.models.histories import CohortGenerator, domain_of
+from dpsynth.models import histories_class
+from dpsynth.models.histories import domain_of
 from dpsynth.privacy import SeededEntropy
 from dpsynth.synthesis.cohort_sampler import CohortSampler, sample_cohort
 from dpsynth.synthesis.fitted import FittedCohort
@@ -39,7 +40,8 @@ def refitted(run: AnyCohort, *, seed: int, number: int) -> AnyCohort:
         run.schema.population.value, np.random.default_rng(of_patients)
     )
     domain = domain_of(HistoryCodec(run.schema))
-    fitted = CohortGenerator(domain).fit(patients, plan_of(run), SeededEntropy(of_noise))
+    generator = histories_class(run.model)(domain)
+    fitted = generator.fit(patients, plan_of(run), SeededEntropy(of_noise))
     return replace(run, config=fitted.config(), arrays=fitted.arrays(), stamps=(*run.stamps, STAMP))
 
 

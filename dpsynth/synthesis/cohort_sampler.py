@@ -19,6 +19,7 @@ from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
 from dpsynth.errors import InputError
+from dpsynth.models import histories_class
 from dpsynth.models.histories import CohortGenerator, domain_of
 from dpsynth.schema import LinkedSchema, PatientRows, Schema
 from dpsynth.synthesis.fitted import FittedCohort
@@ -52,7 +53,8 @@ class CohortSampler:
         """
         codec = HistoryCodec(run.schema)
         with fitting_state(run.model):
-            generator = CohortGenerator.restore(domain_of(codec), run.config, run.arrays)
+            kind = histories_class(run.model)
+            generator = kind.restore(domain_of(codec), run.config, run.arrays)
         return cls(generator, codec)
 
     def frames(

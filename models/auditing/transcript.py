@@ -105,11 +105,12 @@ class ObservedSgd(DpSgd):
         for pack in packs(batch, weights, maximum):
             gradients = UnitGradients.of(loss, pack)
             factors = gradients.factors(self.clipping_norm)
-            along = _along(self, gradients, residual) * factors
+            owners = pack.per_row(torch.arange(len(pack.order)))[:, 0]
+            along = _along(self, gradients, residual, owners) * factors
             canaries = pack.order.numpy()
             observer.steps.linear[canaries] += rate * along.double().numpy() / scale
             if heard:
-                inner = _inner(gradients) * factors[:, None] * factors[None, :]
+                inner = _inner(gradients, owners) * factors[:, None] * factors[None, :]
                 steps = min(EVERY, self.event.steps - self.steps_taken + 1)
                 weight = steps * rate**2 / scale
                 observer.steps.gram[np.ix_(canaries, canaries)] += weight * inner.double().numpy()
@@ -129,7 +130,7 @@ class Transcript:
         """Know all canaries, in or not, and the background, as the fit's events see them.
 
         Args:
-            canaries: ``[m, rows, columns]``; all rows of a canary are equal.
+            canaries: ``[m, rows, columns]``; all rows of a canary are equal, or one row each.
             others: the background's units.
             histories: of both, where a fit reads histories; the cohorts are then of their table of
                 patients.
@@ -217,8 +218,10 @@ def _rows(cohort: Cohort, event: Counts) -> WeightedRows:
     return WeightedRows(tuple(codes.T.astype(np.int64)), units, share[units])
 
 
-def _along(trainer: DpSgd, gradients: UnitGradients, direction: Tensor) -> Tensor:
+def _along(trainer: DpSgd, gradients: UnitGradients, direction: Tensor, owners: Tensor) -> Tensor:
     """Return the inner product of each unit's gradient with a direction, ``[units]``.
+
+    ``owners`` is the unit of each row.
 
     A layer is linear in its parameters, so that with the direction in their place its outputs,
     times the gradients at its outputs, are that product.
@@ -233,10 +236,13 @@ def _along(trainer: DpSgd, gradients: UnitGradients, direction: Tensor) -> Tenso
             total += (layer(inputs).flatten(1) * grads).sum(dim=1)
     finally:
         trainer.flat.values.copy_(values)
-    return total
+    return torch.zeros(len(gradients.pack.order)).index_add_(0, owners, total)
 
 
-def _inner(gradients: UnitGradients) -> Tensor:
-    """Return the inner products of the gradients of units of one row, ``[units, units]``."""
+def _inner(gradients: UnitGradients, owners: Tensor) -> Tensor:
+    """Return the inner products of the units' gradients, ``[units, units]``: summed over rows."""
     parts = zip(gradients.layers, gradients.inputs, gradients.grads, strict=True)
-    return torch.stack([layer.gram(a[None], b[None])[0] for layer, a, b in parts]).sum(dim=0)
+    rows = torch.stack([layer.gram(a[None], b[None])[0] for layer, a, b in parts]).sum(dim=0)
+    units = len(gradients.pack.order)
+    wide = torch.zeros(units, len(owners)).index_add_(0, owners, rows)
+    return torch.zeros(units, units).index_add_(1, owners, wide)

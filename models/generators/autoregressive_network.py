@@ -4,6 +4,9 @@ A row of d binned columns enters one-hot, ``[rows, codes]``. The logits of a col
 masked linear map of the row's earlier columns, in schema order, and of a masked hidden layer (MADE,
 Germain et al. 2015, arXiv 1502.03509, section 3), which width 0 leaves out. So the probability of a
 row is the product of its columns' probabilities, exactly. No layer mixes rows of a batch.
+
+The first columns may be given: then the network has logits of the columns after them alone, and its
+loss is that of those columns. Nothing is spent on the law of what is known anyway.
 """
 
 from __future__ import annotations
@@ -27,10 +30,12 @@ class Shape:
     Attributes:
         bins: of each column.
         masked: width of the hidden layer; 0 leaves the linear map alone.
+        given: first columns that are inputs alone.
     """
 
     bins: tuple[int, ...]
     masked: int
+    given: int = 0
 
 
 class Network(BinnedNetwork):
@@ -41,14 +46,16 @@ class Network(BinnedNetwork):
         super().__init__(shape.bins)
         self.shape = shape
         columns = np.repeat(np.arange(len(shape.bins)), shape.bins)
-        self.skip = MaskedLinear(columns, columns, generator=generator)
+        drawn = columns[columns >= shape.given]
+        self.skip = MaskedLinear(columns, drawn, generator=generator)
         outputs: list[MaskedLinear] = [self.skip]
         if shape.masked:
             # A hidden unit of group g sees columns before g; column j sees units of groups up to j.
-            units = 1 + np.arange(shape.masked) % max(1, len(shape.bins) - 1)
+            least = max(1, shape.given)
+            units = least + np.arange(shape.masked) % max(1, len(shape.bins) - least)
             self.units = np.sort(units)
             self.masked_in = MaskedLinear(columns, self.units, generator=generator)
-            self.masked_out = MaskedLinear(self.units, columns + 1, generator=generator)
+            self.masked_out = MaskedLinear(self.units, drawn + 1, generator=generator)
             outputs.append(self.masked_out)
         with torch.no_grad():
             for layer in outputs:
@@ -58,10 +65,20 @@ class Network(BinnedNetwork):
     def start_at(self, shares: Sequence[npt.NDArray[np.float64]]) -> None:
         """Set the biases to the columns' own distributions."""
         with torch.no_grad():
-            self.skip.bias.copy_(logs_of(shares))
+            self.skip.bias.copy_(logs_of(shares[self.shape.given :]))
 
-    def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
-        """Return the negative log-likelihood of each row, ``[units, k]``, in nats."""
+    @property
+    def before(self) -> int:
+        """Width of the given columns in a one-hot row."""
+        return self.offsets[self.shape.given]
+
+    def loss(
+        self, rows: Tensor, activations: Activations | None, pull: Tensor | None = None
+    ) -> Tensor:
+        """Return the negative log-likelihood of each row, ``[units, k]``, in nats.
+
+        ``pull`` is added to the logits, ``[units * k, codes]``, where something else moves them.
+        """
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))
         logits = self.skip(hot, activations)
@@ -69,7 +86,9 @@ class Network(BinnedNetwork):
             logits = logits + self.masked_out(
                 torch.tanh(self.masked_in(hot, activations)), activations
             )
-        return self.nats(logits, hot).reshape(units, k)
+        if pull is not None:
+            logits = logits + pull
+        return self.nats(logits, hot[:, self.before :], self.shape.given).reshape(units, k)
 
     @torch.no_grad()
     def draw(
@@ -98,6 +117,7 @@ class Network(BinnedNetwork):
         given: npt.NDArray[np.int64],
         rng: np.random.Generator,
         likelier: npt.NDArray[np.float64] | None = None,
+        pull: Tensor | None = None,
     ) -> npt.NDArray[np.int64]:
         """Draw the last columns of rows whose first ones are given, ``[rows, columns drawn]``.
 
@@ -106,10 +126,11 @@ class Network(BinnedNetwork):
             rng: of the draws.
             likelier: factor of each bin of the first column to be drawn, ``[rows, bins]``; 0 for
                 one that it may not take.
+            pull: is added to the logits, ``[rows, codes]``, as in `loss`.
         """
-        paths = _Paths(self, len(given))
+        paths = _Paths(self, len(given), pull)
         for j, bins in enumerate(given.T):
-            if self.shape.masked:
+            if self.shape.masked and j >= self.shape.given:
                 paths.logits(j)  # fills in the hidden units
             paths.take(j, torch.from_numpy(np.ascontiguousarray(bins)))
         columns = range(given.shape[1], len(self.shape.bins))
@@ -126,8 +147,8 @@ class Network(BinnedNetwork):
 class _Paths:
     """The logits of rows under construction: of each column, from those drawn before it."""
 
-    def __init__(self, network: Network, rows: int) -> None:
-        self.network, self.shape = network, network.shape
+    def __init__(self, network: Network, rows: int, pull: Tensor | None = None) -> None:
+        self.network, self.shape, self.pull = network, network.shape, pull
         self.places = torch.empty((rows, len(self.shape.bins)), dtype=torch.int64)
         self.skip = network.skip.effective_weight().T
         if self.shape.masked:
@@ -137,8 +158,9 @@ class _Paths:
 
     def logits(self, j: int) -> Tensor:
         """Return the logits of column j; all columns before it have been taken."""
-        start, end = self.network.offsets[j : j + 2]
-        logits = self._sum(j, self.skip[:start, start:end]) + self.network.skip.bias[start:end]
+        start = self.network.offsets[j]
+        own = slice(*(place - self.network.before for place in self.network.offsets[j : j + 2]))
+        logits = self._sum(j, self.skip[:start, own]) + self.network.skip.bias[own]
         if self.shape.masked:
             groups = self.network.units
             first, ready = (int(np.searchsorted(groups, g)) for g in (j, j + 1))
@@ -146,9 +168,9 @@ class _Paths:
                 inputs = self._sum(j, self.into[:start, first:ready])
                 inputs += self.network.masked_in.bias[first:ready]
                 self.units[:, first:ready] = inputs.tanh_()
-            logits += self.network.masked_out.bias[start:end]
-            logits += self.units[:, :ready] @ self.out[start:end, :ready].T
-        return logits
+            logits += self.network.masked_out.bias[own]
+            logits += self.units[:, :ready] @ self.out[own, :ready].T
+        return logits if self.pull is None else logits + self.pull[:, own]
 
     def take(self, j: int, code: Tensor) -> None:
         """Note what was drawn for column j."""

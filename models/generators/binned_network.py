@@ -77,10 +77,13 @@ class BinnedNetwork(nn.Module, ABC):
         hot.scatter_(1, places, 1.0)
         return hot
 
-    def nats(self, logits: Tensor, hot: Tensor) -> Tensor:
-        """Return minus the log-probability of one-hot rows under logits ``[n, codes]``, ``[n]``."""
+    def nats(self, logits: Tensor, hot: Tensor, first: int = 0) -> Tensor:
+        """Return minus the log-probability of one-hot rows under logits ``[n, codes]``, ``[n]``.
+
+        Both hold the columns from ``first`` on.
+        """
         cost = -(logits * hot).sum(dim=1)
-        for block in torch.split(logits, self.bins, 1):
+        for block in torch.split(logits, self.bins[first:], 1):
             cost = cost + block.logsumexp(dim=1)
         return cost
 

@@ -106,7 +106,8 @@ class _Walk:
         weights = self._gap_weights(known.paces, left) if table.table.timed else None
         likelier = None if weights is None else weights @ self._in_bin
         if self.model.network is not None:
-            bins = self.model.network.draw_after(given, rng, likelier)
+            pull = None if self.model.pull is None else self.model.pull[who]
+            bins = self.model.network.draw_after(given, rng, likelier, pull)
         else:
             bins = draw_given(self.model.products, given, drawn, rng, likelier)
         if weights is not None:

@@ -26,28 +26,35 @@ RATE = 0.01
 
 
 def restored_network(
-    sizes: tuple[int, ...], arrays: Mapping[str, npt.NDArray[Any]], prefix: str
+    sizes: tuple[int, ...], drawn: int, arrays: Mapping[str, npt.NDArray[Any]], prefix: str
 ) -> Network | None:
-    """Rebuild a network from its weights; None where there are none."""
+    """Rebuild a network from its weights; None where there are none.
+
+    Networks of earlier versions had logits of the columns before ``drawn`` too; what they draw is
+    the same.
+    """
     if not any(name.startswith(f"{prefix}.") for name in arrays):
         return None
     width = arrays.get(f"{prefix}.masked_in.bias")
     masked = 0 if width is None else len(width)
-    network = Network(Shape(sizes, masked), generator=torch.Generator().manual_seed(0))
+    given = 0 if len(arrays[f"{prefix}.skip.bias"]) == sum(sizes) else drawn
+    network = Network(Shape(sizes, masked, given), generator=torch.Generator().manual_seed(0))
     load_arrays(network, prefix, arrays)
     return network
 
 
-def distilled(products: Products, rng: np.random.Generator, *, masked: int) -> Network:
+def distilled(products: Products, rng: np.random.Generator, *, masked: int, given: int) -> Network:
     """Train a network on rows of a mixture.
 
     Args:
         products: the mixture.
         rng: of the rows and the network's first weights.
         masked: width of its hidden layer; 0 leaves a linear map.
+        given: first columns, which are conditions: their law is not learned.
     """
     seed = int(rng.integers(2**31))
-    network = Network(Shape(products.sizes, masked), generator=torch.Generator().manual_seed(seed))
+    shape = Shape(products.sizes, masked, given)
+    network = Network(shape, generator=torch.Generator().manual_seed(seed))
     one_way = products.weights @ products.tables
     network.start_at(np.split(one_way, products.offsets[1:-1]))
     rows = torch.from_numpy(products.draw(ROWS, rng))

@@ -7,7 +7,7 @@ one plan, in which a patient counts once with all her rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -60,7 +60,32 @@ class CohortGenerator:
         entropy: Entropy,
         progress: Progress = silent,
     ) -> Self:
-        """Run the plan's events on the histories, each once, and learn from what they release."""
+        """Run the plan's events on the histories, each once, and learn from what they release.
+
+        Gaps are calibrated last: their factors make up for whatever draws them.
+        """
+        self._count(histories, plan, entropy, progress)
+        self._train(histories, plan, entropy, progress)
+        self.models = self._calibrated(entropy.generator())
+        return self
+
+    def _train(
+        self,
+        histories: Histories,
+        plan: PrivacyPlan | ObservedPlan,
+        entropy: Entropy,
+        progress: Progress,
+    ) -> None:
+        """Learn more from whole histories: nothing, where counts are all."""
+
+    def _count(
+        self,
+        histories: Histories,
+        plan: PrivacyPlan | ObservedPlan,
+        entropy: Entropy,
+        progress: Progress,
+    ) -> None:
+        """Release the counts of the plan, and learn the person table and the step tables."""
         settings = HistorySettings.of(self.domain, plan.budget)
         codes = self.person.codes(histories)
         progress("patients", 0.0)
@@ -92,45 +117,40 @@ class CohortGenerator:
                 TableRows.of(table, one.rows[place], own, one.ends) for one, own in known
             )
             conditions = [self._conditions(hidden) for hidden in self.person.hidden[place]]
-            models = fit_steps(
-                patients,
-                watched,
-                self.domain,
-                conditions,
-                plan,
-                entropy,
-                settings.steps,
-                progress,
+            self.models.append(
+                fit_steps(
+                    patients,
+                    watched,
+                    self.domain,
+                    conditions,
+                    plan,
+                    entropy,
+                    settings.steps,
+                    progress,
+                )
             )
-            self.models.append(self._calibrated(place, models, entropy.generator()))
-        return self
 
-    def _calibrated(
-        self, place: int, models: Sequence[StepModel], rng: np.random.Generator
-    ) -> list[StepModel]:
+    def _calibrated(self, rng: np.random.Generator) -> list[list[StepModel]]:
         """Find, for each series, factors with which drawn gaps are the released ones."""
-        if all(model.released is None for model in models):
-            return [*models]
         codes = self._patients(CHAINS, rng)
-        parts = zip(models, self.person.hidden[place], strict=True)
         ends = self.person.ends_of(self.person.baseline_of(codes))
-        starts = [self._beginnings(model, hidden, codes, ends, rng) for model, hidden in parts]
-        series = np.sum([start.counts > 1 for start in starts], axis=0)
-
-        def with_factors(model: StepModel, start: Beginnings) -> StepModel:
-            if model.released is None:
-                return model
-            weights = MASS // np.maximum(series * (start.counts - 1), 1)
-
-            def drawn(factors: GapFactors) -> tuple[Ints, Ints]:
-                rows = draw_series(replace(model, factors=factors), start, rng)
-                later = np.flatnonzero(rows.patients[1:] == rows.patients[:-1])
-                return np.diff(rows.days)[later], weights[rows.patients[later]]
-
-            factors = calibrated(model.released, model.table.table.days, drawn)
-            return replace(model, factors=factors, released=None)
-
-        return [with_factors(*pair) for pair in zip(models, starts, strict=True)]
+        found = []
+        for of_table, hidden in zip(self._drawing(codes, rng), self.person.hidden, strict=True):
+            pairs = zip(of_table, hidden, strict=True)
+            starts = [self._beginnings(model, one, codes, ends, rng) for model, one in pairs]
+            series = np.sum([start.counts > 1 for start in starts], axis=0)
+            factors = [
+                _factors(model, start, MASS // np.maximum(series * (start.counts - 1), 1), rng)
+                for model, start in zip(of_table, starts, strict=True)
+            ]
+            found.append(factors)
+        return [
+            [
+                replace(model, factors=factors, released=None)
+                for model, factors in zip(models, of_table, strict=True)
+            ]
+            for models, of_table in zip(self.models, found, strict=True)
+        ]
 
     def _patients(self, patients: int, rng: np.random.Generator) -> Ints:
         """Draw rows of the person table."""
@@ -165,9 +185,13 @@ class CohortGenerator:
                 draw_series(model, self._beginnings(model, hidden, codes, ends, rng), rng)
                 for model, hidden in zip(models, of_table, strict=True)
             )
-            for models, of_table in zip(self.models, self.person.hidden, strict=True)
+            for models, of_table in zip(self._drawing(codes, rng), self.person.hidden, strict=True)
         )
         return Histories(baseline.astype(np.uint16), ends, onsets, rows)
+
+    def _drawing(self, codes: Ints, rng: np.random.Generator) -> list[list[StepModel]]:
+        """Return what draws the rows of these patients: what was learned of the steps."""
+        return self.models
 
     def _beginnings(
         self,
@@ -233,6 +257,28 @@ class CohortGenerator:
             for place, table in enumerate(domain.tables)
         ]
         return fitted
+
+
+def _factors(
+    model: StepModel, start: Beginnings, weights: Ints, rng: np.random.Generator
+) -> GapFactors:
+    """Find factors of the gaps of one series; those it has, where nothing was released.
+
+    Args:
+        model: of its steps.
+        start: the first rows of drawn patients.
+        weights: of a step of each of them.
+        rng: of the draws.
+    """
+
+    def drawn(factors: GapFactors) -> tuple[Ints, Ints]:
+        rows = draw_series(replace(model, factors=factors), start, rng)
+        later = np.flatnonzero(rows.patients[1:] == rows.patients[:-1])
+        return np.diff(rows.days)[later], weights[rows.patients[later]]
+
+    if model.released is None:
+        return model.factors
+    return calibrated(model.released, model.table.table.days, drawn)
 
 
 def _filled(

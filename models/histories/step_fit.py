@@ -200,7 +200,9 @@ def _fitted(
             )
         network = None
         if table.table.is_wide and len(products.weights) > 1:
-            network = distilled(products, entropy.generator(), masked=settings.masked)
+            network = distilled(
+                products, entropy.generator(), masked=settings.masked, given=table.drawn
+            )
         released = None
         if gaps is not None and total >= HOLD * gaps[place].sigma:
             released = replace(gaps[place], total=total)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network
@@ -35,6 +36,7 @@ class StepModel:
         factors: how much likelier some gaps are made.
         network: draws in its place, where many columns are drawn.
         released: what was released of the gaps; only during a fit.
+        pull: is added to the network's logits, for each patient; only while histories are drawn.
     """
 
     table: StepTable
@@ -43,6 +45,7 @@ class StepModel:
     factors: GapFactors
     network: Network | None = None
     released: GapCounts | None = None
+    pull: Tensor | None = None
 
     @cached_property
     def alike(self) -> tuple[float, ...]:
@@ -120,7 +123,7 @@ def restored(
         )
         sizes = tuple(column.count for column in bins)
         products = Products(sizes, arrays[f"{name}.weights"], arrays[f"{name}.tables"])
-        network = restored_network(sizes, arrays, f"{name}.network")
+        network = restored_network(sizes, step_table.drawn, arrays, f"{name}.network")
         factors = GapFactors.even(table.days)
         if f"{name}.gaps" in arrays:  # a run of an earlier version has none
             factors = GapFactors(table.days, arrays[f"{name}.gaps"])

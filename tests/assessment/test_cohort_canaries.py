@@ -21,9 +21,12 @@ from dpsynth.encoding import NEVER
 from dpsynth.errors import InputError
 from dpsynth.eval.attacks.canaries import training
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.models import histories_class, spec_of
 from dpsynth.models.auditing.transcript import Transcript
 from dpsynth.models.histories import CohortGenerator, table_rows
+from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.step_table import MASS, Steps
+from dpsynth.models.registry import LINKED
 from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
@@ -118,16 +121,20 @@ def test_only_canaries_whose_coins_say_so_are_in() -> None:
     assert np.array_equal(data.baseline[PATIENTS:], plants.planted.baseline[included])
 
 
-def test_a_watched_fit_is_the_same_fit() -> None:
-    plan, plants = plan_of(), planted()
+@pytest.mark.parametrize("model", LINKED)
+def test_a_watched_fit_is_the_same_fit(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = Training(share=0.3, sampling_rate=0.1, steps=12, learning_rate=0.01, anchor=1.0)
+    monkeypatch.setattr(Training, "of", lambda *_: few)
+    kind, plants = histories_class(model), planted()
+    plan = PrivacyPlan.calibrate(BUDGET, kind(DOMAIN).shares(BUDGET))
     data = plants.data(np.arange(CANARIES) < 9)
-    plain = CohortGenerator(DOMAIN).fit(data, plan, SeededEntropy(7)).arrays()
-    generator = CohortGenerator(DOMAIN)
+    plain = kind(DOMAIN).fit(data, plan, SeededEntropy(7)).arrays()
+    generator = kind(DOMAIN)
     heard = plants.observer(generator, Transcript)
     watched = generator.fit(data, ObservedPlan(plan, heard), SeededEntropy(7)).arrays()
     assert plain.keys() == watched.keys()
     assert all(np.array_equal(plain[name], watched[name]) for name in plain)
-    assert heard.counts.gram.any()
+    assert heard.counts.gram.any() and heard.steps.gram.any() == spec_of(model).neural
 
 
 def test_every_release_of_a_fit_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """P02, P04 for histories: what one patient adds to each event, and that nothing else is kept.
 
 The counts that every event of a fit is about to release are watched, with and without one patient
-of as many rows as there may be. Broken versions: weights by the root of the number of rows, and a
-patient counted once for each series.
+of as many rows as there may be. Private steps change nothing here: what surrounds them, such as
+their anchor (P01), clipping norm and divisor (P23), must be the same. Broken versions: weights by
+the root of the number of rows, and a patient counted once for each series; a divisor from rows.
 """
 
 from __future__ import annotations
@@ -16,13 +17,18 @@ import pytest
 
 from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
+from dpsynth.models import histories_class
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.histories import CohortGenerator, domain, table_rows
+from dpsynth.models.histories.networks import AutoregressiveHistories, autoregressive
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.step_events import StepSettings
 from dpsynth.models.histories.step_table import MASS, Steps
+from dpsynth.models.registry import LINKED
 from dpsynth.privacy import (
     ChosenHistograms,
     JointHistograms,
+    PoissonSgd,
     PrivacyBudget,
     PrivacyPlan,
     SeededEntropy,
@@ -47,9 +53,15 @@ class Watched(SeededEntropy):
         return np.random.default_rng(size).integers(40, 60, size) * MASS
 
 
-def counts_of(histories: Histories, monkeypatch: pytest.MonkeyPatch) -> tuple[Released, Any]:
-    """Fit, and return the exact counts of each event; what is released is always the same."""
+def counts_of(
+    histories: Histories, monkeypatch: pytest.MonkeyPatch, model: str
+) -> tuple[Released, Any, list[list[Any]]]:
+    """Fit, and return the exact counts of each event; what is released is always the same.
+
+    Also what each private step is given beside private rows.
+    """
     seen: Released = []
+    steps: list[list[Any]] = []
 
     def same(real: Callable[..., Any], event_place: int) -> Callable[..., list[np.ndarray]]:
         def released(*arguments: Any) -> list[np.ndarray]:
@@ -72,25 +84,36 @@ def counts_of(histories: Histories, monkeypatch: pytest.MonkeyPatch) -> tuple[Re
     monkeypatch.setattr(domain, "WIDE", 3)  # the table of visits has a network
     monkeypatch.setattr("dpsynth.models.histories.distilled.ROWS", 5_000)
     monkeypatch.setattr("dpsynth.models.histories.distilled.STEPS", 50)
-    generator = CohortGenerator(domain_of(PATIENTS))
+
+    def still(self: DpSgd, loss: Any, batch: Any, mask: Any, *, anchor: Any = None) -> None:
+        self._drawn = None
+        parts = [part.double().sum(dim=0).flatten() for part in anchor or ()]
+        steps.append([self.clipping_norm, self.expected_units, *(part.tolist() for part in parts)])
+
+    monkeypatch.setattr(DpSgd, "step", still)
+    generator = histories_class(model)(domain_of(PATIENTS))
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     generator.fit(histories, plan, SeededEntropy(1))
     assert generator.models[1][0].network is not None
     monkeypatch.undo()
-    return seen, generator
+    return seen, generator, steps
 
 
+@pytest.mark.parametrize("model", LINKED)
 @pytest.mark.parametrize("equal", [True, False])
 def test_a_patient_moves_each_histogram_by_her_mass_and_changes_nothing_else(
-    equal: bool, monkeypatch: pytest.MonkeyPatch
+    equal: bool, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     histories = histories_of(PATIENTS)
     joined = with_patient(histories, hostile(60, equal, seed=1))
-    without, kept = counts_of(histories, monkeypatch)
-    within, same = counts_of(joined, monkeypatch)
+    without, kept, steps = counts_of(histories, monkeypatch, model)
+    within, same, others = counts_of(joined, monkeypatch, model)
     assert [event.name for event, _ in without] == [event.name for event, _ in within]
-    names = {share.event.name for share in CohortGenerator(domain_of()).shares(BUDGET)}
-    assert {event.name for event, _ in without} == names
+    events = [share.event for share in histories_class(model)(domain_of()).shares(BUDGET)]
+    counted = {event.name for event in events if not isinstance(event, PoissonSgd)}
+    assert {event.name for event, _ in without} == counted
+    assert len(steps) == sum(one.steps for one in events if isinstance(one, PoissonSgd))
+    assert steps == others
     for (event, before), (_, after) in zip(without, within, strict=True):
         for one, other in zip(before, after, strict=True):
             moved = (other - one).ravel()
@@ -118,3 +141,26 @@ def test_weights_that_are_not_covered_are_refused_before_noise(
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     with pytest.raises(InputError, match="weigh more"):
         generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
+
+
+def test_a_divisor_from_private_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: sums are divided by the number of patients who have a step."""
+    of = autoregressive.PatientUnits.of
+    known: list[int] = []
+
+    def counting(histories: Histories, *rest: Any) -> Any:
+        units = of(histories, *rest)
+        known.append(int((units.tables[0].counts > 0).sum()))
+        return units
+
+    def fitted(histories: Histories) -> list[list[Any]]:
+        counting(histories, *arguments)
+        monkeypatch.setattr(
+            AutoregressiveHistories, "_shares_with_a_step", lambda *_: [known[-1] / PATIENTS]
+        )
+        return counts_of(histories, monkeypatch, "autoregressive")[2]
+
+    histories = histories_of(PATIENTS)
+    _, generator, _ = counts_of(histories, monkeypatch, "autoregressive")
+    arguments = (generator.domain, [(1, generator.models[1][0])], SeededEntropy(1))
+    assert fitted(histories) != fitted(with_patient(histories, hostile(60, True, seed=1)))

@@ -151,9 +151,16 @@ def test_the_product_with_a_direction_is_that_of_the_gradient() -> None:
 
     trainer: Any = Trainer()
     trainer.flat = flat
-    torch.testing.assert_close(_along(trainer, found, direction), each @ direction)
-    torch.testing.assert_close(_inner(found), each @ each.T)
+    alone = torch.arange(len(each))
+    torch.testing.assert_close(_along(trainer, found, direction, alone), each @ direction)
+    torch.testing.assert_close(_inner(found, alone), each @ each.T)
     assert torch.equal(before, flat.values)
+    several = torch.tensor([[0, 4, 2], [4, 0, 0]])  # the gradients of a unit's rows add up
+    [pack] = packs(several, torch.tensor([[1, 1, 1], [1, 0, 0]]), 100)
+    found, owners = UnitGradients.of(net.loss, pack), torch.tensor([0, 1, 1, 1])
+    summed = torch.stack([each[3], each[:3].sum(dim=0)])
+    torch.testing.assert_close(_along(trainer, found, direction, owners), summed @ direction)
+    torch.testing.assert_close(_inner(found, owners), summed @ summed.T)
 
 
 def test_a_scale_is_seen_only_where_it_is_plain() -> None:

@@ -111,7 +111,7 @@ def test_what_can_be_seen_beforehand_is_charged_nothing(tmp_path: Path, ledger: 
         (tmp_path / "nowhere", {}, TableError, "is no folder"),
         (tables["patients"], {}, InputError, "has several tables"),
         ({**tables, "labs": tables["labs"].drop(columns="value")}, {}, TableError, "value"),
-        (tables, {"model": "tvae"}, InputError, "for a single table"),
+        (tables, {"model": "ctgan"}, InputError, "for a single table"),
         (tables, {"epsilon": -1.0}, InputError, "epsilon must be"),
         (tables, {"delta": 0.01}, InputError, "not below 1 over the population"),
     ]

@@ -14,9 +14,10 @@ from dpsynth.certificate import (
 from dpsynth.encoding import Codec, HistoryCodec
 from dpsynth.errors import DpsynthError, InputError, Problem
 from dpsynth.models import Domain, outside_events, shares_of
-from dpsynth.models.histories import domain_of, shares_of_histories
+from dpsynth.models.histories import domain_of
+from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.models.presets import ONE_WAY, STEPS
-from dpsynth.models.registry import COHORT, EARLIER, NAMES
+from dpsynth.models.registry import EARLIER, LINKED, NAMES
 from dpsynth.privacy import Event, PoissonSgd, PrivacyBudget, Share, Unit, quality_event
 from dpsynth.privacy import epsilon as composed
 from dpsynth.privacy.quality_budget import QUALITY
@@ -71,7 +72,7 @@ def _events_paid(certificate: Certificate, schema: AnySchema) -> list[str]:
     """
     if isinstance(schema, Schema) and outside_name(certificate.model) is not None:
         return _outside_events_paid(certificate, schema)
-    models = NAMES if isinstance(schema, Schema) else (COHORT.name,)
+    models = NAMES if isinstance(schema, Schema) else LINKED
     if certificate.model not in models:
         return [f"model is not one of {', '.join(models)}; its privacy cost cannot be checked"]
     try:
@@ -102,7 +103,7 @@ def _planned(certificate: Certificate, schema: AnySchema) -> tuple[Share, ...]:
     budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
     if isinstance(schema, Schema):
         return shares_of(certificate.model, Domain.of(schema, Codec(schema)), budget)
-    return shares_of_histories(domain_of(HistoryCodec(schema)), budget)
+    return shares_of_linked(certificate.model, domain_of(HistoryCodec(schema)), budget)
 
 
 def _outside_events_paid(certificate: Certificate, schema: Schema) -> list[str]:

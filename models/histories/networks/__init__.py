@@ -1,0 +1,15 @@
+"""Networks of linked tables, trained by DP-SGD with the patient as the unit.
+
+- `autoregressive`: the networks of `cohort`'s steps, trained on with whole histories
+- `choice`: which generator of linked tables `auto` takes, what it runs, and how large a run is
+- `latent_network`: the networks of `tvae` of linked tables
+- `latent_units`: patients with what an encoder sees of them, as units of DP-SGD
+- `patient_units`: whole histories as units of DP-SGD: a patient's steps of all tables
+- `step_networks`: the networks of several step tables as one, trained together
+- `training`: settings of the training; public facts alone
+- `tvae`: a latent vector that belongs to a patient, shared by all her steps
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

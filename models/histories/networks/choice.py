@@ -1,0 +1,70 @@
+"""Which generator of linked tables `auto` takes, what it runs, and how large a run is.
+
+Nothing here reads data, and nothing here imports a heavy library: a plan is made, and a certificate
+checked, without torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpsynth.errors import InputError
+from dpsynth.models.histories.domain import HistoryDomain
+from dpsynth.models.histories.networks.training import WITH_A_STEP, Training, trained_tables
+from dpsynth.models.histories.settings import most_bytes_of_histories, shares_of_histories
+from dpsynth.models.registry import COHORT
+from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
+
+NETWORK = "autoregressive"
+ENOUGH = 20_000
+"""Patients with a step times the budget's mu, from which on DP-SGD pays; see `choose_linked`."""
+
+
+def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, str]:
+    """Choose a generator of linked tables from public facts; returns its name and the reason.
+
+    DP-SGD teaches a network what pairs of columns do not show, as far as its noise allows. The
+    signal is the number of patients who have a step at all, times the budget's mu. How many they
+    are is private, so a quarter of the declared population is taken. Only tables with many columns
+    have such a network (`trained_tables`). docs/benchmarks.md, Histories, has the figures.
+    """
+    wide = any(domain.tables[place].is_wide for place in trained_tables(domain))
+    if not wide:
+        return COHORT.name, "no table has rows of so many columns that a network draws them better"
+    patients = domain.population / WITH_A_STEP
+    if patients * gaussian_mu(budget.epsilon, budget.delta) < ENOUGH:
+        return COHORT.name, (
+            "for so many patients and this budget, the noise of DP-SGD costs more than it teaches"
+        )
+    return NETWORK, (
+        "with so many patients and this budget, DP-SGD adds what pairs of columns do not show"
+    )
+
+
+def shares_of_linked(model: str, domain: HistoryDomain, budget: PrivacyBudget) -> tuple[Share, ...]:
+    """Name every mechanism that a fit of a generator of linked tables runs, with its share.
+
+    Args:
+        model: the generator's name.
+        domain: public facts of the tables.
+        budget: of the whole fit.
+
+    Raises:
+        InputError: the model trains networks, and no table has one.
+    """
+    shares = shares_of_histories(domain, budget)
+    if model == COHORT.name:
+        return shares
+    if not trained_tables(domain):
+        raise InputError(
+            f"model '{model}' trains networks on tables whose rows are of one kind, such as "
+            f"visits; these tables have none: use '{COHORT.name}'"
+        )
+    steps = Training.of(domain, budget).event
+    rest = 1.0 - steps.fraction
+    return (*(replace(one, fraction=rest * one.fraction) for one in shares), steps)
+
+
+def most_bytes_of_linked(model: str, domain: HistoryDomain) -> int:
+    """Return more bytes than the arrays of a fit will take, and its document less the schema."""
+    return most_bytes_of_histories(domain)

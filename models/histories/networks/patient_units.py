@@ -1,0 +1,148 @@
+"""Whole histories as units of DP-SGD: a patient's steps of all tables, in one sample.
+
+What a patient adds. A sample is a patient with her steps of every trained table, and her gradient
+is the sum over all of them. `DpSgd` clips that sum once, to norm C, so the sum over patients moves
+by at most C with one patient more, however many steps and tables she has. That needs no cap and
+no weights: both are for the quality of what is learned. Three things are needed for it:
+
+- A patient has one place among the units, in all tables. Were each step a unit, she would move
+  the sum by up to C for each of them.
+- Whether she is drawn is one coin, for all of her steps at once. The claim of subsampling is about
+  the patient.
+- What is coded, kept and weighed of her does not depend on anybody else.
+
+At most `KEPT` steps of a table are kept, chosen uniformly: a random set of steps has the law of
+them all, and the first ones have not. Her steps weigh one over how many are kept, as in the
+histograms (`step_table.weights_of`), so that the network is trained on the law that its warm start
+has; the number of rows is a condition, which undoes the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dpsynth.encoding import Histories, select
+from dpsynth.models.histories.domain import HistoryDomain
+from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.step_model import StepModel
+from dpsynth.models.histories.table_rows import TableRows
+from dpsynth.models.marginals import MergedBins
+from dpsynth.privacy import Entropy
+
+Ints = npt.NDArray[np.int64]
+Batch = tuple[Tensor, Tensor]
+
+KEPT = 16
+"""Steps of a patient in a table that a private step uses at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableSteps:
+    """Binned steps of one table, patient by patient.
+
+    Attributes:
+        bins: ``[steps, columns]``.
+        counts: steps of each patient, at most `KEPT`.
+    """
+
+    bins: npt.NDArray[np.uint16]
+    counts: Ints
+
+    @classmethod
+    def of(
+        cls,
+        codes: Ints,
+        patients: Ints,
+        number: int,
+        bins: Sequence[MergedBins],
+        entropy: Entropy,
+    ) -> TableSteps:
+        """Bin coded steps, and keep a random set of each patient's.
+
+        Args:
+            codes: ``[steps, columns]``.
+            patients: of each step.
+            number: of patients.
+            bins: of each column.
+            entropy: chooses the steps that are kept.
+        """
+        kept, _ = select(patients, KEPT, entropy)
+        columns = [column.coarsen(codes[kept, j]) for j, column in enumerate(bins)]
+        counts = np.bincount(patients[kept], minlength=number)
+        return cls(np.column_stack(columns).astype(np.uint16), counts)
+
+    def batch(self, chosen: Ints, most: int) -> tuple[Tensor, Tensor]:
+        """Return the steps of chosen patients, ``[patients, most, columns]``, and their weights."""
+        counts = self.counts[chosen]
+        starts = (np.cumsum(self.counts) - self.counts)[chosen]
+        places = np.arange(most)
+        has = places < counts[:, None]
+        rows = np.where(has, starts[:, None] + places, 0)
+        shape = (len(chosen), most, self.bins.shape[1])
+        bins = self.bins[rows] if len(self.bins) else np.zeros(shape, dtype=np.uint16)
+        weights = has / np.maximum(counts, 1)[:, None]
+        return torch.from_numpy(bins.astype(np.int64)), torch.from_numpy(weights.astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class PatientUnits:
+    """Patients with their steps of every trained table.
+
+    Attributes:
+        tables: the steps of each table, of the same patients.
+        number: of patients: private.
+    """
+
+    tables: tuple[TableSteps, ...]
+    number: int
+
+    @classmethod
+    def of(
+        cls,
+        histories: Histories,
+        domain: HistoryDomain,
+        models: Sequence[tuple[int, StepModel]],
+        entropy: Entropy,
+    ) -> PatientUnits:
+        """Code histories as what was learned of their steps has it.
+
+        Args:
+            histories: of the patients.
+            domain: of the histories.
+            models: of each trained table, with the table's place.
+            entropy: chooses the steps that are kept.
+        """
+        codes = PersonTable(domain).codes(histories)
+        tables = []
+        for place, model in models:
+            table = domain.tables[place]
+            rows = TableRows.of(table, histories.rows[place], codes, histories.ends)
+            (steps,) = rows.coded([model.table])
+            who = rows.steps[0].patients
+            tables.append(TableSteps.of(steps, who, len(histories), model.bins, entropy))
+        return cls(tuple(tables), len(histories))
+
+    def __len__(self) -> int:
+        """Count the patients: private."""
+        return self.number
+
+    def batch(self, chosen: Ints) -> tuple[Batch, Tensor]:
+        """Return chosen patients' steps and weights, and which places have a step.
+
+        The steps of all tables lie side by side, ``[patients, places, columns]``, and so do their
+        weights, ``[patients, places, tables]``. A patient is one unit with all of them.
+        """
+        most = max((int(table.counts[chosen].max(initial=0)) for table in self.tables), default=0)
+        parts = [table.batch(chosen, max(1, most)) for table in self.tables]
+        weights = torch.stack([weight for _, weight in parts], dim=2)
+        return (torch.cat([bins for bins, _ in parts], dim=2), weights), (weights > 0).any(dim=2)
+
+    def whole(self) -> tuple[Batch, Tensor]:
+        """Return the batch of all patients."""
+        return self.batch(np.arange(len(self)))

@@ -1,0 +1,110 @@
+"""The networks of linked tables, from files to a signed bundle, by the commands of `cohort`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpsynth.bundle.verifier import verify
+from dpsynth.errors import InputError
+from dpsynth.models.histories import distilled
+from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
+from dpsynth.models.histories.settings import HistorySettings
+from dpsynth.models.histories.step_events import StepSettings
+from dpsynth.models.registry import LINKED
+from dpsynth.schema import LinkedSchema
+from dpsynth.synthesis import CohortRun, prepare_cohort
+from dpsynth.tables import simulate_cohort
+
+from ...support.clinic import clinic_schema, write_clinic
+
+NETWORKS = tuple(name for name in LINKED if name != "cohort")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learn little; the plan, and so the certificate, is that of any fit."""
+    settings = HistorySettings(10, 20, 10, 1.0, StepSettings(16, 10, 10, 1.0, 8))
+    monkeypatch.setattr(HistorySettings, "of", lambda *_: settings)
+    for module, name, value in (
+        (distilled, "ROWS", 2_000),
+        (distilled, "STEPS", 20),
+        (step_networks, "ROWS", 500),
+        (autoregressive, "ROWS", 500),
+        (autoregressive, "ANCHOR", 50),
+        (autoregressive, "REHEARSAL", 500),
+        (tvae, "DRAWN", 500),
+        (tvae, "WARM_STEPS", 5),
+        (tvae, "ANCHOR", 50),
+    ):
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("model", NETWORKS)
+def test_a_network_goes_all_the_way(
+    model: str, tmp_path: Path, command_line: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_clinic(tmp_path / "tables", simulate_cohort(300, seed=2))
+    budget = ("--epsilon", "3", "--delta", "1e-5", "--dataset", "clinic")
+    fit = ("fit", "clinic", "tables", *budget, "--model", model, "-o", "run")
+    outcome = command_line(*fit)
+    assert outcome.code == 0, outcome.err
+    run = CohortRun.load(tmp_path / "run")
+    assert run.model == model and run.certificate is not None
+    names = [event["name"] for event in run.certificate["events"]]
+    assert names[-1] == "DP-SGD steps"
+    size = sum(array.nbytes for array in run.arrays.values())
+    prepared = prepare_cohort(clinic_schema(), epsilon=3, delta=1e-5, model=model)
+    assert size < prepared.room(run.schema) and prepared.plan.epsilon <= 3
+    outcome = command_line("release", "run", "--patients", "40", "--seed", "7", "-o", "bundle")
+    assert outcome.code == 0, outcome.err
+    verify(tmp_path / "bundle")
+    for line in (
+        ("keygen", "office.key", "--no-passphrase"),
+        ("sign", "bundle", "--key", "office.key"),
+        ("verify", "bundle", "--key", "office.key.pub"),
+    ):
+        outcome = command_line(*line)
+        assert outcome.code == 0, outcome.err
+    assert f'"{model}"' in (tmp_path / "bundle/privacy.json").read_text()
+
+
+def test_auto_follows_the_public_rule() -> None:
+    """Neither the clinic nor a larger one is wide; a wide table of many patients is trained on."""
+    prepared = prepare_cohort(clinic_schema(), epsilon=3, delta=1e-5)
+    assert prepared.model == "cohort" and "no table has rows of so many" in prepared.reason
+    document = clinic_schema().to_dict()
+    for table in document["resources"]:
+        if table["name"] == "visits":
+            table["schema"]["fields"] += [
+                {
+                    "name": f"drug{place}",
+                    "type": "string",
+                    "constraints": {"enum": ["no", "yes"]},
+                    "dpsynth": {"bounds_basis": "the form"},
+                }
+                for place in range(8)
+            ]
+    chosen = {}
+    for patients in (8_000, 800_000):
+        document["dpsynth"]["population"]["value"] = patients
+        chosen[patients] = prepare_cohort(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
+    assert chosen[8_000].model == "cohort" and "costs more" in chosen[8_000].reason
+    assert chosen[800_000].model == "autoregressive" and "adds what" in chosen[800_000].reason
+
+
+def test_what_learns_no_histories_is_refused() -> None:
+    with pytest.raises(InputError, match="linked tables are learned by cohort, autoregressive, "):
+        prepare_cohort(clinic_schema(), epsilon=3, delta=1e-6, model="mixture")
+    document = clinic_schema().to_dict()
+    document["resources"] = [one for one in document["resources"] if one["name"] != "visits"]
+    document["dpsynth"].pop("rules", None)
+    schema = LinkedSchema.from_dict(document)
+    for model in NETWORKS:
+        with pytest.raises(InputError, match="whose rows are of one kind"):
+            prepare_cohort(schema, epsilon=3, delta=1e-6, model=model)
