@@ -143,10 +143,10 @@ class HistoryDomain:
         return TimeGrid(self.first, self.last)
 
 
-def drawn_as_changes(feature: Feature, *, long: bool) -> bool:
+def drawn_as_changes(feature: Feature, *, wide: bool) -> bool:
     """Say, from public facts, whether a value is drawn as its change from the patient's level.
 
     A measurement is: a binned level loses how alike a patient's values are. A few codes, or the
     counts and categories of a wide row, are drawn as they stand, beside the row before.
     """
-    return feature.cells > (COARSE if long else 16 * COARSE)
+    return feature.cells > (16 * COARSE if wide else COARSE)

@@ -98,6 +98,7 @@ class CohortGenerator:
             of=PERSONS,
             weight=self.person.weight_of,
             importance=self.person.importance_of,
+            trends=True,
         )
         self.binning = measured.binning
         self.products = fit_products(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpsynth.encoding import CodedColumn, CodedTable, HistoryCodec
 from dpsynth.models import Feature
 from dpsynth.models.histories.domain import (
+    WIDE,
     FollowUp,
     HistoryDomain,
     HistoryTable,
@@ -38,7 +39,8 @@ def _table(table: CodedTable) -> HistoryTable:
         Series(one.name, tuple(map(_feature, one.values)), one.max_rows) for one in table.series
     )
     by_place = zip(*(one.values for one in series), strict=True)
+    wide = len(series[0].values) >= WIDE
     changes = tuple(
-        any(drawn_as_changes(value, long=table.long) for value in values) for values in by_place
+        any(drawn_as_changes(value, wide=wide) for value in values) for values in by_place
     )
     return HistoryTable(table.name, series, table.timed, table.longest, changes)

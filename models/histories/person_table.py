@@ -25,6 +25,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SPAN_GRID = SpanGrid()
+VALUE = 2.0  # weight of a pair of the baseline with a first value: what groups are compared by
+APART = 0.4  # of a pair of hidden columns of two series
 COUNT = 2.0  # weight of a pair with the number of rows of a series
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
 ENDED = 3.0  # of one with the end of follow-up and how it ended: what survival depends on
@@ -132,7 +134,19 @@ class PersonTable:
         """
         if max(pair) < self.own:
             return ENDED if self._ended in pair else OWN
-        return COUNT if any(hidden.count in pair for of in self.hidden for hidden in of) else 1.0
+        if any(hidden.count in pair for hidden in self._series):
+            return COUNT
+        if min(pair) < self.baseline:
+            return VALUE if any(max(pair) in hidden.values for hidden in self._series) else 1.0
+        if min(pair) < self.own:
+            return 1.0
+        first, last = pair
+        together = any(one.count <= first and last <= one.values[-1] for one in self._series)
+        return 1.0 if together else APART
+
+    @property
+    def _series(self) -> list[Hidden]:
+        return [hidden for of_table in self.hidden for hidden in of_table]
 
     def importance_of(self, place: int, shares: Floats) -> Floats | None:
         """Say how much patients with each code of a column count when it is cut into bins."""

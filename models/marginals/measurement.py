@@ -35,7 +35,13 @@ from dpsynth.models.marginals.pair_margins import (
     bins_with_tails,
     margins_of,
 )
-from dpsynth.models.marginals.pair_selection import Pair, Pairs, choose_pairs, pair_noise
+from dpsynth.models.marginals.pair_selection import (
+    Pair,
+    Pairs,
+    choose_pairs,
+    pair_noise,
+    trends_of,
+)
 from dpsynth.models.marginals.product_mixture import Target
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
 from dpsynth.privacy import (
@@ -156,6 +162,7 @@ def measure(
     of: str | None = None,
     weight: Callable[[Pair], float] | None = None,
     importance: Callable[[int, Floats], Floats | None] | None = None,
+    trends: bool = False,
 ) -> Measured:
     """Run the events of the plan on a cohort and gather what they released.
 
@@ -170,6 +177,7 @@ def measure(
         weight: by which a pair is measured more precisely than others; a public fact.
         importance: of a row with each ordered code of a column, given the released shares of its
             codes, as `merge` takes it; None where rows are alike.
+        trends: whether pairs with a clear trend are measured again too, as `Pairs.related` says.
     """
     exact = isinstance(plan, NonPrivatePlan)
     release_chosen = exact_chosen_histograms if exact else chosen_histograms
@@ -205,7 +213,17 @@ def measure(
     known: Pairs = pairs
     columns, spreads = with_pairs(known)
     if runs_again(domain):
-        related = known.related(columns, total, hidden=hidden)
+        related = known.related(
+            columns,
+            total,
+            hidden=hidden,
+            trends=[
+                trends_of(column, feature.cells)
+                for column, feature in zip(columns, domain.features, strict=True)
+            ]
+            if trends
+            else None,
+        )
         finer = released(plan.event(_named(AGAIN, of)), [known.places[place] for place in related])
         known = known.sharpened(related, finer)
         columns, spreads = with_pairs(known)

@@ -24,6 +24,8 @@ from dpsynth.privacy import ChosenHistograms
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 
+TREND = 3.5  # standard deviations of the noise of a contrast: one of so many hundreds by chance
+TINY = 1e-12
 STANDS_OUT = 2.0  # standard deviations of the chi-square distance between noise and no relation
 
 
@@ -41,17 +43,38 @@ class Pairs:
     tables: tuple[Floats, ...]
     sigmas: tuple[float, ...]
 
-    def related(self, bins: Sequence[MergedBins], total: float, *, hidden: bool) -> list[int]:
+    def related(
+        self,
+        bins: Sequence[MergedBins],
+        total: float,
+        *,
+        hidden: bool,
+        trends: Sequence[Floats] | None = None,
+    ) -> list[int]:
         """Say which pairs depart from the product of their columns by more than noise does.
 
         The squared departure over sigma^2 is chi-square with as many degrees of freedom as the
         pair has cells where columns are independent. At least one pair is named, and all those of
         the hidden column, by which rows are weighed.
+
+        A trend spreads over all cells of a pair and may hide in their noise, though its sum does
+        not: along scores of both columns, that sum over its own noise is standard normal where
+        columns are independent (a contrast; Agresti, Categorical Data Analysis, 2013, section 3.4).
+
+        Args:
+            bins: of the columns.
+            total: number of rows, as released.
+            hidden: whether the first column is the number of rows.
+            trends: of each column, scores of its bins, ``[scores, bins]``, as `trends_of`; without
+                them, trends count as any departure.
         """
         scores = []
         for (i, j), table, sigma in zip(self.places, self.tables, self.sigmas, strict=True):
             apart = float(((table - _product(bins, i, j, total)) ** 2).sum()) / sigma**2
             score = (apart - table.size) / math.sqrt(2 * table.size)
+            if trends is not None and score <= STANDS_OUT:
+                clear = float(np.abs(trends[i] @ table @ trends[j].T / sigma).max(initial=0.0))
+                score = max(score, STANDS_OUT + clear - TREND)
             scores.append(math.inf if hidden and i == 0 else score)
         named = [place for place, score in enumerate(scores) if score > STANDS_OUT]
         return named or [int(np.argmax(scores))] if scores else []
@@ -75,6 +98,29 @@ class Pairs:
             for place, table in enumerate(self.tables)
         )
         return Pairs(self.places, tables, self.sigmas)
+
+
+def trends_of(bins: MergedBins, cells: int) -> Floats:
+    """Return scores of a column's bins that sum to 0 over its rows, with squares that sum to 1.
+
+    An ordered column has one: the middle of each bin among the rows; a bin of codes without an
+    order has 0. A column of categories has one for each, that tells it from all others.
+
+    Args:
+        bins: of the column, with their shares.
+        cells: how many of its codes are ordered.
+    """
+    shares = bins.bin_shares
+    if cells:
+        ordered = np.zeros(bins.count, dtype=bool)
+        ordered[np.unique(bins.bin_of[:cells])] = True
+        mass = np.where(ordered, shares, 0.0)
+        middle = np.cumsum(mass) - mass / 2
+        scores = np.where(ordered, middle - mass @ middle / max(mass.sum(), TINY), 0.0)[None]
+    else:
+        scores = np.eye(bins.count) - shares[:, None]
+    lengths = np.sqrt((scores**2).sum(axis=1, keepdims=True))
+    return np.asarray(scores / np.maximum(lengths, TINY))
 
 
 def _product(bins: Sequence[MergedBins], i: int, j: int, total: float) -> Floats:
