@@ -45,7 +45,6 @@ SLOW = {
     "a whole fit: tvae": 0.25,
     "a whole fit of histories: cohort": 0.1,
     "a whole fit of histories: autoregressive": 0.1,
-    "a whole fit of histories: tvae": 0.1,
     "a whole fit of histories, cohort": 0.05,
     "five times": 0.05,
 }  # of those runs: a quarter of a second each

@@ -29,7 +29,7 @@ from dpsynth.models.auditing.transcript import ObservedSgd
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, one_row_each, step_fit
-from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
+from dpsynth.models.histories.networks import autoregressive, step_networks
 from dpsynth.models.histories.networks.patient_units import KEPT, PatientUnits
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import HistorySettings
@@ -92,10 +92,6 @@ def tiny() -> Iterator[None]:
         (autoregressive, "ROWS", 50),
         (autoregressive, "GUESSES", 50),
         (step_networks, "ROWS", 50),
-        (tvae, "DRAWN", 50),
-        (tvae, "WARM_STEPS", 1),
-        (tvae, "WARM_BATCH", 8),
-        (tvae, "ANCHOR", 8),
         (autoregressive, "distilled", _untaught),
         (step_fit, "merge", _a_bin_each),
     ]
@@ -220,8 +216,6 @@ class Attacker(Transcript):
 def fit_game(name: str, model: str, source: Entropy, *, unclipped: bool = False) -> Game:
     """Make the game of a whole fit; an observer adds up the likelihood ratio.
 
-    In a fit of `tvae` the attacker takes the latent noise of the patient to be some fixed one.
-
     Args:
         name: of the game.
         model: the generator's name.
@@ -257,7 +251,7 @@ def fit_game(name: str, model: str, source: Entropy, *, unclipped: bool = False)
 
 NAME = "a private step over whole histories"
 WHOLE = "a whole fit of histories"
-MODELS = ("autoregressive", "tvae")
+MODELS = ("autoregressive",)  # `tvae` takes its steps with the same engine
 
 
 def sound(source: Entropy) -> list[Game]:

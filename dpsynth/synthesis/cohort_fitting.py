@@ -47,7 +47,8 @@ def fit_cohort(
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
         dataset: the name under which the ledger counts what these patients have spent.
-        model: ``cohort``, ``autoregressive``, or ``auto``, which chooses one by public facts.
+        model: ``cohort``, ``autoregressive`` or ``tvae``, or ``auto``, which chooses one by public
+            facts.
         purpose: as of `dpsynth.fit`, like all that follow.
         tier: the kind of purpose.
         policy: one to keep.

@@ -8,6 +8,7 @@
 - `grids`: public grids for numbers of rows, days, gaps and paces
 - `linked_domain`: the public facts of linked tables, from the codec of their schema
 - `lines`: where a measurement is expected, given a patient's level
+- `networks/`: networks of linked tables, trained by DP-SGD with the patient as the unit
 - `person_table`: the table of patients with hidden columns that describe their histories
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `stack`: steps of all series of a table, counted together
