@@ -134,7 +134,7 @@ def main() -> None:
         found.append(one)
         worked = [f"{one[stage][0]:.1f}" for stage in STAGES]
         wall, memory = sum(one[s][1] for s in STAGES), max(one[s][2] for s in STAGES)
-        print(f"| {size} | {rows} | {' | '.join(worked)} | {wall:.0f} | {memory:.0f} |")
+        print(f"| {size} | {rows} | {' | '.join(worked)} | {wall:.0f} | {memory:.0f} |", flush=True)
         by_stage = ", ".join(f"{stage} {one[stage][2]:.0f}" for stage in STAGES)
         print(f"{size} patients, MiB after each stage: {by_stage}", file=sys.stderr, flush=True)
     for name, first in (("all", 0), ("the largest two", len(sizes) - 2)):
