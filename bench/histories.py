@@ -1,6 +1,6 @@
 """Fit the generator of histories to two real cohorts, and score what it draws.
 
-usage: histories.py TABLE --scorer FOLDER [--epsilon 3] [--seeds 3] [--full] [--model cohort]
+usage: histories.py TABLE --scorer FOLDER [--epsilon 3] [--seeds 3] [--full] [--model M] [--rows]
 
 TABLE is nafld or diabetes130. FOLDER holds the scorer (cohorts.py, cohort_tables.py), which is no
 part of this project; DPSYNTH_DATA names the folder of the real tables. Bounds are public facts.
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from history_rows import RowGenerator
 
 from dpsynth.encoding import NEVER, Histories, SeriesRows
 from dpsynth.models import Feature, histories_class
@@ -41,6 +42,7 @@ MOST = {
     "number_diagnoses": 16,
 }
 WEEKS = 1044
+ROWS = {"nafld": 16, "diabetes130": 8}  # of a patient in row mode
 
 
 def feature(name: str, cells: int, size: int | None = None) -> Feature:
@@ -186,6 +188,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=3.0)
     parser.add_argument("--seeds", type=int, default=1, help="fits; seeds are of the draws alone")
     parser.add_argument("--model", choices=LINKED, default=COHORT.name)
+    parser.add_argument("--rows", action="store_true", help="the flat mixture of joined rows")
     parser.add_argument("--full", action="store_true", help="with what trains classifiers")
     options = parser.parse_args()
     sys.path.insert(0, options.scorer)
@@ -197,7 +200,11 @@ def main() -> None:
     kept: dict[str, Any] = {}
     found = []
     for seed in range(options.seeds):
-        generator = histories_class(options.model)(source.domain)
+        generator: Any
+        if options.rows:
+            generator = RowGenerator(source.domain, ROWS[options.table])
+        else:
+            generator = histories_class(options.model)(source.domain)
         budget = PrivacyBudget(options.epsilon, 1e-5)
         plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
         start, worked = time.monotonic(), time.process_time()

@@ -6,7 +6,7 @@ costs what that of one series would (`privacy.mechanisms`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from dpsynth.privacy import (
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
-Cells = list[list[Ints]]  # of each histogram, the cells of the steps of each series
+Cells = Iterable[list[Ints]]  # of each histogram, the cells of the steps of each series
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +72,13 @@ class Stack:
         sizes = [[_size(features[j], level) for features in self.features] for j, level in owners]
 
         def cells_of(stack: Stack) -> Cells:
-            return [
+            return (
                 [
                     _levelled(codes[:, j], features[j], level)
                     for features, codes in zip(stack.features, stack.codes, strict=True)
                 ]
                 for j, level in owners
-            ]
+            )
 
         noisy = self._released(cells_of, sizes, [event.sigma] * len(sizes), event, entropy)
         counts: list[list[list[Ints]]] = [[[] for _ in features] for features in self.features]
@@ -112,10 +112,10 @@ class Stack:
                 [column.coarsen(codes[:, j]).astype(np.int64) for j, column in enumerate(of_series)]
                 for codes, of_series in zip(stack.codes, bins, strict=True)
             ]
-            return [
+            return (
                 [part[i] * sizes[j] + part[j] for part, sizes in zip(binned, counts, strict=True)]
                 for i, j in places
-            ]
+            )
 
         shapes = [[sizes[i] * sizes[j] for sizes in counts] for i, j in places]
         noisy = self._released(cells_of, shapes, sigmas, event, entropy)
@@ -132,7 +132,7 @@ class Stack:
         columns = range(self.codes[0].shape[1])
 
         def cells_of(stack: Stack) -> Cells:
-            return [[codes[:, j] for codes in stack.codes] for j in columns]
+            return ([codes[:, j] for codes in stack.codes] for j in columns)
 
         sizes = [[size] * len(self.codes) for _ in columns]
         return self._released(cells_of, sizes, [event.sigma] * len(sizes), event, entropy)
@@ -158,12 +158,13 @@ class Stack:
         ]
 
     def _laid(self, cells: Cells, sizes: Sequence[Sequence[int]]) -> WeightedRows:
+        """Keep the cells of all histograms in as few bytes as their number takes."""
         together = []
         for parts, widths in zip(cells, sizes, strict=True):
             starts = np.cumsum([0, *widths[:-1]])
-            together.append(
-                np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
-            )
+            rows = np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
+            fits = sum(widths) <= np.iinfo(np.int32).max
+            together.append(rows.astype(np.int32) if fits else rows)
         return WeightedRows(
             tuple(together), np.concatenate(self.patients), np.concatenate(self.weights)
         )
