@@ -17,8 +17,9 @@ import numpy.typing as npt
 from dpsynth.encoding import Histories
 from dpsynth.models import Progress, silent
 from dpsynth.models.histories.chain import Beginnings, draw_series
-from dpsynth.models.histories.domain import HistoryDomain
+from dpsynth.models.histories.domain import HistoryDomain, Series
 from dpsynth.models.histories.gap_factors import GapFactors, calibrated
+from dpsynth.models.histories.lines import cuts_of
 from dpsynth.models.histories.person_table import SPAN_GRID, Hidden, PersonTable, one_row_each
 from dpsynth.models.histories.settings import (
     PERSONS,
@@ -118,12 +119,17 @@ class CohortGenerator:
                 TableRows.of(table, one.rows[place], own, one.ends) for one, own in known
             )
             conditions = [self._conditions(hidden) for hidden in self.person.hidden[place]]
+            cuts = [
+                self._cuts(*pair)
+                for pair in zip(table.series, self.person.hidden[place], strict=True)
+            ]
             self.models.append(
                 fit_steps(
                     patients,
                     watched,
                     self.domain,
                     conditions,
+                    cuts,
                     plan,
                     entropy,
                     settings.steps,
@@ -164,6 +170,14 @@ class CohortGenerator:
         strength = self.products.dependence[: self.person.baseline, places].sum(axis=1)
         best = sorted(range(len(strength)), key=lambda j: -strength[j])
         return [self._coarse(j) for j in sorted(best[: conditions_of(self.domain)])]
+
+    def _cuts(self, series: Series, hidden: Hidden) -> list[Ints]:
+        """Return where groups of each value begin: of the first rows, as released."""
+        columns = [self.binning.columns[place] for place in hidden.values]
+        return [
+            cuts_of(column.shares[: value.cells])
+            for column, value in zip(columns, series.values, strict=True)
+        ]
 
     def _coarse(self, column: int) -> Coarse:
         """Cut a column of the person table into a few bins of about equal shares, as released."""

@@ -35,7 +35,7 @@ BINS, LEAST_AND_MOST = 0.6, (8, 16)
 ONE_WAY_PART = 0.25
 """Of the person table's budget: days of rare events and wide columns need it."""
 
-GAPS_PART = 0.04  # of the budget of a table's steps
+LINES_PART, GAPS_PART = 0.06, 0.04  # of the budget of a table's steps
 
 MAX_CONDITIONS = 4
 """Columns of the person table that the steps of a series depend on, at most."""
@@ -133,9 +133,10 @@ def _shares_of_steps(domain: HistoryDomain, table: HistoryTable, share: float) -
     left = share
     if changes := sum(table.changes):
         yield Share(
-            JointHistograms(event_name(table, LINES), changes, rows, UNDECIDED, MASS), 0.04 * share
+            JointHistograms(event_name(table, LINES), changes, rows, UNDECIDED, MASS),
+            LINES_PART * share,
         )
-        left -= 0.04 * share
+        left -= LINES_PART * share
     if table.timed:
         yield Share(
             JointHistograms(event_name(table, GAPS), 1, rows, UNDECIDED, MASS), GAPS_PART * share

@@ -16,7 +16,7 @@ from dpsynth.models import Progress
 from dpsynth.models.histories.distilled import distilled
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.gap_factors import GapCounts, GapFactors
-from dpsynth.models.histories.lines import CELLS, Line
+from dpsynth.models.histories.lines import GROUPS, Line
 from dpsynth.models.histories.stack import Stack, Watched
 from dpsynth.models.histories.step_events import (
     AGAIN,
@@ -65,6 +65,7 @@ def fit_steps(
     watched: Sequence[TableRows],
     domain: HistoryDomain,
     conditions: Sequence[Sequence[Coarse]],
+    cuts: Sequence[Sequence[Ints]],
     plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
     settings: StepSettings,
@@ -77,13 +78,14 @@ def fit_steps(
         watched: those of the canaries and of everybody else, in an audit; empty otherwise.
         domain: of the histories.
         conditions: columns of the person table that each series' steps depend on.
+        cuts: codes at which groups of each value begin, by series, as released.
         plan: has the events of the table.
         entropy: where the noise comes from.
         settings: public.
         progress: of the stage ``steps``.
     """
     table = patients.table
-    lines = _lines(patients, watched, plan, entropy)
+    lines = _lines(patients, watched, cuts, plan, entropy)
     tables = [
         StepTable(domain, table, series, tuple(columns), tuple(of_series))
         for series, columns, of_series in zip(table.series, conditions, lines, strict=True)
@@ -105,6 +107,7 @@ def _stacked(stacks: Sequence[Stack], plan: PrivacyPlan | ObservedPlan) -> Stack
 def _lines(
     patients: TableRows,
     watched: Sequence[TableRows],
+    cuts: Sequence[Sequence[Ints]],
     plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
 ) -> list[list[Line | None]]:
@@ -116,13 +119,16 @@ def _lines(
         return lines
     event = plan.event(event_name(table, LINES))
     assert isinstance(event, JointHistograms)
-    stack = _stacked([one.stack(one.line_cells(places)) for one in (patients, *watched)], plan)
-    noisy = stack.histograms(CELLS * CELLS + 1, event, entropy)
+    stack = _stacked(
+        [one.stack(one.line_cells(places, cuts)) for one in (patients, *watched)], plan
+    )
+    noisy = stack.histograms(GROUPS * GROUPS + 1, event, entropy)
     for place, by_series in zip(places, noisy, strict=True):
-        for of_series, counts, series in zip(lines, by_series, table.series, strict=True):
+        parts = zip(lines, by_series, table.series, cuts, strict=True)
+        for of_series, counts, series, points in parts:
             if table.changes_of(series)[place]:
-                square = counts[:-1].reshape(CELLS, CELLS).astype(np.float64)
-                of_series[place] = Line.of(square, event.sigma, MASS, series.values[place])
+                square = counts[:-1].reshape(GROUPS, GROUPS).astype(np.float64)
+                of_series[place] = Line.of(square, event.sigma, points[place])
     return lines
 
 

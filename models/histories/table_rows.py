@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpsynth.encoding import SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.histories.domain import HistoryTable
-from dpsynth.models.histories.lines import CELLS, line_cells
+from dpsynth.models.histories.lines import GROUPS, line_cells
 from dpsynth.models.histories.stack import Stack
 from dpsynth.models.histories.step_table import Known, Steps, StepTable, weights_of
 
@@ -65,17 +65,25 @@ class TableRows:
         owners = tuple(part.patients for part in self.steps)
         return Stack(features, tuple(codes), owners, self.weights)
 
-    def line_cells(self, places: Sequence[int]) -> list[Ints]:
+    def line_cells(self, places: Sequence[int], cuts: Sequence[Sequence[Ints]]) -> list[Ints]:
         """Return the cell of each step in the table of each of some values, by series.
 
         It is the last one where a series has no line for the value.
+
+        Args:
+            places: of the values.
+            cuts: codes at which groups of each value begin, by series.
         """
         found = []
-        for steps, rows, series in zip(self.steps, self.rows, self.table.series, strict=True):
-            none = np.full(len(steps.place), CELLS * CELLS)
+        parts = zip(self.steps, self.rows, self.table.series, cuts, strict=True)
+        for steps, rows, series, of_series in parts:
+            none = np.full(len(steps.place), GROUPS * GROUPS)
             columns = [
                 line_cells(
-                    steps.levels[:, place], rows.values[steps.place, place], series.values[place]
+                    steps.levels[:, place],
+                    rows.values[steps.place, place],
+                    series.values[place],
+                    of_series[place],
                 )
                 if self.table.changes_of(series)[place]
                 else none
