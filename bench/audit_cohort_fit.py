@@ -22,8 +22,8 @@ from dpsynth.models import Feature
 from dpsynth.models.auditing import Transcript
 from dpsynth.models.histories import CohortGenerator, HistoryDomain, one_row_each
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
-from dpsynth.models.histories.step_table import MASS, Steps
+from dpsynth.models.histories.steps.events import StepSettings
+from dpsynth.models.histories.steps.table import MASS, Steps
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan

@@ -24,9 +24,10 @@ from dpsynth.encoding.cohort import select
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve, TradeoffCurve
 from dpsynth.models import Feature
-from dpsynth.models.histories import HistoryTable, Series, table_rows
-from dpsynth.models.histories.step_table import MASS, Steps
-from dpsynth.models.histories.table_rows import TableRows
+from dpsynth.models.histories import HistoryTable, Series
+from dpsynth.models.histories.steps import rows as table_rows
+from dpsynth.models.histories.steps.rows import TableRows
+from dpsynth.models.histories.steps.table import MASS, Steps
 from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED, JointHistograms

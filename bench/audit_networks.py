@@ -28,12 +28,13 @@ from dpsynth.models.auditing import Transcript
 from dpsynth.models.auditing.transcript import ObservedSgd
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, one_row_each, step_fit
+from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, one_row_each
 from dpsynth.models.histories.networks import autoregressive, step_networks
 from dpsynth.models.histories.networks.patient_units import KEPT, PatientUnits
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
+from dpsynth.models.histories.steps import fit as step_fit
+from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.marginals import MergedBins
 from dpsynth.privacy.entropy import Entropy, SeededEntropy
 from dpsynth.privacy.events import PoissonSgd

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.conditional import MIN_SHARE, chosen, draw_given, refined_after
-from dpsynth.models.histories.step_model import StepModel
-from dpsynth.models.histories.step_table import Known
+from dpsynth.models.histories.steps.model import StepModel
+from dpsynth.models.histories.steps.table import Known
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -18,8 +18,6 @@ from dpsynth.encoding import Histories
 from dpsynth.models import Progress, silent
 from dpsynth.models.histories.chain import Beginnings, draw_series
 from dpsynth.models.histories.domain import HistoryDomain, Series
-from dpsynth.models.histories.gap_factors import GapFactors, calibrated
-from dpsynth.models.histories.lines import cuts_of
 from dpsynth.models.histories.person_table import SPAN_GRID, Hidden, PersonTable, one_row_each
 from dpsynth.models.histories.settings import (
     PERSONS,
@@ -27,10 +25,12 @@ from dpsynth.models.histories.settings import (
     conditions_of,
     shares_of_histories,
 )
-from dpsynth.models.histories.step_fit import fit_steps
-from dpsynth.models.histories.step_model import StepModel, arrays_of, restored
-from dpsynth.models.histories.step_table import MASS, Coarse
-from dpsynth.models.histories.table_rows import TableRows
+from dpsynth.models.histories.steps.fit import fit_steps
+from dpsynth.models.histories.steps.gap_factors import GapFactors, calibrated
+from dpsynth.models.histories.steps.lines import cuts_of
+from dpsynth.models.histories.steps.model import StepModel, arrays_of, restored
+from dpsynth.models.histories.steps.rows import TableRows
+from dpsynth.models.histories.steps.table import MASS, Coarse
 from dpsynth.models.marginals import Binning, Products, fit_products, measure
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 

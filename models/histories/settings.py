@@ -10,8 +10,7 @@ import numpy as np
 from dpsynth.models import runs_again
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.person_table import PersonTable
-from dpsynth.models.histories.stack import levels_of
-from dpsynth.models.histories.step_events import (
+from dpsynth.models.histories.steps.events import (
     AGAIN,
     GAPS,
     LINES,
@@ -20,8 +19,9 @@ from dpsynth.models.histories.step_events import (
     StepSettings,
     event_name,
 )
-from dpsynth.models.histories.step_pairs import StepPlaces, step_pairs
-from dpsynth.models.histories.step_table import MASS, Coarse, StepTable
+from dpsynth.models.histories.steps.pairs import StepPlaces, step_pairs
+from dpsynth.models.histories.steps.stack import levels_of
+from dpsynth.models.histories.steps.table import MASS, Coarse, StepTable
 from dpsynth.privacy import ChosenHistograms, JointHistograms, PrivacyBudget, Share, gaussian_mu
 from dpsynth.privacy.events import UNDECIDED
 

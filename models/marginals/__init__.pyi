@@ -20,6 +20,7 @@ from .measurement import target_of as target_of
 from .measurement import variances_of as variances_of
 from .pair_selection import Pairs as Pairs
 from .pair_selection import pair_noise as pair_noise
+from .pair_selection import trends_of as trends_of
 from .product_mixture import Products as Products
 from .product_mixture import Target as Target
 from .product_mixture import fit_products as fit_products

@@ -23,9 +23,10 @@ from dpsynth.eval.attacks.canaries import training
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models import histories_class, spec_of
 from dpsynth.models.auditing.transcript import Transcript
-from dpsynth.models.histories import CohortGenerator, table_rows
+from dpsynth.models.histories import CohortGenerator
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.histories.step_table import MASS, Steps
+from dpsynth.models.histories.steps import rows as table_rows
+from dpsynth.models.histories.steps.table import MASS, Steps
 from dpsynth.models.registry import LINKED
 from dpsynth.privacy import mechanisms
 from dpsynth.privacy.entropy import SeededEntropy

@@ -19,11 +19,12 @@ from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
 from dpsynth.models import histories_class
 from dpsynth.models.dpsgd import DpSgd
-from dpsynth.models.histories import CohortGenerator, domain, table_rows
+from dpsynth.models.histories import CohortGenerator, domain
 from dpsynth.models.histories.networks import AutoregressiveHistories, autoregressive
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
-from dpsynth.models.histories.step_table import MASS, Steps
+from dpsynth.models.histories.steps import rows as table_rows
+from dpsynth.models.histories.steps.events import StepSettings
+from dpsynth.models.histories.steps.table import MASS, Steps
 from dpsynth.models.registry import LINKED
 from dpsynth.privacy import (
     ChosenHistograms,
@@ -75,15 +76,15 @@ def counts_of(
     for module, name, place in (
         ("dpsynth.models.marginals.measurement", "joint_histograms", 2),
         ("dpsynth.models.marginals.measurement", "chosen_histograms", 4),
-        ("dpsynth.models.histories.stack", "weighted_histograms", 3),
+        ("dpsynth.models.histories.steps.stack", "weighted_histograms", 3),
     ):
         real = getattr(import_module(module), name)
         monkeypatch.setattr(f"{module}.{name}", same(real, place))
     quick = HistorySettings(10, 20, 20, 1.0, StepSettings(16, 20, 20, 1.0, 8))
     monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
     monkeypatch.setattr(domain, "WIDE", 3)  # the table of visits has a network
-    monkeypatch.setattr("dpsynth.models.histories.distilled.ROWS", 5_000)
-    monkeypatch.setattr("dpsynth.models.histories.distilled.STEPS", 50)
+    monkeypatch.setattr("dpsynth.models.histories.steps.distilled.ROWS", 5_000)
+    monkeypatch.setattr("dpsynth.models.histories.steps.distilled.STEPS", 50)
 
     def still(self: DpSgd, loss: Any, batch: Any, mask: Any, *, anchor: Any = None) -> None:
         self._drawn = None

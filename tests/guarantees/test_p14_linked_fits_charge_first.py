@@ -16,7 +16,7 @@ import pytest
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
+from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.synthesis import cohort_fitting
 from dpsynth.synthesis.cohort_preparation import PreparedCohort
 from dpsynth.tables.linked.simulated import simulate_cohort

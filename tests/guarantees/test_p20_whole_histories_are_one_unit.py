@@ -25,7 +25,7 @@ from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import KEPT, PatientUnits
 from dpsynth.models.histories.networks.step_networks import StepNetworks
 from dpsynth.models.histories.settings import empty_step_table
-from dpsynth.models.histories.step_model import StepModel
+from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.marginals import MergedBins, Products
 from dpsynth.privacy import SeededEntropy
 

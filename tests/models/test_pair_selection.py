@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.models.histories.step_pairs import step_pairs
+from dpsynth.models.histories.steps.pairs import step_pairs
 from dpsynth.models.marginals.binning import row_factors
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.pair_selection import choose_pairs, pair_noise

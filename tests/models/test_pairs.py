@@ -15,7 +15,7 @@ from dpsynth.models.generators.mixture import Mixture
 from dpsynth.models.marginals import measurement as room
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.measurement import measure
-from dpsynth.models.marginals.pair_selection import Pairs
+from dpsynth.models.marginals.pair_selection import Pairs, trends_of
 from dpsynth.models.presets import AGAIN, FEW_PAIRS, ONE_WAY, PAIRS, runs_again, shares_of
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
@@ -75,7 +75,9 @@ def test_other_pairs_become_the_product_of_their_columns() -> None:
 
 
 def test_choices_see_released_values_only() -> None:
-    assert list(inspect.signature(Pairs.related).parameters) == ["self", "bins", "total", "hidden"]
+    seen = list(inspect.signature(Pairs.related).parameters)
+    assert seen == ["self", "bins", "total", "hidden", "trends"]
+    assert list(inspect.signature(trends_of).parameters) == ["bins", "cells"]  # cells: the schema's
 
 
 @pytest.mark.parametrize(("columns", "again"), [(17, False), (18, True), (100, True)])
@@ -125,3 +127,29 @@ def test_a_relation_is_learned_among_many_columns() -> None:
     assert (drawn[:, 0] == drawn[:, 1]).mean() > 0.93
     others = [(drawn[:, 2] == drawn[:, j]).mean() for j in range(3, 20)]
     assert np.abs(np.array(others) - 0.5).max() < 0.06
+
+
+def test_a_trend_stands_out_where_its_cells_do_not() -> None:
+    """Chi-square drowns in the noise of 10 x 10 cells; the contrast of a slope does not."""
+    codes = np.arange(10, dtype=np.uint16)
+    columns = tuple(MergedBins(codes, np.full(10, 0.1)) for _ in range(3))
+    scores = trends_of(columns[0], cells=10)
+    assert scores.shape == (1, 10) and np.allclose([scores.sum(), (scores**2).sum()], [0.0, 1.0])
+    rng = np.random.default_rng(3)
+    flat, noise = np.full((10, 10), 100.0), rng.normal(0, 50, (3, 10, 10))
+    slope = 600.0 * scores.T @ scores  # twelve standard deviations along the contrast
+    tables = (flat + noise[0], flat + slope + noise[1], flat + noise[2])
+    found = pairs(*tables, sigma=60.0)
+    trends = [trends_of(column, cells=10) for column in columns]
+    assert found.related(columns, 10_000.0, hidden=False, trends=trends) == [1]
+    silent = pairs(tables[0], tables[2], sigma=60.0)
+    assert len(silent.related(columns, 10_000.0, hidden=False, trends=trends)) == 1  # the largest
+
+
+def test_scores_of_categories_tell_each_from_the_others() -> None:
+    bins = MergedBins(np.arange(3, dtype=np.uint16), np.array([0.5, 0.3, 0.2]))
+    scores = trends_of(bins, cells=0)
+    assert np.allclose(scores @ bins.bin_shares, 0.0) and np.allclose((scores**2).sum(axis=1), 1.0)
+    missing = MergedBins(np.array([0, 1, 2], np.uint16), np.array([0.4, 0.4, 0.2]))
+    (ordered,) = trends_of(missing, cells=2)
+    assert ordered[2] == 0.0 and ordered[0] == pytest.approx(-ordered[1])

@@ -8,7 +8,7 @@ import pytest
 
 from dpsynth.models.base import Domain
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
+from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
 from dpsynth.privacy.plan import PrivacyBudget

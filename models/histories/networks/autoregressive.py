@@ -19,13 +19,13 @@ from dpsynth.encoding import Histories
 from dpsynth.models import Progress
 from dpsynth.models.dpsgd import clipping_norm_from, trainer_of
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.histories.distilled import distilled
 from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks.choice import NETWORK, shares_of_linked
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.histories.networks.step_networks import ROWS, StepNetworks, public_rows
 from dpsynth.models.histories.networks.training import Training, trained_tables
 from dpsynth.models.histories.settings import HistorySettings
+from dpsynth.models.histories.steps.distilled import distilled
 from dpsynth.privacy import (
     Entropy,
     ObservedPlan,

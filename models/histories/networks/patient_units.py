@@ -30,8 +30,8 @@ from torch import Tensor
 from dpsynth.encoding import Histories, select
 from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.person_table import PersonTable
-from dpsynth.models.histories.step_model import StepModel
-from dpsynth.models.histories.table_rows import TableRows
+from dpsynth.models.histories.steps.model import StepModel
+from dpsynth.models.histories.steps.rows import TableRows
 from dpsynth.models.marginals import MergedBins
 from dpsynth.privacy import Entropy
 

@@ -37,7 +37,7 @@ from dpsynth.models.histories.networks.latent_units import (
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.histories.networks.training import Training, trained_tables
 from dpsynth.models.histories.person_table import one_row_each
-from dpsynth.models.histories.step_model import StepModel
+from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyPlan, SeededEntropy
 
 DRAWN = 20_000  # patients drawn for the warm-up, the clipping norm and the anchor

@@ -11,11 +11,11 @@ import pytest
 from dpsynth.assessment import attack_audit
 from dpsynth.bundle.verifier import verify
 from dpsynth.errors import InputError
-from dpsynth.models.histories import distilled
 from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
+from dpsynth.models.histories.steps import distilled
+from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.registry import LINKED
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, prepare_cohort

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.models.histories.gap_factors import WIDEST, GapCounts, GapFactors, calibrated
 from dpsynth.models.histories.grids import Grid, RatioGrid
+from dpsynth.models.histories.steps.gap_factors import WIDEST, GapCounts, GapFactors, calibrated
 
 DAYS, RATIOS = Grid.of_gaps(5_000), RatioGrid()
 

@@ -7,8 +7,8 @@ import pytest
 
 from dpsynth.models import Feature
 from dpsynth.models.histories import CohortGenerator
-from dpsynth.models.histories.lines import Line
-from dpsynth.models.histories.step_table import _applied
+from dpsynth.models.histories.steps.lines import Line
+from dpsynth.models.histories.steps.table import _applied
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ...support.made_histories import domain_of, histories_of

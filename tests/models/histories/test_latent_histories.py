@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from dpsynth.encoding import Histories
-from dpsynth.models.histories import distilled
 from dpsynth.models.histories.networks import TvaeHistories, tvae
 from dpsynth.models.histories.networks.latent_network import LATENT, LatentNetworks
 from dpsynth.models.histories.networks.latent_units import LatentUnits, without_padding
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.step_events import StepSettings
+from dpsynth.models.histories.steps import distilled
+from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ...support.made_histories import domain_of, histories_of, hostile, with_patient

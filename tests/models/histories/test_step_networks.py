@@ -8,7 +8,7 @@ import torch
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.network_weights import arrays_of
-from dpsynth.models.histories.distilled import restored_network
+from dpsynth.models.histories.steps.distilled import restored_network
 
 SIZES = (3, 4, 2, 5)
 GIVEN = np.array([[0, 1], [2, 3], [1, 1]])

@@ -6,8 +6,8 @@ import numpy as np
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.person_table import SPAN_GRID, PersonTable
-from dpsynth.models.histories.step_table import Steps
-from dpsynth.models.histories.table_rows import days_before, mean_days_left
+from dpsynth.models.histories.steps.rows import days_before, mean_days_left
+from dpsynth.models.histories.steps.table import Steps
 
 from ...support.made_histories import domain_of, histories_of, hostile, with_patient
 

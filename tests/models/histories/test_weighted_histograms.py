@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.errors import InputError
-from dpsynth.models.histories.step_table import MASS, Steps, weights_of
+from dpsynth.models.histories.steps.table import MASS, Steps, weights_of
 from dpsynth.privacy import (
     ChosenHistograms,
     JointHistograms,

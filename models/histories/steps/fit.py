@@ -13,12 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Progress
-from dpsynth.models.histories.distilled import distilled
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.gap_factors import GapCounts, GapFactors
-from dpsynth.models.histories.lines import GROUPS, Line
-from dpsynth.models.histories.stack import Stack, Watched
-from dpsynth.models.histories.step_events import (
+from dpsynth.models.histories.steps.distilled import distilled
+from dpsynth.models.histories.steps.events import (
     AGAIN,
     GAPS,
     LINES,
@@ -28,10 +25,13 @@ from dpsynth.models.histories.step_events import (
     StepSettings,
     event_name,
 )
-from dpsynth.models.histories.step_model import StepModel
-from dpsynth.models.histories.step_pairs import StepPlaces, step_pairs
-from dpsynth.models.histories.step_table import MASS, Coarse, StepTable
-from dpsynth.models.histories.table_rows import TableRows
+from dpsynth.models.histories.steps.gap_factors import GapCounts, GapFactors
+from dpsynth.models.histories.steps.lines import GROUPS, Line
+from dpsynth.models.histories.steps.model import StepModel
+from dpsynth.models.histories.steps.pairs import StepPlaces, step_pairs
+from dpsynth.models.histories.steps.rows import TableRows
+from dpsynth.models.histories.steps.stack import Stack, Watched
+from dpsynth.models.histories.steps.table import MASS, Coarse, StepTable
 from dpsynth.models.marginals import (
     AdaptiveCells,
     MergedBins,
@@ -42,6 +42,7 @@ from dpsynth.models.marginals import (
     noisy_total,
     pair_noise,
     target_of,
+    trends_of,
     variances_of,
 )
 from dpsynth.privacy import (
@@ -262,15 +263,15 @@ def _pairs(
         ]
 
     rough = released(first, wanted)
-    related = sorted(
-        {
-            place
-            for pairs, of_series, total in zip(rough, bins, totals, strict=True)
-            for place in pairs.related(of_series, total, hidden=False)
-        }
-    )
-    finer = released(again, [wanted[place] for place in related])
+    related: set[int] = set()
+    parts = zip(rough, bins, stack.features, totals, strict=True)
+    for pairs, of_series, features, total in parts:
+        columns = zip(of_series, features, strict=True)
+        trends = [trends_of(column, feature.cells) for column, feature in columns]
+        related |= {*pairs.related(of_series, total, hidden=False, trends=trends)}
+    known = sorted(related)
+    finer = released(again, [wanted[place] for place in known])
     return [
-        one.sharpened(related, other).others_independent(related, of_series, total)
+        one.sharpened(known, other).others_independent(known, of_series, total)
         for one, other, of_series, total in zip(rough, finer, bins, totals, strict=True)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpsynth.models.histories.step_table import StepTable
+from dpsynth.models.histories.steps.table import StepTable
 
 Pair = tuple[int, int]
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from dpsynth.encoding import SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.histories.domain import HistoryTable
-from dpsynth.models.histories.lines import GROUPS, line_cells
-from dpsynth.models.histories.stack import Stack
-from dpsynth.models.histories.step_table import Known, Steps, StepTable, weights_of
+from dpsynth.models.histories.steps.lines import GROUPS, line_cells
+from dpsynth.models.histories.steps.stack import Stack
+from dpsynth.models.histories.steps.table import Known, Steps, StepTable, weights_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -15,11 +15,11 @@ from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of as network_arrays
 from dpsynth.models.histories.conditional import correlation
-from dpsynth.models.histories.distilled import restored_network
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.gap_factors import GapCounts, GapFactors
-from dpsynth.models.histories.lines import Line
-from dpsynth.models.histories.step_table import Coarse, StepTable
+from dpsynth.models.histories.steps.distilled import restored_network
+from dpsynth.models.histories.steps.gap_factors import GapCounts, GapFactors
+from dpsynth.models.histories.steps.lines import Line
+from dpsynth.models.histories.steps.table import Coarse, StepTable
 from dpsynth.models.marginals import MergedBins, Products
 
 HOLDS = 2.0  # marks, in a run's arrays, a line on which values stay

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dpsynth.encoding import SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.lines import Line
+from dpsynth.models.histories.steps.lines import Line
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
