@@ -17,7 +17,13 @@ import numpy.typing as npt
 
 from dpsynth.encoding import NEVER, Cohort, Histories, SeriesRows
 from dpsynth.models import Codes, Domain, Feature
-from dpsynth.models.histories.domain import FollowUp, HistoryDomain, HistoryTable, Series
+from dpsynth.models.histories.domain import (
+    WIDE,
+    FollowUp,
+    HistoryDomain,
+    HistoryTable,
+    Series,
+)
 from dpsynth.models.histories.ending import Ending
 from dpsynth.models.histories.grids import SpanGrid
 
@@ -25,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SPAN_GRID = SpanGrid()
-VALUE = 2.0  # weight of a pair of the baseline with a first value: what groups are compared by
+VALUE = 2.0  # weight of a pair of the baseline with a first value, which groups are compared by
 APART = 0.4  # of a pair of hidden columns of two series
 COUNT = 2.0  # weight of a pair with the number of rows of a series
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
@@ -137,7 +143,8 @@ class PersonTable:
         if any(hidden.count in pair for hidden in self._series):
             return COUNT
         if min(pair) < self.baseline:
-            return VALUE if any(max(pair) in hidden.values for hidden in self._series) else 1.0
+            few = any(max(pair) in one.values for one in self._series if len(one.values) < WIDE)
+            return VALUE if few else 1.0
         if min(pair) < self.own:
             return 1.0
         first, last = pair

@@ -17,6 +17,7 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.privacy import ChosenHistograms
@@ -24,7 +25,7 @@ from dpsynth.privacy import ChosenHistograms
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 
-TREND = 3.5  # standard deviations of the noise of a contrast: one of so many hundreds by chance
+TREND = 2e-4  # how often a pair without a trend is taken to have one
 TINY = 1e-12
 STANDS_OUT = 2.0  # standard deviations of the chi-square distance between noise and no relation
 
@@ -73,8 +74,9 @@ class Pairs:
             apart = float(((table - _product(bins, i, j, total)) ** 2).sum()) / sigma**2
             score = (apart - table.size) / math.sqrt(2 * table.size)
             if trends is not None and score <= STANDS_OUT:
-                clear = float(np.abs(trends[i] @ table @ trends[j].T / sigma).max(initial=0.0))
-                score = max(score, STANDS_OUT + clear - TREND)
+                contrasts = np.abs(trends[i] @ table @ trends[j].T) / sigma
+                needed = -float(ndtri(TREND / 2 / contrasts.size))
+                score = max(score, STANDS_OUT + float(contrasts.max()) - needed)
             scores.append(math.inf if hidden and i == 0 else score)
         named = [place for place, score in enumerate(scores) if score > STANDS_OUT]
         return named or [int(np.argmax(scores))] if scores else []
