@@ -1,5 +1,6 @@
 """Histories of patients: several linked tables, learned and drawn patient by patient.
 
+- `beginnings`: how drawn histories begin: each patient's first row in one series
 - `chain`: histories drawn step by step, from each patient's first row on
 - `conditional`: draws of some columns of a mixture, given others
 - `domain`: public facts of linked tables, as a generator of histories sees them

@@ -6,40 +6,19 @@ within follow-up; where not even the shortest fits, the row is on the day of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
+from dpsynth.models.histories.beginnings import Beginnings
 from dpsynth.models.histories.conditional import MIN_SHARE, chosen, draw_given, refined_after
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.table import Known
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Beginnings:
-    """What the person table says of one series, for every patient.
-
-    Attributes:
-        counts: number of rows, ``[patients]``.
-        days: of the first row.
-        ends: last day of follow-up.
-        lasts: day of the last row.
-        values: codes of the first row, ``[patients, values]``.
-        baseline: coarse bins, ``[patients, conditions]``.
-    """
-
-    counts: Ints
-    days: Ints
-    ends: Ints
-    lasts: Ints
-    values: Ints
-    baseline: Ints
 
 
 def draw_series(model: StepModel, start: Beginnings, rng: np.random.Generator) -> SeriesRows:

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from dpsynth.encoding import Histories
 from dpsynth.models import Progress, silent
-from dpsynth.models.histories.chain import Beginnings, draw_series
+from dpsynth.models.histories.beginnings import Beginnings, beginnings
+from dpsynth.models.histories.chain import draw_series
 from dpsynth.models.histories.domain import HistoryDomain, Series
-from dpsynth.models.histories.person_table import SPAN_GRID, Hidden, PersonTable, one_row_each
+from dpsynth.models.histories.person_table import Hidden, PersonTable, one_row_each
 from dpsynth.models.histories.settings import (
     PERSONS,
     HistorySettings,
@@ -144,7 +145,7 @@ class CohortGenerator:
         found = []
         for of_table, hidden in zip(self._drawing(codes, rng), self.person.hidden, strict=True):
             pairs = zip(of_table, hidden, strict=True)
-            starts = [self._beginnings(model, one, codes, ends, rng) for model, one in pairs]
+            starts = [beginnings(model, one, codes, ends, rng) for model, one in pairs]
             series = np.sum([start.counts > 1 for start in starts], axis=0)
             factors = [
                 _factors(model, start, MASS // np.maximum(series * (start.counts - 1), 1), rng)
@@ -197,7 +198,7 @@ class CohortGenerator:
         onsets = self.person.onsets_of(codes, ends, rng)
         rows = tuple(
             tuple(
-                draw_series(model, self._beginnings(model, hidden, codes, ends, rng), rng)
+                draw_series(model, beginnings(model, hidden, codes, ends, rng), rng)
                 for model, hidden in zip(models, of_table, strict=True)
             )
             for models, of_table in zip(self._drawing(codes, rng), self.person.hidden, strict=True)
@@ -207,38 +208,6 @@ class CohortGenerator:
     def _drawing(self, codes: Ints, rng: np.random.Generator) -> list[list[StepModel]]:
         """Return what draws the rows of these patients: what was learned of the steps."""
         return self.models
-
-    def _beginnings(
-        self,
-        model: StepModel,
-        hidden: Hidden,
-        codes: Ints,
-        ends: Ints,
-        rng: np.random.Generator,
-    ) -> Beginnings:
-        """Read off a patient's drawn row how a series begins.
-
-        Hidden columns of a drawn row may disagree: where there are rows, a first day, pace and
-        values are drawn again from those who have them.
-        """
-        series = model.table.series
-        counts = np.minimum(series.counts.draw(codes[:, hidden.count], rng), series.max_rows)
-        several, some = counts > 1, counts > 0
-        days = np.zeros(len(codes), dtype=np.int64)
-        lasts = days
-        if hidden.first is not None and hidden.span is not None:
-            grid = self.domain.days
-            first = _filled(codes[:, hidden.first], some, grid.cells, rng)
-            days[some] = grid.draw(first[some], ends[some], rng)
-            spans = _filled(codes[:, hidden.span], several, SPAN_GRID.cells, rng)
-            lasts = days + SPAN_GRID.draw(spans, ends - days, rng)
-        values = np.column_stack(
-            [
-                _filled(codes[:, column], some, value.size, rng)
-                for column, value in zip(hidden.values, series.values, strict=True)
-            ]
-        )
-        return Beginnings(counts, days, ends, lasts, values, model.table.baseline_of(codes))
 
     def config(self) -> dict[str, Any]:
         """Describe it in plain JSON values; all else follows from schema and arrays."""
@@ -294,16 +263,3 @@ def _factors(
     if model.released is None:
         return model.factors
     return calibrated(model.released, model.table.table.days, drawn)
-
-
-def _filled(
-    codes: Ints, wanted: npt.NDArray[np.bool_], none: int, rng: np.random.Generator
-) -> Ints:
-    """Put another patient's code where one is wanted and there is none; 0 where none is wanted."""
-    has = codes < none
-    known = codes[wanted & has]
-    filled = np.where(has, codes, 0)
-    gaps = np.flatnonzero(wanted & ~has)
-    if len(gaps) and len(known):
-        filled[gaps] = rng.choice(known, len(gaps))
-    return filled

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsynth.eval.attack_stats.distinguishing_game import FAILS
 from dpsynth.privacy.entropy import SeededEntropy
 
 from .test_audit_of_histories import one
@@ -16,7 +17,6 @@ from .test_audit_of_histories import one
 BENCH = Path(__file__).parents[2] / "bench"
 STEP = "a private step over whole histories"
 FIT = "a whole fit of histories"
-SOUND = {STEP: 0.4}
 BROKEN = (
     f"{STEP}: half the noise",
     f"{STEP}: clipped step by step",
@@ -32,20 +32,34 @@ def bench_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
 
 
-@pytest.mark.parametrize("name", SOUND)
-def test_a_step_keeps_its_claim(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "runs", "fails", "share"),
+    [
+        (STEP, 800, FAILS, 0.3),
+        pytest.param(STEP, 3000, FAILS, 0.4, marks=pytest.mark.long),
+        *(pytest.param(name, 150, 1e-3, 0.0, marks=pytest.mark.long) for name in WHOLE),
+    ],
+)
+def test_a_sound_game_keeps_its_claim(name: str, runs: int, fails: float, share: float) -> None:
     import audit_networks
 
-    finding = one(audit_networks.sound(SeededEntropy(3)), name).play(1500)
+    finding = one(audit_networks.sound(SeededEntropy(3)), name).play(runs, fails)
     assert not finding.broken
-    assert finding.share >= SOUND[name]
+    assert finding.share >= share
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_twin_is_caught(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "runs", "fails"),
+    [
+        (BROKEN[1], 1500, FAILS),
+        *(pytest.param(name, 1500, FAILS, marks=pytest.mark.long) for name in BROKEN[::2]),
+        *(pytest.param(name, 150, 1e-3, marks=pytest.mark.long) for name in WHOLE_BROKEN),
+    ],
+)
+def test_a_broken_twin_is_caught(name: str, runs: int, fails: float) -> None:
     import audit_networks
 
-    assert one(audit_networks.mutants(SeededEntropy(3)), name).play(1500).broken
+    assert one(audit_networks.mutants(SeededEntropy(3)), name).play(runs, fails).broken
 
 
 def test_every_game_is_played_here() -> None:
@@ -55,14 +69,5 @@ def test_every_game_is_played_here() -> None:
         tuple(game.name for game in games(SeededEntropy(0)))
         for games in (audit_networks.sound, audit_networks.mutants)
     )
-    assert sound == (*SOUND, *WHOLE)
+    assert sound == (STEP, *WHOLE)
     assert broken == (*BROKEN, *WHOLE_BROKEN)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", [*WHOLE, *WHOLE_BROKEN])
-def test_a_whole_fit(name: str) -> None:
-    import audit_networks
-
-    games = [*audit_networks.sound(SeededEntropy(5)), *audit_networks.mutants(SeededEntropy(5))]
-    assert one(games, name).play(150, 1e-3).broken == (name in WHOLE_BROKEN)

@@ -81,6 +81,34 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/histories/steps/distilled.py", "distilled", "manual_seed(seed)"): WEIGHTS,
     ("models/histories/steps/distilled.py", "restored_network", "Generator()"): WEIGHTS,
     ("models/histories/steps/distilled.py", "restored_network", "manual_seed(0)"): WEIGHTS,
+    ("models/histories/networks/tvae.py", "TvaeHistories._train_networks", "Generator()"): WEIGHTS,
+    (
+        "models/histories/networks/tvae.py",
+        "TvaeHistories._train_networks",
+        "manual_seed(int(rng.integers(2 ** 31)))",
+    ): WEIGHTS,
+    ("models/histories/networks/tvae.py", "TvaeHistories.restore", "Generator()"): WEIGHTS,
+    ("models/histories/networks/tvae.py", "TvaeHistories.restore", "manual_seed(0)"): WEIGHTS,
+    (
+        "models/histories/networks/tvae.py",
+        "TvaeHistories._train_networks",
+        "SeededEntropy(0)",
+    ): "which steps of drawn histories are kept: they belong to no real person",
+    (
+        "models/histories/networks/tvae.py",
+        "TvaeHistories._heard",
+        "SeededEntropy(0)",
+    ): "which steps of canaries are kept, in an audit: they belong to no real person",
+    (
+        "models/histories/networks/tvae.py",
+        "TvaeHistories._heard",
+        "default_rng(0)",
+    ): "latent noise of canaries, in an audit: they belong to no real person",
+    (
+        "models/histories/networks/autoregressive.py",
+        "AutoregressiveHistories._canaries",
+        "SeededEntropy(0)",
+    ): "which steps of canaries are kept, in an audit: they belong to no real person",
     ("models/generators/ctgan.py", "Ctgan._residual", "Generator()"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan._residual", "manual_seed(seed)"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan.fit", "Generator()"): WEIGHTS,
@@ -247,6 +275,8 @@ def test_the_source_for_tests_is_imported_where_it_hides_nobody() -> None:
         "dpsynth/synthesis/replicates.py",
         "dpsynth/synthesis/cohort_replicates.py",
         "dpsynth/assessment/cohort_sides.py",
+        "models/histories/networks/autoregressive.py",
+        "models/histories/networks/tvae.py",
     }
 
 

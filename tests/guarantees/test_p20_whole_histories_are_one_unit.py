@@ -25,6 +25,7 @@ from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import KEPT, PatientUnits
 from dpsynth.models.histories.networks.step_networks import StepNetworks
 from dpsynth.models.histories.settings import empty_step_table
+from dpsynth.models.histories.steps.gap_factors import GapFactors
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.marginals import MergedBins, Products
 from dpsynth.privacy import SeededEntropy
@@ -64,7 +65,8 @@ def models_of(domain: HistoryDomain) -> list[tuple[int, StepModel]]:
         network = Network(shape, generator=torch.Generator().manual_seed(place))
         with torch.no_grad():
             network.masked_out.weight.normal_(generator=torch.Generator().manual_seed(place))
-        models.append((place, StepModel(steps, bins, products, network)))
+        even = GapFactors.even(table.days)
+        models.append((place, StepModel(steps, bins, products, even, network)))
     return models
 
 

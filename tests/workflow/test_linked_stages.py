@@ -97,7 +97,7 @@ def test_what_is_for_a_single_table_is_refused(settings: Settings, tmp_path: Pat
     for changes, message in (
         ({"gates": tmp_path / "gates.yaml"}, "single table"),
         ({"publish_quality": 0.1}, "single table"),
-        ({"model": "tvae"}, "single table"),
+        ({"model": "ctgan"}, "single table"),
     ):
         with pytest.raises(InputError, match=message):
             ResolvedSettings.of(Settings.of(**base, **changes))

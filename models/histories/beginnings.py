@@ -1,0 +1,79 @@
+"""How drawn histories begin: the first row of each patient in one series, from the person table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models.histories.person_table import SPAN_GRID, Hidden
+from dpsynth.models.histories.steps import StepModel
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Beginnings:
+    """What the person table says of one series, for every patient.
+
+    Attributes:
+        counts: number of rows, ``[patients]``.
+        days: of the first row.
+        ends: last day of follow-up.
+        lasts: day of the last row.
+        values: codes of the first row, ``[patients, values]``.
+        baseline: coarse bins, ``[patients, conditions]``.
+    """
+
+    counts: Ints
+    days: Ints
+    ends: Ints
+    lasts: Ints
+    values: Ints
+    baseline: Ints
+
+
+def beginnings(
+    model: StepModel,
+    hidden: Hidden,
+    codes: Ints,
+    ends: Ints,
+    rng: np.random.Generator,
+) -> Beginnings:
+    """Read off a patient's drawn row how a series begins.
+
+    Hidden columns of a drawn row may disagree: where there are rows, a first day, pace and
+    values are drawn again from those who have them.
+    """
+    series = model.table.series
+    counts = np.minimum(series.counts.draw(codes[:, hidden.count], rng), series.max_rows)
+    several, some = counts > 1, counts > 0
+    days = np.zeros(len(codes), dtype=np.int64)
+    lasts = days
+    if hidden.first is not None and hidden.span is not None:
+        grid = model.table.domain.days
+        first = _filled(codes[:, hidden.first], some, grid.cells, rng)
+        days[some] = grid.draw(first[some], ends[some], rng)
+        spans = _filled(codes[:, hidden.span], several, SPAN_GRID.cells, rng)
+        lasts = days + SPAN_GRID.draw(spans, ends - days, rng)
+    values = np.column_stack(
+        [
+            _filled(codes[:, column], some, value.size, rng)
+            for column, value in zip(hidden.values, series.values, strict=True)
+        ]
+    )
+    return Beginnings(counts, days, ends, lasts, values, model.table.baseline_of(codes))
+
+
+def _filled(
+    codes: Ints, wanted: npt.NDArray[np.bool_], none: int, rng: np.random.Generator
+) -> Ints:
+    """Put another patient's code where one is wanted and there is none; 0 where none is wanted."""
+    has = codes < none
+    known = codes[wanted & has]
+    filled = np.where(has, codes, 0)
+    gaps = np.flatnonzero(wanted & ~has)
+    if len(gaps) and len(known):
+        filled[gaps] = rng.choice(known, len(gaps))
+    return filled
