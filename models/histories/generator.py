@@ -38,7 +38,7 @@ from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, S
 Ints = npt.NDArray[np.int64]
 
 BINS = 8  # of a condition of steps
-CHAINS = 4_000  # patients drawn in a round of the calibration of gaps
+CHAINS = 4_000  # patients drawn in a round of the calibration of gaps, or as many as there are
 
 
 class CohortGenerator:
@@ -140,7 +140,7 @@ class CohortGenerator:
 
     def _calibrated(self, rng: np.random.Generator) -> list[list[StepModel]]:
         """Find, for each series, factors with which drawn gaps are the released ones."""
-        codes = self._patients(CHAINS, rng)
+        codes = self._patients(min(CHAINS, self.domain.population), rng)
         ends = self.person.ends_of(self.person.baseline_of(codes))
         found = []
         for of_table, hidden in zip(self._drawing(codes, rng), self.person.hidden, strict=True):

@@ -85,6 +85,9 @@ def counts_of(
     monkeypatch.setattr(domain, "WIDE", 3)  # the table of visits has a network
     monkeypatch.setattr("dpsynth.models.histories.steps.distilled.ROWS", 5_000)
     monkeypatch.setattr("dpsynth.models.histories.steps.distilled.STEPS", 50)
+    for name, few in (("DRAWN", 800), ("WARM_STEPS", 10), ("WARM_BATCH", 50), ("REHEARSAL", 100)):
+        monkeypatch.setattr(f"dpsynth.models.histories.networks.tvae.{name}", few)
+    monkeypatch.setattr("dpsynth.models.histories.networks.tvae.ANCHOR", 50)
 
     def still(self: DpSgd, loss: Any, batch: Any, mask: Any, *, anchor: Any = None) -> None:
         self._drawn = None

@@ -41,3 +41,4 @@ def shorten_histories(patch: pytest.MonkeyPatch) -> None:
     """Fit histories with few bins, components and steps, until the patch is undone."""
     steps = StepSettings(16, 10, 10, 1.0, 8)
     patch.setattr(HistorySettings, "of", lambda *_: HistorySettings(10, 20, 10, 1.0, steps))
+    patch.setattr("dpsynth.models.histories.generator.CHAINS", 200)
