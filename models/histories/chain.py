@@ -119,20 +119,24 @@ class _Walk:
         bins = self.model.bins[self.model.table.drawn]
         return np.eye(bins.count)[bins.bin_of]
 
+    @cached_property
+    def _within(self) -> Floats:
+        """Share of each code of a gap in its bin, ``[codes]``."""
+        bins = self.model.bins[self.model.table.drawn]
+        shares = bins.shares + MIN_SHARE
+        return np.asarray(shares / (shares @ self._in_bin)[bins.bin_of])
+
     def _gap_weights(self, paces: Floats, left: Ints) -> Floats:
         """Weigh the codes of a gap within their bins, ``[rows, codes]``.
 
         Only those count that fit before the patient's last row; her last gap is what is left.
         """
-        table = self.model.table
-        gaps, bins = table.table.gaps, self.model.bins[table.drawn]
-        within = bins.shares + MIN_SHARE
-        within = within / (within @ self._in_bin)[bins.bin_of]
+        gaps = self.model.table.table.gaps
         weights = np.zeros((len(left), gaps.cells + 1))
         weights[:, :-1] = gaps.allowed(left) * self.model.factors.of_codes(paces, gaps)
         weights[left == 1] = 0.0
         weights[left == 1, -1] = 1.0
-        return np.asarray(weights * within)
+        return np.asarray(weights * self._within)
 
     def _take(self, who: Ints, codes: Ints) -> None:
         self.codes[who] = codes

@@ -67,8 +67,8 @@ class PersonTable:
         """The columns: baseline, events, then the hidden columns of every series."""
         columns, events = [*self.domain.baseline], [*self.domain.events]
         if self.ending is not None:
-            columns[self._end.column] = self.ending.feature
             _taken_out(self._end, columns, events)
+            columns[self._ended] = self.ending.feature
         columns += [self.domain.days.feature(f"day of {name}", none=True) for name in events]
         for table in self.domain.tables:
             for series in table.series:
@@ -79,11 +79,14 @@ class PersonTable:
     def ending(self) -> Ending | None:
         """When and how follow-up ended, if the domain says how: one column in the place of two."""
         end = self.domain.end
-        if end is None or (end.status is None and end.event is None):
+        if end is None:
             return None
-        status = Feature("ended", 2, 0)
-        if end.event is None:
-            status = self.domain.baseline[end.status or 0]
+        if end.event is not None:
+            status = Feature("ended", 2, 0)
+        elif end.status is not None:
+            status = self.domain.baseline[end.status]
+        else:
+            return None
         return Ending(self.domain.baseline[end.column], status)
 
     @property
@@ -167,12 +170,11 @@ class PersonTable:
         columns: list[npt.NDArray[np.integer]] = [*histories.baseline.T]
         onsets = [*histories.onsets.T]
         if self.ending is not None:
-            status = _taken_out(self._end, columns.copy(), onsets.copy())
+            status = _taken_out(self._end, columns, onsets)
             if self._end.event is not None:
                 status = status != NEVER
-            days = columns[self._end.column].astype(np.int64)
-            columns[self._end.column] = self.ending.joined(days, status.astype(np.int64))
-            _taken_out(self._end, columns, onsets)
+            days = columns[self._ended].astype(np.int64)
+            columns[self._ended] = self.ending.joined(days, status.astype(np.int64))
         for of_event in onsets:
             never = of_event == NEVER
             code = grid.code(np.where(never, 0, of_event), ends)

@@ -1,7 +1,7 @@
 """What is learned of the steps of a table: for each series bins, and a mixture over them.
 
-Four events of the plan read the steps: the tables that lines are fitted to, one-way counts, pairs,
-and again the pairs that stand out. All else is post-processing.
+Five events of the plan read the steps: the tables that lines are fitted to, days between rows,
+one-way counts, pairs, and again the pairs that stand out. All else is post-processing.
 """
 
 from __future__ import annotations
