@@ -81,17 +81,17 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/histories/steps/distilled.py", "distilled", "manual_seed(seed)"): WEIGHTS,
     ("models/histories/steps/distilled.py", "restored_network", "Generator()"): WEIGHTS,
     ("models/histories/steps/distilled.py", "restored_network", "manual_seed(0)"): WEIGHTS,
-    ("models/histories/networks/tvae.py", "TvaeHistories._train_networks", "Generator()"): WEIGHTS,
+    ("models/histories/networks/tvae.py", "TvaeHistories._train", "Generator()"): WEIGHTS,
     (
         "models/histories/networks/tvae.py",
-        "TvaeHistories._train_networks",
+        "TvaeHistories._train",
         "manual_seed(int(rng.integers(2 ** 31)))",
     ): WEIGHTS,
     ("models/histories/networks/tvae.py", "TvaeHistories.restore", "Generator()"): WEIGHTS,
     ("models/histories/networks/tvae.py", "TvaeHistories.restore", "manual_seed(0)"): WEIGHTS,
     (
         "models/histories/networks/tvae.py",
-        "TvaeHistories._train_networks",
+        "TvaeHistories._train",
         "SeededEntropy(0)",
     ): "which steps of drawn histories are kept: they belong to no real person",
     (

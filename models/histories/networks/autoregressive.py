@@ -8,6 +8,7 @@ columns do not show. Counts and steps of training are events of one plan, calibr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from dpsynth.models.histories.networks.step_networks import ROWS, StepNetworks, 
 from dpsynth.models.histories.networks.training import Training, trained_tables
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps.distilled import distilled
+from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.privacy import (
     Entropy,
     ObservedPlan,
@@ -40,6 +42,8 @@ ANCHOR = 4_000  # rows of the mixtures beside each private step
 QUANTILE = 0.95
 GUESSES = 20_000  # patients drawn to see how many have a step
 LEAST = 0.01  # of the patients: noise must not make the divisor vanish
+
+Models = Sequence[tuple[int, StepModel]]
 
 
 class AutoregressiveHistories(CohortGenerator):
@@ -58,27 +62,10 @@ class AutoregressiveHistories(CohortGenerator):
         entropy: Entropy,
         progress: Progress,
     ) -> None:
-        """Train the networks of the steps with whole histories."""
-        rng = entropy.generator()
-        masked = HistorySettings.of(self.domain, plan.budget).steps.masked
-        for place in trained_tables(self.domain):
-            (model,) = self.models[place]
-            given = model.table.drawn
-            network = model.network or distilled(model.products, rng, masked=masked, given=given)
-            self.models[place] = [replace(model, network=network)]
-        self._train_networks(histories, plan, entropy, rng, progress)
-
-    def _train_networks(
-        self,
-        histories: Histories,
-        plan: PrivacyPlan | ObservedPlan,
-        entropy: Entropy,
-        rng: np.random.Generator,
-        progress: Progress,
-    ) -> None:
         """Run every step of the plan; their number and schedule are fixed beforehand."""
+        rng = entropy.generator()
         settings = Training.of(self.domain, plan.budget)
-        models = [(place, self.models[place][0]) for place in trained_tables(self.domain)]
+        models = self._with_networks(plan.budget, rng)
         shares = self._shares_with_a_step(rng)
         most = max(shares)
         networks = StepNetworks([network_of(model.network) for _, model in models])
@@ -107,6 +94,23 @@ class AutoregressiveHistories(CohortGenerator):
             turn = torch.arange(step * ANCHOR, (step + 1) * ANCHOR) % ROWS
             trainer.step(networks.loss, batch, mask, anchor=(rows[turn], weights[turn]))
             progress("training", (step + 1) / trainer.event.steps)
+
+    def _with_networks(self, budget: PrivacyBudget, rng: np.random.Generator) -> Models:
+        """Give each trained table a network, taught its mixture, and return them."""
+        masked = HistorySettings.of(self.domain, budget).steps.masked
+        for place, model in self._trained():
+            given = model.table.drawn
+            network = model.network or distilled(model.products, rng, masked=masked, given=given)
+            self.models[place] = [replace(model, network=network)]
+        return self._trained()
+
+    def _trained(self) -> Models:
+        """Return the steps of each trained table, with its place."""
+        found = []
+        for place in trained_tables(self.domain):
+            (model,) = self.models[place]
+            found.append((place, model))
+        return found
 
     def _canaries(self, plan: Any, models: Any) -> tuple[tuple[Tensor, Tensor], Tensor]:
         """Return the canaries of an audit as a batch; their steps are alike, whichever are kept."""

@@ -8,7 +8,7 @@ Encoder and decoders are warmed up on histories that `cohort` draws: post-proces
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from dpsynth.models.histories.networks.autoregressive import (
     LEAST,
     QUANTILE,
     AutoregressiveHistories,
+    Models,
     network_of,
 )
 from dpsynth.models.histories.networks.latent_network import Decoders, LatentBatch, LatentNetworks
@@ -35,7 +36,7 @@ from dpsynth.models.histories.networks.latent_units import (
     without_padding,
 )
 from dpsynth.models.histories.networks.patient_units import PatientUnits
-from dpsynth.models.histories.networks.training import Training, trained_tables
+from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.person_table import one_row_each
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyPlan, SeededEntropy
@@ -46,7 +47,6 @@ ANCHOR = 500  # drawn patients beside each private step
 REHEARSAL = 2_000  # drawn patients on which the clipping norm is read off
 
 Ints = npt.NDArray[np.int64]
-Models = Sequence[tuple[int, StepModel]]
 
 
 class TvaeHistories(AutoregressiveHistories):
@@ -55,18 +55,18 @@ class TvaeHistories(AutoregressiveHistories):
     name = "tvae"
     decoders: Decoders | None = None
 
-    def _train_networks(
+    def _train(
         self,
         histories: Histories,
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
-        rng: np.random.Generator,
         progress: Progress,
     ) -> None:
         """Warm up on drawn histories; then run every step of the plan."""
         self.decoders = None
+        rng = entropy.generator()
         settings = Training.of(self.domain, plan.budget)
-        models = self._trained()
+        models = self._with_networks(plan.budget, rng)
         seed = torch.Generator().manual_seed(int(rng.integers(2**31)))
         tables = [network_of(model.network) for _, model in models]
         networks = LatentNetworks(tables, sum(self.binning.sizes), generator=seed)
@@ -110,9 +110,6 @@ class TvaeHistories(AutoregressiveHistories):
         for step in range(WARM_STEPS):
             trainer.step(networks.loss, *drawn.batch(_in_turn(known, step, WARM_BATCH)))
             progress("warming up", (step + 1) / WARM_STEPS)
-
-    def _trained(self) -> Models:
-        return [(place, self.models[place][0]) for place in trained_tables(self.domain)]
 
     def _units(
         self, histories: Histories, models: Models, entropy: Entropy, noise: np.random.Generator
