@@ -10,10 +10,9 @@ from dpsynth._util.strict_json import written
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
 from dpsynth.models import check_linked, histories_class
-from dpsynth.models.histories import HistoryDomain, domain_of
+from dpsynth.models.histories import HistoryDomain, domain_of, most_bytes_of_histories
 from dpsynth.models.histories.networks import (
     choose_linked,
-    most_bytes_of_linked,
     shares_of_linked,
 )
 from dpsynth.models.registry import AUTO
@@ -42,7 +41,7 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
 
     def room(self, schema: LinkedSchema) -> int:
         """Return more bytes than the run will take: a public fact."""
-        arrays = most_bytes_of_linked(self.model, self.domain)
+        arrays = most_bytes_of_histories(self.domain)
         return arrays + 2 * len(written(schema.to_dict()))
 
 

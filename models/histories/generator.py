@@ -140,6 +140,8 @@ class CohortGenerator:
 
     def _calibrated(self, rng: np.random.Generator) -> list[list[StepModel]]:
         """Find, for each series, factors with which drawn gaps are the released ones."""
+        if not any(model.released for models in self.models for model in models):
+            return self.models
         codes = self._patients(min(CHAINS, self.domain.population), rng)
         ends = self.person.ends_of(self.person.baseline_of(codes))
         found = []

@@ -1,7 +1,7 @@
 """Networks of linked tables, trained by DP-SGD with the patient as the unit.
 
 - `autoregressive`: the networks of `cohort`'s steps, trained on with whole histories
-- `choice`: which generator of linked tables `auto` takes, what it runs, and how large a run is
+- `choice`: which generator of linked tables `auto` takes, and what it runs
 - `latent_network`: the networks of `tvae` of linked tables
 - `latent_units`: patients with what an encoder sees of them, as units of DP-SGD
 - `patient_units`: whole histories as units of DP-SGD: a patient's steps of all tables

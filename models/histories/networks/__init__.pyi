@@ -1,6 +1,5 @@
 from .autoregressive import AutoregressiveHistories as AutoregressiveHistories
 from .choice import choose_linked as choose_linked
-from .choice import most_bytes_of_linked as most_bytes_of_linked
 from .choice import shares_of_linked as shares_of_linked
 from .training import trained_tables as trained_tables
 from .tvae import TvaeHistories as TvaeHistories

@@ -1,4 +1,4 @@
-"""Which generator of linked tables `auto` takes, what it runs, and how large a run is.
+"""Which generator of linked tables `auto` takes, and what it runs.
 
 Nothing here reads data, and nothing here imports a heavy library: a plan is made, and a certificate
 checked, without torch.
@@ -11,7 +11,7 @@ from dataclasses import replace
 from dpsynth.errors import InputError
 from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.networks.training import WITH_A_STEP, Training, trained_tables
-from dpsynth.models.histories.settings import most_bytes_of_histories, shares_of_histories
+from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
 
@@ -64,8 +64,3 @@ def shares_of_linked(model: str, domain: HistoryDomain, budget: PrivacyBudget) -
     steps = Training.of(domain, budget).event
     rest = 1.0 - steps.fraction
     return (*(replace(one, fraction=rest * one.fraction) for one in shares), steps)
-
-
-def most_bytes_of_linked(model: str, domain: HistoryDomain) -> int:
-    """Return more bytes than the arrays of a fit will take, and its document less the schema."""
-    return most_bytes_of_histories(domain)

@@ -1,0 +1,169 @@
+"""Each place that makes or seeds a generator of random numbers, with why it hides nothing."""
+
+from __future__ import annotations
+
+OS = "the operating system's source: it takes no seed"
+INTERNAL = "an evaluation, which draws no noise; its seed is stated with the result"
+ORDER = (
+    "the order of patients, and which of their rows are kept, in an internal assessment: no noise "
+    "is drawn, and no run comes of it"
+)
+WEIGHTS = "initial weights, which no noise has to hide; seeded by the source of the fit"
+POST = "post-processing of public or released things"
+
+REASONS: dict[tuple[str, str, str], str] = {
+    # noise, sampling of units, coins: the operating system's
+    ("dpsynth/synthesis/charged_fit.py", "charged_fit", "OsEntropy()"): OS,
+    ("dpsynth/synthesis/fitting.py", "fit_not_private", "OsEntropy()"): OS,
+    ("dpsynth/assessment/published_quality.py", "publish_quality", "OsEntropy()"): OS,
+    ("dpsynth/assessment/charged_audit.py", "audited_on_real", "OsEntropy()"): OS,
+    ("dpsynth/assessment/training_audit.py", "trial", "OsEntropy()"): OS,
+    ("dpsynth/tables/splitting.py", "coins", "OsEntropy()"): OS,
+    ("dpsynth/assessment/fitted_controls.py", "_Board.cohort", "OsEntropy()"): OS,
+    ("dpsynth/assessment/fitted_controls.py", "_Board.overfitted", "OsEntropy()"): OS,
+    ("dpsynth/assessment/fitted_controls.py", "_Board.unseen", "OsEntropy()"): OS,
+    ("dpsynth/assessment/shadow_design.py", "ShadowDesign.cohort", "OsEntropy()"): OS,
+    ("dpsynth/assessment/shadow_design.py", "fit_and_draw", "OsEntropy()"): OS,
+    ("models/outside/adapter.py", "OutsideGenerator.rehearse", "OsEntropy()"): OS,
+    ("models/outside/adapter.py", "OutsideGenerator.rehearse", "default_rng(0)"): (
+        "made-up rows of a rehearsal, of which nothing is kept"
+    ),
+    # the sources themselves
+    (
+        "dpsynth/privacy/entropy.py",
+        "OsEntropy.generator",
+        "default_rng(int.from_bytes(os.urandom(32), 'little'))",
+    ): "32 fresh bytes of the operating system",
+    ("dpsynth/privacy/entropy.py", "SeededEntropy.__init__", "default_rng(seed)"): (
+        "the source for tests, which no release takes"
+    ),
+    # networks: weights are trained over, and released; the latent noise comes from elsewhere
+    ("models/generators/tvae_network.py", "Network.__init__", "default_rng()"): (
+        "a place for the latent noise, fresh; a fit puts a generator of its source there"
+    ),
+    ("models/generators/autoregressive.py", "Autoregressive._network", "Generator()"): WEIGHTS,
+    ("models/generators/autoregressive.py", "Autoregressive._network", "manual_seed(seed)"): (
+        WEIGHTS
+    ),
+    ("models/generators/tvae.py", "Tvae._network", "Generator()"): WEIGHTS,
+    ("models/generators/tvae.py", "Tvae._network", "manual_seed(seed)"): WEIGHTS,
+    ("models/histories/steps/distilled.py", "distilled", "Generator()"): WEIGHTS,
+    ("models/histories/steps/distilled.py", "distilled", "manual_seed(seed)"): WEIGHTS,
+    ("models/histories/steps/distilled.py", "restored_network", "Generator()"): WEIGHTS,
+    ("models/histories/steps/distilled.py", "restored_network", "manual_seed(0)"): WEIGHTS,
+    ("models/histories/networks/tvae.py", "TvaeHistories._train", "Generator()"): WEIGHTS,
+    (
+        "models/histories/networks/tvae.py",
+        "TvaeHistories._train",
+        "manual_seed(int(rng.integers(2 ** 31)))",
+    ): WEIGHTS,
+    ("models/histories/networks/tvae.py", "TvaeHistories.restore", "Generator()"): WEIGHTS,
+    ("models/histories/networks/tvae.py", "TvaeHistories.restore", "manual_seed(0)"): WEIGHTS,
+    (
+        "models/histories/networks/tvae.py",
+        "TvaeHistories._train",
+        "SeededEntropy(0)",
+    ): "which steps of drawn histories are kept: they belong to no real person",
+    (
+        "models/histories/networks/tvae.py",
+        "TvaeHistories._heard",
+        "SeededEntropy(0)",
+    ): "which steps of canaries are kept, in an audit: they belong to no real person",
+    (
+        "models/histories/networks/tvae.py",
+        "TvaeHistories._heard",
+        "default_rng(0)",
+    ): "latent noise of canaries, in an audit: they belong to no real person",
+    (
+        "models/histories/networks/autoregressive.py",
+        "AutoregressiveHistories._canaries",
+        "SeededEntropy(0)",
+    ): "which steps of canaries are kept, in an audit: they belong to no real person",
+    ("models/generators/ctgan.py", "Ctgan._residual", "Generator()"): WEIGHTS,
+    ("models/generators/ctgan.py", "Ctgan._residual", "manual_seed(seed)"): WEIGHTS,
+    ("models/generators/ctgan.py", "Ctgan.fit", "Generator()"): WEIGHTS,
+    ("models/generators/ctgan.py", "Ctgan.fit", "manual_seed(int(rng.integers(2 ** 62)))"): WEIGHTS,
+    ("models/generators/ctgan_trainer.py", "GeneratorTrainer.__init__", "Generator()"): (
+        "weights that the critic's take the place of at once"
+    ),
+    # a bound on likelihoods of an audit: after the fit, and the same each time
+    ("models/generators/tvae.py", "Tvae._log_prob_of_bins", "default_rng(0)"): POST,
+    # synthetic rows and what is made from them
+    ("dpsynth/synthesis/sampler.py", "Sampler._blocks", "default_rng([seed, block])"): POST,
+    (
+        "dpsynth/synthesis/cohort_sampler.py",
+        "CohortSampler.block",
+        "default_rng([seed, number])",
+    ): POST,
+    (
+        "dpsynth/synthesis/replicates.py",
+        "seeds_of",
+        "SeedSequence([seed, number])",
+    ): POST,
+    ("dpsynth/synthesis/replicates.py", "Replicates.refit", "SeededEntropy(of_noise)"): (
+        "noise of a refit to synthetic rows: it hides nobody"
+    ),
+    (
+        "dpsynth/synthesis/cohort_replicates.py",
+        "refitted",
+        "SeededEntropy(of_noise)",
+    ): "noise of a refit to drawn histories: it hides nobody",
+    ("dpsynth/synthesis/cohort_replicates.py", "refitted", "default_rng(of_patients)"): POST,
+    (
+        "dpsynth/assessment/cohort_canaries.py",
+        "PlantedHistories.black",
+        "default_rng(self.seed)",
+    ): "a cohort drawn from what a fit on synthetic histories keeps",
+    ("eval/quality_queries.py", "Questionnaire.of", "default_rng(0)"): (
+        "which sets of three columns are asked about: public"
+    ),
+    (
+        "dpsynth/tables/simulated.py",
+        "_Draws.__init__",
+        "default_rng(seed)",
+    ): "rows that belong to no real person",
+    (
+        "dpsynth/tables/linked/simulated.py",
+        "simulate_cohort",
+        "default_rng(seed)",
+    ): "histories that belong to no real person",
+    (
+        "dpsynth/encoding/column_codecs.py",
+        "CategoryCoder.read",
+        "default_rng(0)",
+    ): "a category draws nothing",
+    # evaluations and audits
+    ("dpsynth/assessment/attack_audit.py", "audit_run", "default_rng(seed)"): INTERNAL,
+    ("dpsynth/assessment/charged_audit.py", "audited_on_real", "default_rng(seed)"): (
+        "canaries and their coins, which the auditor knows; the noise has no seed"
+    ),
+    ("dpsynth/assessment/training_audit.py", "audited_training", "default_rng(seed)"): (
+        "canaries, their coins and synthetic rows; the noise has no seed"
+    ),
+    (
+        "dpsynth/assessment/shadow_design.py",
+        "ShadowDesign.of",
+        "default_rng([seed, STREAM])",
+    ): INTERNAL,
+    (
+        "dpsynth/assessment/shadow_design.py",
+        "ShadowDesign.dealt",
+        "default_rng([self.seed, STREAM, number])",
+    ): (INTERNAL),
+    ("eval/attacks/audit.py", "attacked", "default_rng(seed)"): INTERNAL,
+    ("eval/attacks/audit.py", "attacked", "default_rng([seed, *attack.key.encode()])"): INTERNAL,
+    ("eval/attacks/canaries.py", "_falls", "default_rng(0)"): INTERNAL,
+    ("dpsynth/assessment/cohort_sides.py", "CohortSides.read", "SeededEntropy(seed)"): ORDER,
+    ("dpsynth/assessment/cohort_sides.py", "CohortSides.read.real", "SeededEntropy(seed)"): ORDER,
+    ("dpsynth/encoding/linked/summaries.py", "summaries", "default_rng(seed)"): INTERNAL,
+    ("eval/longitudinal/evaluation.py", "evaluate_histories", "default_rng(seed)"): INTERNAL,
+    (
+        "eval/longitudinal/pictures.py",
+        "synthetic_pictures",
+        "default_rng(seed)",
+    ): "which synthetic patients are shown",
+    ("eval/evaluation.py", "_parts", "default_rng(seed)"): INTERNAL,
+    ("eval/fidelity/joints.py", "_sets", "default_rng(SEED)"): INTERNAL,
+    ("eval/overview.py", "_scores", "default_rng(0)"): INTERNAL,
+    ("eval/fidelity/counting_queries.py", "queries", "default_rng(SEED)"): INTERNAL,
+}
