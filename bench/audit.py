@@ -20,9 +20,11 @@ from pathlib import Path
 
 import audit_cohort_fit
 import audit_counts
+import audit_discovery
 import audit_fit
 import audit_histories
 import audit_networks
+import audit_pair_statistics
 import audit_selection
 import audit_sgd
 from pages import write_section
@@ -39,6 +41,8 @@ RUNS = {
     audit_histories: 8_000,
     audit_cohort_fit: 8_000,
     audit_networks: 8_000,
+    audit_pair_statistics: 8_000,
+    audit_discovery: 8_000,
 }
 SLOW = {
     "a whole fit: autoregressive": 0.25,

@@ -1,4 +1,4 @@
-"""Games on noisy counts: one count, a histogram, all columns, all pairs, units of several rows.
+"""Games on noisy counts: a count, a histogram, columns, grains, pairs, units of several rows.
 
 An office releases counts of a small cohort, or of the same cohort and one more unit, whose rows are
 all alike: the most that a unit can move. The attacker knows everything else, and scores by the
@@ -17,6 +17,9 @@ import numpy.typing as npt
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import DiscreteCurve, GaussianCurve, TradeoffCurve
+from dpsynth.models.base import Domain, Feature
+from dpsynth.models.grain_settings import with_grains
+from dpsynth.models.marginals.grains.measurement import measure_grains
 from dpsynth.models.marginals.measurement import cohort_with_visits, pair_noise
 from dpsynth.models.presets import mass_of
 from dpsynth.privacy.entropy import Entropy, SeededEntropy
@@ -26,6 +29,7 @@ from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 
 CLAIM = PrivacyBudget(epsilon=3.0, delta=1e-5)
 COLUMNS = (3, 2, 4, 2, 3)
+NUMBERS = (60, 80, 120)  # codes of numbers of which each fifth and each tenth is round
 
 Counts = list[npt.NDArray[np.int64]]
 Floats = npt.NDArray[np.float64]
@@ -111,6 +115,32 @@ def counts_office(columns: tuple[int, ...], cap: int) -> Office:
     return Office(release, [event.sigma] * len(sizes), columns, cap, curve)
 
 
+def grains_office(columns: tuple[int, ...], cap: int) -> Office:
+    """Release the grains of all numbers at once, as a fit does."""
+    features = []
+    for place, size in enumerate(columns):
+        units = [(int(c % 10 == 0), int(c % 10 == 5), int(c % 5 > 0)) for c in range(size)]
+        features.append(Feature(f"n{place}", size, size, (1,) * size, grains=tuple(units)))
+    domain = Domain(tuple(features), population=4, max_rows=cap)
+    [share, _] = with_grains(
+        (Share(JointHistograms("rest", 1, cap, UNDECIDED, mass_of(cap)), 1.0),),
+        domain,
+        mass_of(cap),
+    )
+    plan = PrivacyPlan.calibrate(CLAIM, [Share(share.event, 1.0)])
+    [event] = plan.events
+    assert isinstance(event, JointHistograms)
+
+    def release(cohort: Cohort, entropy: Entropy) -> Counts:
+        found = measure_grains(cohort, domain, plan, entropy)
+        assert found is not None
+        return [counts.astype(np.int64) for counts in found.counts]
+
+    exact = DiscreteCurve(event.sigma, len(columns))
+    curve = exact if cap == 1 else GaussianCurve(event.mu())
+    return Office(release, [event.sigma] * len(columns), columns, cap, curve)
+
+
 def pairs_office(columns: tuple[int, ...], cap: int) -> Office:
     """Release all pairs of columns, each with the noise that a fit would give it."""
     sizes = (cap, *columns) if cap > 1 else columns
@@ -164,6 +194,8 @@ OFFICES: dict[str, Callable[[], Office]] = {
     "histogram": lambda: counts_office((6,), 1),
     "all columns": lambda: counts_office(COLUMNS, 1),
     "all columns, five rows": lambda: counts_office(COLUMNS[:3], 5),
+    "grains of numbers": lambda: grains_office(NUMBERS, 1),
+    "grains of numbers, five rows": lambda: grains_office(NUMBERS, 5),
     "all pairs": lambda: pairs_office(COLUMNS, 1),
     "all pairs, five rows": lambda: pairs_office(COLUMNS[:3], 5),
 }

@@ -40,6 +40,7 @@ Patients = tuple[Histories, Histories]
 
 CLAIM = PrivacyBudget(epsilon=3.0, delta=1e-5)
 ROWS, TESTS, TABLES, LAST = 10, 4, 4, 400
+STEPS = TESTS * (ROWS - 1)  # of a patient in a table, in all of its tests
 MANY = 20  # other patients, whose gaps end where the last follow-up does
 CAP, OWNED = 2, 8  # rows that count in the game of the cap, and rows that the patient has
 RATE = CAP / OWNED
@@ -123,7 +124,7 @@ def steps_office(tables: int = 1, *, apart: bool = False, tight: bool = True) ->
         tight: whether all of her steps in a table fall into one cell.
     """
     events = tuple(
-        JointHistograms(f"values {place}", 1, ROWS, UNDECIDED, MASS) for place in range(tables)
+        JointHistograms(f"values {place}", 1, STEPS, UNDECIDED, MASS) for place in range(tables)
     )
     plan = PrivacyPlan.calibrate(CLAIM, [Share(event, 1.0 / tables) for event in events])
     paid = plan.events
@@ -157,7 +158,7 @@ def gaps_office(*, cut: bool = False, total: bool = False) -> Office:
         total: the broken twin: the sum of all gaps is released as it is.
     """
     table = table_of("labs", timed=True)
-    event = JointHistograms("gaps", 1, ROWS, UNDECIDED, MASS)
+    event = JointHistograms("gaps", 1, STEPS, UNDECIDED, MASS)
     plan = PrivacyPlan.calibrate(CLAIM, [Share(event, 1.0)])
     (event,) = cast("tuple[JointHistograms]", plan.events)
 

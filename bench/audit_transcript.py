@@ -34,6 +34,7 @@ from dpsynth.privacy.events import ChosenHistograms, JointHistograms
 from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
 
 Counts = list[npt.NDArray[np.int64]]
+Shares = npt.NDArray[np.float64]
 
 
 class Transcript:
@@ -75,9 +76,11 @@ class Transcript:
         self._read(seen, known, [event.sigma] * len(seen))
         return seen
 
-    def binned(self, domain: Domain, columns: tuple[MergedBins, ...]) -> Binning:
+    def binned(
+        self, domain: Domain, columns: tuple[MergedBins, ...], grains: Shares | None = None
+    ) -> Binning:
         """Make the binning of a fit, and remember it."""
-        self.binning = Binning(domain, columns)
+        self.binning = Binning(domain, columns, grains=grains)
         return self.binning
 
     def chosen(

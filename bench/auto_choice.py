@@ -36,7 +36,7 @@ from dpsynth.privacy.plan import PrivacyBudget
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.sampler import Sampler
+from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.tables.table import write_table
 
 MODELS = ("mixture", NETWORK)

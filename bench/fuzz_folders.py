@@ -72,7 +72,9 @@ def _renewed(rng: Random, document: Any, files: Files) -> Any:
 
 
 def _describe(document: Any, header: dict[str, Any]) -> None:
-    names = {"F64": "float64", "F32": "float32", "F16": "float16", "I64": "int64", "U16": "uint16"}
+    names = {"F64": "float64", "F32": "float32", "F16": "float16", "BOOL": "bool"}
+    for bits in (8, 16, 32, 64):
+        names |= {f"I{bits}": f"int{bits}", f"U{bits}": f"uint{bits}"}
     document["state"]["tensors"] = {
         name: {"dtype": names.get(one["dtype"], one["dtype"].lower()), "shape": one["shape"]}
         for name, one in header.items()

@@ -35,8 +35,8 @@ from dpsynth.policy.policy import Policy
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import Run, run_digest
+from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.sample_log import read_samples
-from dpsynth.synthesis.sampler import Sampler
 from dpsynth.tables.table import open_table
 
 Way = Callable[[], Any]

@@ -45,6 +45,7 @@ SHOTS = (
     Shot("audit-training", "internal/internal.html", section="training", dark=True),
     Shot("audit-phone", "internal/internal.html", PHONE, section="audit"),
     Shot("comparison", "comparison/comparison.html"),
+    Shot("forecast", "forecast/forecast.html"),
     Shot("report", "bundle/report.html"),
     Shot("report-columns", "bundle/report.html", section="columns"),
     Shot("report-attacked", "bundle/report.html", section="attacked"),
@@ -64,6 +65,8 @@ def make_pages(work: Path) -> None:
     fit = ["fit", "demo", train, "--dataset", "demo", "--epsilon", "3", "--delta", "1e-6"]
     commands = [
         ["ledger", "create"],
+        ["plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--forecast", "--wanted-error",
+         "0.03", "-o", "forecast"],
         ["split", "demo", "cohort.csv", "--holdout", "0.25", "--seed", "1", "-o", "split"],
         [*fit, "--publish-quality", "0.05", "-o", "run"],
         [*fit, "--model", "independent", "-o", "baseline"],

@@ -6,7 +6,8 @@ usage: quality.py [--quick] [--jobs N] [--tables cardio:row,diabetes130]
 
 Needs DPSYNTH_DATA (see bench/README.md). Resumable: a fit whose line is in DIR/results.jsonl is
 not repeated. The noise is never seeded, so "seed" only numbers the repeats. Each fit is a process
-with one thread, so that its seconds compare however many run side by side.
+with one thread, so that its seconds compare however many run side by side. The model `ceiling`
+scores the real rows as the bins of a fit leave them: no fit can do better with these bins.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ceiling import ceiling
 from convert import convert
 from quality_jobs import run_all
-from quality_results import BOOTSTRAP, SCORES, Key, key_of, read_lines
+from quality_results import BOOTSTRAP, CEILING, SCORES, Key, key_of, read_lines
 
 HERE = Path(__file__).parent
 TABLES = {"cardio": ("row",), "diabetes130": ("row", "patient"), "brfss2015": ("row",)}
@@ -97,11 +99,14 @@ def below_one_in(population: int, delta: float) -> float:
 
 
 def one_fit(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:
-    """Fit, sample as many rows as the training split has, score."""
+    """Fit, sample as many rows as the training split has, score.
+
+    The ceiling is not fitted: all its seconds are of sampling.
+    """
     from dpsynth._util.seeds import fresh_seed
     from dpsynth.models.registry import NAMES, generator_class
     from dpsynth.synthesis import fitting
-    from dpsynth.synthesis.sampler import Sampler
+    from dpsynth.synthesis.drawing.sampler import Sampler
     from dpsynth.tables.table import write_table
 
     table, unit, model, epsilon, delta, _ = key
@@ -111,25 +116,29 @@ def one_fit(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:
     for name in NAMES:
         generator_class(name)  # importing the libraries is no part of the fit's time
     version = commit()
-    start = time.perf_counter()
-    run = fitting.fit(
-        folder / "train.csv",
-        schema,
-        epsilon=epsilon,
-        delta=below_one_in(schema.population.value, delta),
-        dataset="benchmark",
-        model=model,
-        without_ledger=True,
-    )
-    fitted = time.perf_counter()
-    frames = Sampler.of(run).frames(rows, seed=fresh_seed())
+    delta = below_one_in(schema.population.value, delta)
+    start = fitted = time.perf_counter()
+    if model == CEILING:
+        frames = iter([ceiling(folder / "train.csv", schema, epsilon=epsilon, delta=delta)])
+    else:
+        run = fitting.fit(
+            folder / "train.csv",
+            schema,
+            epsilon=epsilon,
+            delta=delta,
+            dataset="benchmark",
+            model=model,
+            without_ledger=True,
+        )
+        fitted = time.perf_counter()
+        frames, model = Sampler.of(run).frames(rows, seed=fresh_seed()), run.model
     write_table(frames, scratch / "synthetic.csv", schema, overwrite=True)
     sampled = time.perf_counter()
     seconds = {"fit_s": round(fitted - start, 2), "sample_s": round(sampled - fitted, 2)}
     cache = scratch / "reference.json"  # a copy: only the floors write the one beside the table
     if (folder / "reference.json").exists():
         shutil.copy(folder / "reference.json", cache)
-    facts = {"commit": version, "model": run.model}
+    facts = {"commit": version, "model": model}
     return facts | seconds | score(folder, scratch / "synthetic.csv", cache)
 
 
@@ -184,7 +193,7 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=tables_named)
-    parser.add_argument("--models", default=",".join(NAMES), help=f"also {AUTO}")
+    parser.add_argument("--models", default=",".join(NAMES), help=f"also {AUTO}, {CEILING}")
     parser.add_argument("--epsilons", default="1,3,10")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--delta", type=float, default=1e-5)
@@ -206,8 +215,9 @@ def main() -> int:
 
     pairs = chosen.tables or tables_named("cardio" if chosen.quick else ",".join(TABLES))
     models = chosen.models.split(",")
-    if unknown := set(models) - {*NAMES, AUTO}:
-        parser.error(f"'{min(unknown)}' is none of {', '.join((*NAMES, AUTO))}")
+    known = (*NAMES, AUTO, CEILING)
+    if unknown := set(models) - {*known}:
+        parser.error(f"'{min(unknown)}' is none of {', '.join(known)}")
     fits = wanted(
         pairs,
         models,

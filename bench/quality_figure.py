@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quality_results import BOOTSTRAP, GAP, TRAIN_TEST, Cell, Group, Line, floors, summary
+from quality_results import (
+    BOOTSTRAP,
+    CEILING,
+    GAP,
+    TRAIN_TEST,
+    Cell,
+    Group,
+    Line,
+    floors,
+    summary,
+)
 
 from dpsynth.models.registry import AUTO, NAMES
 
@@ -18,6 +28,7 @@ if TYPE_CHECKING:
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"))
 AUTO_STYLE = ("#000000", "*")
 GREY = "#6b6b6b"
+CEILING_STYLE = (GREY, "P")
 TELL = "c2st_excess"
 COLUMNS = {
     "tvd2": ("Pairs of columns", "TVD2"),
@@ -32,8 +43,9 @@ ORDER = ("cardio", "diabetes130", "brfss2015")
 
 def styles(models: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Give each generator a colour and a marker, the same whichever others were measured."""
-    known = sorted({*NAMES, *models} - {AUTO})
-    looks = {model: STYLES[i % len(STYLES)] for i, model in enumerate(known)} | {AUTO: AUTO_STYLE}
+    known = sorted({*NAMES, *models} - {AUTO, CEILING})
+    looks = {model: STYLES[i % len(STYLES)] for i, model in enumerate(known)}
+    looks |= {CEILING: CEILING_STYLE, AUTO: AUTO_STYLE}
     return {model: looks[model] for model in looks if model in set(models)}
 
 

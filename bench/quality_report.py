@@ -18,6 +18,7 @@ from pathlib import Path
 from pages import write_section
 from quality_results import (
     BOOTSTRAP,
+    CEILING,
     GAP,
     SCORES,
     SECONDS,
@@ -37,6 +38,7 @@ PICTURE = "quality.svg"
 SEEDS = 3  # that a target is a mean of
 NAMES = {"tvd1": "TVD1", "tvd2": "TVD2", "tvd3": "TVD3", "tstr_hgb": "TSTR", "c2st_auc": "C2ST"}
 NAMES |= {"fit_s": "fit s", "sample_s": "sample s", GAP: "TSTR below real"}
+REAL_IN_BINS = "real rows in its bins"
 FLOORS = {TRAIN_TEST: "test rows", BOOTSTRAP: "bootstrap of training rows"}
 NOTHING = "–"
 MEASURES = """
@@ -55,6 +57,11 @@ READING = """
 In all panels, lower is better. Below the dashed line, a synthetic table is closer to the training
 rows than the test rows are. The dotted line is the bootstrap. Bars show half the range over the
 seeds.
+"""
+IN_BINS = """
+"Real rows in its bins" ([ceiling.py](../bench/ceiling.py)) are the training rows, cut into the bins
+of a fit by `auto` and drawn within these bins again: the best that any generator could do with
+these bins.
 """
 PEERS = """
 We made one fit of each on one core and scored it with the same scorer on the same split: rows as
@@ -115,6 +122,7 @@ def measured(
     for group in sorted((g for g in cells if g[:2] == (table, unit)), key=lambda g: (g[3], g[2])):
         cell, (_, _, model, epsilon) = cells[group], group
         name = model if cell.chosen == (model,) else f"{model} ({', '.join(cell.chosen)})"
+        name = REAL_IN_BINS if model == CEILING else name
         figures = [spread(m, cell.means.get(m), cell.seeds) for m in (*SCORES, *SECONDS)]
         rows.append(["" if epsilon == last else f"{epsilon:g}", name, str(cell.seeds), *figures])
         last = epsilon
@@ -164,12 +172,13 @@ def section(
     cells, real = summary(lines, delta=delta), floors(lines)
     code = ", ".join(sorted({f"`{line['commit'] or 'unknown'}`" for line in lines}))
     verdicts = judged(cells, targets, pick)
+    ceilings = any(group[2] == CEILING for group in cells)
     small = f"{delta:g}".replace("e-0", "e-")
     parts = [
         "## Quality",
         paragraph(f"`make quality` (code at {code}; delta {small}). {MEASURES}"),
         f"![Error against epsilon for each table and generator]({PICTURE})",
-        paragraph(READING),
+        paragraph(f"{READING} {IN_BINS if ceilings else ''}"),
         "### Targets",
         paragraph(
             f"{sum(v.met for v in verdicts)} of {len(verdicts)} targets are met "

@@ -25,6 +25,8 @@ GAP = "tstr_gap"
 
 TRAIN_TEST = "train-test"
 BOOTSTRAP = "bootstrap"
+CEILING = "ceiling"
+"""In the place of a generator's name: the real rows as the bins of a fit leave them."""
 
 
 @dataclass(frozen=True)

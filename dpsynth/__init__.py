@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from dpsynth._version import __version__
 
 if TYPE_CHECKING:
+    from dpsynth.assessment.forecasting.forecast import forecast
     from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
     from dpsynth.schema.schema import Schema
+    from dpsynth.synthesis.drawing.sampler import sample
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
-    from dpsynth.synthesis.sampler import sample
     from dpsynth.tables.splitting import split, split_file
     from dpsynth.tables.text_table import read_table
 
@@ -33,8 +34,9 @@ _HOMES = {
     "Schema": "dpsynth.schema.schema",
     "fit": "dpsynth.synthesis.fitting",
     "fit_not_private": "dpsynth.synthesis.fitting",
+    "forecast": "dpsynth.assessment.forecasting.forecast",
     "read_table": "dpsynth.tables.text_table",
-    "sample": "dpsynth.synthesis.sampler",
+    "sample": "dpsynth.synthesis.drawing.sampler",
     "split": "dpsynth.tables.splitting",
     "split_file": "dpsynth.tables.splitting",
 }
@@ -47,6 +49,7 @@ __all__ = [
     "Schema",
     "fit",
     "fit_not_private",
+    "forecast",
     "read_table",
     "sample",
     "split",

@@ -6,9 +6,14 @@ This room decides how the budget of a fit is used. It never sees a cell, a file 
   fit
 - `base`: what a generator is: it names its events in public, learns from codes once, and emits
   codes
+- `contrast_settings`: when products of contrasts come before tables of pairs, and what share of
+  the budget each gets
+- `discovered_codes`: discovered codes in a plan: their event, and the domain that the other events
+  are planned with
 - `dpsgd/`: DP-SGD with exact clipping by unit: the only way in which private rows change a
   network
 - `generators/`: the generators, one in each file beside its networks
+- `grain_settings`: which columns a fit measures grains of, and what share of its budget that gets
 - `histories/`: histories of patients: several linked tables, learned and drawn patient by patient
 - `marginals/`: noisy counts, and the distributions that are fitted to them
 - `outside/`: generators of other packages: they ask for noisy results, and get no row

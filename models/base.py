@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Codes = npt.NDArray[np.uint16]
 WIDE = 256  # ordered codes; a column of more is counted at several resolutions
+BY_GROUP = 0  # in place of a width
+REPEATS = 8  # counts of listed codes, of which there are many: each costs as much as a column does
 VISITS = "\trows of the unit"  # a tab, which no schema accepts in a name
 
 Progress = Callable[[str, float], None]
@@ -40,7 +42,12 @@ class Feature:
     A numeric column of m cells has ``cells = m``; its missing code, if any, comes after them. A
     categorical column has ``cells = 0``: none of its codes has a neighbour. ``points`` says how
     many values each of the cells stands for; empty if one each. With ``groups``, the ordered codes
-    are also counted in groups of so many.
+    are also counted in groups of so many. ``parents`` says in which group each of the other codes
+    is, if they are also counted by group; empty if not. A ``target`` is what the schema says is
+    predicted from the other columns. At ``landmarks``, ordered codes of another kind begin, such as
+    the days after an origin: no bin has codes of both kinds. ``grains`` says of each of the cells
+    how many values of each round unit it stands for, the coarsest unit first; empty for a column
+    without such units.
     """
 
     name: str
@@ -48,10 +55,20 @@ class Feature:
     cells: int
     points: tuple[int, ...] = ()
     groups: int = 0
+    parents: tuple[int, ...] = ()
+    target: bool = False
+    landmarks: tuple[int, ...] = ()
+    grains: tuple[tuple[int, ...], ...] = ()
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Widths of the cells, in codes, at which the column is counted: coarsest first."""
+        """Widths of the cells, in codes, at which the column is counted: coarsest first.
+
+        `BY_GROUP` stands for the groups of unordered codes, which are counted one by one as often
+        as `REPEATS` says: the mean of these counts has less noise.
+        """
+        if self.parents:
+            return (BY_GROUP, *(1,) * REPEATS)
         if self.cells > WIDE:
             return (64, 8, 1)
         return (self.groups, 1) if self.groups else (1,)
@@ -72,8 +89,16 @@ class Domain:
     @classmethod
     def of(cls, schema: Schema, codec: Codec) -> Self:
         """Read the domain off a schema and its codec; no data is involved."""
-        features = map(Feature, codec.names, codec.sizes, codec.cells, codec.points)
-        return cls(tuple(features), schema.population.value, schema.unit.max_rows)
+        targets = {column.name for column in schema.modelled if "target" in column.roles}
+        grains = [() if one is None else tuple(map(tuple, one.by_code)) for one in codec.grains]
+        features = tuple(
+            Feature(name, size, cells, points, parents=parents, target=name in targets, grains=own)
+            for name, size, cells, points, parents, own in zip(
+                *(codec.names, codec.sizes, codec.cells, codec.points, codec.parents, grains),
+                strict=True,
+            )
+        )
+        return cls(features, schema.population.value, schema.unit.max_rows)
 
     def with_visits(self) -> Self:
         """Put a hidden column first, a unit's number of rows, where units may have several."""
@@ -82,16 +107,52 @@ class Domain:
         visits = Feature(VISITS, self.max_rows, self.max_rows, (1,) * self.max_rows)
         return replace(self, features=(visits, *self.features))
 
+    def without_grains(self) -> Self:
+        """Forget the round units of numbers, as fits did that did not measure them."""
+        return replace(self, features=tuple(replace(f, grains=()) for f in self.features))
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """Codes per column, in schema order."""
         return tuple(feature.size for feature in self.features)
 
 
+class Law(Protocol):
+    """Emits coded rows."""
+
+    def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
+        """Draw ``[rows, columns]`` codes."""
+
+
+@runtime_checkable
+class Weighed(Protocol):
+    """A law whose rows are chosen among weighted proposals, of which some count little."""
+
+    def effective(self, rows: int) -> float:
+        """Return about how many effective proposals so many rows are chosen from."""
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """A generator that can be kept to a condition without throwing rows away."""
+
+    def given(self, allowed: Mapping[int, npt.NDArray[np.bool_]]) -> tuple[Law | None, float]:
+        """Return its law under a condition, and the share of rows that meet it.
+
+        Args:
+            allowed: codes of some columns, by their place among those that are drawn. Rows may
+                still hold other codes of the same bins, and have to be compared.
+
+        Returns:
+            None if no row can meet it.
+        """
+
+
 class Generator(Protocol):
     """Learns the distribution of coded rows under a plan; emits coded rows.
 
-    One whose rows have a density also has ``log_prob(cohort)``, see `auditing.likelihood`.
+    One whose rows have a density also has ``log_prob(cohort)``, see `auditing.likelihood`; one that
+    can be kept to a condition is `Conditional`.
     """
 
     name: ClassVar[str]

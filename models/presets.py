@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 from dpsynth.errors import InputError
 from dpsynth.models.base import Domain
+from dpsynth.models.contrast_settings import MAX_COLUMN_WIDTH, contrast_shares, contrasts_first
+from dpsynth.models.grain_settings import with_grains
 from dpsynth.models.registry import GeneratorSpec, spec_of
 from dpsynth.models.spending import spending_of
 from dpsynth.privacy import (
@@ -34,8 +36,8 @@ MAX_MASS = 5040
 MAX_PAIRS = 5000
 FEW_PAIRS = 150  # up to so many are measured once; more, again where they stand out
 MAX_CELLS = 10_000  # bins of all columns together; their pairs are kept as one square
-MAX_COLUMN_WIDTH = 16
 MAX_WIDTH = 4096  # of a layer of a network, far beyond the presets
+STEPS_OF_FEW = 200  # of a round, where contrasts come first; all rounds are run
 LARGE = 20_000  # units from which on finer bins and longer fits of the mixture pay
 MIN_UNITS = 5_000  # of a fit by DP-SGD
 MIN_SIGNAL = 40  # units times mu over codes; see `choose`
@@ -49,7 +51,8 @@ class Preset:
 
     Attributes:
         bins: that a smooth numeric column is cut into, about.
-        one_way: share of the budget for the one-way histograms.
+        one_way: share of the budget for the one-way histograms; `contrast_settings` divides it for
+            few patients.
         training: share for DP-SGD; the rest goes to the pairs.
         components: of the mixture.
         mixture_steps: of a round of its fit.
@@ -104,13 +107,15 @@ class Preset:
         noise = math.sqrt(len(domain.features)) * bins / (units * mu)
         one_way = min(0.25, max(0.1, 0.1 + 8 * (noise - 0.005)))
         level = 0 if epsilon <= 2 else (1 if epsilon <= 6 else 2)
+        few = contrasts_first(domain, budget)
+        steps = (300, 800, 1500) if large else (100, 150, 400)
         settings = cls(
             bins=bins,
             one_way=one_way,
             training=0.0,
             components=(500, 500, 1000)[level],
-            mixture_steps=(300, 800, 1500)[level] if large else (100, 150, 400)[level],
-            tie=0.0 if runs_again(domain) else (2.0, 2.0, 0.0)[level],
+            mixture_steps=STEPS_OF_FEW if few else steps[level],
+            tie=0.0 if few or runs_again(domain) else (2.0, 2.0, 0.0)[level],
         )
         return replace(settings, **spec_of(model).training(level, units))
 
@@ -164,6 +169,26 @@ def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share,
         domain: public facts; the hidden column is added where the model uses it.
         budget: the whole fit's budget.
     """
+    shares = _shares_of(model, domain, budget, few=contrasts_first(domain.with_visits(), budget))
+    spec = spec_of(model)
+    if spec.outside is not None:
+        return shares
+    mass = mass_of(domain.max_rows) if spec.measures_pairs else None
+    return with_grains(shares, domain, mass)
+
+
+def earlier_shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share, ...]:
+    """Name the mechanisms of a fit from before products of contrasts: pairs were counted first.
+
+    Grains were not measured then either. Fits between the two are those of
+    ``domain.without_grains()``.
+    """
+    return _shares_of(model, domain, budget, few=False)
+
+
+def _shares_of(
+    model: str, domain: Domain, budget: PrivacyBudget, *, few: bool
+) -> tuple[Share, ...]:
     spec = spec_of(model)
     if spec.outside is not None:
         return _outside_shares(spec, domain, budget)
@@ -172,19 +197,26 @@ def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share,
     check_width(model, domain)
     domain = domain.with_visits()
     preset = Preset.of(model, domain, budget)
-    shares = [
-        Share(one_way_event(domain, weighted=True), preset.one_way),
-    ]
+    one_way = one_way_event(domain, weighted=True)
+    if few:
+        tables = _pairs_event(PAIRS, domain)
+        shares = contrast_shares(domain, budget, one_way, tables, preset.training)
+        return (*shares, *_steps(preset))
+    shares = [Share(one_way, preset.one_way)]
     rest = 1.0 - preset.one_way - preset.training
     if runs_again(domain):
         names = (PAIRS, AGAIN)
         shares += [Share(_pairs_event(name, domain), rest / len(names)) for name in names]
     else:
         shares.append(Share(_pairs_event(PAIRS, domain), rest))
-    if preset.training > 0:
-        steps = PoissonSgd(STEPS, preset.sampling_rate, preset.steps, UNDECIDED)
-        shares.append(Share(steps, preset.training))
-    return tuple(shares)
+    return (*shares, *_steps(preset))
+
+
+def _steps(preset: Preset) -> tuple[Share, ...]:
+    if preset.training == 0:
+        return ()
+    steps = PoissonSgd(STEPS, preset.sampling_rate, preset.steps, UNDECIDED)
+    return (Share(steps, preset.training),)
 
 
 def _outside_shares(

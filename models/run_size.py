@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dpsynth.models.base import Domain
-from dpsynth.models.presets import MAX_COLUMN_WIDTH, Preset
+from dpsynth.models.contrast_settings import MAX_COLUMN_WIDTH
+from dpsynth.models.presets import Preset
 from dpsynth.models.registry import spec_of
 from dpsynth.privacy import PrivacyBudget
 
@@ -26,7 +27,8 @@ def most_bytes(model: str, domain: Domain, budget: PrivacyBudget) -> int:
     preset = Preset.of(model, domain, budget)
     widest = _SPREAD * max(preset.bins, MAX_COLUMN_WIDTH)
     bins = sum(min(size, widest) for size in domain.sizes)
-    wide = preset.components + 4 * (preset.masked + preset.hidden + preset.latent)
+    within = 2 * len(domain.sizes) + 2**4  # of each bin: what scores within bins follow
+    wide = within + preset.components + 4 * (preset.masked + preset.hidden + preset.latent)
     if spec.neural:
         wide += bins  # where it has a linear map, from each bin to each other one
     return shares + 4 * bins * wide + 4 * preset.hidden * (preset.components + preset.hidden)

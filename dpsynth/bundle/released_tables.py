@@ -194,7 +194,8 @@ def _put_typed(copy: Path, typed: Path, table: SyntheticTable) -> None:
 
 
 def _unrecorded(table: Path, run_folder: Path, log: str) -> GateError:
+    kinds = ", without --balance or --like, whose rows cannot be released"
     return GateError(
         f"{table} is not recorded in {run_folder}/{log}.json as drawn from this run, or was "
-        "changed since; draw it again with `dpsynth sample`"
+        f"changed since; draw it again with `dpsynth sample`{kinds if log == 'samples' else ''}"
     )

@@ -5,9 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpsynth._util.formatting import figure, percent
+from dpsynth._util.formatting import figure, figure_at_most, percent
 from dpsynth.certificate.certificate import Certificate
-from dpsynth.privacy import ChosenHistograms, Event, JointHistograms, PoissonSgd, units_of
+from dpsynth.privacy import (
+    ChosenHistograms,
+    CodeDiscovery,
+    Event,
+    JointHistograms,
+    PoissonSgd,
+    units_of,
+)
+from dpsynth.privacy.discovery.event import MASS
+from dpsynth.privacy.pair_statistics.distances import DEPARTURES
+from dpsynth.privacy.pair_statistics.products import PRODUCTS
 from dpsynth.privacy.quality_budget import QUALITY
 
 _STANDS_OUT, _NEXT_VALUE = "that stand out", "where the next value lies"  # in names of events
@@ -40,11 +50,9 @@ def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]
     squares = [event.mu() ** 2 for event in certificate.events]
     total = sum(squares)
     who = units_of(certificate.unit)
-    pairs = [e.name for e in certificate.events if isinstance(e, ChosenHistograms)]
     lines = []
     for event, square in zip(certificate.events, squares, strict=True):
-        again = _STANDS_OUT in event.name if certificate.tables else event.name in pairs[1:]
-        purpose = _purpose(event, who, again=again)
+        purpose = _purpose(event, who, again=_STANDS_OUT in event.name)
         if certificate.tables and _NEXT_VALUE in event.name:
             purpose = "where the next value of a series lies, given the values before"
         if event.name == QUALITY:
@@ -60,13 +68,29 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
         case JointHistograms():
             many = "1 count" if event.histograms == 1 else f"{event.histograms:,} sets of counts"
             return f"how often each value of a column occurs: {many}"
+        case ChosenHistograms(name=name) if name == PRODUCTS:
+            return (
+                "how strongly columns are related: one sum of products of scores for each of "
+                f"{_pairs(event)}"
+            )
+        case ChosenHistograms(name=name) if name == DEPARTURES:
+            return (
+                "how much more than that there is to a relation: one distance for each of "
+                f"{_pairs(event)}"
+            )
         case ChosenHistograms():
             if again:
                 return (
                     "a second, more precise count of the column pairs that stood out in the first"
                 )
-            pairs = "1 pair" if event.most == 1 else f"{event.most:,} pairs"
-            return f"which values occur together: counts for at most {pairs} of columns"
+            return f"which values occur together: counts for at most {_pairs(event)}"
+        case CodeDiscovery():
+            chance = figure_at_most(event.delta)
+            return (
+                f"which codes occur: those that about {figure(event.threshold / MASS)} of the "
+                f"{who} have, or more; a code of one alone is found with a chance of at most "
+                f"{chance}"
+            )
         case PoissonSgd():
             share = percent(event.sampling_rate).replace(".0 ", " ")
             return (
@@ -74,6 +98,10 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
                 f"the {who}"
             )
     return "another measurement of the source"
+
+
+def _pairs(event: ChosenHistograms) -> str:
+    return "1 pair of columns" if event.most == 1 else f"{event.most:,} pairs of columns"
 
 
 def noise_sd(event: JointHistograms | ChosenHistograms) -> float:
@@ -93,11 +121,17 @@ def _noise(event: Event, who: str) -> str:
     """Say how much noise was added, in what is counted."""
     if isinstance(event, PoissonSgd):
         return f"multiplier {figure(event.noise_multiplier)}, in each step"
+    if isinstance(event, CodeDiscovery):
+        return f"sd {figure(event.sigma / MASS)} {who} on the number of each code"
     each = event.unit_mass is not None or event.rows_per_unit == 1
     sd = f"sd {figure(noise_sd(event))} {who if each else 'rows'}"
     if isinstance(event, JointHistograms):
         return f"{sd} on each count; multiplier {figure(event.sigma / event.sensitivity)}"
     multiplier = f"multiplier {figure(event.noise_multiplier)} for all of them together"
+    if event.name == PRODUCTS:
+        return f"on each sum, times the most that one unit adds to all: {multiplier}"
+    if event.name == DEPARTURES:
+        return f"{sd} on each distance; {multiplier}"
     if event.name == QUALITY:
         return f"about {sd} on each figure; {multiplier}"
     return f"{sd} on each count if all pairs are used; {multiplier}"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from dpsynth._util.formatting import figure_at_most
 from dpsynth._util.outside_names import outside_name
-from dpsynth.privacy import Event, PoissonSgd, Unit, counted_of, whom
+from dpsynth.privacy import CodeDiscovery, Event, PoissonSgd, Unit, counted_of, whom
+from dpsynth.privacy.discovery.event import MASS
 
 if TYPE_CHECKING:
     from dpsynth.certificate.charge import Charge
@@ -21,12 +22,20 @@ CHOICE = "the decision to publish and the choice among fits are not covered"
 
 def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
     """Say which noise is exact; no certificate may claim more than these sentences."""
-    return tuple(
+    counted = tuple(
         f"event '{event.name}': whole counts plus discrete Gaussian noise from an exact sampler "
         "(OpenDP); no floating-point number is drawn"
         for event in events
         if not isinstance(event, PoissonSgd)
     )
+    found = tuple(
+        f"event '{event.name}': a code is listed only if the noisy number of units that have it is "
+        f"at least {event.threshold / MASS:.6g}, a threshold that follows from the part of delta "
+        f"that is set aside, {event.delta:.6g}; a code that no unit has is never listed"
+        for event in events
+        if isinstance(event, CodeDiscovery)
+    )
+    return counted + found
 
 
 def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:

@@ -3,6 +3,9 @@
 - `group`: all commands, found by name and loaded when asked for; errors in words, exit codes
 - `clinic_demo`: the part of the demo with linked tables: the histories of a simulated clinic
 - `cohorts`: what commands do with runs and schemas of linked tables; their data are folders
+- `discoveries`: what a plan says of the codes that it would find
+- `forecasts`: the forecast of `plan`: its options, and its lines on a terminal
+- `linked_samples`: cohorts that `sample` draws from a run of linked tables; replicates of any run
 - `options`: options that several commands share
 - `subjects`: what `evaluate` and `audit` are about: a run, or the schema of tables from other tools
 - `console`: results for people and, with ``--json``, for programs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from dpsynth._util.field_reader import TODO
 from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, Entry
@@ -137,11 +138,17 @@ _NAMED = {
     ("atc",): "ATC",
 }
 _UNCLEAR = (("icd", "10"), ("cie", "10"), ("cim", "10"), ("icd", "9"), ("cie", "9"), ("cim", "9"))
+_SEPARATED = re.compile(
+    r"(?:separated|delimited|getrennt|séparés|separados)\s+(?:by|with|durch|mit|par|por|con)\s+"
+    r"(?:an?\s+|une?\s+)?['\"«(]?(semicolons?|commas?|pipes?|semikolon|komma|point-virgule|virgule"
+    r"|punto\s+y\s+coma|comas?|[;,|/+&])",
+    re.IGNORECASE,
+)
 _ROLLUPS = {"ATC": "level-2"}
 _CODED = (None, TEXT, "string", CATEGORY)
 
 
-def code_system(entry: Entry) -> dict[str, str] | str | None:
+def code_system(entry: Entry) -> dict[str, Any] | str | None:
     """Return the code list that a column's label, name or type names; TODO for an unclear one.
 
     ICD-10 alone, CIE-10 and CIM-10 say no national version, so a person chooses. A column whose
@@ -151,6 +158,11 @@ def code_system(entry: Entry) -> dict[str, str] | str | None:
     {'system': 'ICD-10-CM', 'rollup': 'chapter'}
     >>> code_system(Entry("dp", label="Diagnostic principal (CIM-10)")), code_system(Entry("sex"))
     ('TODO', None)
+
+    Where the document says how several codes of a cell are separated, the draft says so too:
+
+    >>> code_system(Entry("dx", label="ATC codes, separated by ;"))["several"]
+    {'separator': ';', 'most': 'TODO'}
     """
     if entry.values or entry.kind not in _CODED:
         return None
@@ -158,10 +170,21 @@ def code_system(entry: Entry) -> dict[str, str] | str | None:
         parts = _split(text)
         for named, system in _NAMED.items():
             if _holds(parts, named):
-                return {"system": system, "rollup": _ROLLUPS.get(system, "chapter")}
+                codes: dict[str, Any] = {"system": system}
+                return codes | {"rollup": _ROLLUPS.get(system, "chapter")} | _several(entry)
         if any(_holds(parts, unclear) for unclear in _UNCLEAR):
             return TODO
     return None
+
+
+def _several(entry: Entry) -> dict[str, Any]:
+    """Return how a label or remark says that several codes of a cell are separated."""
+    found = _SEPARATED.search(f"{entry.label} {entry.remark}")
+    if found is None:
+        return {}
+    named = {"comma": ",", "komma": ",", "virgule": ",", "coma": ",", "pipe": "|"}
+    separator = found[1] if len(found[1]) == 1 else named.get(found[1].lower().rstrip("s"), ";")
+    return {"several": {"separator": separator, "most": TODO}}
 
 
 def _split(text: str) -> list[str]:

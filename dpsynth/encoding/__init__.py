@@ -5,16 +5,21 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `calendar_parts`: weekday, month and hour beside a date, and drawn dates moved to them
 - `cell_status`: the status of a column: coded from its cells, and made to agree with them when rows
   are drawn
-- `code_values`: what the codes of a column stand for, as numbers
+- `code_sets`: cells of several codes to places of one code each
+- `code_search`: the codes that units have, up to the private list of those that may be published
+- `code_values`: what the codes of a column stand for, and how they are grouped
 - `codec`: bounded, declared columns to integer codes and back; missing is a code of its own
 - `cohort`: rows grouped by privacy unit, at most ``max_rows`` of each, as codes
 - `column_codecs`: numeric columns by points of a lattice, others by their categories
 - `conformity`: does a synthetic table hold only what its schema allows: types, bounds,
   resolution, categories
+- `drawn_sets`: drawn places of codes as cells of several codes, and such cells read again
+- `formulas`: derived columns: computed from the cells of their row by a formula
+- `grain`: grains: the round units of a numeric column, and drawn points that follow their shares
 - `grid`: the codes of a numeric column: which points of its lattice share a code
+- `own_row`: gaps above other columns of the row, groups of codes, and cells left empty
 - `relations`: dates and gaps, derived columns, parts of the calendar
 - `linked/`: linked tables to coded histories of patients
-- `relations`: dates and gaps, derived columns, weekdays
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same
 - `typed_cells`: the cells of a synthetic table as numbers, and of their declared types, text and

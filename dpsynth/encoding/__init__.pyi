@@ -1,3 +1,6 @@
+from .code_search import find_codes as find_codes
+from .code_sets import SetCoder as SetCoder
+from .code_values import code_ends as code_ends
 from .code_values import code_values as code_values
 from .codec import Codec as Codec
 from .codec import Codes as Codes
@@ -5,7 +8,10 @@ from .codec import published_lattice as published_lattice
 from .cohort import Cohort as Cohort
 from .cohort import read_cohort as read_cohort
 from .cohort import select as select
+from .column_codecs import Kind as Kind
+from .column_codecs import coder_of as coder_of
 from .column_codecs import level_values as level_values
+from .drawn_sets import exploded as exploded
 from .linked import NEVER as NEVER
 from .linked import CodedColumn as CodedColumn
 from .linked import CodedSeries as CodedSeries

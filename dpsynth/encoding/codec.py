@@ -19,11 +19,15 @@ import pandas as pd
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.cell_status import StatusCoder, agreed, status_coders
+from dpsynth.encoding.code_sets import SetCoder
+from dpsynth.encoding.code_values import code_parents
 from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, Units, coder_of
 from dpsynth.encoding.conformity import departures
-from dpsynth.encoding.relations import derived, published, related, strained
+from dpsynth.encoding.grain import GrainedCoder, grains_of
+from dpsynth.encoding.own_row import OwnRows, computed, emptied, own_rows
+from dpsynth.encoding.relations import published, related, strained
 from dpsynth.errors import InputError, Problem, RefusedCellError, TableError
-from dpsynth.schema import Column, Lattice, Schema, coded_schema, lattice_of
+from dpsynth.schema import Column, Lattice, Schema, coded_schema, in_order, lattice_of
 from dpsynth.tables import units_beside
 
 Codes = npt.NDArray[np.uint16]
@@ -35,11 +39,15 @@ class Codec:
     Attributes:
         published: the schema of the table.
         schema: the same, with columns as they are coded (see `dpsynth.schema.row.coded`): a gap in
-            place of the date of an interval, and no derived columns.
+            place of the date of an interval, a column for each place of several codes, no derived
+            columns.
         names: the coded columns, in the schema's order.
         sizes: how many codes each of them has.
         cells: how many of those, the first ones, are ordered; 0 for a categorical column.
         points: how many lattice points each of the ordered codes stands for.
+        parents: the group of each code of a column of listed codes, counted from 0; empty for any
+            other column.
+        grains: the round units of a number and which points have which; None for other columns.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -61,10 +69,33 @@ class Codec:
             for coder in self._coders
         )
         self.cells = tuple(len(points) for points in self.points)
+        self.parents = tuple(map(code_parents, self.schema.modelled))
+        gaps = {column.name for column in schema.modelled if column.interval is not None}
+        self.grains = tuple(
+            grains_of(column, coder, gap=column.name in gaps)
+            for column, coder in zip(self.schema.modelled, self._coders, strict=True)
+        )
 
     def __repr__(self) -> str:
         """Name the schema."""
         return short_repr(self, f"schema {self.published.name}", counted(len(self.names), "column"))
+
+    def following_grains(self, weights: npt.NDArray[np.floating] | None) -> Codec:
+        """Return a codec that draws points by the grains that a fit has found.
+
+        Args:
+            weights: of the units of each column, ``[columns, units]``; None if none were found.
+        """
+        if weights is None:
+            return self
+        found = Codec(self.published)
+        found._coders = tuple(
+            coder
+            if grains is None or not isinstance(coder, NumericCoder)
+            else GrainedCoder.following(coder, own[: len(grains.units)])
+            for coder, grains, own in zip(self._coders, self.grains, weights, strict=True)
+        )
+        return found
 
     def lattice(self, name: str) -> Lattice | None:
         """Return the lattice of a numeric column, None for a categorical one.
@@ -88,11 +119,12 @@ class Codec:
                 neither the cell nor how many there are.
         """
         self._check(frame)
-        cells = related(frame, self.published)
+        own = own_rows(frame, self.published)
+        cells = related(frame, self.published, own)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         for place in range(len(self.names)):
             coder, column, units = self._part(frame, cells, place)
-            codes[:, place] = _taken(coder.encode(column, units), column)
+            codes[:, place] = _taken(self._left(coder.encode(column, units), place, own), column)
         return codes
 
     def accepted(self, frame: pd.DataFrame) -> tuple[Codes, npt.NDArray[np.bool_]]:
@@ -102,12 +134,13 @@ class Codec:
             TableError: a modelled column is not in the frame.
         """
         self._check(frame)
-        cells = related(frame, self.published)
+        own = own_rows(frame, self.published)
+        cells = related(frame, self.published, own)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         accepted = np.ones(len(frame), dtype=bool)
         for place in range(len(self.names)):
             coder, column, units = self._part(frame, cells, place)
-            encoded = coder.encode(column, units)
+            encoded = self._left(coder.encode(column, units), place, own)
             accepted &= encoded != REFUSED
             codes[:, place] = np.where(encoded == REFUSED, 0, encoded)
         return codes, accepted
@@ -122,13 +155,16 @@ class Codec:
             TableError, RefusedCellError: as `encode`.
         """
         self._check(frame)
-        cells = related(frame, self.published)
+        own = own_rows(frame, self.published)
+        cells = related(frame, self.published, own)
         codes = np.empty((len(frame), len(self.names)), dtype=np.uint16)
         columns = {}
         for place, name in enumerate(self.names):
             coder, column, units = self._part(frame, cells, place)
             encoded, columns[name] = coder.read(column, units)
-            codes[:, place] = _taken(encoded, column)
+            codes[:, place] = _taken(self._left(encoded, place, own), column)
+            if name in own.absent:
+                columns[name] = emptied(columns[name], own.absent[name])
         return codes, pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def decode(
@@ -180,13 +216,15 @@ class Codec:
                 columns[column.name] = status.read(frame[source.name], units_beside(frame, source))[
                     1
                 ]
+            elif column.several is not None:
+                columns[column.name] = SetCoder(column, decimal).bounded(frame[column.name])
             elif column.is_read:
                 units = units_beside(frame, column)
                 columns[column.name] = coder_of(column, decimal).read(frame[column.name], units)[1]
         by_name = {column.name: column for column in self.published.modelled}
-        for column in self.published.modelled:
-            if column.derived is not None:
-                columns[column.name] = derived(columns, column, by_name)
+        for name in in_order(self.published.modelled):
+            if by_name[name].is_computed:
+                columns[name] = computed(columns, by_name[name], by_name)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
     def _part(
@@ -199,6 +237,13 @@ class Codec:
             column = status.column
             return status, frame[column.name], units_beside(frame, column)
         return coder, cells[name], units_beside(frame, self.schema.modelled[place])
+
+    def _left(
+        self, encoded: npt.NDArray[np.int32], place: int, own: OwnRows
+    ) -> npt.NDArray[np.int32]:
+        """Return codes with that of missing where the row leaves the column empty."""
+        absent = own.absent.get(self.names[place])
+        return encoded if absent is None else np.where(absent, self.sizes[place] - 1, encoded)
 
     def _check(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without the modelled columns, or with two of a name."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.encoding.grid import Grid
-from dpsynth.schema import Bound, Column, Lattice, code_list, in_units, lattice_of
+from dpsynth.schema import Bound, Column, Lattice, in_units, lattice_of
 from dpsynth.schema.column import MISSING, REFUSE
 from dpsynth.tables import (
     array_of,
@@ -209,8 +209,8 @@ class CategoryCoder:
         if text in self._words:
             return self._words[text], Kind.VALID
         if (codes := self.column.codes) is not None:
-            category = code_list(codes.system, codes.rollup, codes.groups).roll_up(text)
-            return unknown if category is None else (self._words[category], Kind.VALID)
+            found = codes.roll_up(text)
+            return unknown if found is None else (self._words.get(found, unknown[0]), Kind.VALID)
         if self.column.kind.is_text:
             return unknown
         value = read_texts(array_of([text]), self.column, self.decimal)[0]

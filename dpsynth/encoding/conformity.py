@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.encoding.column_codecs import level_values
+from dpsynth.encoding.drawn_sets import set_faults
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Lattice, in_units
 from dpsynth.schema.types import DAY, TYPES
@@ -27,6 +28,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+ABSENT = "the column is required, but cells are missing"
 _PLAIN = Column("", "boolean")  # holds the truth words of Table Schema
 
 
@@ -65,9 +67,12 @@ def _faults(
     cells: pd.Series[Any], column: Column, lattice: Lattice | None
 ) -> Iterator[tuple[str, int]]:
     """Yield every rule of one column and how many cells break it."""
+    if column.several is not None:
+        yield from _faults_of_sets(cells, column)
+        return
     values, missing, counts = _read(cells, column)
     if column.required:
-        yield "the column is required, but cells are missing", int(counts[missing].sum())
+        yield ABSENT, int(counts[missing].sum())
     bad = np.isnan(values) & ~missing
     yield f"not of type {column.type}", int(counts[bad].sum())
     values, counts = values[~(bad | missing)], counts[~(bad | missing)]
@@ -84,6 +89,22 @@ def _faults(
     yield f"above the maximum, {_shown(column.maximum)}", int(counts[above].sum())
     step = lattice.stride / 10**lattice.decimals
     yield f"between two steps of the resolution, {step:g}", int(counts[between].sum())
+
+
+def _faults_of_sets(cells: pd.Series[Any], column: Column) -> Iterator[tuple[str, int]]:
+    """Yield every rule of a column whose cells hold several codes."""
+    if is_typed(cells):
+        yield f"not of type {column.type}", int(cells.notna().sum())
+        return
+    of_text, texts = distinct(texts_of(cells))
+    missing = of_text < 0
+    if "" in texts:
+        missing = missing | (of_text == texts.index(""))
+    if column.required:
+        yield ABSENT, int(missing.sum())
+    counts = np.bincount(of_text[~missing], minlength=len(texts))
+    for rule, broken in set_faults(texts, column).items():
+        yield rule, int(counts[broken].sum())
 
 
 def _shown(bound: float | date | time) -> str:

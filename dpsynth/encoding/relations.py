@@ -14,7 +14,7 @@ Foundations of Differential Privacy, 2014, Proposition 2.1).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +23,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.encoding.calendar_parts import calendar_part, moved_dates
+from dpsynth.encoding.code_sets import SetCoder
+from dpsynth.encoding.column_codecs import coder_of
+from dpsynth.encoding.drawn_sets import joined
+from dpsynth.encoding.own_row import OwnRows, absent_of, computed, emptied, own_rows, raised
 from dpsynth.errors import Problem
-from dpsynth.schema import Column, Schema, in_order, is_related, lattice_of, part_name
+from dpsynth.schema import Column, Schema, in_order, is_related, needs, part_name
 from dpsynth.schema.relations.interval import DAY
 from dpsynth.tables import read_cells, typed_series, typed_values
 
@@ -35,27 +39,37 @@ Bools = npt.NDArray[np.bool_]
 BAD = np.inf  # stands for a gap between cells that cannot be read; NaN for a missing one
 
 
-def related(frame: pd.DataFrame, schema: Schema) -> Mapping[Any, pd.Series[Any]]:
+def related(
+    frame: pd.DataFrame, schema: Schema, own: OwnRows | None = None
+) -> Mapping[Any, pd.Series[Any]]:
     """Return the columns that are modelled, from the cells of a table, each row by itself.
 
     Args:
         frame: cells of the schema's columns, text or typed.
         schema: as published.
+        own: what `own_rows` gives of them, where that is known.
     """
     if not is_related(schema):
         return {name: frame[name] for name in frame.columns}
     decimal = schema.dialect.decimal
+    gaps = (own or own_rows(frame, schema)).gaps
     columns: dict[Any, pd.Series[Any]] = {}
     for column in schema.modelled:
-        if column.derived is not None or (column.status_of and column.name not in frame.columns):
+        if column.is_computed or (column.status_of and column.name not in frame.columns):
             continue  # a status is coded from the cells of its column
+        if column.several is not None:
+            columns |= SetCoder(column, decimal).places(frame[column.name])
+            continue
+        if column.name in gaps:
+            columns[column.name] = gaps[column.name]
+            continue
         if column.interval is None:
             columns[column.name] = frame[column.name]
             for part in column.calendar:
                 columns[part_name(column.name, part)] = calendar_part(frame, column, part, decimal)
             continue
-        gaps = row_gaps(frame, column, schema.column(column.interval.base), decimal)
-        columns[column.name] = pd.Series(gaps, name=column.name)
+        days = row_gaps(frame, column, schema.column(column.interval.base), decimal)
+        columns[column.name] = pd.Series(days, name=column.name)
     return columns
 
 
@@ -81,12 +95,15 @@ def published(
     rng: np.random.Generator,
     beside: Mapping[Any, pd.Series[Any]] | None = None,
 ) -> pd.DataFrame:
-    """Return decoded rows as they are published: dates from gaps, then derived columns.
+    """Return decoded rows as they are published: dates and others from gaps, sets, derived columns.
+
+    Each column is computed after those that it follows from. Where the condition of a column does
+    not hold, its cell is left empty.
 
     Args:
         frame: decoded cells of the coded schema.
         schema: as published.
-        rng: draws a date among those that have the gap.
+        rng: draws a date among those that have the gap, and parts codes that stand twice.
         beside: dates of the rows that are not modelled as columns, by name: the time of a linked
             table, which other dates may count from.
     """
@@ -101,9 +118,14 @@ def published(
             cells[name] = moved_dates(cells, column)
         if column.interval is not None:
             cells[name] = _drawn(cells, column, by_name[column.interval.base], rng)
-    for column in schema.modelled:
-        if column.derived is not None:
-            cells[column.name] = derived(cells, column, by_name)
+        if column.several is not None:
+            cells[name] = joined(cells, column, rng)
+        if column.floor is not None:
+            cells[name] = raised(cells, column, by_name)
+        if column.is_computed:
+            cells[name] = computed(cells, column, by_name)
+        if column.present_if is not None:
+            cells[name] = emptied(cells[name], absent_of(cells, column))
     return pd.DataFrame({column.name: cells[column.name] for column in schema.modelled})
 
 
@@ -123,31 +145,6 @@ def _drawn(
     )
     drawn = column.interval.draw(origin, whole, rng, in_days=column.kind.in_days)
     return typed_series(drawn.astype(np.float64), missing, column)
-
-
-def derived(
-    cells: Mapping[Any, pd.Series[Any]], column: Column, columns: Mapping[str, Column]
-) -> pd.Series[Any]:
-    """Compute a derived column from typed cells, clipped to its bounds and its resolution.
-
-    A row without a result (a missing cell, a division by zero) is missing, or at the minimum where
-    the column is required.
-    """
-    assert column.derived is not None
-    values = column.derived.values(
-        {name: typed_values(cells[name], columns[name].kind) for name in column.derived.numbers}
-        | {name: _days(cells[name], columns[name]) for name in column.derived.dates}
-    )
-    lattice = lattice_of(column)
-    absent = np.isnan(values)
-    positions = lattice.positions(np.where(absent, 0.0, values))
-    positions[absent] = 0
-    return typed_series(lattice.values(positions), absent & column.nullable, column)
-
-
-def _days(cells: pd.Series[Any], column: Column) -> Floats:
-    values = typed_values(cells, column.kind)
-    return values if column.kind.in_days else np.floor(values / DAY)
 
 
 def strained(frame: pd.DataFrame, schema: Schema) -> list[Problem]:
@@ -172,26 +169,47 @@ def strained(frame: pd.DataFrame, schema: Schema) -> list[Problem]:
             if count := int(alone.sum()):
                 text = f"has a date where '{base.name}' is missing: {_rows(count)}"
                 problems.append(Problem(place, text))
-        elif column.derived is not None:
-            count = _unequal(frame, column, plain)
-            if count:
-                problems.append(Problem(place, f"not {column.derived.text}: {_rows(count)}"))
+        problems += [
+            Problem(place, f"{words}: {_rows(count)}")
+            for words, count in _own(frame, column, plain)
+            if count
+        ]
     return problems
 
 
-def _unequal(frame: pd.DataFrame, column: Column, columns: Mapping[str, Column]) -> int:
-    """Count the rows in which a derived column is not what its formula gives."""
-    assert column.derived is not None
-    cells = {}
-    for name in (*column.derived.numbers, *column.derived.dates, column.name):
-        values, missing = read_cells(frame[name], columns[name], ".")
-        missing = missing | ~np.isfinite(values)
-        nullable = replace(columns[name], required=False)
-        cells[name] = typed_series(np.where(missing, 0.0, values), missing, nullable)
-    actual = typed_values(cells[column.name], column.kind)
-    wanted = typed_values(derived(cells, column, columns), column.kind)
-    same = np.isclose(actual, wanted, rtol=1e-12, atol=0.0) | (np.isnan(actual) & np.isnan(wanted))
-    return int((~same).sum())
+def _own(
+    frame: pd.DataFrame, column: Column, columns: Mapping[str, Column]
+) -> Iterator[tuple[str, int]]:
+    """Yield what is wrong with a column that follows from others of its row, and in how many."""
+    names = [name for name in needs(column) if name in columns]
+    if not names:
+        return
+    cells = {
+        name: coder_of(columns[name], ".").read(frame[name])[1] for name in (*names, column.name)
+    }
+    own = cells[column.name]
+    filled = own.notna().to_numpy()
+    absent = np.zeros(len(own), dtype=bool)
+    if column.present_if is not None:
+        absent = absent_of(cells, column)
+        yield f"filled in where not {column.present_if.text}", int((absent & filled).sum())
+    if column.derived is not None:
+        actual, wanted = (
+            typed_values(series, column.kind) for series in (own, computed(cells, column, columns))
+        )
+        same = np.isclose(actual, wanted, rtol=1e-12, atol=0.0)
+        same |= np.isnan(actual) & np.isnan(wanted)
+        yield f"not {column.derived.text}", int((~same & ~absent).sum())
+    if column.grouping is not None:
+        groups = computed(cells, column, columns).to_numpy(dtype=object)
+        yield (
+            f"not the {column.grouping.words}",
+            int(((own.to_numpy(dtype=object) != groups) & ~absent).sum()),
+        )
+    if column.floor is not None:
+        least = raised({**cells, column.name: own.notna() * 0.0}, column, columns)
+        low, actual = (typed_values(series, column.kind) for series in (least, own))
+        yield f"not {column.floor.words}", int((filled & (actual < low)).sum())
 
 
 def _rows(count: int) -> str:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.clock import read_clock
+from dpsynth.encoding.drawn_sets import set_values
 from dpsynth.schema import Column, Family, SyntheticTable, as_number
 from dpsynth.tables import texts_of, typed_series
 
@@ -29,7 +30,8 @@ def cell_values(cells: pd.Series[Any], column: Column) -> Floats:
     """Read the cells of a synthetic column, text or typed, as numbers; NaN where missing.
 
     Numbers as they are; false and true as 0 and 1; strings as the place of the category; dates in
-    days since year 1, dates and times in microseconds since 1970, times of day in seconds.
+    days since year 1, dates and times in microseconds since 1970, times of day in seconds. A
+    cell of several codes has a number by its text.
     """
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         days = column.kind.in_days
@@ -39,6 +41,10 @@ def cell_values(cells: pd.Series[Any], column: Column) -> Floats:
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_bool_dtype(cells.dtype):
         return cells.to_numpy(dtype=np.float64, na_value=np.nan)
     of_text, texts = pd.factorize(cells.to_numpy(dtype=object))
+    if column.several is not None:
+        words = [str(text) for text in texts]
+        numbers = np.where([word == "" for word in words], np.nan, set_values(words))
+        return np.append(numbers, np.nan)[of_text]
     levels = {text: float(place) for place, text in enumerate(column.levels)}
     values = [_value(str(text), column, levels) for text in texts]
     return np.array([*values, np.nan])[of_text]
@@ -119,6 +125,10 @@ def typed_cells(cells: pd.Series[Any], column: Column) -> pd.Series[Any]:
     """Give a conforming column its declared type."""
     values = cell_values(cells, column)
     missing = np.isnan(values)
+    if column.several is not None:
+        texts = cells.to_numpy(dtype=object).copy()
+        texts[missing] = None
+        return pd.Series(texts)
     whole = np.where(missing, 0.0, values).astype(np.int64)
     kind = column.kind
     match kind.family:

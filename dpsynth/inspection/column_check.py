@@ -160,8 +160,7 @@ class ColumnCheck:
         if word == UNKNOWN and _is_rolled_up(self.column):
             level = ROLLED_UP.level(judged / total, judged)
         texts = self.suspects.of_kind.get(kind, Counter())
-        policy = {Kind.BAD: self.column.on_bad, Kind.UNKNOWN: self.column.on_unknown}.get(kind)
-        what = "moves them to the nearest bound" if policy is None else _becomes(policy)
+        verb, what = self._words(kind)
         causes = self._causes(kind, total - judged > 0)
         remedy = "" if causes else self._remedy(kind)
         values = f", {counted(len(texts), 'different value')}" if texts else ""
@@ -169,12 +168,18 @@ class ColumnCheck:
             self.column.name,
             word,
             level,
-            f"{share_text(count, total)} {_VERBS[word]}{values}; a fit {what}",
+            f"{share_text(count, total)} {verb}{values}; a fit {what}",
             count,
             total,
             remedy,
             causes,
         )
+
+    def _words(self, kind: Kind) -> tuple[str, str]:
+        """Say what is wrong with cells, and what a fit does with them."""
+        policy = {Kind.BAD: self.column.on_bad, Kind.UNKNOWN: self.column.on_unknown}.get(kind)
+        what = "moves them to the nearest bound" if policy is None else _becomes(policy)
+        return _VERBS[kind], what
 
     def _causes(self, kind: Kind, readable: bool) -> tuple[Cause, ...]:
         texts, column = self.suspects.of_kind.get(kind, Counter[str]()), self.column
@@ -205,7 +210,11 @@ class ColumnCheck:
         return f"it is counted from {base.name}, which cannot be read there: correct that column"
 
 
-_VERBS = {UNREADABLE: "are unreadable", UNKNOWN: "are unknown", CLIPPED: "are outside the bounds"}
+_VERBS = {
+    Kind.BAD: "are unreadable",
+    Kind.UNKNOWN: "are unknown",
+    Kind.CLIPPED: "are outside the bounds",
+}
 
 
 def _is_rolled_up(column: Column) -> bool:

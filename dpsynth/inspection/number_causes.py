@@ -16,7 +16,7 @@ _HIGH = re.compile(
     r"(>=?|≥|⩾|größer( als)?|über|above|over|more than|greater than)\s*(?P<number>[-0-9.,]+)"
 )
 _UNIT = re.compile(
-    r"(?P<number>[+-]?[0-9][0-9.,]*)\s*(%|°|[a-zA-ZµμÄÖÜäöü°][\w%/².³^*·µμ ]{0,19})\.?"
+    r"(?P<number>[+-]?[0-9][0-9.,]*)\s*(%|°|(?![oO]\Z)[a-zA-ZµμÄÖÜäöü°][\w%/².³^*·µμ ]{0,19})\.?"
 )
 _SIGNED = re.compile(r"[+-]?[0-9]*[.,][0-9]+([eE][+-]?[0-9]+)?")
 _LIMITED = re.compile(r"(?P<limit>[<>]=?|[≤≥])\s*(?P<number>[0-9].*)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpsynth.errors import Problem
-from dpsynth.schema import Column, Comparison, Family, Schema, Tree, ordered
+from dpsynth.schema import Column, Comparison, Family, Schema, Tree, incomplete_only, ordered
 from dpsynth.schema.relations.interval import DAY, SECONDS
 
 
@@ -16,6 +16,8 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
     alone and draws again what breaks the rule. So the time between them has the right sign and no
     more: a stay of 4 days can come out as 40.
 
+    Rules that contradict each other in every row without empty cells.
+
     A datetime whose time of day is not modelled: cells are drawn evenly within wide steps of time,
     so each hour of the day comes out as frequent as the others.
 
@@ -24,7 +26,17 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
     """
     columns = {column.name: column for column in schema.modelled}
     warnings = []
+    if (whole := incomplete_only(schema)) is not None:
+        warnings.append(
+            Problem(
+                "rules",
+                f"{whole}; only rows with empty cells meet them. If cells are to be empty in some "
+                "rows, declare in which they are not: dpsynth: {present_if: ...}",
+            )
+        )
     for rule in schema.rules:
+        if rule.order:  # the time between them is modelled
+            continue
         for first, second in _ordered_dates(rule.tree, columns):
             if _is_interval(columns[first]) or _is_interval(columns[second]):
                 continue

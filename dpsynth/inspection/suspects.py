@@ -70,10 +70,13 @@ _KINDS = {UNREADABLE: Kind.BAD, UNKNOWN: Kind.UNKNOWN, CLIPPED: Kind.CLIPPED}
 
 
 def texts_of_finding(suspects: Mapping[str, Suspects], finding: Finding) -> Counter[str] | None:
-    """Return the cells of a finding, with how often each occurs; None if it is not about cells."""
+    """Return the cells of a finding, with how often each occurs; None if none are kept.
+
+    None are kept of findings about rows, nor of cells that hold too many codes.
+    """
     if finding.kind not in _KINDS:
         return None
-    return suspects[finding.place].of_kind[_KINDS[finding.kind]]
+    return suspects[finding.place].of_kind.get(_KINDS[finding.kind])
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding import related
+from dpsynth._util.formatting import counted
+from dpsynth.encoding import SetCoder, related
+from dpsynth.encoding.column_codecs import Kind
 from dpsynth.inspection.check_result import CheckResult
 from dpsynth.inspection.column_check import ColumnCheck, Kinds
-from dpsynth.inspection.findings import SCHEMA, Finding, Level
+from dpsynth.inspection.findings import (
+    DUPLICATES,
+    LIMITS,
+    SCHEMA,
+    Finding,
+    Level,
+    share_text,
+)
 from dpsynth.inspection.row_check import RowCheck, UnitShares
 from dpsynth.inspection.schema_warnings import schema_warnings
-from dpsynth.schema import Schema, coded_schema
+from dpsynth.schema import Column, Schema, coded_schema, place_names, single
+from dpsynth.schema.column import MISSING
 from dpsynth.tables import Keys, OptOut, Progress, needed_columns, open_columns, units_beside
 
 Ints = npt.NDArray[np.int64]
@@ -79,6 +89,73 @@ def check_fit(
     return reading.found()
 
 
+class SetCheck(ColumnCheck):
+    """Counts the cells of one column of several codes, chunk by chunk.
+
+    Unknown texts that are kept are parts of cells: single codes.
+    """
+
+    def __init__(self, column: Column, decimal: str) -> None:
+        """Take the declaration; nothing is counted."""
+        super().__init__(single(column), decimal)
+        self.column, self.sets = column, SetCoder(column, decimal)
+        self.untidy = 0
+
+    def add(
+        self,
+        cells: pd.Series[Any],
+        units: pd.Series[Any] | None = None,
+        dates: pd.Series[Any] | None = None,
+    ) -> Kinds:
+        """Count the cells of a chunk, and return the `Kind` of each."""
+        kinds = self.sets.kinds(cells)
+        self.counts += np.bincount(kinds, minlength=len(Kind))
+        of_cell, every = self.sets.sets(cells)
+        numbers = np.bincount(of_cell, minlength=len(every)).tolist()
+        for one, number in zip(every, numbers, strict=True):
+            self.untidy += number if one.untidy else 0
+            self.suspects.add(Kind.UNKNOWN, one.unknown, [number] * len(one.unknown))
+        return kinds
+
+    def findings(self) -> list[Finding]:
+        """List what is wrong with the cells; a clean column has none."""
+        return [*super().findings(), *self._untidy()]
+
+    def _words(self, kind: Kind) -> tuple[str, str]:
+        """Say what is wrong with cells, and what a fit does with them."""
+        if kind is Kind.CLIPPED:
+            most, ordered = self.sets.several.most, self.sets.several.ordered
+            kept = "the first" if ordered else "some of them, chosen by the cell alone"
+            return f"hold more than {counted(most, 'code')}", f"keeps {kept}"
+        what = super()._words(kind)[1]
+        left = "leaves such codes out" if self.column.on_unknown == MISSING else what
+        return "hold an unknown code", left
+
+    def _remedy(self, kind: Kind) -> str:
+        """Say what to do where no cause was found."""
+        if kind is Kind.CLIPPED:
+            return "compare most with the manual of the extract; more codes need more noise"
+        return super()._remedy(kind)
+
+    def _untidy(self) -> list[Finding]:
+        if not self.untidy:
+            return []
+        total = int(self.counts.sum())
+        level = min(LIMITS[DUPLICATES].level(self.untidy / total, self.untidy), Level.WARNING)
+        return [
+            Finding(
+                self.column.name,
+                DUPLICATES,
+                level,
+                f"{share_text(self.untidy, total)} hold a code twice or an empty part; a fit "
+                "counts a code once and leaves empty parts out",
+                self.untidy,
+                total,
+                "is the separator right? If so, nothing is to be done",
+            )
+        ]
+
+
 class TableReading:
     """Compares a table with its schema, chunk by chunk.
 
@@ -95,11 +172,18 @@ class TableReading:
             for one in schema.modelled
             if one.interval is not None
         }
-        self.columns = {
-            column.name: ColumnCheck(column, schema.dialect.decimal, dates.get(column.name))
-            for column in coded_schema(schema).modelled
-            if column.status_of is None
-        }
+        decimal = schema.dialect.decimal
+        sets = {place_names(one)[0]: one for one in schema.modelled if one.several is not None}
+        places = {name for one in sets.values() for name in place_names(one)}
+        raised = {one.name: one for one in schema.modelled if one.floor is not None}
+        self._raised = frozenset(raised)  # their cells are checked, and not their gaps
+        self.columns: dict[str, ColumnCheck] = {}
+        for coded in coded_schema(schema).modelled:
+            column = raised.get(coded.name, coded)
+            if column.name in sets:
+                self.columns[sets[column.name].name] = SetCheck(sets[column.name], decimal)
+            elif column.status_of is None and column.name not in places:
+                self.columns[column.name] = ColumnCheck(column, decimal, dates.get(column.name))
         self.keys = Keys(schema)
         self._rows = RowCheck(schema)
 
@@ -117,7 +201,7 @@ class TableReading:
         cells = related(chunk, self._schema)
         kinds = {
             name: column.add(
-                cells[name],
+                cells[name] if name in cells and name not in self._raised else chunk[name],
                 units_beside(chunk, column.column),
                 chunk[name] if column.dates is not None else None,
             )

@@ -6,6 +6,7 @@ codes and counts, and no generator.
 - `_validate`: what events share: noise that is not decided, and checks that name the event and
   the field
 - `accounting`: what a list of events costs, as one (epsilon, delta)
+- `discovery/`: which codes occur: partition selection with noise and a threshold
 - `dpsgd_event`: subsampled Gaussian steps
 - `entropy`: the one source of randomness for noise, sampling of units, and shuffles
 - `events`: the mechanisms of a fit that read private rows, as facts that an accountant interprets
@@ -17,6 +18,8 @@ codes and counts, and no generator.
   asks later
 - `noisy_queries`: questions about real rows whose answers may be published: whole numbers with
   discrete noise
+- `pair_statistics/`: numbers about all pairs of columns at once: products of contrasts,
+  and departures from a guess
 - `plan`: all events of a fit, with their noise, before the data is opened
 - `plan_variants`: on which terms a generator reads rows: under a plan, watched or not, or without
   privacy

@@ -1,5 +1,10 @@
 from .accounting import deltas as deltas
 from .accounting import epsilon as epsilon
+from .discovery import CodeDiscovery as CodeDiscovery
+from .discovery import Occurrences as Occurrences
+from .discovery import Outlook as Outlook
+from .discovery import Selected as Selected
+from .discovery import select_codes as select_codes
 from .entropy import Entropy as Entropy
 from .entropy import OsEntropy as OsEntropy
 from .entropy import SeededEntropy as SeededEntropy
@@ -27,6 +32,11 @@ from .noisy_queries import Counts as Counts
 from .noisy_queries import Deviation as Deviation
 from .noisy_queries import Question as Question
 from .noisy_queries import ask as ask
+from .pair_statistics import contrast_products as contrast_products
+from .pair_statistics import departures as departures
+from .pair_statistics import exact_contrast_products as exact_contrast_products
+from .pair_statistics import exact_departures as exact_departures
+from .pair_statistics import products_of_units as products_of_units
 from .plan import PrivacyBudget as PrivacyBudget
 from .plan import PrivacyPlan as PrivacyPlan
 from .plan import Share as Share

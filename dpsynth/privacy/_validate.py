@@ -12,6 +12,9 @@ from dpsynth.errors import InputError
 UNDECIDED = math.inf
 """The noise of an event that a plan has not calibrated yet."""
 
+SMOOTHING = 1.5
+"""Scale of the randomised rounding in the bound for units of several rows, see accounting.py."""
+
 MIN_NOISE_MULTIPLIER = 0.3
 _SIGNIFICANT_DIGITS = 6
 

@@ -43,14 +43,16 @@ Lattices, CRYPTO 2010, Theorem 3.1):
 Giving up s^2 of the variance is needed: at sigma = 3, two rows in one cell and epsilon 5.7, a
 continuous Gaussian of the same sigma would claim 24 % too little delta (tests).
 
-The same bound serves one row per unit once sigma is above 1000, where it costs 1.1e-6 of epsilon
-and the table of the discrete Gaussian would be needlessly long.
+The same bound serves one row per unit once sigma is above 1000, where it costs 1.1e-6 of epsilon.
 
 **Chosen histograms.** The same bound with scales sigma_i of their own, t_i^2 = sigma_i^2 - s^2:
 scaled by t_i, the shift has norm sqrt(sum M^2 / t_i^2), which the event bounds by
 1 / noise_multiplier. Choosing histograms and scales by earlier releases changes nothing: given
 those, the pair is dominated by (N(0, 1), N(1 / noise_multiplier, 1)), whatever they were, and so is
 the composition (adaptive composition, as for any event of a plan).
+
+**Code discovery.** Its counts are chosen histograms with a noise multiplier of their own; its
+threshold takes -ln(1 - delta) of the budget's delta. discovery/event.py derives both.
 
 **Floating point.** Transforms leave an error of at most about 1e-17 per composition in delta (seen
 against the analytic Gaussian, tests); 1e-16 * (100 + compositions) is added to delta, and deltas
@@ -68,13 +70,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.events import (
-    SMOOTHING,
-    ChosenHistograms,
-    Event,
-    JointHistograms,
-    PoissonSgd,
-)
+from dpsynth.privacy.discovery.event import CodeDiscovery, set_aside
+from dpsynth.privacy.dpsgd_event import PoissonSgd
+from dpsynth.privacy.events import SMOOTHING, ChosenHistograms, Event, JointHistograms
 from dpsynth.privacy.gaussian import gaussian_mu
 
 if TYPE_CHECKING:
@@ -96,17 +94,18 @@ _COARSE = 6  # times the step of the fine grid: for the first look
 _MAX_POINTS = 100_000  # of the discretised loss of one composition: about half a second
 
 
-def epsilon(events: Sequence[Event], delta: float) -> float:
+def epsilon(events: Sequence[Event], delta: float, *, near: float | None = None) -> float:
     """Epsilon of all events together at this delta, by composed privacy loss distributions.
 
     The value is an upper bound; for the mechanisms of this package it is within 0.1 % of the least
-    one that a finer grid would show.
+    one that a finer grid would show. A guess of the value (``near``) spares a first coarse look.
 
     Raises:
         InputError: if delta is not in [1e-10, 1), or the noise of an event is not decided.
     """
     events, budget = tuple(events), _usable_delta(events, delta)
-    value = _on_grid(events, budget, _COARSE * _grid(events, min(_total_mu(events), 10.0)))
+    first = _COARSE * _grid(events, min(_total_mu(events), 10.0))
+    value = near or _on_grid(events, budget, first)
     while 0 < value < math.inf:
         mu = gaussian_mu(value, delta)
         value = _on_grid(events, budget, _grid(events, mu))
@@ -154,9 +153,8 @@ def deltas(events: Sequence[Event], epsilons: NDArray[np.float64]) -> NDArray[np
 def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
     """Epsilon by Renyi divergences: looser, and independent of the PLD route; a cross-check.
 
-    The discrete Gaussian at an integer shift D has Renyi divergence of order a at most
-    a |D|^2 / (2 sigma^2) (Canonne, Kamath, Steinke, arXiv 2004.00010, Proposition 5), the
-    continuous Gaussian's own, so it enters as a Gaussian here, without any smoothing.
+    The discrete Gaussian enters as a continuous one, without any smoothing: its divergence at
+    an integer shift is no larger (Canonne, Kamath, Steinke, arXiv 2004.00010, Proposition 5).
     """
     from dp_accounting import dp_event, rdp
 
@@ -165,13 +163,13 @@ def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
     for event in events:
         if isinstance(event, JointHistograms):
             accountant.compose(dp_event.GaussianDpEvent(event.sigma / event.sensitivity))
-        elif isinstance(event, ChosenHistograms):
+        elif isinstance(event, ChosenHistograms | CodeDiscovery):
             accountant.compose(dp_event.GaussianDpEvent(event.noise_multiplier))
         else:
             step = dp_event.GaussianDpEvent(event.noise_multiplier)
             sampled = dp_event.PoissonSampledDpEvent(event.sampling_rate, step)
             accountant.compose(sampled, event.steps)
-    return float(accountant.get_epsilon(delta))
+    return float(accountant.get_epsilon(delta - set_aside(events)))
 
 
 @lru_cache(maxsize=1024)  # a run is calibrated, certified and verified with the same events
@@ -198,7 +196,7 @@ def _loss_distribution(event: Event, grid: float) -> PrivacyLossDistribution:
         distribution = pld.from_gaussian_mechanism(
             event.noise_multiplier, sampling_prob=event.sampling_rate, **settings
         )
-    elif isinstance(event, ChosenHistograms):
+    elif isinstance(event, ChosenHistograms | CodeDiscovery):
         distribution = pld.from_gaussian_mechanism(event.noise_multiplier, **settings)
     elif _dominated_by_gaussian(event):
         smooth = math.sqrt(event.sigma**2 - SMOOTHING**2)
@@ -209,9 +207,9 @@ def _loss_distribution(event: Event, grid: float) -> PrivacyLossDistribution:
     return distribution if times == 1 else distribution.self_compose(times)
 
 
-def _dominated_by_gaussian(event: JointHistograms | ChosenHistograms) -> bool:
+def _dominated_by_gaussian(event: JointHistograms | ChosenHistograms | CodeDiscovery) -> bool:
     """Whether the event is accounted by the bound of the module's docstring."""
-    if isinstance(event, ChosenHistograms):
+    if isinstance(event, ChosenHistograms | CodeDiscovery):
         return True
     return event.mass > 1 or event.sigma > _MAX_TABLE_SIGMA
 
@@ -223,13 +221,15 @@ def _compositions(event: Event) -> int:
     return 1 if _dominated_by_gaussian(event) else _most_histograms(event)
 
 
-def _most_histograms(event: JointHistograms | ChosenHistograms) -> int:
-    return event.histograms if isinstance(event, JointHistograms) else event.most
+def _most_histograms(event: JointHistograms | ChosenHistograms | CodeDiscovery) -> int:
+    if isinstance(event, ChosenHistograms):
+        return event.most
+    return event.histograms if isinstance(event, JointHistograms) else event.columns
 
 
 def _slack(events: Sequence[Event]) -> float:
-    """What is added to delta: rounding of floats, and 4K of the bound for several rows."""
-    slack = 1e-16 * (100 + sum(_compositions(event) for event in events))
+    """What is added to delta: rounding, 4K of the bound for several rows, and discovery's part."""
+    slack = set_aside(events) + 1e-16 * (100 + sum(_compositions(event) for event in events))
     ratio = 4.01 * math.exp(-2 * (math.pi * SMOOTHING) ** 2)
     for event in events:
         if not isinstance(event, PoissonSgd) and _dominated_by_gaussian(event):
@@ -246,7 +246,7 @@ def _usable_delta(events: Sequence[Event], delta: float) -> float:
             " below that, floating point does not carry the proof"
         )
     slack = _slack(events)
-    if slack > delta / 10:
+    if slack - set_aside(events) > delta / 10 or slack > 0.9 * delta:
         raise InputError(
             f"delta {delta:g} is too small for this many compositions;"
             f" take at least {20 * slack:.0e}"

@@ -18,6 +18,7 @@ from typing import Any
 from dpsynth.errors import InputError
 from dpsynth.privacy._validate import (
     MIN_NOISE_MULTIPLIER,
+    SMOOTHING,
     UNDECIDED,
     NoisyEvent,
     require_count,
@@ -27,21 +28,20 @@ from dpsynth.privacy._validate import (
     require_noise,
     round_up,
 )
+from dpsynth.privacy.discovery.event import CodeDiscovery
 from dpsynth.privacy.dpsgd_event import PoissonSgd
 
 __all__ = [
     "SMOOTHING",
     "UNDECIDED",
     "ChosenHistograms",
+    "CodeDiscovery",
     "Event",
     "JointHistograms",
     "PoissonSgd",
     "event_from_dict",
     "round_up",
 ]
-
-SMOOTHING = 1.5
-"""Scale of the randomised rounding in the bound for units of several rows, see accounting.py."""
 
 _MIN_SIGMA = 0.3  # below this a count is all but exact, and its privacy loss all but unbounded
 _MIN_SIGMA_MANY_ROWS = 2 * SMOOTHING  # the bound needs sigma well above the smoothing
@@ -180,10 +180,10 @@ class ChosenHistograms(NoisyEvent):
         return precision <= self.noise_multiplier**-2
 
 
-Event = JointHistograms | ChosenHistograms | PoissonSgd
+Event = JointHistograms | ChosenHistograms | PoissonSgd | CodeDiscovery
 
 _KINDS: dict[str, type[Event]] = {
-    event.kind: event for event in (JointHistograms, ChosenHistograms, PoissonSgd)
+    event.kind: event for event in (JointHistograms, ChosenHistograms, PoissonSgd, CodeDiscovery)
 }
 
 

@@ -6,9 +6,10 @@ Inputs are checked before any noise is drawn, and every value that leaves this m
 histogram. If the weights of a unit's rows add up to at most M, the unit moves each histogram by a
 vector of non-negative whole numbers whose sum, and so whose L2 norm, is at most M, however many
 rows it has. Nothing else is used by the bounds of `JointHistograms` and `ChosenHistograms` with
-``unit_mass`` M. So a unit of k rows may give each of them floor(M / k), and the number of its rows
-needs no cap. A weight of floor(M / sqrt(k)) is NOT covered: k equal rows move one cell by about
-M sqrt(k).
+``unit_mass`` M. So a unit of k rows may give each of them floor(M / k). A weight of
+floor(M / sqrt(k)) is NOT covered: k equal rows move one cell by about M sqrt(k). The number of rows
+that weigh anything is capped by ``rows_per_unit`` all the same: accounting adds a little to delta
+for every cell that a unit may move.
 
 Rows of several series (laboratory tests, say) may be counted in one histogram whose cells name the
 series: a unit's weights over all series then have to add up to at most M, and the histogram costs
@@ -196,7 +197,8 @@ def weighted_histograms(
     """Count weights in every histogram, and add discrete Gaussian noise to every cell.
 
     Args:
-        rows: each unit's weights add up to at most ``event.mass``.
+        rows: each unit's weights add up to at most ``event.mass``, and at most
+            ``event.rows_per_unit`` of them are above 0.
         sizes: number of cells of each histogram.
         sigmas: the scale of each histogram's noise; the event's own for `JointHistograms`.
         event: what the plan paid for.
@@ -255,4 +257,9 @@ def _check_weighted(
         raise InputError(
             f"event '{event.name}' accounts for a mass of {event.mass} of each unit; a unit's rows "
             "weigh more"
+        )
+    if int(np.bincount(rows.units[rows.weights > 0], minlength=1).max()) > event.rows_per_unit:
+        raise InputError(
+            f"event '{event.name}' accounts for {event.rows_per_unit} rows of each unit; a unit "
+            "has more"
         )

@@ -166,6 +166,10 @@ class PrivacyPlan:
         names = ", ".join(event.name for event in self.events)
         raise InputError(f"the plan has no event '{name}'; it has {names}")
 
+    def has(self, name: str) -> bool:
+        """Say whether the plan has an event of this name."""
+        return any(event.name == name for event in self.events)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON types."""
         return {
@@ -217,7 +221,7 @@ def _search(
     def cost(mu: float) -> float:
         nonlocal best
         tried = _tried(events, mu, budget)
-        value = round_up(_MARGIN * epsilon(tried, budget.delta))
+        value = round_up(_MARGIN * epsilon(tried, budget.delta, near=budget.epsilon))
         if value <= budget.epsilon and (best is None or value > best[1]):
             best = tried, value
         return value
@@ -263,12 +267,12 @@ def _root(cost: Callable[[float], float], budget: PrivacyBudget, start: float) -
 
 
 def _next(low: tuple[float, float] | None, high: tuple[float, float] | None) -> float:
-    """Log mu to try next, from the tightest trials below and above."""
+    """Log mu to try next; epsilon grows a little faster than mu, so steps pass the aim."""
     if low is None:
         assert high is not None
-        return high[0] - min(1.5 * high[1] + _CLOSE, math.log(4))
+        return high[0] - min(high[1], math.log(4))
     if high is None:
-        return low[0] + min(-1.5 * low[1] + _CLOSE, math.log(4))
+        return low[0] + min(-low[1], math.log(4))
     width = high[0] - low[0]
     if math.isinf(low[1]):
         return low[0] + width / 2

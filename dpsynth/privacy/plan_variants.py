@@ -39,6 +39,10 @@ class NonPrivatePlan:
         """Return the event of this name; see `PrivacyPlan.event`."""
         return self.settings.event(name)
 
+    def has(self, name: str) -> bool:
+        """Say whether there is an event of this name."""
+        return self.settings.has(name)
+
 
 class Observer(Protocol):
     """Who is told each noisy release of a fit, in an audit; `models.auditing.transcript` has one.
@@ -68,6 +72,9 @@ class Observer(Protocol):
         binning: Any,
     ) -> None:
         """Hear noisy counts of pairs of binned columns."""
+
+    def multiplied(self, noisy: Any, contrasts: Sequence[Any], event: Any, binning: Any) -> None:
+        """Hear noisy sums of products of contrasts of binned columns."""
 
     def weighed(
         self, noisy: Sequence[Any], sigmas: Sequence[float], canaries: Any, others: Any
@@ -101,6 +108,10 @@ class ObservedPlan:
     def event(self, name: str) -> Event:
         """Return the event of this name; see `PrivacyPlan.event`."""
         return self.plan.event(name)
+
+    def has(self, name: str) -> bool:
+        """Say whether there is an event of this name."""
+        return self.plan.has(name)
 
 
 AnyPlan = PrivacyPlan | NonPrivatePlan | ObservedPlan

@@ -22,9 +22,14 @@ _TOTAL, _PAIRS, _TRIPLES = 1, 1, 1  # statistics beside those of columns and tar
 
 
 def targets(schema: Schema) -> tuple[Column, ...]:
-    """Return the columns whose prediction is measured: targets with two categories or more."""
+    """Return the columns whose prediction is measured: targets with two categories or more.
+
+    A target whose codes are discovered counts, however many a fit has found: the plan is older.
+    """
     return tuple(
-        column for column in schema.modelled if "target" in column.roles and len(column.levels) > 1
+        column
+        for column in schema.modelled
+        if "target" in column.roles and (column.discovers or len(column.levels) > 1)
     )
 
 

@@ -29,7 +29,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.events import ChosenHistograms, Event, JointHistograms
+from dpsynth.privacy.events import ChosenHistograms, CodeDiscovery, Event, JointHistograms
 
 MAX_ORDER = 1024
 _ROUNDING = 1 + 1e-9  # above what floats lose in any of the sums
@@ -50,6 +50,8 @@ def renyi(event: Event, order: int) -> float:
     if not event.decided:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan")
     _require_order(order)
+    if isinstance(event, CodeDiscovery):  # a code of one unit is impossible without it
+        return math.inf
     noise = event.sigma if isinstance(event, JointHistograms) else event.noise_multiplier
     if noise < _MIN_NOISE:
         return math.inf

@@ -13,6 +13,7 @@ from private rows.
   dialect
 - `columns`: one field of a schema document becomes one `Column`; what is wrong with it is noted
 - `descriptions`: a column in words: what kind it is, its unit, the labels of its categories
+- `discovered/`: columns whose codes a fit discovers
 - `document`: what a schema of one table and one of linked tables share: their documents
 - `facts`: the facts of one table, as values; `Schema` reads them from a document and writes them
   back

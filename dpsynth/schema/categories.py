@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from dpsynth._util.field_reader import NO_BASIS, TODO, FieldReader
-from dpsynth._util.messages import did_you_mean, shown
+from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import category_text
-from dpsynth.schema.column import Codes, Column
+from dpsynth.schema.code_systems import CODE, Codes, CodeTree, read_several, rollups_of
+from dpsynth.schema.column import Column
+from dpsynth.schema.discovered import read_discovered
 
 MAX_CODES = 4096
 
@@ -108,33 +110,80 @@ def _labels(field: FieldReader, column: Column, categories: tuple[str, ...]) -> 
 
 
 def _read_codes(constraints: FieldReader, codes: FieldReader, column: Column) -> Column:
-    """Take categories and labels from a published code list and its declared roll-up."""
-    from dpsynth.schema.code_systems import code_list
-
+    """Take categories and labels from a code system, and what is declared of it."""
     if not column.kind.is_text:
         codes.mistake(None, f"codes are text: declare type string, not {column.type}")
     if constraints.has("enum"):
         constraints.mistake("enum", "the categories come from dpsynth.codes; remove one of the two")
-    if codes.has("discover"):
-        codes.mistake(
-            "discover",
-            "finding codes in the data is not available yet; declare system and rollup, or enum",
-        )
-        return column
-    codes.refuse_unknown(("system", "rollup", "groups"))
+    if codes.flag("discover", False):
+        return read_discovered(codes, column)
+    if any(key in codes.values for key in ("list", "omop")):
+        return _read_list(codes, column)
+    codes.refuse_unknown(("system", "rollup", "groups", "several", "discover"))
     system, rollup = codes.text("system"), codes.text("rollup")
     groups = codes.texts("groups") or ()
     if system is None or rollup is None:
         codes.mistake(None, "name a system and a rollup, like {system: ICD-9-CM, rollup: chapter}")
         return column
+    return _with_codes(column, Codes(system, rollup, groups), codes)
+
+
+def _with_codes(column: Column, codes: Codes, part: FieldReader) -> Column:
+    """Take categories and labels from codes, or note why they cannot be."""
     try:
-        known = code_list(system, rollup, groups)
+        categories, labels = codes.categories, dict(codes.labels)
     except InputError as error:
-        codes.mistake(None, str(error))
+        part.mistake(None, str(error))
         return column
-    return replace(
-        column,
-        codes=Codes(system, rollup, groups),
-        categories=tuple(known.categories),
-        labels=dict(known.labels),
-    )
+    if part.has("several"):
+        codes = replace(codes, several=read_several(part, categories))
+    return replace(column, codes=codes, categories=categories, labels=labels)
+
+
+def _read_list(codes: FieldReader, column: Column) -> Column:
+    """Take the categories from the office's own list: the codes at the level to emit."""
+    codes.refuse_unknown(("system", "list", "omop", "displays", "model", "emit", "several"))
+    for key in ("list", "omop"):
+        if isinstance(codes.values.get(key), str):
+            codes.mistake(key, "a path is read only from a schema file, next to which it lies")
+            return column
+    system, part = codes.text("system"), codes.part("list")
+    part.refuse_unknown(("codes", "parents", "displays"))
+    lists = {key: part.values.get(key, []) for key in ("codes", "parents", "displays")}
+    for key, values in lists.items():
+        if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
+            part.mistake(key, "a list of texts is expected: write codes in quotes")
+            return column
+    try:
+        tree = CodeTree.of(**lists)
+    except ValueError as error:
+        codes.mistake("list", str(error))
+        return column
+    if system is None:
+        codes.mistake("system", "is missing: the name of the code system, such as ICD-9-CM")
+        return column
+    model, emit = _level(codes, "model", tree, 1), _level(codes, "emit", tree, CODE)
+    if model is None or emit is None:
+        return column
+    if not model.isdigit() and model not in rollups_of(system):
+        words = f"{listed(rollups_of(system))}, or " if rollups_of(system) else ""
+        codes.mistake("model", f"{shown(model)} is not {words}a level of the list such as 1")
+        return column
+    if model.isdigit() and emit.isdigit() and int(model) > int(emit):
+        codes.mistake("model", f"level {model} is below the level to emit, {emit}; model it above")
+    return _with_codes(column, Codes(system, model, tree=tree, emit=emit), codes)
+
+
+def _level(codes: FieldReader, key: str, tree: CodeTree, default: int | str) -> str | None:
+    """Read a level of a list: a number from the top, or a word."""
+    value = codes.values.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        codes.mistake(key, f"a level such as 1 is expected, not {shown(value)}")
+        return None
+    if isinstance(value, int) and not 1 <= value <= tree.depth:
+        codes.mistake(key, f"the list has levels 1 to {tree.depth}, not {value}")
+        return None
+    if key == "emit" and isinstance(value, str) and value != CODE:
+        codes.mistake(key, f"a level such as 2, or {CODE}, is expected, not {shown(value)}")
+        return None
+    return str(value)

@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 
 from dpsynth._util.short_repr import short_repr
+from dpsynth.schema.code_systems import Codes, Discovery, Several
+from dpsynth.schema.relations.floor import Floor
 from dpsynth.schema.relations.formula import Formula
+from dpsynth.schema.relations.grouping import Grouping
 from dpsynth.schema.relations.interval import Interval
+from dpsynth.schema.rules import Rule
 from dpsynth.schema.types import ColumnType, type_of
 
 ROLES = (
@@ -79,18 +83,6 @@ class PrivacyUnit:
 
 
 @dataclass(frozen=True)
-class Codes:
-    """A published code system and the declared roll-up of its codes into categories.
-
-    ``groups`` are the categories, where the system has too many to list them all.
-    """
-
-    system: str
-    rollup: str
-    groups: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class UnitFrom:
     """The unit of each cell, as another column of its row names it.
 
@@ -156,7 +148,9 @@ class Column:
     for dates, seconds for datetimes and times of day).
 
     An ``interval`` is a date that is modelled as its gap to another; its bounds follow from those
-    of the other. A ``derived`` column is computed from drawn ones, and never read from the source.
+    of the other. A ``derived`` column is computed from drawn ones, and never read from the source;
+    so is a ``grouping``, the group of another column's code. A column with a ``floor`` is modelled
+    as its gap above other columns. ``present_if`` says in which rows a cell may be filled in.
     ``calendar`` lists parts of a date that are modelled beside it: weekday, month, hour.
     ``forms`` says how cells are written; ``status_of`` names the
     column whose status this one is (see `dpsynth.schema.cells.status`).
@@ -184,6 +178,9 @@ class Column:
     format: str | None = None
     interval: Interval | None = None
     derived: Formula | None = None
+    grouping: Grouping | None = None
+    floor: Floor | None = None
+    present_if: Rule | None = None
     calendar: tuple[str, ...] = ()
     forms: CellForms = CellForms()
     status_of: str | None = None
@@ -205,7 +202,12 @@ class Column:
     @property
     def is_read(self) -> bool:
         """Whether the column is modelled and read from the source."""
-        return self.modelled and self.derived is None
+        return self.modelled and not self.is_computed
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the column is computed from others of its row, and never modelled."""
+        return self.derived is not None or self.grouping is not None
 
     @property
     def nullable(self) -> bool:
@@ -216,6 +218,21 @@ class Column:
     def is_categorical(self) -> bool:
         """Whether the column has a list of categories; booleans have one."""
         return self.categories is not None
+
+    @property
+    def several(self) -> Several | None:
+        """How a cell holds several codes; None where it holds one value."""
+        return None if self.codes is None else self.codes.several
+
+    @property
+    def discovery(self) -> Discovery | None:
+        """Which codes a fit may find, and has found; None where all are declared."""
+        return None if self.codes is None else self.codes.discovery
+
+    @property
+    def discovers(self) -> bool:
+        """Whether a fit discovers which of the column's codes occur."""
+        return self.modelled and self.discovery is not None
 
     @property
     def has_other(self) -> bool:

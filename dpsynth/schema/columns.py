@@ -20,6 +20,7 @@ from dpsynth.schema.cells.form_reader import (
 from dpsynth.schema.column import ROLES, UNMODELLED, Column
 from dpsynth.schema.invalid_cells import read_policies
 from dpsynth.schema.row.declarations import RELATION_KEYS, read_relation
+from dpsynth.schema.row.following import is_grouping, read_grouping, read_presence
 from dpsynth.schema.types import TYPES, type_of
 
 FIELD_KEYS = (
@@ -29,6 +30,7 @@ FIELD_KEYS = (
 )
 OWN_KEYS = (
     *("role", "bounds_basis", "ucum", "step", "on_bad", "on_unknown", "codes"),
+    "present_if",
     *RELATION_KEYS,
     *FORM_KEYS,
 )
@@ -96,6 +98,9 @@ def read_column(field: FieldReader, table: TableFacts) -> Column | None:
             f"is a proposal: check the field, then write your own source instead of {PROPOSAL!r}, "
             "or 'confirmed by' and a name",
         )
+    column = read_presence(extra, column)
+    if is_grouping(extra):
+        return read_grouping(constraints, extra, column)
     column = read_categories(field, constraints, extra, column)
     if column.categories is None and (constraints.has("enum") or extra.has("codes")):
         return column  # the mistake in its categories is noted; what follows needs them

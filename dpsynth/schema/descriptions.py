@@ -40,15 +40,24 @@ def relation_of(column: Column) -> str:
     >>> relation_of(Column("discharged", "date", interval=Interval("admitted", "d", 90)))
     '0 to 90 days after admitted'
     """
+    words = []
     if column.interval is not None:
-        return column.interval.words(column.interval.base)
+        words.append(column.interval.words(column.interval.base))
+    if column.floor is not None:
+        words.append(column.floor.words)
     if column.derived is not None:
-        return f"computed as {column.derived.text}"
-    return ""
+        words.append(f"computed as {column.derived.text}")
+    if column.grouping is not None:
+        words.append(f"computed as the {column.grouping.words}")
+    if column.present_if is not None:
+        words.append(f"only where {column.present_if.text}")
+    return "; ".join(words)
 
 
 def labels_of(column: Column) -> str:
     """Say what the codes of a column mean, as far as that is declared; empty if it is not."""
+    if column.several is not None:
+        return column.several.words
     colon = ":" if column.kind.is_text else ""
     labels = [
         f"{value}{colon} {label}"

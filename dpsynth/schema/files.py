@@ -13,6 +13,7 @@ from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml, yaml_text
 from dpsynth.errors import InputError
 from dpsynth.files import write_atomically
+from dpsynth.schema.code_systems import with_code_lists
 
 MAX_FILE = 4 * 2**20
 TABLE = ".schema.yaml"
@@ -39,7 +40,8 @@ def read_document(
 
     Raises:
         InputError: there is no such name or file, or it cannot be read.
-        SchemaError: it is not YAML or JSON, or more than a schema may be.
+        SchemaError: it is not YAML or JSON, or more than a schema may be, or names a code list
+            that cannot be read.
     """
     path = Path(name_or_path)
     if isinstance(name_or_path, str) and not path.suffix and path.name == name_or_path:
@@ -57,7 +59,8 @@ def read_document(
         raise InputError(f"{path} is not a schema file; use a name that ends in {listed(SUFFIXES)}")
     content = _content(path)
     parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
-    return parse(content, str(path)), str(path), _stem(path)
+    document = with_code_lists(parse(content, str(path)), str(path))
+    return document, str(path), _stem(path)
 
 
 def write_document(document: dict[str, Any], path: str | Path) -> None:

@@ -17,6 +17,8 @@ def default_on_unknown(column: Column) -> str:
     types that cannot hold that word take their first category. A column without categories has
     no unknown ones: its `on_bad` is repeated.
     """
+    if column.discovers and column.codes is not None and not column.codes.system:
+        return OTHER  # of codes that are not found
     if column.nullable or not column.modelled:
         return MISSING
     if column.categories is None and not column.kind.is_text:
@@ -43,6 +45,8 @@ def read_policies(extra: FieldReader, column: Column) -> Column:
     on_unknown = default_on_unknown(column) if unknown is None or numeric else unknown
     bad = _read(extra, "on_bad", column)
     on_bad = default_on_bad(column, on_unknown) if bad is None else bad
+    if on_unknown == REFUSE and column.discovers and not column.categories:
+        extra.mistake("on_unknown", "a code that is not found must go somewhere: other or missing")
     return replace(column, on_bad=on_bad, on_unknown=on_bad if numeric else on_unknown)
 
 

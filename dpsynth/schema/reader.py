@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
-from dpsynth.errors import InputError, SchemaError
+from dpsynth.errors import SchemaError
 from dpsynth.schema.cells.status import read_status
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
 from dpsynth.schema.columns import TableFacts, read_column
 from dpsynth.schema.facts import Facts
 from dpsynth.schema.row.declarations import settled
-from dpsynth.schema.rules import Rule
+from dpsynth.schema.row.rule_list import read_rules
 
 VERSION = 1
 AnyFacts = TypeVar("AnyFacts", bound=Facts)
@@ -59,14 +59,19 @@ def read_schema(
     columns = _read_columns(top, facts)
     complete = len(columns) == _length(top.values.get("fields"))
     columns = read_status(columns, top)
+    name, unit = _read_name(top, default_name), _read_unit(extra, columns)
+    sizes = {
+        "population": _read_declared(extra, "population", "the number of privacy units", True),
+        "rows": _read_declared(extra, "rows", "the number of rows", True),
+    }
+    rules, columns = read_rules(extra, columns, complete)
     schema = kind(
-        name=_read_name(top, default_name),
+        name=name,
         columns=columns,
-        unit=_read_unit(extra, columns),
-        population=_read_declared(extra, "population", "the number of privacy units", True),
-        rows=_read_declared(extra, "rows", "the number of rows", True),
+        unit=unit,
+        **sizes,
         dialect=dialect,
-        rules=_read_rules(extra, columns, complete),
+        rules=rules,
         title=top.text("title"),
         description=top.text("description"),
         source=extra.text("source"),
@@ -260,25 +265,3 @@ def _read_declared(owner: FieldReader, key: str, noun: str, rounded: bool) -> De
 
 def _length(fields: object) -> int:
     return len(fields) if isinstance(fields, list | tuple) else 0
-
-
-def _read_rules(top: FieldReader, columns: tuple[Column, ...], complete: bool) -> tuple[Rule, ...]:
-    """Read the rules; their columns are checked only if every column could be read."""
-    rules: list[Rule] = []
-    texts: Any = top.values.get("rules") or ()
-    if not isinstance(texts, list | tuple):
-        top.mistake("rules", f"a list of rules is expected, not {shown(texts)}")
-        return ()
-    for index, value in enumerate(texts):
-        text = top.check_text(f"rules[{index}]", value)
-        if text is None:
-            continue
-        try:
-            rule = Rule.parse(text)
-        except InputError as error:
-            top.mistake(f"rules[{index}]", str(error))
-            continue
-        for problem in rule.problems(columns) if complete else ():
-            top.mistake(f"rules[{index}]", problem)
-        rules.append(rule)
-    return tuple(rules)

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,10 @@ from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import canonical_number
 from dpsynth.schema.rule_parser import Comparison, Literal, Name, Tree, parse
-from dpsynth.schema.types import Family
+from dpsynth.schema.types import ColumnType, Family
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from dpsynth.schema.column import Column
 
 DATE, CLOCK = Family.TIME.value, Family.CLOCK.value
 Truth = npt.NDArray[np.bool_]
@@ -43,12 +41,53 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+class Ruled(Protocol):
+    """What a rule needs to know of a column."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Its roles."""
+
+    @property
+    def kind(self) -> ColumnType:
+        """Its type."""
+
+    @property
+    def modelled(self) -> bool:
+        """Whether it is in the synthetic table."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Its categories."""
+
+    @property
+    def several(self) -> object:
+        """How a cell holds several codes; None where it holds one value."""
+
+    @property
+    def discovers(self) -> bool:
+        """Whether a fit finds out which codes occur."""
+
+
 @dataclass(frozen=True)
 class Rule:
-    """One condition on a row, kept as its text and its tree."""
+    """One condition on a row, kept as its text and its tree.
+
+    Attributes:
+        text: as it is written.
+        tree: what it says.
+        order: whether it is kept by construction: the later column is modelled as a gap.
+        longest: largest such gap, in the unit of the later column; None for what bounds allow.
+    """
 
     text: str
     tree: Tree = field(compare=False, repr=False)
+    order: bool = False
+    longest: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> Rule:
@@ -93,7 +132,7 @@ class Rule:
         true, false = _decide(self.tree, frame, self.text)
         return ~false if missing else true
 
-    def problems(self, columns: Iterable[Column]) -> list[str]:
+    def problems(self, columns: Iterable[Ruled]) -> list[str]:
         """List what is wrong with the rule for a table of these columns; empty if nothing is."""
         known = {column.name: column for column in columns}
         texts = (text for link in _comparisons(self.tree) for text in _problems(link, known))
@@ -219,7 +258,7 @@ def _mismatch(link: Comparison, left: str, right: str) -> str | None:
     return None
 
 
-def _problems(link: Comparison, known: dict[str, Column]) -> list[str]:
+def _problems(link: Comparison, known: dict[str, Ruled]) -> list[str]:
     """Check one comparison against the declared columns."""
     kinds = []
     for side in (link.left, link.right):
@@ -233,6 +272,8 @@ def _problems(link: Comparison, known: dict[str, Column]) -> list[str]:
         elif not known[side.text].modelled:
             roles = listed(sorted(known[side.text].roles))
             return [f"column {side.text!r} has role {roles} and is not in the synthetic table"]
+        elif known[side.text].several is not None:
+            return [f"column {side.text!r} holds several codes; rules compare single values"]
         else:
             kinds.append(known[side.text].kind.family)
     wrong = _mismatch(link, kinds[0], kinds[1])
@@ -249,5 +290,7 @@ def _problems(link: Comparison, known: dict[str, Column]) -> list[str]:
                 text = side.value if isinstance(side.value, str) else canonical_number(side.value)
                 if text not in column.levels:
                     meant = did_you_mean(text, column.levels)
+                    if column.discovers:
+                        meant += "; a code that no fit has found stands as its group or as other"
                     problems.append(f"column {other.text!r} has no category {shown(text)}{meant}")
     return problems

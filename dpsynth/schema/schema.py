@@ -19,6 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from dpsynth._util.strict_json import digest
+from dpsynth.schema.discovered import as_declared
 from dpsynth.schema.document import SchemaDocument
 from dpsynth.schema.facts import Facts
 from dpsynth.schema.reader import read_schema
@@ -45,6 +47,10 @@ class Schema(SchemaDocument, Facts):
     def to_dict(self) -> dict[str, Any]:
         """Write the document; ``Schema.from_dict`` of it gives an equal schema."""
         return schema_document(self)
+
+    def hash(self) -> str:
+        """SHA-256, in hex, of the document as declared, without codes that a fit has found."""
+        return digest(schema_document(as_declared(self)))
 
     def to_table_schema(self) -> dict[str, Any]:
         """Write the plain Table Schema v2 of the synthetic table: modelled columns, no dpsynth."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 from dpsynth._util.field_reader import TODO
 from dpsynth.schema.bounds import write_bound
 from dpsynth.schema.cells.form_writer import write_forms
+from dpsynth.schema.code_systems import Codes
 from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
 from dpsynth.schema.descriptions import relation_of
 from dpsynth.schema.facts import Facts
 from dpsynth.schema.invalid_cells import default_on_bad, default_on_unknown
 from dpsynth.schema.relations.interval import NO_END
+from dpsynth.schema.row.rule_list import rule_document
 
 PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
 _SPECIMEN = Column("", "boolean")  # holds the defaults of trueValues and falseValues
@@ -34,7 +37,7 @@ def schema_document(schema: Facts) -> dict[str, Any]:
     if dialect := _differences(schema.dialect, Dialect()):
         extra["dialect"] = dialect
     if schema.rules:
-        extra["rules"] = [rule.text for rule in schema.rules]
+        extra["rules"] = [rule_document(rule) for rule in schema.rules]
     extra |= _filled(source=schema.source, draft=schema.draft or None)
     document["dpsynth"] = extra
     return document
@@ -56,14 +59,16 @@ def synthetic_table_schema(schema: Facts) -> dict[str, Any]:
         for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
             if bound is not None:
                 constraints[key] = write_bound(bound)
-        if column.is_categorical and not column.kind.is_truth:
+        if column.is_categorical and not column.kind.is_truth and column.several is None:
             constraints["enum"] = [category_value(column, text) for text in column.levels]
         field: dict[str, Any] = {"name": column.name, "type": column.kind.table_schema}
         field |= _filled(title=column.title, description=column.description)
         if constraints:
             field["constraints"] = constraints
-        field |= _labelled(column, column.levels)
+        if column.several is None:
+            field |= _labelled(column, column.levels)
         facts = _filled(ucum=column.ucum, relation=relation_of(column) or None)
+        facts |= {} if column.several is None else {"several": asdict(column.several)}
         if facts:
             field["dpsynth"] = facts
         document["fields"].append(field)
@@ -89,7 +94,8 @@ def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str
     for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
         if bound is not None and column.interval is None:
             constraints[key] = write_bound(bound, column.format)
-    if column.codes is None and column.categories is not None and not column.kind.is_truth:
+    own = column.codes is None and column.grouping is None
+    if own and column.categories is not None and not column.kind.is_truth:
         constraints["enum"] = [category_value(column, text) for text in column.categories]
         field |= _labelled(column, column.categories)
     if constraints:
@@ -116,18 +122,38 @@ def _own(column: Column) -> dict[str, Any]:
         bounds_basis=column.bounds_basis,
     )
     if column.codes is not None:
-        extra["codes"] = {"system": column.codes.system, "rollup": column.codes.rollup}
-        if column.codes.groups:
-            extra["codes"]["groups"] = list(column.codes.groups)
+        extra["codes"] = _codes(column.codes)
     extra |= _relation(column)
     extra |= write_forms(column)
-    if column.modelled:
+    if column.modelled and column.grouping is None:
         categorical = column.is_categorical or column.kind.is_text
         if categorical and column.on_unknown != default_on_unknown(column):
             extra["on_unknown"] = column.on_unknown
         if column.on_bad != default_on_bad(column, _unknown_before_bad(column)):
             extra["on_bad"] = column.on_bad
     return extra
+
+
+def _codes(codes: Codes) -> dict[str, Any]:
+    """Write what a column says of its codes, with the list itself."""
+    several = {} if codes.several is None else {"several": asdict(codes.several)}
+    if (discovery := codes.discovery) is not None:
+        groups = _filled(
+            system=codes.system or None,
+            rollup=codes.rollup or None,
+            groups=list(codes.groups) or None,
+            found=None if discovery.found is None else list(discovery.found),
+        )
+        numbers = {"most": discovery.most, "expected": discovery.expected}
+        return groups | {"discover": True, "pattern": discovery.pattern} | numbers
+    if (tree := codes.tree) is None:
+        groups = {"groups": list(codes.groups)} if codes.groups else {}
+        return {"system": codes.system, "rollup": codes.rollup, **groups, **several}
+    listed = {"codes": list(tree.codes), "parents": list(tree.parents)}
+    listed |= {"displays": list(tree.displays)} if tree.displays else {}
+    model: str | int = int(codes.rollup) if codes.rollup.isdigit() else codes.rollup
+    emit: str | int = int(codes.emit) if codes.emit.isdigit() else codes.emit
+    return {"system": codes.system, "model": model, "emit": emit, "list": listed} | several
 
 
 def _relation(column: Column) -> dict[str, Any]:
@@ -141,6 +167,14 @@ def _relation(column: Column) -> dict[str, Any]:
         written |= {"longest": longest, "unit": interval.unit}
     if column.derived is not None:
         written["derived"] = column.derived.text
+    if column.grouping is not None:
+        level = column.grouping.level
+        written["derived"] = {
+            "group": column.grouping.base,
+            "level": int(level) if level.isdigit() else level,
+        }
+    if column.present_if is not None:
+        written["present_if"] = column.present_if.text
     if column.calendar:
         written["calendar"] = list(column.calendar)
     return written

@@ -10,7 +10,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `cohort_replicates`: cohorts whose spread shows how uncertain a fit of histories is
 - `cohort_run`: what a fit of linked tables learned; cohorts are drawn from it
 - `cohort_sampler`: synthetic cohorts from a run of linked tables: streamed, repeatable by seed
-- `fitted`: what a sampler needs of a run, whatever made it
+- `drawing/`: the room of synthetic rows of one table, from a run
 - `fitting`: the verb `fit`: from a private table to a run
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
   out
@@ -21,7 +21,6 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `run`: what a fit of one table learned; rows are drawn from it without the source
 - `sample_log`: the tables that were drawn from a run: file name, SHA-256, rows, seed, condition,
   plainness
-- `sampler`: synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules
 """
 
 import lazy_loader

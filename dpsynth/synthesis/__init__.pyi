@@ -8,6 +8,13 @@ from .cohort_preparation import prepare_any as prepare_any
 from .cohort_preparation import prepare_cohort as prepare_cohort
 from .cohort_run import CohortRun as CohortRun
 from .cohort_sampler import CohortSampler as CohortSampler
+from .drawing import Balanced as Balanced
+from .drawing import Completion as Completion
+from .drawing import Sampler as Sampler
+from .drawing import Support as Support
+from .drawing import default_rows as default_rows
+from .drawing import fitting_state as fitting_state
+from .drawing import sample_frames as sample_frames
 from .policy_preview import PolicyPreview as PolicyPreview
 from .policy_preview import Wish as Wish
 from .policy_preview import preview as preview
@@ -26,7 +33,3 @@ from .sample_log import drawn_from as drawn_from
 from .sample_log import read_records as read_records
 from .sample_log import read_samples as read_samples
 from .sample_log import record_sample as record_sample
-from .sampler import Sampler as Sampler
-from .sampler import default_rows as default_rows
-from .sampler import fitting_state as fitting_state
-from .sampler import sample_frames as sample_frames

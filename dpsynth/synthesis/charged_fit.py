@@ -55,6 +55,25 @@ class Terms:
         return short_repr(self, f"dataset {self.use.dataset}")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Completed:
+    """What reading gives where it also finds codes: the rest of the fit is about these codes.
+
+    Attributes:
+        schema: with the codes.
+        unfitted: the generator of this schema.
+        cohort: coded by it.
+    """
+
+    schema: AnySchema
+    unfitted: Any
+    cohort: Any
+
+    def __repr__(self) -> str:
+        """Show no code."""
+        return short_repr(self, f"schema {self.schema.name}")
+
+
 def charged_fit(
     kind: type[AnyRun],
     schema: AnySchema,
@@ -70,7 +89,8 @@ def charged_fit(
         schema: of the source.
         prepared: the fit, from public facts.
         sources: what will be read, so that the ledger can point out one that it saw before.
-        read: reads the private rows, with randomness of the source that it is given.
+        read: reads the private rows, with randomness of the source that it is given, and returns
+            the cohort, or a `Completed` fit where the plan has it find codes.
         terms: who pays, and where the run goes.
     """
     unfitted = prepared.generator()
@@ -89,6 +109,8 @@ def charged_fit(
                 for source in sources:
                     compare_source(book, opened.entry, source)
             cohort = read(entropy)
+            if isinstance(cohort, Completed):  # its codes were found by an event of the plan
+                schema, unfitted, cohort = cohort.schema, cohort.unfitted, cohort.cohort
             generator = unfitted.fit(cohort, prepared.plan, entropy, terms.progress)
             run = kind(
                 schema=schema,

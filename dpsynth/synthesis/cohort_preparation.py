@@ -17,7 +17,7 @@ from dpsynth.models.histories.networks import (
 )
 from dpsynth.models.registry import AUTO
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
-from dpsynth.schema import AnySchema, LinkedSchema, Schema
+from dpsynth.schema import AnySchema, LinkedSchema, Schema, require_consistent_tables
 from dpsynth.synthesis.preparation import Preparation, Prepared, prepare
 
 if TYPE_CHECKING:
@@ -51,10 +51,11 @@ def prepare_cohort(
     """Calibrate the plan of a fit of linked tables from public facts alone.
 
     Raises:
-        InputError: the schema is a draft, the model is not one of linked tables, or the budget
-            cannot be met.
+        InputError: the schema is a draft, its rules contradict each other, the model is not one of
+            linked tables, or the budget cannot be met.
     """
     schema.require_complete()
+    require_consistent_tables(schema)
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     codec = HistoryCodec(schema)
     domain = domain_of(codec)

@@ -8,7 +8,7 @@ itself, and a cohort depends on the run, the seed and the number of patients onl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,9 @@ from dpsynth.errors import InputError
 from dpsynth.models import histories_class
 from dpsynth.models.histories import CohortGenerator, domain_of
 from dpsynth.schema import LinkedSchema, PatientRows, Schema
-from dpsynth.synthesis.fitted import FittedCohort
-from dpsynth.synthesis.sampler import SPARSEST, fitting_state
+from dpsynth.synthesis.drawing.acceptance import Acceptance
+from dpsynth.synthesis.drawing.fitted import FittedCohort
+from dpsynth.synthesis.drawing.sampler import SPARSEST, fitting_state
 
 BLOCK = 8_192
 """Patients that share a random stream."""
@@ -34,10 +35,16 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class CohortSampler:
-    """A fitted generator of histories with the codec that decodes what it draws."""
+    """A fitted generator of histories with the codec that decodes what it draws.
+
+    ``acceptance`` counts how many drawn patients met the rules.
+    """
 
     generator: CohortGenerator
     codec: HistoryCodec
+    acceptance: Acceptance = field(
+        default_factory=Acceptance, init=False, compare=False, repr=False
+    )
 
     def __repr__(self) -> str:
         """Say what it draws."""
@@ -86,6 +93,8 @@ class CohortSampler:
                 histories = self.generator.sample(batch, rng)
                 frames = decode_histories(histories, self.codec, rng)
             allowed = _allowed(frames, schema, batch)
+            if _has_rules(schema):
+                self.acceptance.add(batch, allowed)
             keys = np.where(allowed, number * BLOCK + kept + np.cumsum(allowed), -1)
             keys[keys > number * BLOCK + patients] = -1
             parts.append(with_keys(frames, schema, keys))

@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpsynth._util.notebook import shown_in_notebooks
-from dpsynth.encoding import Cohort, read_cohort
+from dpsynth.encoding import Cohort, find_codes, read_cohort
 from dpsynth.errors import InputError
 from dpsynth.files import check_apart
 from dpsynth.ledger import Ledger, Use
-from dpsynth.models import (
-    Progress,
-    silent,
-)
+from dpsynth.models import DISCOVERY, Progress, silent
 from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, SPECS
 from dpsynth.policy import Policy
-from dpsynth.privacy import (
-    Entropy,
-    NonPrivatePlan,
-    OsEntropy,
-)
+from dpsynth.privacy import CodeDiscovery, Entropy, NonPrivatePlan, OsEntropy
 from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, STAMP
-from dpsynth.schema import Schema
-from dpsynth.synthesis.charged_fit import Source, Terms, charged_fit, claim_of, require_saved
+from dpsynth.schema import Schema, as_declared
+from dpsynth.synthesis.charged_fit import (
+    Completed,
+    Source,
+    Terms,
+    charged_fit,
+    claim_of,
+    require_saved,
+)
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.tables import Table, open_table
@@ -94,13 +94,14 @@ def fit(
         schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
     )
     require_small_delta(schema, epsilon, delta)
+    schema = as_declared(schema)
     table = open_table(data, schema)
     return charged_fit(
         Run,
         schema,
         prepared,
         [data],
-        lambda source: _read(table, schema, prepared, source, progress),
+        lambda source: _read_all(table, schema, prepared, source, progress),
         Terms(
             Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
         ),
@@ -140,6 +141,11 @@ def fit_not_private(
     ('autoregressive', ('not-private',))
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    if any(column.discovers for column in schema.modelled):
+        raise InputError(
+            "codes are discovered under a privacy budget only; for a fit without privacy, declare "
+            "them in a list, and remove discover"
+        )
     model = NETWORK if model == AUTO else model
     if model not in (neural := [spec.name for spec in SPECS if spec.neural]):
         raise InputError(
@@ -174,3 +180,18 @@ def _read(
     return read_cohort(
         table, prepared.codec, schema, entropy, lambda part: progress("reading", part)
     )
+
+
+def _read_all(
+    table: Table, schema: Schema, prepared: Prepared, entropy: Entropy, progress: Progress
+) -> Cohort | Completed:
+    """Find codes first, where the plan has an event for it; then read rows as coded by them."""
+    if not prepared.plan.has(DISCOVERY):
+        return _read(table, schema, prepared, entropy, progress)
+    event = prepared.plan.event(DISCOVERY)
+    assert isinstance(event, CodeDiscovery)
+    found = find_codes(table, schema, event, entropy, lambda part: progress("finding codes", part))
+    prepared = prepared.with_codes(schema, found)
+    complete = prepared.codec.published
+    cohort = _read(table, complete, prepared, entropy, progress)
+    return Completed(complete, prepared.generator(), cohort)

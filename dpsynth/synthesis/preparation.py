@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeVar
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.short_repr import short_repr
@@ -17,13 +18,17 @@ from dpsynth.models import (
     choose,
     generator_class,
     most_bytes,
+    planned_domain,
     rehearsed,
     shares_of,
     spec_of,
+    with_discovery,
 )
 from dpsynth.models.registry import AUTO, COHORT, DEFAULT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
-from dpsynth.schema import AnySchema, Schema
+from dpsynth.schema import AnySchema, Schema, as_declared, require_consistent_tables, with_found
+
+_CODE = 32  # bytes of a discovered code in a run's document, at most
 
 AnyCodec = TypeVar("AnyCodec")
 AnyDomain = TypeVar("AnyDomain")
@@ -85,8 +90,19 @@ class Prepared(Preparation[Codec, Domain]):
 
     def room(self, schema: Schema) -> int:
         """Return more bytes than the run will take: a public fact."""
-        words = len(written(schema.to_dict()))
+        words = len(written(schema.to_dict())) + _CODE * sum(
+            column.discovery.most for column in schema.modelled if column.discovery is not None
+        )
         return most_bytes(self.model, self.domain, self.plan.budget) + 2 * words
+
+    def with_codes(self, schema: Schema, found: Mapping[str, tuple[str, ...]]) -> Self:
+        """Return the same fit, of a schema whose codes were found; the plan stays as it is.
+
+        Columns of which nothing is said have their groups only.
+        """
+        complete = with_found(as_declared(schema), found)
+        codec = Codec(complete)
+        return replace(self, codec=codec, domain=Domain.of(complete, codec))
 
 
 def prepare(
@@ -100,13 +116,14 @@ def prepare(
     """Calibrate the plan of a fit from public facts alone; no generator's library is imported.
 
     Raises:
-        InputError: the schema is a draft, the model is unknown, the budget cannot be met, or the
-            share for publishing quality is out of range.
+        InputError: the schema is a draft, its rules contradict each other, the model is unknown,
+            the budget cannot be met, or the share for publishing quality is out of range.
     """
     schema.require_complete()
+    require_consistent_tables(schema)
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
-    codec = Codec(schema)
-    domain = Domain.of(schema, codec)
+    schema = as_declared(schema)
+    codec, domain = Codec(schema), planned_domain(schema)
     reason = "asked for"
     if model == AUTO:
         model, reason = choose(domain, budget)
@@ -118,6 +135,7 @@ def prepare(
     shares = shares_of(model, domain, budget)
     if publish_quality is not None:
         shares = with_quality(shares, schema, publish_quality)
+    shares = with_discovery(shares, schema, budget)
     plan = PrivacyPlan.calibrate(budget, shares)
     return Prepared(codec, domain, model, plan, reason)
 

@@ -18,10 +18,10 @@ from dpsynth.schema import published_tables
 from dpsynth.synthesis.cohort_replicates import check_patients, refitted
 from dpsynth.synthesis.cohort_run import CohortRun
 from dpsynth.synthesis.cohort_sampler import CohortSampler
+from dpsynth.synthesis.drawing.sampler import Sampler, default_rows
 from dpsynth.synthesis.replicates import Replicates, check_count, check_rows, plan_of, seeds_of
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sample_log import Record, add_record, read_records
-from dpsynth.synthesis.sampler import Sampler, default_rows
 from dpsynth.tables import check_output, table_kind, write_linked, write_table
 
 

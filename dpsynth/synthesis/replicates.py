@@ -32,8 +32,8 @@ from dpsynth.encoding import Cohort
 from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.models import Domain, generator_class, generator_of
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
-from dpsynth.synthesis.fitted import Fitted, FittedTo
-from dpsynth.synthesis.sampler import Sampler, default_rows
+from dpsynth.synthesis.drawing.fitted import Fitted, FittedTo
+from dpsynth.synthesis.drawing.sampler import Sampler, default_rows
 
 STAMP = "replicate"
 """Of a refitted run: a table of it is for standard errors, and is no release."""

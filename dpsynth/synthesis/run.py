@@ -55,7 +55,7 @@ class Run(Artifact[Schema]):
         >>> bool((old["age"] >= 60).all())
         True
         """
-        from dpsynth.synthesis.sampler import sample
+        from dpsynth.synthesis.drawing.sampler import sample
 
         return sample(self, rows, seed=seed, where=where, plain=plain)
 

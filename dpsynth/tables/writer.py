@@ -37,9 +37,9 @@ def write_table(
     """Write decoded frames as one table, by the suffix .csv, .csv.gz or .parquet.
 
     CSV follows RFC 4180 but for line ends of one byte (LF), whatever the dialect of the source: a
-    missing cell is empty, numbers have the decimals of their lattice, dates are ISO 8601, truth
-    values are true and false. Parquet holds int64, double, bool, string, date32, time32[ms] and
-    timestamp[us].
+    missing cell is empty, numbers have the decimals of their declared step, or as many as each cell
+    needs where none is declared, dates are ISO 8601, truth values are true and false. Parquet holds
+    int64, double, bool, string, date32, time32[ms] and timestamp[us].
     Bytes depend on the rows alone, not on how they were cut into frames. With ``private``, the file
     is for its owner alone.
 
@@ -179,15 +179,18 @@ class _Spelling:
         self.column = column
         numeric = column.kind.has_decimals and not column.is_categorical
         self._decimals = lattice_of(column).decimals if numeric else None
+        self._as_needed = column.step is None
 
     def texts(self, cells: pd.Series[Any]) -> npt.NDArray[np.object_]:
         """Return the texts of a block of cells, empty where missing; spells each value once."""
         if self._decimals is not None:
             of_text, values = pd.factorize(cells.to_numpy(dtype=np.float64))
-            spelled = map(f"%.{self._decimals}f".__mod__, values.tolist())
+            spelled = [f"%.{self._decimals}f" % value for value in values.tolist()]
+            if self._as_needed and self._decimals:
+                spelled = [text.rstrip("0").rstrip(".") for text in spelled]
         else:
             of_text, texts = distinct(texts_of(cells, boolean=True))
-            spelled = map(self._spell, texts)
+            spelled = [self._spell(text) for text in texts]
         return np.array([*spelled, ""], dtype=object)[of_text]
 
     def _spell(self, text: str) -> str:

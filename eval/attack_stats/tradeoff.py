@@ -135,7 +135,16 @@ class DiscreteCurve:
             total = np.convolve(total, law)
         noise = np.arange(len(total)) - self.histograms * reach
         loss = (noise + self.histograms / 2) / sigma**2
-        return np.asarray(-np.expm1(np.minimum(epsilons[:, None] - loss, 0.0)) @ total)
+        # delta at e is the sum of P(loss) (1 - exp(e - loss)) over losses above e
+        costly = loss > 0
+        loss, total = loss[costly], total[costly]
+        with_unit, without = (
+            np.append(np.cumsum(masses[::-1])[::-1], 0.0)
+            for masses in (total, total * np.exp(-loss))
+        )
+        first = np.searchsorted(loss, epsilons, side="right")
+        least = with_unit[first] - np.exp(epsilons) * without[first]
+        return np.asarray(np.maximum(least, 0.0))
 
     def epsilon(self, dial: float, delta: float) -> float:
         """Return the epsilon at a delta."""

@@ -183,7 +183,7 @@ class HistoryFacts:
             tables=tuple(table.name for table in codec.tables),
             events=codec.events,
             groups=_groups(codec, baseline),
-            ending=_ending(columns) if codec.end is not None else None,
+            ending=_ending(codec),
             end=-1 if codec.end is None else codec.end[0],
             first=codec.first,
             last=codec.last,
@@ -256,10 +256,11 @@ def _groups(codec: HistoryCodec, baseline: tuple[Field, ...]) -> tuple[Group, ..
     return tuple(found)
 
 
-def _ending(columns: tuple[Column, ...]) -> tuple[str, int, int] | None:
-    """Find the one column of role event with two categories; the last one is the event."""
-    places = [p for p, c in enumerate(columns) if "event" in c.roles and len(c.levels) == 2]
-    if len(places) != 1:
+def _ending(codec: HistoryCodec) -> tuple[str, int, int] | None:
+    """Name how follow-up may end, if it ends in one of two ways; the last category is the event."""
+    if codec.status is None:
         return None
-    column = columns[places[0]]
-    return str(column.labels.get(column.levels[1], column.levels[1])), places[0], 1
+    column = codec.patients.schema.modelled[codec.status]
+    if len(column.levels) != 2:
+        return None
+    return str(column.labels.get(column.levels[1], column.levels[1])), codec.status, 1

@@ -32,7 +32,12 @@ from torch import Tensor
 from dpsynth.encoding import Cohort, Histories
 from dpsynth.models.dpsgd import DpSgd, Loss, UnitGradients, packs, rows_at_once, take
 from dpsynth.models.marginals import Binning
-from dpsynth.privacy import ChosenHistograms, JointHistograms, WeightedRows
+from dpsynth.privacy import (
+    ChosenHistograms,
+    JointHistograms,
+    WeightedRows,
+    products_of_units,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -195,6 +200,25 @@ class Transcript:
                 return Cohort(np.stack(cells, axis=-1), cohort.mask)
 
             self.counted(noisy[some], sigmas[some], event, encode)
+
+    def multiplied(
+        self,
+        noisy: npt.NDArray[np.int64],
+        contrasts: Sequence[Ints],
+        event: ChosenHistograms,
+        binning: Binning,
+    ) -> None:
+        """Hear noisy sums of products of contrasts of binned columns.
+
+        Departures of pairs are not heard: they are no sum over units.
+        """
+        moved, known = (
+            products_of_units(Cohort(binning.coarsen(side), side.mask), contrasts, event)
+            for side in (self.canaries, self.others)
+        )
+        variance = event.sigma_for(1.0) ** 2
+        self.counts.linear[:] += moved @ (noisy - known.sum(axis=0)) / variance
+        self.counts.gram[:] += moved @ moved.T / variance
 
     def trainer(self, watch: Watch) -> type[DpSgd]:
         """Return a trainer whose steps this observer sees."""

@@ -4,6 +4,7 @@
   must tell of it
 - `clipping_norm`: from rows that cost no privacy, within single precision
 - `layers`: affine, masked affine, and embedding; see `activations`
+- `noise_thread`: where the noise of a step is drawn: in a thread of its own, or at once
 - `opacus_engine`: DP-SGD of any torch network: per-row gradients by Opacus, all the rest as the
   exact engine does
 - `optimizer`: DP-SGD with exact clipping by unit: the only way in which private rows change a

@@ -26,7 +26,6 @@ is computed in: that belongs to the assumption of real arithmetic.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +41,7 @@ from dpsynth.models.dpsgd.clipping_norm import (
     rows_at_once,
 )
 from dpsynth.models.dpsgd.layers import Layer
+from dpsynth.models.dpsgd.noise_thread import drawing
 from dpsynth.models.dpsgd.parameter_buffer import FlatOptimizer, FlatParameters, Optimizer, Schedule
 from dpsynth.models.dpsgd.unit_gradients import (
     Loss,
@@ -119,8 +119,7 @@ class DpSgd:
         )
         self.steps_taken = 0
         self._drawn: int | None = None
-        # noise from the operating system takes as long as a small batch: drawn beside the passes
-        self._beside = ThreadPoolExecutor(max_workers=1)
+        self._beside = drawing(self.flat.values.numel())
 
     def _flattened(self, network: nn.Module) -> FlatParameters:
         return FlatParameters(network)

@@ -11,7 +11,7 @@ loss is that of those columns. Nothing is spent on the law of what is known anyw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.models.dpsgd import Activations, MaskedLinear
-from dpsynth.models.generators.binned_network import BinnedNetwork, draw_column, logs_of
+from dpsynth.models.generators.binned_network import (
+    BinnedNetwork,
+    draw_column,
+    draw_weighed,
+    logs_of,
+)
+from dpsynth.models.generators.latent_aim import Aim
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,24 @@ class Network(BinnedNetwork):
             )
             paths.take(j, torch.from_numpy(bins[:, j]))
         return rng.permutation(bins) if even else bins
+
+    @torch.no_grad()
+    def propose(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        factors: Mapping[int, npt.NDArray[np.float64]],
+        aim: Aim | None = None,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Draw rows that meet a condition, column after column, and their log-weights."""
+        paths = _Paths(self, rows)
+        bins = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
+        weights = np.zeros(rows)
+        for j in range(len(self.shape.bins)):
+            bins[:, j], left = draw_weighed(paths.logits(j), factors.get(j), rng)
+            weights += left
+            paths.take(j, torch.from_numpy(bins[:, j]))
+        return bins, weights
 
     @torch.no_grad()
     def draw_after(

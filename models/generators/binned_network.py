@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.models.dpsgd import Activations
+from dpsynth.models.generators.latent_aim import Aim
 from dpsynth.models.marginals import even_points
 
 Floats = npt.NDArray[np.float64]
@@ -70,6 +71,34 @@ class BinnedNetwork(nn.Module, ABC):
             even: spread the draws more evenly than chance; see `products.Products.draw`.
         """
 
+    def aimed(self, factors: Mapping[int, Floats], rng: np.random.Generator) -> Aim | None:
+        """Return where to look for rows that meet a condition, if the network has such a place."""
+        return None
+
+    @abstractmethod
+    def propose(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        factors: Mapping[int, Floats],
+        aim: Aim | None = None,
+    ) -> tuple[Ints, Floats]:
+        """Draw rows that meet a condition, and how much likelier each is than it was drawn.
+
+        Columns are drawn in turn, each with its factors, and a row's weight is the product of what
+        they leave of each column's law: likelihood weighting (Fung and Chang 1990, "Weighing and
+        integrating evidence for stochastic simulation in Bayesian networks").
+
+        Args:
+            rows: how many.
+            rng: of the draw.
+            factors: of the bins of some columns, from 0: how likely each meets the condition.
+            aim: what `aimed` said of these factors.
+
+        Returns:
+            Binned rows ``[rows, columns]``, and the logarithm of each one's weight, ``[rows]``.
+        """
+
     def one_hot(self, rows: Tensor) -> Tensor:
         """Turn binned rows ``[n, columns]`` into ``[n, codes]`` float32."""
         hot = torch.zeros(len(rows), self.codes)
@@ -93,6 +122,22 @@ def logs_of(shares: Sequence[Floats]) -> Tensor:
     return torch.from_numpy(np.log(np.concatenate(list(shares)) + 1e-6).astype(np.float32))
 
 
+def draw_weighed(
+    logits: Tensor, factors: Floats | None, rng: np.random.Generator
+) -> tuple[Ints, Floats]:
+    """Draw a bin of each row with factors, and return what these leave of its law, in logs."""
+    bins = draw_column(logits, factors, np.empty((len(logits), 0), np.int64), rng, even=False)
+    return bins, np.zeros(len(logits)) if factors is None else log_left(logits, factors)
+
+
+def log_left(logits: Tensor, factors: Floats) -> Floats:
+    """Return what factors leave of the law of a column in each row, in logs, ``[rows]``."""
+    with np.errstate(divide="ignore"):
+        left = torch.log_softmax(logits.double(), 1) + torch.from_numpy(np.log(factors))
+    found: Floats = left.logsumexp(dim=1).numpy()
+    return found
+
+
 def draw_column(
     logits: Tensor,
     factors: Floats | None,
@@ -111,7 +156,8 @@ def draw_column(
         even: spread the draws more evenly than chance.
     """
     if factors is not None:
-        logits = logits + torch.from_numpy(np.log(factors)).float()
+        with np.errstate(divide="ignore"):  # a factor of 0 is never drawn
+            logits = logits + torch.from_numpy(np.log(factors)).float()
     weights = logits.T.contiguous()  # quick along contiguous rows
     weights -= weights.amax(dim=0)
     ends = weights.exp_().cumsum(dim=0)

@@ -18,7 +18,9 @@ from dpsynth.models.marginals import (
     leaves_of,
     levelled,
     mean_by_unit,
+    measure_grains,
     noisy_total,
+    points_of,
     sizes_of,
 )
 from dpsynth.models.marginals.log_probability import FLOOR
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
     from dpsynth.privacy import Entropy
 
+Truth = npt.NDArray[np.bool_]
+
 
 class Independent:
     """Product of the columns' noisy distributions."""
@@ -47,6 +51,7 @@ class Independent:
         """Build an unfitted generator from public facts."""
         self.domain = domain
         self.shares_: tuple[npt.NDArray[np.float64], ...] = ()
+        self.grains_: npt.NDArray[np.float64] | None = None
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Spend the whole budget on one event: the joint one-way histograms."""
@@ -63,13 +68,17 @@ class Independent:
         event = plan.event(ONE_WAY)
         assert isinstance(event, JointHistograms)
         progress("histograms", 0.0)
+        grains = measure_grains(cohort, self.domain, plan, entropy)
+        self.grains_ = None if grains is None else grains.weights(self.domain)
+        points = points_of(self.domain, grains)
         cohort = levelled(cohort, self.domain)
         noisy = joint_histograms(cohort, sizes_of(self.domain), event, entropy)
         if isinstance(plan, ObservedPlan):
             sigmas = [event.sigma] * len(noisy)
             plan.observer.counted(noisy, sigmas, event, lambda some: levelled(some, self.domain))
         total = noisy_total(noisy)
-        leaves = leaves_of(self.domain, noisy, total=total, sigma=event.sigma)
+        sigma = event.sigma
+        leaves = leaves_of(self.domain, noisy, total=total, sigma=sigma, alike=True, points=points)
         self.shares_ = tuple(column.code_shares(total) for column in leaves)
         progress("histograms", 1.0)
         return self
@@ -84,6 +93,19 @@ class Independent:
             columns.append(np.minimum(codes, len(shares) - 1).astype(np.uint16))
         return np.column_stack(columns)
 
+    def given(self, allowed: Mapping[int, Truth]) -> tuple[Self | None, float]:
+        """Return the product under a condition on codes: closed form, however rare it is."""
+        kept = type(self)(self.domain)
+        kept.shares_ = tuple(
+            np.where(allowed[place], shares, 0.0) if place in allowed else shares
+            for place, shares in enumerate(self.shares_)
+        )
+        whole = [
+            (old.sum(), new.sum()) for old, new in zip(self.shares_, kept.shares_, strict=True)
+        ]
+        share = float(np.prod([new / old for old, new in whole]))
+        return (kept if share > 0 else None), share
+
     def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
         """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats."""
         codes = cohort.codes[cohort.mask]
@@ -95,8 +117,9 @@ class Independent:
         return {}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Shares of all columns' codes, end to end: ``[sum of sizes]``."""
-        return {"shares": np.concatenate(self.shares_)}
+        """Shares of all columns' codes, end to end: ``[sum of sizes]``; and weights of grains."""
+        grains = {} if self.grains_ is None else {"grains": self.grains_}
+        return grains | {"shares": np.concatenate(self.shares_)}
 
     @classmethod
     def restore(
@@ -106,4 +129,5 @@ class Independent:
         fitted = cls(domain)
         ends = np.cumsum(domain.sizes)[:-1]
         fitted.shares_ = tuple(np.split(arrays["shares"].astype(np.float64), ends))
+        fitted.grains_ = arrays.get("grains")
         return fitted

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 
 
+Truth = npt.NDArray[np.bool_]
+
+
 class Mixture:
     """Mixture of product distributions over binned columns."""
 
@@ -50,6 +53,10 @@ class Mixture:
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes; the hidden column weighs the rows and is left out."""
         return self.start_.sample(rows, rng, even=even)
+
+    def given(self, allowed: Mapping[int, Truth]) -> tuple[InitialModel | None, float]:
+        """Return the mixture under a condition on codes: closed form, however rare it is."""
+        return self.start_.given(allowed)
 
     def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
         """Return the mean log-likelihood of each unit's rows under the mixture, ``[units]``."""

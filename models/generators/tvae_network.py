@@ -14,7 +14,7 @@ batch.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +27,11 @@ from dpsynth.models.generators.binned_network import (
     Floats,
     Ints,
     draw_column,
+    draw_weighed,
+    log_left,
     logs_of,
 )
+from dpsynth.models.generators.latent_aim import Aim, drawn
 
 LOG_VARIANCE = 6.0  # log-variances beyond +-6 carry no information and lose precision
 CANDIDATES = 65_536  # latent vectors that are weighed at once
@@ -139,6 +142,35 @@ class Network(BinnedNetwork):
             factors = first if j == 0 else None
             bins[:, j] = draw_column(block, factors, bins[:, list(leaders[j])], rng, even=even)
         return rng.permutation(bins) if even else bins
+
+    @torch.no_grad()
+    def aimed(self, factors: Mapping[int, Floats], rng: np.random.Generator) -> Aim | None:
+        """Look for latent vectors whose rows meet a condition."""
+
+        def weigh(vectors: Floats) -> Floats:
+            logits = self.decode(torch.from_numpy(vectors.astype(np.float32)))
+            blocks = torch.split(logits, self.bins, 1)
+            parts = [log_left(blocks[j], own) for j, own in factors.items()]
+            return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
+
+        return Aim.at(self.shape.latent, weigh, rng) if factors else None
+
+    @torch.no_grad()
+    def propose(
+        self,
+        rows: int,
+        rng: np.random.Generator,
+        factors: Mapping[int, Floats],
+        aim: Aim | None = None,
+    ) -> tuple[Ints, Floats]:
+        """Draw latent vectors, and rows that meet a condition given these, with log-weights."""
+        vectors, weights = drawn(aim, rows, self.shape.latent, rng)
+        logits = self.decode(torch.from_numpy(vectors.astype(np.float32)))
+        bins = np.empty((rows, len(self.bins)), dtype=np.int64)
+        for j, block in enumerate(torch.split(logits, self.bins, 1)):
+            bins[:, j], left = draw_weighed(block, factors.get(j), rng)
+            weights += left
+        return bins, weights
 
     def _latent(
         self, rows: int, rng: np.random.Generator, first: Floats | None

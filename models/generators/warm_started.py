@@ -21,6 +21,7 @@ from torch import Tensor
 from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
 from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, in_turn, trainer_of
 from dpsynth.models.generators.binned_network import BinnedNetwork
+from dpsynth.models.generators.conditioned import ConditionedNetwork
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import (
     Binning,
@@ -35,6 +36,8 @@ from dpsynth.models.marginals.log_probability import ROWS
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
     from dpsynth.privacy import AnyPlan, Entropy, PrivacyBudget, Share
+
+Truth = npt.NDArray[np.bool_]
 
 WARM_BATCH = 4_000
 WARM_RATE = 0.01
@@ -150,10 +153,14 @@ class WarmStarted(ABC):
         )
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
-        """Draw ``[rows, columns]`` codes: bins from the network, codes within bins by histogram."""
+        """Draw ``[rows, columns]`` codes: bins from the network, codes within bins by `Binning`."""
         first = self.binning_.row_factors()
         bins = self.network_.draw(rows, rng, leaders=self.leaders_, first=first, even=even)
         return self.binning_.refine(bins, rng, even=even)
+
+    def given(self, allowed: Mapping[int, Truth]) -> tuple[ConditionedNetwork | None, float]:
+        """Return the network under a condition on codes, and the share of rows that meet it."""
+        return ConditionedNetwork.of(self.network_, self.binning_, allowed)
 
     def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
         """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats.

@@ -12,6 +12,7 @@
 - `person_table`: the table of patients with hidden columns that describe their histories
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `steps/`: the steps of histories, from each row of a patient to her next
+- `thinning`: how numbers of rows thin out: far codes, which noise hides, from those before them
 """
 
 import lazy_loader

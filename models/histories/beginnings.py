@@ -11,6 +11,7 @@ from dpsynth.models.histories.person_table import SPAN_GRID, Hidden
 from dpsynth.models.histories.steps import StepModel
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +41,23 @@ def beginnings(
     codes: Ints,
     ends: Ints,
     rng: np.random.Generator,
+    numbers: Floats | None = None,
 ) -> Beginnings:
     """Read off a patient's drawn row how a series begins.
 
     Hidden columns of a drawn row may disagree: where there are rows, a first day, pace and
     values are drawn again from those who have them.
+
+    Args:
+        model: of the steps of the series.
+        hidden: places of its columns.
+        codes: drawn rows of the person table.
+        ends: last day of each patient's follow-up.
+        rng: of the draws.
+        numbers: shares of the codes of the number of rows; even within a code without them.
     """
     series = model.table.series
-    counts = np.minimum(series.counts.draw(codes[:, hidden.count], rng), series.max_rows)
+    counts = np.minimum(series.counts.draw(codes[:, hidden.count], rng, numbers), series.max_rows)
     several, some = counts > 1, counts > 0
     days = np.zeros(len(codes), dtype=np.int64)
     lasts = days

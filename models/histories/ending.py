@@ -49,7 +49,9 @@ class Ending:
         points = (*points, *(1,) * (self.block - self.end.cells)) * self.status.size
         cells = self.block * self.status.size
         size = cells + self.loose * self.status.size
-        return Feature(f"{self.end.name} and {self.status.name}", size, cells, points)
+        starts = tuple(range(self.block, cells, self.block))
+        name = f"{self.end.name} and {self.status.name}"
+        return Feature(name, size, cells, points, landmarks=starts)
 
     def joined(self, ends: Ints, status: Ints) -> Ints:
         """Return the codes of pairs."""

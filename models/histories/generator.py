@@ -32,12 +32,14 @@ from dpsynth.models.histories.steps.lines import cuts_of
 from dpsynth.models.histories.steps.model import StepModel, arrays_of, restored
 from dpsynth.models.histories.steps.rows import TableRows
 from dpsynth.models.histories.steps.table import MASS, Coarse
+from dpsynth.models.histories.thinning import thin_tails
 from dpsynth.models.marginals import Binning, Products, fit_products, measure
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
-BINS = 8  # of a condition of steps
+BINS, CATEGORIES = 8, 12  # of a condition of steps; of one without order
 CHAINS = 4_000  # patients drawn in a round of the calibration of gaps, or as many as there are
 
 
@@ -111,6 +113,9 @@ class CohortGenerator:
             rng=entropy.generator(),
             progress=lambda stage, part: progress("patients", part),
         )
+        self.binning, self.products = thin_tails(
+            self.person, self.binning, self.products, measured.target
+        )
         known = [(histories, codes)]
         if isinstance(plan, ObservedPlan):
             known += [(one, self.person.codes(one)) for one in plan.observer.histories]
@@ -119,11 +124,9 @@ class CohortGenerator:
             patients, *watched = (
                 TableRows.of(table, one.rows[place], own, one.ends) for one, own in known
             )
-            conditions = [self._conditions(hidden) for hidden in self.person.hidden[place]]
-            cuts = [
-                self._cuts(*pair)
-                for pair in zip(table.series, self.person.hidden[place], strict=True)
-            ]
+            hidden = self.person.hidden[place]
+            conditions = [self._conditions(one) for one in hidden]
+            cuts = [self._cuts(*pair) for pair in zip(table.series, hidden, strict=True)]
             self.models.append(
                 fit_steps(
                     patients,
@@ -131,6 +134,7 @@ class CohortGenerator:
                     self.domain,
                     conditions,
                     cuts,
+                    [self._firsts(*pair) for pair in zip(table.series, hidden, strict=True)],
                     plan,
                     entropy,
                     settings.steps,
@@ -147,7 +151,7 @@ class CohortGenerator:
         found = []
         for of_table, hidden in zip(self._drawing(codes, rng), self.person.hidden, strict=True):
             pairs = zip(of_table, hidden, strict=True)
-            starts = [beginnings(model, one, codes, ends, rng) for model, one in pairs]
+            starts = [self._start(model, one, codes, ends, rng) for model, one in pairs]
             series = np.sum([start.counts > 1 for start in starts], axis=0)
             factors = [
                 _factors(model, start, MASS // np.maximum(series * (start.counts - 1), 1), rng)
@@ -182,15 +186,29 @@ class CohortGenerator:
             for column, value in zip(columns, series.values, strict=True)
         ]
 
+    def _firsts(self, series: Series, hidden: Hidden) -> list[Floats]:
+        """Return the shares of the codes of each value in first rows, as released."""
+        columns = [self.binning.columns[place] for place in hidden.values]
+        pairs = zip(columns, series.values, strict=True)
+        return [column.shares[: value.size] for column, value in pairs]
+
     def _coarse(self, column: int) -> Coarse:
         """Cut a column of the person table into a few bins of about equal shares, as released."""
         merged = self.binning.columns[column]
-        if merged.count <= BINS:
+        if merged.count <= (BINS if self.person.features[column].cells else CATEGORIES):
             return Coarse(column, merged.bin_of.astype(np.int64))
         shares = merged.bin_shares
         part = np.minimum(((np.cumsum(shares) - shares / 2) * BINS).astype(np.int64), BINS - 1)
         part = np.unique(part, return_inverse=True)[1]
         return Coarse(column, part[merged.bin_of])
+
+    def _start(
+        self, model: StepModel, hidden: Hidden, codes: Ints, ends: Ints, rng: np.random.Generator
+    ) -> Beginnings:
+        """Read off drawn rows how a series begins."""
+        wide = model.table.table.is_wide
+        numbers = self.binning.columns[hidden.count].shares if wide else None
+        return beginnings(model, hidden, codes, ends, rng, numbers)
 
     def sample(self, patients: int, rng: np.random.Generator) -> Histories:
         """Draw so many patients with all their rows; reads nothing but what was learned."""
@@ -200,7 +218,7 @@ class CohortGenerator:
         onsets = self.person.onsets_of(codes, ends, rng)
         rows = tuple(
             tuple(
-                draw_series(model, beginnings(model, hidden, codes, ends, rng), rng)
+                draw_series(model, self._start(model, hidden, codes, ends, rng), rng)
                 for model, hidden in zip(models, of_table, strict=True)
             )
             for models, of_table in zip(self._drawing(codes, rng), self.person.hidden, strict=True)

@@ -25,6 +25,9 @@ PARTS = 20  # of follow-up, by which days after the origin are told apart
 PACES = 40
 RATIO, SMALLER, LARGER = 1.25, 15, 17  # of cells of gaps next to the mean gap, and how many
 SPANS = 40  # parts of the time left after the first row, by which spans are told apart
+TINY, FLAT, STEEPEST, MOST = 1e-12, 1e-6, 1.0, 500.0
+"""A share that is none; slopes of the law of numbers within a cell, of none and the most; and how
+far it rises within a cell at most."""
 EXACT = 6  # rows up to which each number has a code
 
 
@@ -79,9 +82,30 @@ class Grid:
         places = np.searchsorted(self.edges, numbers, side="right") - 1
         return np.asarray(np.clip(places, 0, self.cells - 1), dtype=np.int64)
 
-    def draw(self, codes: Ints, rng: np.random.Generator) -> Ints:
-        """Draw a whole number uniformly within each cell."""
-        return np.asarray(rng.integers(self.edges[codes], self.edges[codes + 1]))
+    def draw(self, codes: Ints, rng: np.random.Generator, shares: Floats | None = None) -> Ints:
+        """Draw a whole number within each cell: uniformly, or as the shares of the cells fall."""
+        if shares is None:
+            return np.asarray(rng.integers(self.edges[codes], self.edges[codes + 1]))
+        rates, widths = self._rates(shares)[codes], np.diff(self.edges)[codes]
+        points = rng.random(len(codes))
+        rates = np.where(np.abs(rates) < FLAT, FLAT, rates)
+        within = np.log1p(points * np.expm1(np.minimum(rates * widths, MOST))) / rates
+        return np.asarray(self.edges[codes] + np.clip(within.astype(np.int64), 0, widths - 1))
+
+    def _rates(self, shares: Floats) -> Floats:
+        """Return how fast the law rises within each cell: in logarithms, per number.
+
+        It is the slope between the cells on both sides; 0 where one of them is empty.
+        """
+        heights = shares[: self.cells] / np.diff(self.edges)
+        rates = np.zeros(self.cells)
+        if self.cells > 2:
+            logs, middles = np.log(np.maximum(heights, TINY)), self.middles
+            slopes = (logs[2:] - logs[:-2]) / (middles[2:] - middles[:-2])
+            known = (heights[2:] > TINY) & (heights[:-2] > TINY)
+            rates[1:-1] = np.where(known, np.clip(slopes, -STEEPEST, STEEPEST), 0.0)
+            rates[-1] = rates[-2]
+        return rates
 
 
 @dataclass(frozen=True)
@@ -126,11 +150,20 @@ class TimeGrid:
         """How many codes there are."""
         return self.before + 1 + (PARTS if self.last > 0 else 0)
 
-    def feature(self, name: str, *, none: bool = False) -> Feature:
-        """Return the column of the codes; the last one means that there is no day, if wanted."""
+    def feature(self, name: str, *, none: bool = False, apart: bool = False) -> Feature:
+        """Return the column of the codes.
+
+        Args:
+            name: of the column.
+            none: whether one code more, the last one, means that there is no day.
+            apart: whether no bin has days on both sides of the origin. Rare days, such as those of
+                an event, are better told by few bins, wherever they lie.
+        """
         past = np.rint(np.diff(self.past)).astype(np.int64).tolist()
         after = [max(self.last // PARTS, 1)] * (self.cells - self.before - 1)
-        return Feature(name, self.cells + int(none), self.cells, (*past, 1, *after), GROUP)
+        points, after_origin = (*past, 1, *after), (self.before + 1,) if after and apart else ()
+        size = self.cells + int(none)
+        return Feature(name, size, self.cells, points, GROUP, landmarks=after_origin)
 
     def code(self, days: Ints, ends: Ints) -> Ints:
         """Return the code of each day of a patient whose follow-up ends on ``ends``."""

@@ -31,7 +31,8 @@ def domain_of(codec: HistoryCodec) -> HistoryDomain:
 
 
 def _feature(column: CodedColumn) -> Feature:
-    return Feature(column.name, column.size, column.cells, column.points)
+    parents = column.parents
+    return Feature(column.name, column.size, column.cells, column.points, parents=parents)
 
 
 def _table(table: CodedTable) -> HistoryTable:

@@ -33,8 +33,10 @@ Floats = npt.NDArray[np.float64]
 SPAN_GRID = SpanGrid()
 VALUE = 2.0  # weight of a pair of the baseline with a first value, which groups are compared by
 APART = 0.4  # of a pair of hidden columns of two series
-COUNT = 2.0  # weight of a pair with the number of rows of a series
+COUNT, OF_WIDE = 2.0, 1.5  # of one with the number of rows of a series; where rows are wide
+FIRST = 1.25  # of a pair of the baseline with a value of a first row, where rows are wide
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
+ALONE = 0.2  # what a patient without a later row counts when numbers of rows are cut into bins
 ENDED = 3.0  # of one with the end of follow-up and how it ended: what survival depends on
 
 
@@ -143,11 +145,11 @@ class PersonTable:
         """
         if max(pair) < self.own:
             return ENDED if self._ended in pair else OWN
-        if any(hidden.count in pair for hidden in self._series):
-            return COUNT
-        if min(pair) < self.baseline:
-            few = any(max(pair) in one.values for one in self._series if len(one.values) < WIDE)
-            return VALUE if few else 1.0
+        for hidden in self._series:
+            if hidden.count in pair:
+                return OF_WIDE if len(hidden.values) >= WIDE else COUNT
+            if min(pair) < self.baseline and max(pair) in hidden.values:
+                return FIRST if len(hidden.values) >= WIDE else VALUE
         if min(pair) < self.own:
             return 1.0
         first, last = pair
@@ -160,9 +162,21 @@ class PersonTable:
 
     def importance_of(self, place: int, shares: Floats) -> Floats | None:
         """Say how much patients with each code of a column count when it is cut into bins."""
-        if self.ending is None or place != self._ended:
-            return None
-        return self.ending.importance(shares)
+        if self.ending is not None and place == self._ended:
+            return self.ending.importance(shares)
+        if place in self._numbers_of_wide:
+            return np.maximum(self._numbers_of_wide[place] - 1.0, ALONE)
+        return None
+
+    @cached_property
+    def _numbers_of_wide(self) -> dict[int, Floats]:
+        """Numbers of rows in the middle of each code of such columns, by place: of wide tables."""
+        return {
+            hidden.count: series.counts.middles
+            for table, of_table in zip(self.domain.tables, self.hidden, strict=True)
+            for series, hidden in zip(table.series, of_table, strict=True)
+            if table.is_wide
+        }
 
     def codes(self, histories: Histories) -> Codes:
         """Return a row of each patient, ``[patients, columns]``; a function of her own rows."""
@@ -254,14 +268,14 @@ def _hidden_features(table: HistoryTable, series: Series, domain: HistoryDomain)
     columns = [series.counts.feature(f"rows of {name}")]
     if table.timed:
         columns += [
-            domain.days.feature(f"first day of {name}", none=True),
+            domain.days.feature(f"first day of {name}", none=True, apart=True),
             SPAN_GRID.feature(f"span of {name}"),
         ]
     for value in series.values:  # one code more: no row
-        points = value.points
-        columns.append(
-            Feature(f"first {value.name} of {name}", value.size + 1, value.cells, points)
-        )
+        points, parents = value.points, value.parents
+        parents = (*parents, max(parents) + 1) if parents else ()
+        first = f"first {value.name} of {name}"
+        columns.append(Feature(first, value.size + 1, value.cells, points, parents=parents))
     return columns
 
 

@@ -32,8 +32,13 @@ DOCUMENT = 2**20  # bytes
 BINS, LEAST_AND_MOST = 0.6, (8, 16)
 """Of a smooth column of the person table: so many for each cube root of patients times mu."""
 
-ONE_WAY_PART = 0.25
-"""Of the person table's budget: days of rare events and wide columns need it."""
+ONE_WAY_PART, OF_WIDE = 0.25, 0.15
+"""Of the person table's budget: days of rare events and wide columns need it; the second one where
+rows are wide, since the sums of many pairs tell each column again."""
+
+CLEAR = 25_000
+"""Patients times mu, above which a mixture takes several rounds to meet what was released; below
+it meets noisy counts in one, which therefore has more steps."""
 
 LINES_PART, GAPS_PART = 0.06, 0.04  # of the budget of a table's steps
 
@@ -64,8 +69,10 @@ class HistorySettings:
         """Return the settings, from public facts: more bins where noise leaves room for them."""
         signal = domain.population * gaussian_mu(budget.epsilon, budget.delta)
         bins = int(np.clip(BINS * signal ** (1 / 3), *LEAST_AND_MOST))
-        tie = 1.0 if any(table.is_wide for table in domain.tables) else 0.3
-        return cls(bins, 500, 300, tie, StepSettings(16, 400, 300, 1.0, 64))
+        fit = (500, 300, 0.3)
+        if _has_wide_rows(domain):
+            fit = (1000, 300 if signal > CLEAR else 800, 1.0)
+        return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64))
 
 
 def person_event(kind: str) -> str:
@@ -73,10 +80,19 @@ def person_event(kind: str) -> str:
     return f"{PERSONS}: {kind}"
 
 
-def shares_of_histories(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[Share, ...]:
-    """Name every mechanism of a fit, with its share of the budget."""
+def shares_of_histories(
+    domain: HistoryDomain, budget: PrivacyBudget, *, longest: bool = False
+) -> tuple[Share, ...]:
+    """Name every mechanism of a fit, with its share of the budget.
+
+    Args:
+        domain: public facts.
+        budget: of the fit.
+        longest: name the steps of a patient's longest series alone, as earlier certificates do.
+    """
     person = PersonTable(domain)
     steps = _share_of_steps(domain)
+    one_way = OF_WIDE if _has_wide_rows(domain) else ONE_WAY_PART
     own = 1.0 - steps
     columns = len(person.features)
     pairs = max(1, columns * (columns - 1) // 2)
@@ -88,15 +104,15 @@ def shares_of_histories(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[S
                 rows_per_unit=1,
                 sigma=UNDECIDED,
             ),
-            ONE_WAY_PART * own,
+            one_way * own,
         )
     ]
     rounds = ((PAIRS, 0.35), (AGAIN, 0.65)) if runs_again(person.as_domain) else ((PAIRS, 1.0),)
     for kind, part in rounds:
         event = ChosenHistograms(person_event(kind), pairs, 1, UNDECIDED)
-        shares.append(Share(event, part * (1.0 - ONE_WAY_PART) * own))
+        shares.append(Share(event, part * (1.0 - one_way) * own))
     for table in domain.tables:
-        shares += _shares_of_steps(domain, table, steps / len(domain.tables))
+        shares += _shares_of_steps(domain, table, steps / len(domain.tables), longest=longest)
     return tuple(shares)
 
 
@@ -122,14 +138,33 @@ def _share_of_steps(domain: HistoryDomain) -> float:
     """Return what the steps get: more where many columns are drawn at each."""
     if not domain.tables:
         return 0.0
-    return 0.62 if any(table.is_wide for table in domain.tables) else 0.38
+    return 0.62 if _has_wide_rows(domain) else 0.38
 
 
-def _shares_of_steps(domain: HistoryDomain, table: HistoryTable, share: float) -> Iterator[Share]:
+def _has_wide_rows(domain: HistoryDomain) -> bool:
+    return any(table.is_wide for table in domain.tables)
+
+
+def most_steps(table: HistoryTable, *, longest: bool = False) -> int:
+    """Return how many steps of a patient are counted at most: in all series of a table together.
+
+    Each may move a cell of its own in each histogram, and the slack that accounting adds to delta
+    counts the cells that move. A step beyond the mass weighs nothing.
+
+    Args:
+        table: whose rows are capped in each series.
+        longest: count the longest series alone, as earlier certificates do.
+    """
+    steps = [series.max_rows - 1 for series in table.series]
+    return max(1, min(max(steps) if longest else sum(steps), MASS))
+
+
+def _shares_of_steps(
+    domain: HistoryDomain, table: HistoryTable, share: float, *, longest: bool
+) -> Iterator[Share]:
     """Name the events of one table's steps."""
     tables = [empty_step_table(domain, table, place) for place in range(len(table.series))]
-    rows = max(series.max_rows for series in table.series) - 1
-    rows = max(1, min(rows, MASS))
+    rows = most_steps(table, longest=longest)
     left = share
     if changes := sum(table.changes):
         yield Share(

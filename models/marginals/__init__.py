@@ -1,17 +1,23 @@
 """Noisy counts, and the distributions that are fitted to them.
 
 - `adaptive_cells`: one-way distributions on the finest cells that the noise lets one tell apart
+- `bin_scores`: how the scores of ordered columns go together, read off a mixture over their bins
 - `bin_spread`: wide bins of an ordered column, cut where one bin holds too much of the column's
   spread
 - `binning`: the binned columns of a fit: from a cohort's codes to bins, and from drawn bins back
   to codes
+- `code_groups`: listed codes, counted one by one and by group
+- `contrasts/`: few patients: one number for each pair of columns first, then the tables that are
+  worth it
 - `exact_counts`: counts and gradient steps without privacy, for `NotPrivate` fits only
+- `grains/`: grains of numbers: whole, half, tenth, or heaped at round values, told by one small
+  event
+- `heaps`: where the tree of a wide column's counts is cut: heaps stand apart, what is smooth stays
+  smooth
 - `histograms`: noisy one-way histograms, and what follows from them for free: distributions and
   bins
 - `initial_model`: what the histograms alone give: bins, and a mixture of products that was fitted
   to them
-- `log_probability`: how likely released counts make a row, in logs: of a mixture, and of codes
-  within their bins
 - `log_probability`: how likely released counts make a row, in logs: of a mixture, and of codes
   within their bins
 - `measurement`: what is measured before anything is fitted: noisy one-way histograms, then noisy
@@ -23,6 +29,8 @@
 - `projection`: noisy counts made a histogram: nothing below zero, and a given total
 - `tails`: of an ordered column: cells that noise hides one by one, told by their sum and their
   slope
+- `within_bins`: codes within a bin follow the other columns of the row, as far as the bins show
+  that they do
 """
 
 import lazy_loader

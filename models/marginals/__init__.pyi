@@ -2,8 +2,11 @@ from .adaptive_cells import AdaptiveCells as AdaptiveCells
 from .adaptive_cells import cells_at as cells_at
 from .adaptive_cells import leaves_of as leaves_of
 from .adaptive_cells import levelled as levelled
+from .adaptive_cells import loose_at as loose_at
 from .adaptive_cells import sizes_of as sizes_of
 from .binning import Binning as Binning
+from .grains import measure_grains as measure_grains
+from .grains import points_of as points_of
 from .histograms import MergedBins as MergedBins
 from .histograms import even_points as even_points
 from .histograms import merge as merge
@@ -18,6 +21,8 @@ from .measurement import count_columns as count_columns
 from .measurement import measure as measure
 from .measurement import target_of as target_of
 from .measurement import variances_of as variances_of
+from .pair_margins import bins_with_margins as bins_with_margins
+from .pair_margins import margins_of as margins_of
 from .pair_selection import Pairs as Pairs
 from .pair_selection import pair_noise as pair_noise
 from .pair_selection import trends_of as trends_of

@@ -2,9 +2,11 @@
 
 A column of up to 256 ordered codes is counted code by code. A wider one is counted three times: by
 groups of 64 codes, of 8, and code by code. A row enters one cell of each count, so all counts of
-all columns are joint histograms of one event. Afterwards, free of charge, the three are made
+all columns are joint histograms of one event, which also counts listed codes by group
+(`code_groups`). Afterwards, free of charge, the three are made
 consistent (Hay, Rastogi, Miklau and Suciu 2010, arXiv 0904.0942, section 4), and the tree is cut
-where a cell no longer stands out of the noise: below that, the points of a leaf share alike.
+where a cell no longer stands out of the noise, or where its codes differ by no more than noise does
+(`heaps`): below that, the points of a leaf share alike.
 So an income that is always 0 or 50 000 keeps its heaps, and the tail between stays smooth.
 Both ends of a column, where noise hides the cells one by one, are fitted instead, see `tails`. Each
 of their codes is a leaf with the rows of the fit; the codes beyond the end share the last one.
@@ -13,21 +15,25 @@ of their codes is a leaf with the rows of the fit; the codes beyond the end shar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Cohort
 from dpsynth.models import Codes, Domain, Feature
-from dpsynth.models.marginals.projection import project
-from dpsynth.models.marginals.tails import LEAST, Level, Tails, tails_of
+from dpsynth.models.base import BY_GROUP, REPEATS
+from dpsynth.models.marginals.code_groups import grouped
+from dpsynth.models.marginals.heaps import cut_tree
+from dpsynth.models.marginals.projection import consistent, known_empty, project
+from dpsynth.models.marginals.tails import LEAST, Level, Tails, populated, tails_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SIGMAS = 5  # a cell is split if it holds so many standard deviations of the noise,
 PART = 1 / 400  # and more than this part of all rows
+MOST = 1 / 64  # of all rows, in a leaf of several codes that are alike
 MISFIT = 3.0  # times the variance of a tail's fit: its true shape is none of those tried
 NOTHING = 1e-9  # of the rows: tails that leave less take all
 
@@ -43,6 +49,7 @@ class AdaptiveCells:
         within: share of each code in its leaf, ``[size]``; 0 for codes beyond the end of a tail.
         is_tail: whether a leaf is a tail, whose count is a fit and not below 0, ``[leaves]``.
         variances: of the noise in each count, in units of that of one cell, ``[leaves]``.
+        parents: the group of each unordered leaf; None if they are in none.
     """
 
     leaf_of: npt.NDArray[np.uint16]
@@ -51,6 +58,7 @@ class AdaptiveCells:
     within: Floats
     is_tail: npt.NDArray[np.bool_]
     variances: Floats
+    parents: Ints | None = None
 
     @classmethod
     def of(
@@ -61,6 +69,8 @@ class AdaptiveCells:
         total: float,
         sigma: float,
         bins: Level | None = None,
+        alike: bool = False,
+        points: Floats | None = None,
     ) -> AdaptiveCells:
         """Cut a column into leaves.
 
@@ -70,27 +80,80 @@ class AdaptiveCells:
             total: the noisy number of rows.
             sigma: standard deviation of the noise of one count.
             bins: noisy counts of bins, of a later event, for the fit of the tails.
+            alike: whether neighbouring codes that differ by no more than noise share their rows.
+            points: by which they do, if not by lattice points, ``[cells]``: what grains tell, a
+                released fact. A code of 0 has no row.
         """
         widths, cuts = feature.levels, [cells_at(feature, width) for width in feature.levels]
         ordered = [level[:cut].astype(np.float64) for level, cut in zip(levels, cuts, strict=True)]
-        loose = np.stack([level[cut:] for level, cut in zip(levels, cuts, strict=True)]).mean(0)
-        present, points = total - float(loose.sum()), feature.points
+        unordered = [level[cut:] for level, cut in zip(levels, cuts, strict=True)]
+        if feature.parents:
+            return cls._in_groups(grouped(unordered, feature.parents), feature)
+        loose = np.stack(unordered).mean(0)
+        present = total - float(loose.sum())
+        points = np.asarray(feature.points, dtype=np.float64) if points is None else points
+        some = points > 0
+        if not some.all():
+            ordered = known_empty(ordered, widths, some)
         tails = tails_of(ordered, widths, rows=present, sigma=sigma, points=points, bins=bins)
         if len(widths) == 1:
             leaf_of, counts = np.arange(feature.cells), ordered[0]
-            mass = np.ones(feature.cells)
+            mass = noise = np.ones(feature.cells)
         else:
-            consistent(ordered, widths)
+            consistent(ordered, widths, some)
             for level, width in zip(ordered, widths, strict=True):
                 _take_out(tails, level, width)
+            mass = points
             minimum = max(SIGMAS * sigma, PART * total)
-            leaf_of, counts = _cut(ordered, widths, feature.cells, minimum=minimum)
-            mass = np.asarray(points, dtype=np.float64)
-        return cls._with_tails(leaf_of, counts, mass, loose, tails)
+            leaf_of, counts, noise = cut_tree(
+                ordered,
+                widths,
+                mass,
+                minimum=minimum,
+                most=MOST * total,
+                sigma=sigma,
+                alike=alike,
+            )
+        found = cls._with_tails(leaf_of, counts, noise, mass, loose, tails)
+        return found if some.all() else found._without(~some)
+
+    def _without(self, empty: npt.NDArray[np.bool_]) -> AdaptiveCells:
+        """Give codes that have no row no share; leaves of such codes alone join the one before."""
+        cells = len(empty)
+        within = self.within.copy()
+        within[:cells][empty] = 0.0
+        leaf_of = self.leaf_of.astype(np.int64)
+        whole = np.bincount(leaf_of, weights=within, minlength=len(self.counts))
+        within = np.divide(within, whole[leaf_of], out=within, where=whole[leaf_of] > 0)
+        kept = np.bincount(leaf_of[:cells][~empty], minlength=len(self.counts)) > 0
+        kept[self.ordered :] = True
+        place = np.maximum(np.cumsum(kept) - 1, 0)
+        return replace(
+            self,
+            leaf_of=place[leaf_of].astype(np.uint16),
+            ordered=int(kept[: self.ordered].sum()),
+            counts=self.counts[kept],
+            within=within,
+            is_tail=self.is_tail[kept],
+            variances=self.variances[kept],
+        )
+
+    @classmethod
+    def _in_groups(cls, counts: Floats, feature: Feature) -> AdaptiveCells:
+        """Make each code of a column of listed codes a leaf."""
+        ones = np.ones(feature.size)
+        places = np.arange(feature.size).astype(np.uint16)
+        return cls(places, 0, counts, ones, ones == 0, ones / REPEATS, np.array(feature.parents))
 
     @classmethod
     def _with_tails(
-        cls, leaf_of: Ints, counts: Floats, mass: Floats, loose: Floats, tails: Tails
+        cls,
+        leaf_of: Ints,
+        counts: Floats,
+        variances: Floats,
+        mass: Floats,
+        loose: Floats,
+        tails: Tails,
     ) -> AdaptiveCells:
         """Make the codes of each tail leaves, before and after the leaves of the body.
 
@@ -100,12 +163,13 @@ class AdaptiveCells:
         Args:
             leaf_of: the leaf of each ordered code as if there were no tails, ``[cells]``.
             counts: of these leaves.
+            variances: of the noise in them.
             mass: by which the codes of a leaf share its rows, ``[cells]``.
             loose: counts of the unordered codes; each is a leaf.
             tails: what was found of them.
         """
         lower, upper = tails.rows[: tails.first], tails.rows[tails.last :]
-        begin, end = _populated(lower[::-1]), _populated(upper)
+        begin, end = populated(lower[::-1]), populated(upper)
         places = [np.maximum(np.arange(len(lower)) - len(lower) + begin, 0)]
         places += [leaf_of[tails.first : tails.last] + begin]
         places += [np.minimum(np.arange(len(upper)), end - 1) + begin + len(counts)]
@@ -116,7 +180,7 @@ class AdaptiveCells:
             (rows + LEAST / max(len(rows), 1)) / (rows.sum() + LEAST) * MISFIT * noise
             for noise, rows in zip(tails.variances, (low, high), strict=True)
         ]
-        noise = np.concatenate([parts[0], np.ones(len(counts)), parts[1]])[used]
+        noise = np.concatenate([parts[0], variances, parts[1]])[used]
         is_tail = (used < begin) | (used >= begin + len(counts))
         mass = np.where(is_tail[leaf_of], tails.rows, mass)
         whole = np.bincount(leaf_of, weights=mass)[leaf_of]
@@ -156,11 +220,6 @@ class AdaptiveCells:
         return self.shares(total)[self.leaf_of] * self.within
 
 
-def _populated(rows: Floats) -> int:
-    """Return up to which code of a tail there are rows; at least 1 of a tail that has codes."""
-    return int(np.flatnonzero(rows)[-1]) + 1 if rows.any() else min(1, len(rows))
-
-
 def _take_out(tails: Tails, level: Floats, width: int) -> None:
     """Take the rows of the tails out of the counts of a level, in place.
 
@@ -174,7 +233,7 @@ def _take_out(tails: Tails, level: Floats, width: int) -> None:
 def sizes_of(domain: Domain) -> tuple[int, ...]:
     """Return the number of cells of every count of every column."""
     return tuple(
-        cells_at(feature, width) + feature.size - feature.cells
+        cells_at(feature, width) + loose_at(feature, width)
         for feature in domain.features
         for width in feature.levels
     )
@@ -194,19 +253,26 @@ def leaves_of(
     total: float,
     sigma: float,
     bins: Sequence[Level | None] | None = None,
+    alike: bool = False,
+    points: Sequence[Floats | None] | None = None,
 ) -> tuple[AdaptiveCells, ...]:
     """Cut every column of a domain into leaves, from the counts of `levelled` codes.
 
     ``bins`` are noisy counts of each column's bins, of a later event, for the fit of the tails.
+    ``alike`` and ``points`` of each column are as in `AdaptiveCells.of`.
     """
-    rest = iter(counts)
+    rest, none = iter(counts), [None] * len(domain.features)
     return tuple(
         AdaptiveCells.of(
-            feature, [next(rest) for _ in feature.levels], total=total, sigma=sigma, bins=level
+            feature,
+            [next(rest) for _ in feature.levels],
+            total=total,
+            sigma=sigma,
+            bins=level,
+            alike=alike,
+            points=own,
         )
-        for feature, level in zip(
-            domain.features, bins or [None] * len(domain.features), strict=True
-        )
+        for feature, level, own in zip(domain.features, bins or none, points or none, strict=True)
     )
 
 
@@ -214,6 +280,9 @@ def _coarse(codes: Codes, domain: Domain) -> Iterator[Codes]:
     for j, feature in enumerate(domain.features):
         column = codes[..., j]
         for width in feature.levels:
+            if width == BY_GROUP:
+                yield np.array(feature.parents, dtype=np.uint16)[column]
+                continue
             loose = column >= feature.cells
             moved = column.astype(np.int64) - feature.cells + cells_at(feature, width)
             yield np.where(loose, moved, column // width).astype(np.uint16)
@@ -221,56 +290,9 @@ def _coarse(codes: Codes, domain: Domain) -> Iterator[Codes]:
 
 def cells_at(feature: Feature, width: int) -> int:
     """Return how many cells of so many codes the ordered codes of a column make."""
-    return -(-feature.cells // width)
+    return 0 if width == BY_GROUP else -(-feature.cells // width)
 
 
-def consistent(levels: Sequence[Floats], widths: Sequence[int]) -> None:
-    """Make noisy counts of a tree add up, in place.
-
-    Upwards, a node becomes the average of its own count and the sum of its children, weighed by
-    their precision; downwards, what a parent has more than its children is spread over them.
-
-    Args:
-        levels: counts of each level, the coarsest first, all with noise of one variance.
-        widths: leaves that a cell of each level spans; each a multiple of the next.
-    """
-    parents = [
-        np.arange(len(fine)) // (coarse // narrow)
-        for fine, coarse, narrow in zip(levels[1:], widths[:-1], widths[1:], strict=True)
-    ]
-    variances = np.ones(len(levels[-1]))
-    for level in range(len(parents) - 1, -1, -1):
-        below = np.bincount(parents[level], weights=levels[level + 1])
-        spread = np.bincount(parents[level], weights=variances)
-        levels[level][:] = (spread * levels[level] + below) / (spread + 1.0)
-        variances = spread / (spread + 1.0)
-    for level, parent in enumerate(parents):
-        spare = levels[level] - np.bincount(parent, weights=levels[level + 1])
-        levels[level + 1][:] += (spare / np.bincount(parent))[parent]
-
-
-def _cut(
-    levels: Sequence[Floats], widths: Sequence[int], codes: int, *, minimum: float
-) -> tuple[Ints, Floats]:
-    """Split cells above ``least`` into their children; returns the leaf of each code, and counts.
-
-    Children share their parent's count after projection, so that noise does not add to it.
-    """
-    leaf_of = np.empty(codes, dtype=np.int64)
-    counts: list[float] = []
-
-    def visit(level: int, cell: int, count: float) -> None:
-        finer = np.empty(0)
-        if level < len(levels) - 1:
-            first = cell * widths[level] // widths[level + 1]
-            finer = levels[level + 1][first : first + widths[level] // widths[level + 1]]
-        if count <= minimum or not np.isfinite(finer).any():  # also a cell in a tail
-            leaf_of[cell * widths[level] : (cell + 1) * widths[level]] = len(counts)
-            counts.append(count)
-            return
-        for child, share in enumerate(project(finer, count)):
-            visit(level + 1, first + child, float(share) * count)
-
-    for cell, count in enumerate(levels[0]):
-        visit(0, cell, float(count))
-    return leaf_of, np.array(counts)
+def loose_at(feature: Feature, width: int) -> int:
+    """Return how many cells the unordered codes of a column make: groups, or one each."""
+    return max(feature.parents) + 1 if width == BY_GROUP else feature.size - feature.cells

@@ -150,12 +150,15 @@ def merge(
     maximum: int,
     pool: float = 0.004,
     importance: Floats | None = None,
+    outside: bool = False,
+    landmarks: Sequence[int] = (),
 ) -> MergedBins:
     """Merge a column's leaves into bins that each stand well above the noise.
 
     Neighbouring leaves of a numeric column are merged until a bin holds at least
     max(total / most, 4 sigma) rows, so that a heaped value makes up most of its bin (a few thin
-    leaves before it may join it, and are told apart again by ``shares``). A bin that holds much of
+    leaves before it may join it, and are told apart again by ``shares``). What lies outside such
+    heaps may be cut more finely (``outside``). A bin that holds much of
     the column's spread, such as that of a long tail, is then cut (`bin_spread`), into parts of at
     least max(total * pool, 2 sigma) rows. Unordered codes below max(3 sigma, pool * total) rows
     share one bin. Reads the noisy counts only.
@@ -168,19 +171,26 @@ def merge(
         pool: share of the rows below which an unordered code is pooled.
         importance: of a row with each ordered code, ``[cells]``, if they differ: bins hold equal
             parts of it, not of the rows, but stand out of the noise all the same.
+        outside: whether what lies outside of heaps is cut by its own mass, see `_least`.
+        landmarks: ordered codes with which a bin begins, however few rows it has: a bin with codes
+            on both sides would mix what is of two kinds. One within a leaf has no effect.
     """
     shares = leaves.shares(total)
     counts, ordered = shares * total, leaves.ordered
     bin_of = np.zeros(len(counts), dtype=np.uint16)
+    parts = _parts(leaves, landmarks)
     if importance is None:
-        _merge_cells(counts[:ordered], max(total / maximum, 4 * sigma), bin_of)
+        least = max(total / maximum, 4 * sigma)
+        if outside:
+            least = _least(least, counts[:ordered], total, sigma, pool)
+        _merge_cells(counts[:ordered], least, bin_of, parts, floor=4 * sigma)
     else:
         codes = leaves.leaf_of[: len(importance)]
         each = leaves.within[: len(importance)] * importance
         worth = counts[:ordered] * np.bincount(codes, weights=each, minlength=ordered)[:ordered]
         worth = worth * maximum / max(float(worth.sum()), np.finfo(float).tiny)
         clear = counts[:ordered] / (4 * sigma) if sigma > 0 else worth
-        _merge_cells(np.minimum(worth, clear), 1.0, bin_of)
+        _merge_cells(np.minimum(worth, clear), 1.0, bin_of, parts, floor=1.0)
     bins = 0
     if ordered:
         bin_of[:ordered] = cut_wide_bins(
@@ -196,14 +206,85 @@ def merge(
     bin_of[common] = bins + np.arange(len(common))
     bins += len(common)
     pooled = loose[counts[loose] < rare]
+    if leaves.parents is not None and len(pooled):
+        bins = _pool_groups(pooled, leaves.parents[pooled - ordered], counts, rare, bins, bin_of)
+        pooled = pooled[bin_of[pooled] == bins]
     bin_of[pooled] = bins if len(pooled) else 0
     return MergedBins(bin_of[leaves.leaf_of], shares[leaves.leaf_of] * leaves.within)
 
 
-def _merge_cells(counts: Floats, minimum: float, bin_of: npt.NDArray[np.uint16]) -> None:
-    """Number ordered cells by bins of at least ``minimum`` rows, in place."""
-    if len(counts) == 0:
-        return
+def _pool_groups(
+    pooled: npt.NDArray[np.int64],
+    parents: npt.NDArray[np.int64],
+    counts: Floats,
+    rare: float,
+    bins: int,
+    bin_of: npt.NDArray[np.uint16],
+) -> int:
+    """Give the rare codes of each group a bin, in place; returns the next free bin.
+
+    Rare codes of a group that is rare itself are left for that bin.
+    """
+    rows = np.bincount(parents, weights=counts[pooled])
+    number = np.cumsum(rows >= rare) - 1 + bins
+    last = bins + int((rows >= rare).sum())
+    bin_of[pooled] = np.where(rows >= rare, number, last)[parents]
+    return last
+
+
+OUTSIDE = 7  # bins that what lies outside of heaps is cut into, about
+CLEAR = 1000  # standard deviations of the noise of a count that all rows are, for finer bins
+
+
+def _least(least: float, counts: Floats, total: float, sigma: float, pool: float) -> float:
+    """Return the least rows of a bin of ordered leaves, where heaps have at least ``least``.
+
+    Where most rows have one value, the others would share one or two bins: of 92 % zeros and a tail
+    that decides the target, the tail would be one bin. So the rows that are in no heap, R of them,
+    are cut into bins of R / `OUTSIDE`, if noise and ``pool`` leave room for it. Where all rows
+    are fewer than `CLEAR` standard deviations of the noise, finer bins cost more than they show.
+    """
+    if total < CLEAR * sigma:
+        return least
+    outside = float(counts[counts < least].sum())
+    return min(least, max(outside / OUTSIDE, 6 * sigma, pool * total))
+
+
+KINDS = 2  # bins of the codes of one kind, where a column has several kinds
+
+
+def _parts(leaves: AdaptiveCells, landmarks: Sequence[int]) -> list[slice]:
+    """Cut the ordered leaves where codes of another kind begin."""
+    leaf_of = leaves.leaf_of.astype(np.int64)
+    starts = {int(leaf_of[code]) for code in landmarks if leaf_of[code] != leaf_of[code - 1]}
+    ends = sorted({0, leaves.ordered, *starts})
+    return [slice(first, last) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def _merge_cells(
+    counts: Floats,
+    minimum: float,
+    bin_of: npt.NDArray[np.uint16],
+    parts: Sequence[slice],
+    *,
+    floor: float,
+) -> None:
+    """Number ordered cells by bins of at least ``minimum`` rows, each part by itself, in place.
+
+    Of several parts, each is cut into `KINDS` bins at least, if all of them have ``floor`` rows.
+    """
+    bins = 0
+    for part in parts:
+        least = minimum
+        if len(parts) > 1:
+            least = min(minimum, max(float(counts[part].sum()) / KINDS, floor))
+        bin_of[part] = bins + _bins_of(counts[part], least)
+        bins = int(bin_of[part][-1]) + 1
+
+
+def _bins_of(counts: Floats, minimum: float) -> Ints:
+    """Return the bin of each ordered cell; one bin if there are fewer rows than ``minimum``."""
+    bin_of = np.zeros(len(counts), dtype=np.int64)
     current, mass = 0, 0.0
     for cell, count in enumerate(counts):
         if count >= minimum and 0 < mass:  # a heap stands alone: close what came before it
@@ -215,5 +296,5 @@ def _merge_cells(counts: Floats, minimum: float, bin_of: npt.NDArray[np.uint16])
         if mass >= minimum:
             current, mass = current + 1, 0.0
     if current and mass < minimum / 2:  # a thin tail joins its neighbour
-        bin_of[: len(counts)][bin_of[: len(counts)] == current] = current - 1
-    bin_of[: len(counts)] = np.unique(bin_of[: len(counts)], return_inverse=True)[1]
+        bin_of[bin_of == current] = current - 1
+    return np.unique(bin_of, return_inverse=True)[1]

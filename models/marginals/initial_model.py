@@ -6,7 +6,7 @@ nothing more, so a network may be trained on them as long as one likes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Codes, Domain, Progress, silent
-from dpsynth.models.marginals.binning import Binning
+from dpsynth.models.marginals.binning import Binning, least_narrowed
 from dpsynth.models.marginals.log_probability import (
     log_of_products,
     log_within_bins,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dpsynth.privacy import AnyPlan, Entropy
 
 Ints = npt.NDArray[np.int64]
+Truth = npt.NDArray[np.bool_]
 MAX_ROWS = 60_000  # times 5: rows of the mixture that a network sees
 
 
@@ -40,11 +41,13 @@ class InitialModel:
         binning: the bins of each column, the hidden one included.
         products: the mixture over them.
         target: what the mixture was fitted to; not kept with a run.
+        weighed: whether the mixture is of rows already, and not of units.
     """
 
     binning: Binning
     products: Products
     target: Target | None = None
+    weighed: bool = False
 
     @classmethod
     def fit(
@@ -69,15 +72,16 @@ class InitialModel:
         progress("histograms", 0.0)
         measured = measure(cohort, domain, plan, entropy, most_bins=preset.bins)
         progress("histograms", 1.0)
+        rng = entropy.generator()
         products = fit_products(
             measured.target,
             components=preset.components,
             steps=preset.mixture_steps,
             tie=preset.tie,
-            rng=entropy.generator(),
+            rng=rng,
             progress=progress,
         )
-        return cls(measured.binning, products, measured.target)
+        return cls(measured.binning.following(products, rng), products, measured.target)
 
     def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
         """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats.
@@ -93,11 +97,36 @@ class InitialModel:
         """Draw binned rows of the mixture for a network to start from, ``[rows, columns]``."""
         return self.products.draw(5 * min(self.binning.domain.population, MAX_ROWS), rng)
 
+    def given(self, allowed: Mapping[int, Truth]) -> tuple[InitialModel | None, float]:
+        """Return the model under a condition on codes, and the share of rows in its bins.
+
+        Args:
+            allowed: codes of some columns, by their place among those that are drawn.
+
+        Returns:
+            A law whose rows may hold other codes of the same bins, which have to be thrown away;
+            `least_narrowed` says where.
+        """
+        hidden = self.binning.hidden
+        places = {place + hidden: codes for place, codes in allowed.items()}
+
+        def given(loose: Collection[int]) -> tuple[InitialModel | None, float]:
+            binning, factors = self.binning.given(places, [place + hidden for place in loose])
+            conditioned, share = self._weighed().given(factors)
+            if conditioned is None:
+                return None, 0.0
+            return InitialModel(binning, conditioned, weighed=True), share
+
+        return least_narrowed(allowed, given)
+
+    def _weighed(self) -> Products:
+        """Return the mixture with the weights of rows, not of units."""
+        factors = None if self.weighed else self.binning.row_factors()
+        return self.products if factors is None else self.products.tilted(0, factors)
+
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes; the hidden column weighs the rows and is left out."""
-        factors = self.binning.row_factors()
-        products = self.products if factors is None else self.products.tilted(0, factors)
-        return self.binning.refine(products.draw(rows, rng, even=even), rng, even=even)
+        return self.binning.refine(self._weighed().draw(rows, rng, even=even), rng, even=even)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give the mixture and the columns' bins."""

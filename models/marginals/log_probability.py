@@ -31,7 +31,11 @@ def log_of_products(products: Products, bins: npt.NDArray[np.integer]) -> Floats
 
 
 def log_within_bins(binning: Binning, cohort: Cohort) -> Floats:
-    """Return the log-probability of each row's codes within their bins."""
+    """Return the log-probability of each row's codes within their bins, by their shares alone.
+
+    How codes within bins follow other columns (`within_bins`) is left out: it has no density in
+    closed form, and tells little beside the bins.
+    """
     codes = cohort.codes[cohort.mask]
     total = np.zeros(len(codes))
     for j, column in enumerate(binning.columns):

@@ -1,6 +1,7 @@
 """What is measured before anything is fitted: noisy one-way histograms, then noisy pairs of bins.
 
-Two events of the plan, or three where columns are many. The first gives every column's distribution
+Two events of the plan, or three where columns are many, or four where units are few (`contrasts`).
+The first gives every column's distribution
 on its fine public grid, from which bins are merged; the others give joint histograms of pairs of
 binned columns (`pairs`), which also tell more of the columns' tails (`pair_margins`). Which pairs
 are measured, and with what noise each, follows from earlier releases and from public facts; each
@@ -17,7 +18,7 @@ that they have among units.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,9 @@ from dpsynth.models import Domain, runs_again
 from dpsynth.models.base import VISITS
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells, leaves_of, levelled, sizes_of
 from dpsynth.models.marginals.binning import Binning
+from dpsynth.models.marginals.contrasts import Margins, relate, target_with
 from dpsynth.models.marginals.exact_counts import exact_chosen_histograms, exact_joint_histograms
+from dpsynth.models.marginals.grains import GrainCounts, followed, measure_grains, points_of
 from dpsynth.models.marginals.histograms import MergedBins, merge, noisy_total
 from dpsynth.models.marginals.pair_margins import (
     bins_with_margins,
@@ -54,6 +57,7 @@ from dpsynth.privacy import (
     chosen_histograms,
     joint_histograms,
 )
+from dpsynth.privacy.pair_statistics.products import PRODUCTS
 
 if TYPE_CHECKING:
     from dpsynth.privacy import Entropy
@@ -96,6 +100,7 @@ class Counted:
         total: the noisy sum of what all units add to a histogram.
         mass: what one unit adds to a histogram, at most.
         sigma: scale of the noise of a count.
+        grains: of the numbers, if they were counted, in an event before.
     """
 
     binning: Binning
@@ -104,6 +109,7 @@ class Counted:
     total: float
     mass: float
     sigma: float
+    grains: GrainCounts | None = None
 
     @property
     def bins(self) -> tuple[MergedBins, ...]:
@@ -125,6 +131,8 @@ def count_columns(
 
     Args: as `measure`.
     """
+    grains = measure_grains(cohort, domain, plan, entropy) if of is None else None
+    points = points_of(domain, grains)
     one_way = plan.event(_named(ONE_WAY, of))
     assert isinstance(one_way, JointHistograms)
     release = exact_joint_histograms if isinstance(plan, NonPrivatePlan) else joint_histograms
@@ -134,22 +142,24 @@ def count_columns(
             noisy, [one_way.sigma] * len(noisy), one_way, lambda others: levelled(others, domain)
         )
     total = noisy_total(noisy)
-    leaves = leaves_of(domain, noisy, total=total, sigma=one_way.sigma)
+    sigma = one_way.sigma
+    leaves = leaves_of(domain, noisy, total=total, sigma=sigma, alike=of is None, points=points)
     bins = tuple(
         merge(
             column,
             total=total,
             sigma=one_way.sigma,
             maximum=most_bins,
+            outside=of is None,
             importance=None
             if importance is None
             else importance(place, column.shares(total)[column.leaf_of] * column.within),
+            landmarks=domain.features[place].landmarks,
         )
         for place, column in enumerate(leaves)
     )
-    return Counted(
-        Binning(domain, bins), tuple(noisy), leaves, total, float(one_way.mass), one_way.sigma
-    )
+    binning = Binning(domain, bins, grains=None if grains is None else grains.weights(domain))
+    return Counted(binning, tuple(noisy), leaves, total, float(one_way.mass), sigma, grains)
 
 
 def measure(
@@ -200,8 +210,6 @@ def measure(
 
     first = plan.event(_named(PAIRS, of))
     assert isinstance(first, ChosenHistograms)
-    hidden = domain.features[0].name == VISITS
-    pairs = released(first, choose_pairs(bins, total / mass, first, hidden=hidden))
     variances = [
         variances_of(column, cells, counted.sigma)
         for column, cells in zip(bins, leaves, strict=True)
@@ -210,29 +218,44 @@ def measure(
     def with_pairs(known: Pairs) -> tuple[tuple[MergedBins, ...], tuple[Floats, ...]]:
         return bins_with_margins(bins, variances, margins_of(bins, known), total=total)
 
-    known: Pairs = pairs
-    columns, spreads = with_pairs(known)
-    if runs_again(domain):
-        related = known.related(
-            columns,
-            total,
-            hidden=hidden,
-            trends=[
+    if plan.has(PRODUCTS):
+        one_way = Margins(variances, total, mass)
+        related = relate(binned, binning, one_way, plan, first, entropy)
+        known = released(first, [related.pairs[place] for place in related.worth])
+        columns, spreads = with_pairs(known)
+        target = target_with(related, columns, Margins(spreads, total, mass), known)
+    else:
+        hidden = domain.features[0].name == VISITS
+        pairs = released(first, choose_pairs(bins, total / mass, first, hidden=hidden))
+        known = pairs
+        columns, spreads = with_pairs(known)
+        if runs_again(domain):
+            lines = [
                 trends_of(column, feature.cells)
                 for column, feature in zip(columns, domain.features, strict=True)
             ]
-            if trends
-            else None,
-        )
-        finer = released(plan.event(_named(AGAIN, of)), [known.places[place] for place in related])
-        known = known.sharpened(related, finer)
-        columns, spreads = with_pairs(known)
-        pairs = known.others_independent(related, columns, total)
-    target = target_of(columns, spreads, pairs, total)
+            related_places = known.related(
+                columns, total, hidden=hidden, trends=lines if trends else None
+            )
+            finer = released(
+                plan.event(_named(AGAIN, of)), [known.places[place] for place in related_places]
+            )
+            known = known.sharpened(related_places, finer)
+            columns, spreads = with_pairs(known)
+            pairs = known.others_independent(related_places, columns, total)
+        target = target_of(columns, spreads, pairs, total)
     columns = bins_with_tails(
-        domain, columns, counted.counts, margins_of(bins, known), total=total, sigma=counted.sigma
+        domain,
+        columns,
+        counted.counts,
+        margins_of(bins, known),
+        total=total,
+        sigma=counted.sigma,
+        alike=of is None,
+        points=points_of(domain, counted.grains),
     )
-    return Measured(Binning(domain, columns), target, total / mass)
+    columns = followed(columns, domain, counted.grains)
+    return Measured(replace(binning, columns=columns), target, total / mass)
 
 
 def _named(event: str, of: str | None) -> str:

@@ -117,6 +117,8 @@ def bins_with_tails(
     *,
     total: float,
     sigma: float,
+    alike: bool = False,
+    points: Sequence[Floats | None] | None = None,
 ) -> tuple[MergedBins, ...]:
     """Fit the tails to one-way counts and pairs; bins keep their codes and their shares.
 
@@ -127,12 +129,16 @@ def bins_with_tails(
         margins: of each column.
         total: the noisy number of rows.
         sigma: standard deviation of the noise of a one-way count.
+        alike: as the leaves were cut that bins were merged from.
+        points: the same.
     """
     levels = [
         _level(feature.cells, column, margin)
         for feature, column, margin in zip(domain.features, bins, margins, strict=True)
     ]
-    leaves = leaves_of(domain, counts, total=total, sigma=sigma, bins=levels)
+    leaves = leaves_of(
+        domain, counts, total=total, sigma=sigma, bins=levels, alike=alike, points=points
+    )
     return tuple(
         column if level is None else _shared(column, column.bin_shares, found.code_shares(total))
         for column, level, found in zip(bins, levels, leaves, strict=True)

@@ -9,6 +9,7 @@ components in the place of relaxed rows).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,6 +32,21 @@ LEADERS = 2  # columns by which rows are ordered before a column is drawn
 
 
 @dataclass(frozen=True)
+class ProductTarget:
+    """Mean products of contrasts of all pairs of columns (`marginals.contrasts`).
+
+    Attributes:
+        scores: of the bins of all columns, end to end, ``[D]``.
+        means: of the products of both scores, for the pairs (0, 1), (0, 2), ..., ``[pairs]``.
+        sd: their standard error.
+    """
+
+    scores: Floats
+    means: Floats
+    sd: float
+
+
+@dataclass(frozen=True)
 class Target:
     """What the mixture is fitted to: shares of cells, and how precisely each is known.
 
@@ -40,6 +56,8 @@ class Target:
         one_sd: their standard errors, ``[D]``.
         pairs: joint shares, ``[D, D]``; upper blocks only, zero where nothing was measured.
         pair_sd: standard error of each measured cell, ``[D, D]``; infinite where none is.
+        products: of contrasts, where they were released; cells of pairs are then in part expected
+            from them, and count as met from the start, so no round of the fit is left out.
     """
 
     sizes: tuple[int, ...]
@@ -47,6 +65,7 @@ class Target:
     one_sd: Floats
     pairs: Floats
     pair_sd: Floats
+    products: ProductTarget | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +118,32 @@ class Products:
         tables[:, self.offsets[column] : self.offsets[column + 1]] = scaled / mass[:, None]
         weights = self.weights * mass
         return Products(self.sizes, weights / weights.sum(), tables)
+
+    def given(self, factors: Mapping[int, Floats]) -> tuple[Products | None, float]:
+        """Return the law of rows under a condition, None if it cannot be met, and its probability.
+
+        A mixture of products again: components weigh by what is left of their columns, too.
+
+        Args:
+            factors: of the bins of some columns, 0 to 1: how likely each meets the condition.
+
+        Example:
+            >>> tables = np.array([[0.9, 0.1], [0.2, 0.8]], dtype=np.float32)
+            >>> law, share = Products((2,), np.array([0.5, 0.5]), tables).given({0: [0.0, 1.0]})
+            >>> round(share, 2), law.weights.round(2).tolist()
+            (0.45, [0.11, 0.89])
+        """
+        weights, tables = self.weights.astype(np.float64), self.tables.copy()
+        for column, factor in factors.items():
+            scaled = self.column(column) * np.asarray(factor, dtype=np.float32)
+            mass = scaled.sum(axis=1)
+            weights = weights * mass
+            own = np.s_[self.offsets[column] : self.offsets[column + 1]]
+            tables[:, own] = scaled / np.where(mass > 0, mass, 1.0)[:, None]
+        share, kept = float(weights.sum()), weights > 0
+        if not kept.any():
+            return None, 0.0
+        return Products(self.sizes, weights[kept] / share, tables[kept]), share
 
     def draw(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
         """Draw binned rows ``[rows, columns]``, in random order.
@@ -186,10 +231,13 @@ def fit_products(
     one_weight = torch.tensor(target.one_sd**-2.0 / cells).float()
     one_way = torch.tensor(target.one).float()
 
+    of_products = _products_apart(target, components, float(cells))
+
     def distance(tables: Tensor) -> Tensor:
         joint = tables.T @ tables / components
         apart = (weight * (joint - pairs) ** 2).sum()
-        return apart + (one_weight * (tables.mean(dim=0) - one_way) ** 2).sum()
+        apart = apart + (one_weight * (tables.mean(dim=0) - one_way) ** 2).sum()
+        return apart if of_products is None else apart + of_products(tables)
 
     for part in range(MAX_ROUNDS):
         optimizer = torch.optim.Adam([logits], lr=rate)
@@ -203,11 +251,36 @@ def fit_products(
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             progress("mixture", (part * steps + step + 1) / (MAX_ROUNDS * steps))
-        if apart.item() <= FITTED:
+        if target.products is None and apart.item() <= FITTED:
             break
     progress("mixture", 1.0)
     weights = np.full(components, 1.0 / components)
     return Products(target.sizes, weights, _softmax(logits.detach(), target.sizes).numpy())
+
+
+def _products_apart(
+    target: Target, components: int, cells: float
+) -> Callable[[Tensor], Tensor] | None:
+    """Return the part of the loss that products of contrasts have; None if none were released."""
+    import torch
+
+    products, columns = target.products, len(target.sizes)
+    if products is None:
+        return None
+    scores = np.zeros((len(target.one), columns))
+    place = np.repeat(np.arange(columns), target.sizes)
+    scores[np.arange(len(target.one)), place] = products.scores
+    by_column = torch.tensor(scores).float()
+    first, second = (torch.tensor(places) for places in np.triu_indices(columns, 1))
+    means, weight = torch.tensor(products.means).float(), products.sd**-2.0 / cells
+
+    def apart(tables: Tensor) -> Tensor:
+        of_components = tables @ by_column
+        found = (of_components.T @ of_components / components)[first, second]
+        distance: Tensor = weight * ((found - means) ** 2).sum()
+        return distance
+
+    return apart
 
 
 def _information(tables: Tensor) -> Tensor:

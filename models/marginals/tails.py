@@ -172,6 +172,11 @@ def tails_of(
     return Tails(first, last, found, (low_noise, high_noise))
 
 
+def populated(rows: Floats) -> int:
+    """Return up to which code of a tail there are rows; at least 1 of a tail that has codes."""
+    return int(np.flatnonzero(rows)[-1]) + 1 if rows.any() else min(1, len(rows))
+
+
 def clear_of(cells: int) -> float:
     """Return the z that noise exceeds in one cell of a column with probability `FALSE`, at most."""
     from scipy.special import ndtri
@@ -200,13 +205,15 @@ def _fit(levels: Sequence[Level], start: int, weights: Floats) -> tuple[Floats, 
 
     size, finest = len(weights) - start, levels[-1]
     counts = finest.counts[start:]
-    if size == 0 or finest.sigma < EXACT:
-        return np.maximum(counts, 0.0), 1.0
+    if size == 0 or finest.sigma < EXACT or not weights[start:].any():
+        return np.maximum(counts, 0.0) * (weights[start:] > 0), 1.0
     lengths = np.geomspace(SHORTEST, max(float(size), 1.0), LENGTHS)
     shapes = np.concatenate(
         [np.exp(-((np.arange(size) / lengths[:, None]) ** bend)) for bend in BENDS]
     )
     shapes *= weights[start:]
+    short = shapes.sum(axis=1) < np.finfo(float).tiny  # that reach no code with rows but the first
+    shapes[short, np.argmax(weights[start:] > 0)] = 1.0
     shapes /= shapes.sum(axis=1, keepdims=True)
     sums = np.pad(np.cumsum(shapes, axis=1), ((0, 0), (1, 0)))
     noisy, seen = np.empty(0), np.empty((len(shapes), 0))
@@ -235,4 +242,5 @@ def _weights(codes: int, widths: Sequence[int], points: npt.ArrayLike) -> Floats
     if not len(own) or len(widths) == 1:
         return np.ones(codes)
     cells = np.arange(codes) // widths[-2]
-    return np.asarray(own / (np.bincount(cells, weights=own) / np.bincount(cells))[cells])
+    mean = (np.bincount(cells, weights=own) / np.bincount(cells))[cells]
+    return np.divide(own, mean, out=np.zeros_like(own), where=mean > 0)

@@ -39,7 +39,7 @@ from ..support.audited_office import PASSED
 from ..support.clinic import clinic_schema, clinic_tables
 from ..support.evaluated_office import call
 from ..support.made_histories import domain_of, histories_of
-from ..support.short_training import shorten_histories
+from ..support.short_training import shorten_histories, shorten_networks
 
 BUDGET = PrivacyBudget(epsilon=1.0, delta=1e-5)
 PATIENTS, CANARIES = 300, 120
@@ -49,6 +49,7 @@ DOMAIN = domain_of(PATIENTS)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_histories(monkeypatch)
+    shorten_networks(monkeypatch)
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
     monkeypatch.setattr(cohort_canaries, "DRAWN", 300)
 

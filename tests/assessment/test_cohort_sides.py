@@ -25,6 +25,7 @@ from dpsynth.synthesis import CohortSample, add_record
 from dpsynth.tables import simulate_cohort, write_linked
 
 from ..support.clinic import clinic_codec, clinic_run, clinic_schema, clinic_tables, write_clinic
+from ..support.history_cohorts import grow_few_trees
 
 Tables = dict[str, pd.DataFrame]
 
@@ -42,6 +43,11 @@ def sides() -> tuple[Tables, Tables]:
     tables = simulate_cohort(600, seed=9)
     keys = tables["patients"]["patient"]
     return of_patients(tables, set(keys[:450])), of_patients(tables, set(keys[450:]))
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    grow_few_trees(monkeypatch)
 
 
 def test_an_evaluation_and_an_audit_share_a_folder(

@@ -184,9 +184,9 @@ def test_as_many_audits_as_may_be_can_be_read_and_judged(
 ) -> None:
     """The largest file that an honest program writes is not too large."""
     audit = public_audit(controls=public_audit().controls * 16)
-    (tmp_path / "audit.json").write_text(
-        json.dumps(Audits("c" * 64, (audit,) * 1000).to_dict(), indent=2)
-    )
+    one = Audits("c" * 64, (audit,)).to_dict()
+    [key] = [key for key, value in one.items() if isinstance(value, list)]
+    (tmp_path / "audit.json").write_text(json.dumps(one | {key: one[key] * 1000}, indent=2))
     read = read_audits(tmp_path)
     assert read is not None and len(read.audits) == 1000
     assert read.problems(certificate, "independent") == []

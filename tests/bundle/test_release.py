@@ -22,9 +22,9 @@ from dpsynth.bundle.writer import release
 from dpsynth.encoding.codec import Codec
 from dpsynth.errors import BudgetError, GateError, InputError, TableError
 from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.drawing.sampler import sample_frames
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sample_log import record_sample
-from dpsynth.synthesis.sampler import sample_frames
 from dpsynth.tables.table import write_table
 
 from ..support.bundle_files import FILES, Files, manifest_of
@@ -130,8 +130,9 @@ def test_a_table_of_unknown_origin_is_refused(
 ) -> None:
     table = tmp_path / "synthetic.csv"
     write_table(sample_frames(made_run, 50, 11), table, made_run.schema)
-    with pytest.raises(GateError, match=r"is not recorded in .*run/samples\.json"):
+    with pytest.raises(GateError, match=r"is not recorded in .*run/samples\.json") as caught:
         release(run_folder, tmp_path / "bundle", table=table)
+    assert "without --balance or --like, whose rows cannot be released" in str(caught.value)
     record_sample(run_folder, table, rows=50, seed=11)
     table.write_text(table.read_text().replace("F", "M, or other"))
     with pytest.raises(GateError, match="was changed since"):
@@ -188,7 +189,7 @@ def test_a_long_table_is_parquet_alone(
 def test_a_table_of_several_blocks_is_released(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for size in ("synthesis.sampler.BLOCK", "tables.writer.CHUNK"):
+    for size in ("synthesis.drawing.sampler.BLOCK", "tables.writer.CHUNK"):
         monkeypatch.setattr(f"dpsynth.{size}", 4_096)
     bundle = release(run_folder, tmp_path / "bundle", rows=9_000, seed=1)
     table = pq.read_metadata(bundle / "data/synthetic.parquet")

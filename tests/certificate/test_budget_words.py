@@ -35,7 +35,7 @@ def test_the_noise_is_that_of_the_plan(name: str, quality: float | None) -> None
 
 
 def test_shares_of_a_patient_are_whole_patients() -> None:
-    counts, pairs = certified("demo", "mixture").events
+    _, counts, pairs = certified("demo", "mixture").events
     assert isinstance(counts, JointHistograms) and isinstance(pairs, ChosenHistograms)
     assert counts.unit_mass == pairs.unit_mass == 12
     assert noise_sd(counts) == counts.sigma / 12

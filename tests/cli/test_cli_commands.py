@@ -82,7 +82,12 @@ def test_schema_check_with_data_counts_units(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_plan_names_every_mechanism(cli: Cli) -> None:
     ended = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--model", "tvae")
-    for words in ("one-way histograms", "two-way histograms", "DP-SGD steps"):
+    for words in (
+        "granularity of numbers",
+        "one-way histograms",
+        "two-way histograms",
+        "DP-SGD steps",
+    ):
         assert words in ended.out
     assert (
         "column 'patient_id'" in ended.out
@@ -91,7 +96,7 @@ def test_a_plan_names_every_mechanism(cli: Cli) -> None:
     )
     result = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--json").json
     assert result["plan"]["composed_epsilon"] <= 3
-    assert len(result["plan"]["events"]) == 3
+    assert len(result["plan"]["events"]) == 4
 
 
 @pytest.mark.smoke

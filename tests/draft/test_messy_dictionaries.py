@@ -83,6 +83,21 @@ def test_code_systems_in_a_label(tmp_path: Path, label: str, codes: object) -> N
     assert field["type"] == "string" and field["dpsynth"]["codes"] == codes
 
 
+def test_cells_of_several_codes(tmp_path: Path) -> None:
+    several = {"separator": "|", "most": "TODO"}
+    for label, codes in (
+        ("Nebendiagnosen ICD-10-GM, getrennt durch |", {"several": several}),
+        ("Fármacos (ATC) separados por comas", {"several": several | {"separator": ","}}),
+        (
+            "Secondary diagnoses, ICD-10-CM, separated by semicolons",
+            {"several": several | {"separator": ";"}},
+        ),
+        ("ATC codes separated by ward", {}),
+    ):
+        (field,) = drafted(tmp_path, f"x;{label};código;;;;;;").values()
+        assert {k: v for k, v in field["dpsynth"]["codes"].items() if k == "several"} == codes
+
+
 PATIENT, EPISODE = "id_paciente;Paciente;texto;;;;;;", "num_episodio;Episodio;entero;;;;;;"
 
 

@@ -69,6 +69,13 @@ KINDS = {
         a_field("string", codes={"system": "ICD-9-CM", "rollup": "chapter"}),
         (("008", "038", "250.00", "486", "0389", "", "250", "428.0", "650", "038", "001", "008"),),
     ),
+    "string, listed codes": Kind(
+        a_field(
+            "string",
+            codes={"system": "ICD-9-CM", "model": "chapter", "list": {"codes": ["008", "250.00"]}},
+        ),
+        (("008", "8", "250.00", "25000", "0389", "", "250", "428.0", "NA", "038", "001", "008"),),
+    ),
     "integer": Kind(
         a_field("integer", limits=WHOLE, missingValues=["", "-9", "99"]),
         (

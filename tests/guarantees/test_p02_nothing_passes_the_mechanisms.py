@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from dpsynth.models.registry import NAMES
 from dpsynth.privacy import mechanisms
 from dpsynth.schema.schema import Schema
 
+from ..support.exact_twins import exact_margins, exact_scores
 from ..support.quick_fit import quick_fit
 from .streams import Streams
 
@@ -242,25 +242,6 @@ def exact_ends(patch: Patch) -> None:
     patch.setattr(measurement, "leaves_of", exactly)
 
 
-def exact_margins(patch: Patch) -> None:
-    """Shares and tails of a column follow the pairs as they are, without noise."""
-    exact: list[Any] = []
-    released, margins_of = measurement.chosen_histograms, measurement.margins_of
-
-    def counting(cohort: Any, sizes: Any, places: Any, *rest: Any) -> Any:
-        rows = cohort.codes[cohort.mask]
-        exact[:] = [np.zeros((sizes[i], sizes[j])) for i, j in places]
-        for table, (i, j) in zip(exact, places, strict=True):
-            np.add.at(table, (rows[:, i], rows[:, j]), 1.0)
-        return released(cohort, sizes, places, *rest)
-
-    def telling(bins: Any, pairs: Any) -> Any:
-        return margins_of(bins, replace(pairs, tables=tuple(exact)))
-
-    patch.setattr(measurement, "chosen_histograms", counting)
-    patch.setattr(measurement, "margins_of", telling)
-
-
 @pytest.mark.parametrize(
     ("model", "twin", "part"),
     [
@@ -273,6 +254,7 @@ def exact_margins(patch: Patch) -> None:
         ("mixture", an_exact_total, "arrays"),
         ("mixture", exact_ends, "arrays"),
         ("mixture", exact_margins, "arrays"),
+        ("mixture", exact_scores, "arrays"),
     ],
 )
 def test_an_exact_thing_in_the_place_of_a_released_one_is_caught(

@@ -28,8 +28,8 @@ from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting, preparation
+from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sampler import Sampler
 
 Visits = Callable[[int], pd.DataFrame]
 Draw = Callable[[Path], bytes]
@@ -100,7 +100,7 @@ def test_a_fresh_process_with_nothing_but_the_run_draws_the_same(
         left.unlink()
     code = (
         "import sys\nfrom dpsynth.synthesis.run import Run\n"
-        "from dpsynth.synthesis.sampler import sample_frames\n"
+        "from dpsynth.synthesis.drawing.sampler import sample_frames\n"
         "[frame] = sample_frames(Run.load('run'), 120, 9)\n"
         "sys.stdout.buffer.write(frame.to_csv(index=False).encode())\n"
     )

@@ -18,8 +18,8 @@ import pytest
 from dpsynth.privacy.events import UNDECIDED, JointHistograms, PoissonSgd
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.drawing.sampler import default_rows
 from dpsynth.synthesis.preparation import prepare
-from dpsynth.synthesis.sampler import default_rows
 
 from ..support.quick_fit import quick_fit
 from ..support.schema_fields import schema_field

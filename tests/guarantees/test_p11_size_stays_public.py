@@ -26,8 +26,8 @@ from dpsynth.models.registry import AUTO, NAMES
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting, preparation
+from dpsynth.synthesis.drawing.sampler import default_rows
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sampler import default_rows
 
 Visits = Callable[[int], pd.DataFrame]
 Settings = Callable[[pd.DataFrame, Schema], dict[str, Any]]

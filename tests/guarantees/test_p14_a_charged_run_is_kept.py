@@ -33,6 +33,7 @@ from ..support.quick_fit import quick_fit
 Late = dict[str, tuple[int, str, Path]]
 LATE = """
 import os, sys, traceback
+import dp_accounting  # of every plan, which is calibrated before its budget is reserved
 from dpsynth.synthesis import fitting, preparation
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.tables.simulated import simulate
@@ -53,8 +54,8 @@ def fit(model, patch):
     print(sorted(late - set(sys.stdlib_module_names) - {{"dpsynth", "__mp_main__"}}))
 
 for name, model, patch in {cases!r}:
-    if name in ("autoregressive", "tvae", "ctgan"):
-        import torch  # as their modules do at once; the cases before them load it, or not, in time
+    if name in ("mixture", "autoregressive", "tvae", "ctgan"):
+        import torch  # modules of networks do at once; "broken" shows that a mixture does in time
     sys.stdout.flush()
     if not (child := os.fork()):  # with what is imported so far, as in a process of its own
         os.chdir(name)

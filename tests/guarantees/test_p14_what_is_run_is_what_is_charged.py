@@ -17,6 +17,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators import independent
 from dpsynth.models.marginals import measurement
+from dpsynth.models.marginals.grains import measurement as grains
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
@@ -28,6 +29,7 @@ PLACES = (
     (independent, "joint_histograms"),
     (measurement, "joint_histograms"),
     (measurement, "chosen_histograms"),
+    (grains, "joint_histograms"),
 )
 
 

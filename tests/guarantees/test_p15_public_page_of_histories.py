@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from markupsafe import Markup
 
-from dpsynth.eval.longitudinal import evaluate_histories
+from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories
 from dpsynth.eval.report import Section, rendering
 from dpsynth.eval.report.histories import longitudinal_page, longitudinal_sections, shown
 
-from ..support.history_cohorts import codec, cohort
+from ..support.history_cohorts import codec, cohort, grow_few_trees
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    grow_few_trees(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -19,17 +26,22 @@ def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 DRAWN = cohort(150, seed=3)
-NEIGHBOURS = [
-    evaluate_histories(codec(), DRAWN, cohort(80, seed=1), cohort(70, seed=2), seed=4),
-    evaluate_histories(codec(), DRAWN, cohort(90, seed=5, rows=9.0, hazard=2.0), seed=4),
-]
+
+
+@cache
+def neighbours() -> list[HistoryEvaluation]:
+    """Return evaluations of the same cohort beside two different sets of real patients."""
+    return [
+        evaluate_histories(codec(), DRAWN, cohort(80, seed=1), cohort(70, seed=2), seed=4),
+        evaluate_histories(codec(), DRAWN, cohort(90, seed=5, rows=9.0, hazard=2.0), seed=4),
+    ]
 
 
 def test_the_public_page_is_the_same_whoever_was_learned_from() -> None:
-    pages = [longitudinal_page(one, audience="public") for one in NEIGHBOURS]
+    pages = [longitudinal_page(one, audience="public") for one in neighbours()]
     assert pages[0] == pages[1]
     assert "Do not release" not in pages[0]
-    internal = [longitudinal_page(one) for one in NEIGHBOURS]
+    internal = [longitudinal_page(one) for one in neighbours()]
     assert internal[0] != internal[1] and all("Do not release" in page for page in internal)
 
 
@@ -41,6 +53,6 @@ def test_a_public_page_with_the_quantiles_of_real_patients_is_noticed() -> None:
         section = shown.courses(document["synthetic"], document["parts"]["bands"])
         return [] if section is None else [section]
 
-    assert broken(NEIGHBOURS[0]) != broken(NEIGHBOURS[1])
-    real = [longitudinal_sections(one, "public") for one in NEIGHBOURS]
+    assert broken(neighbours()[0]) != broken(neighbours()[1])
+    real = [longitudinal_sections(one, "public") for one in neighbours()]
     assert real[0] == real[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -191,5 +192,8 @@ def test_the_command_says_so_and_charges_nothing(
     assert not (tmp_path / "ledger.sqlite").exists()
     outcome = invoke("sample", str(tmp_path / "run"), "-o", str(tmp_path / "s.csv"), "--rows", "20")
     assert outcome.exit_code == 0 and "fitted without privacy, so keep this table" in outcome.output
+    assert stat.S_IMODE((tmp_path / "s.csv").stat().st_mode) == 0o600
+    outcome = invoke("sample", str(tmp_path / "run"), "-o", str(tmp_path / "run" / "s.csv"))
+    assert isinstance(outcome.exception, InputError) and "inside" in str(outcome.exception)
     outcome = invoke("release", str(tmp_path / "run"), "-o", str(tmp_path / "bundle"))
     assert isinstance(outcome.exception, GateError)

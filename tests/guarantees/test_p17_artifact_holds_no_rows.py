@@ -22,7 +22,7 @@ from dpsynth.synthesis.run import Run
 
 from ..support.quick_fit import quick_fit
 
-TEXT, NUMBER = "CANARY-7f3a", 123.456789012345
+TEXT, NUMBER = "CANARY-qx7z", 123.456789012345
 Fit = Callable[[int, Path], Run]
 
 

@@ -19,7 +19,7 @@ from dpsynth.synthesis.preparation import prepare
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 
 STEPS = "DP-SGD steps"
-COUNTS = {name: 1 if name == "independent" else 2 for name in NAMES}
+COUNTS = {name: 2 if name == "independent" else 3 for name in NAMES}  # grains, columns, pairs
 
 
 def certificate(model: str, clinic: Schema) -> tuple[dict[str, Any], bool]:

@@ -136,7 +136,7 @@ def test_a_patient_is_one_unit_whoever_else_there_is(patient: Histories) -> None
     assert len(joined) == PATIENTS + 1 and len(alone) == 1
     for (rows, weights), mask in (last(joined), last(alone)):
         assert rows.shape[:2] == mask.shape == (1, KEPT)
-        torch.testing.assert_close(weights.sum(dim=1), torch.ones(1, 2))
+        torch.testing.assert_close(weights.sum(dim=1), torch.full((1, 2), KEPT**0.5))
     everybody = units_of(both(histories_of(PATIENTS)))
     for table, same in zip(everybody.tables, joined.tables, strict=True):
         assert np.array_equal(table.counts, same.counts[:-1])
@@ -215,8 +215,8 @@ def test_the_first_steps_kept_are_caught(monkeypatch: pytest.MonkeyPatch) -> Non
         test_each_step_is_kept_as_often_as_any_other()
 
 
-def test_the_steps_of_a_patient_weigh_one_together() -> None:
-    """Else the network is trained on rows and not on patients, as its warm start is not.
+def test_the_steps_of_a_patient_weigh_the_root_of_their_number_together() -> None:
+    """Then her gradient is about as long as that of a patient with one step.
 
     Broken twin: each step weighs one. The bound on a patient holds all the same, by clipping.
     """
@@ -224,7 +224,8 @@ def test_the_steps_of_a_patient_weigh_one_together() -> None:
     (rows, weights), mask = units.whole()
     some = (weights > 0).any(dim=1)
     assert some.any()
-    torch.testing.assert_close(weights.sum(dim=1)[some], torch.ones(int(some.sum())))
+    kept = (weights > 0).sum(dim=1)[some]
+    torch.testing.assert_close(weights.sum(dim=1)[some], kept.sqrt())
     assert torch.equal(mask, (weights > 0).any(dim=2))
     in_full = (weights > 0).float()
     assert (in_full.sum(dim=1)[some] > 1.5).any()

@@ -28,9 +28,10 @@ import dpsynth
 from dpsynth.bundle import writer
 from dpsynth.models.registry import NAMES as MODELS
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting, sample_log, sampler
+from dpsynth.synthesis import fitting, sample_log
+from dpsynth.synthesis.drawing import sampler
+from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sampler import Sampler
 
 Visits = Callable[[int], pd.DataFrame]
 ROOT = Path(dpsynth.__file__).parent
@@ -60,7 +61,9 @@ def handles(name: str, function: Callable[..., Any]) -> list[str]:
 
 def public_functions() -> dict[str, Callable[..., Any]]:
     """Everything that samples or releases, and may be called from outside."""
-    found: dict[str, Callable[..., Any]] = {"dpsynth.synthesis.sampler.sample": sampler.sample}
+    found: dict[str, Callable[..., Any]] = {
+        "dpsynth.synthesis.drawing.sampler.sample": sampler.sample
+    }
     for module in (sampler, writer, sample_log):
         for name, item in vars(module).items():
             public = not name.startswith("_") and getattr(item, "__module__", "") == module.__name__
@@ -92,7 +95,7 @@ def test_a_sampler_is_made_of_a_run_alone() -> None:
     """Its fields are what the run says (generator, codec, rules) and public choices."""
     types = {str(field.annotation) for field in inspect.signature(Sampler).parameters.values()}
     public = {"bool", "int", "str", "str | None", "Rule | None"}
-    assert types <= {"Generator", "Codec", "tuple[Rule, ...]"} | public
+    assert types <= {"Generator", "Codec", "tuple[Rule, ...]", "Conditioned | None"} | public
     assert list(inspect.signature(Run.load).parameters) == ["folder"]
     assert set(inspect.signature(Run).parameters) == {
         "schema", "model", "config", "arrays", "certificate", "stamps",
@@ -110,7 +113,7 @@ MODULES = {
     "sqlalchemy",
 }
 RELEASING = [
-    "synthesis/sampler",
+    "synthesis/drawing/sampler",
     "synthesis/sample_log",
     "synthesis/cohort_sampler",
     "bundle/writer",
@@ -163,7 +166,7 @@ def hook(event, arguments):
                        else str(arguments[0])))
 sys.addaudithook(hook)
 from dpsynth import cli
-from dpsynth.synthesis import sampler
+from dpsynth.synthesis.drawing import sampler
 def watch(*commands):
     opened.clear()
     active.append(True)

@@ -21,6 +21,7 @@ from dpsynth.privacy.group_privacy import group_cost
 from dpsynth.privacy.unit import Unit
 from dpsynth.schema.schema import Schema
 
+from ..support.source_code import nodes_of
 from .units import clinic, fit, past_now
 
 
@@ -40,7 +41,7 @@ def test_one_place_reserves_and_gives_the_schemas_unit() -> None:
     calls = [
         (path.name, {word.arg for word in node.keywords})
         for path in root.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "reserve"

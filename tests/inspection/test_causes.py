@@ -112,6 +112,11 @@ CAUSES: list[tuple[str, list[str], str, str]] = [
 ]
 
 
+def test_a_letter_in_the_place_of_a_digit_is_no_unit() -> None:
+    [finding] = found("height", ["17o", "17O"] * 9)
+    assert finding.causes == ()
+
+
 @pytest.mark.parametrize(("name", "bad", "cause", "hint"), CAUSES)
 def test_a_cause_is_found_with_what_to_do(name: str, bad: list[str], cause: str, hint: str) -> None:
     findings = found(name, bad)

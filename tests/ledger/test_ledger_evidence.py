@@ -16,6 +16,7 @@ from dpsynth.certificate.certificate import Certificate
 from dpsynth.ledger.charging import source_digest
 from dpsynth.ledger.evidence import Evidence, ReplayedAccount, ViewedAccount, differences
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.privacy.events import JointHistograms
 from dpsynth.synthesis.run import Run
 
 Fit = Callable[..., Run]
@@ -32,8 +33,9 @@ def about_the_ledger(**changes: Any) -> Change:
 
 def with_more_noise(certificate: Certificate) -> Certificate:
     """State noise that was not added: the smaller epsilon that goes with it could follow."""
-    (event,) = certificate.events
-    return replace(certificate, events=(replace(event, sigma=2 * event.sigma),))
+    *others, event = certificate.events
+    assert isinstance(event, JointHistograms)
+    return replace(certificate, events=(*others, replace(event, sigma=2 * event.sigma)))
 
 
 FORGED: dict[str, Change] = {

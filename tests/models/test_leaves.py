@@ -88,13 +88,13 @@ def test_consistent_levels_add_up_where_the_last_cells_are_short() -> None:
 def test_heaps_are_found_and_empty_stretches_stay_whole() -> None:
     heaps = {0: 250, 1000: 2500, 1002: 1500, 3999: 250, 4000: 500}
     codes = np.repeat(list(heaps), list(heaps.values()))
-    leaves = AdaptiveCells.of(WIDE, levels_of(codes), total=5000.0, sigma=10.0)
+    leaves = AdaptiveCells.of(WIDE, levels_of(codes), total=5000.0, sigma=10.0, alike=True)
     shares = leaves.code_shares(5000.0)
     assert shares[list(heaps)].tolist() == pytest.approx([0.05, 0.5, 0.3, 0.05, 0.1], abs=0.01)
     assert leaves.counts[leaves.leaf_of[1000]] == pytest.approx(2500, abs=5)
     assert len(np.unique(leaves.leaf_of[64:128])) == 1  # nobody there: one leaf of 64 codes
-    assert len(np.unique(leaves.leaf_of)) == len(leaves.counts) == 62 + 7 + 8 + 2 + 1
-    assert leaves.ordered == 62 + 7 + 8 + 2  # each end is a tail of one code
+    assert len(np.unique(leaves.leaf_of)) == len(leaves.counts) == 62 + 7 + 4 + 2 + 1
+    assert leaves.ordered == 62 + 7 + 4 + 2  # each end is a tail of one code
 
 
 def test_within_a_leaf_lattice_points_share_alike() -> None:

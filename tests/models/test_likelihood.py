@@ -51,7 +51,9 @@ def learned(kind: type[Generator]) -> Generator:
     return generator.fit(cohort, plan, SeededEntropy(1))
 
 
-@pytest.mark.parametrize("kind", [Independent, Mixture, Autoregressive, Tvae])
+@pytest.mark.parametrize(
+    "kind", [Independent, Mixture, Autoregressive, pytest.param(Tvae, marks=pytest.mark.long)]
+)
 def test_the_likelihoods_of_all_rows_sum_to_one_and_are_those_of_draws(
     kind: type[Generator], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,7 +139,7 @@ def test_shares_are_positive_and_add_up_to_one(
 ) -> None:
     shares = shares_of(model, facts, budget)
     assert math.fsum(share.fraction for share in shares) == pytest.approx(1, abs=1e-12)
-    assert all(0.05 < share.fraction <= 1 for share in shares)
+    assert all(0.02 < share.fraction <= 1 for share in shares)
     assert len({share.event.name for share in shares}) == len(shares)
     assert not any(share.event.decided for share in shares)
 
@@ -187,7 +187,7 @@ def test_the_events_of_each_model_by_hand(columns: int, max_rows: int) -> None:
 
 
 def test_many_columns_do_not_all_get_their_pairs() -> None:
-    event = shares_of("mixture", domain(120), BUDGET)[1].event
+    event = shares_of("mixture", domain(120, population=10**6), BUDGET)[1].event
     assert isinstance(event, ChosenHistograms)
     assert event.most == MAX_PAIRS < 120 * 119 // 2
 

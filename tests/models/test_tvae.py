@@ -78,6 +78,7 @@ def test_the_latent_vector_relates_columns() -> None:
     assert tvd(drawn, shuffled, (1, 2)) > 0.05
 
 
+@pytest.mark.long
 def test_the_likelihood_bound_reaches_the_law() -> None:
     """With many draws the importance-weighted bound is the log-probability of the row."""
     network = network_of()

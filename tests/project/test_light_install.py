@@ -25,6 +25,8 @@ from dpsynth.errors import InputError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.tables.simulated import simulate
 
+from ..support.source_code import nodes_of
+
 ROOT = Path(__file__).parents[2]
 CONSTRAINTS = ROOT / "constraints.txt"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -78,7 +80,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
     found = set()
     for folder in ("dpsynth", "models", "eval", "data_schemas"):
         for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in nodes_of(path):
                 if isinstance(node, ast.Import):
                     found |= {alias.name.partition(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

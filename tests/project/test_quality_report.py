@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ..support.quality_lines import fit
+from ..support.short_training import shorten_mixture
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -206,3 +207,33 @@ def test_the_page_holds_the_means_of_the_record() -> None:
             seeds = [one["tvd2"] for one in records if one["key"][3] == epsilon]
             assert len(seeds) == (1 if model == "tvae" else 3)
             assert f"{sum(seeds) / len(seeds):.4f}".lstrip("0") in row
+
+
+def test_the_ceiling_is_a_line_beside_the_generators() -> None:
+    from quality_report import measured
+    from quality_results import CEILING, floors, summary
+
+    lines = [fit("cardio", "tvae", 3, 0), fit("cardio", CEILING, 3, 0, tvd2=0.0015)]
+    lines[1]["model"] = CEILING
+    text = measured(summary(lines, delta=1e-5), floors(lines), "cardio", "row")
+    assert "| real rows in its bins | 1 |" in text
+    assert ".0015" in text
+
+
+def test_real_rows_in_bins_keep_their_bins_and_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import numpy as np
+    from ceiling import ceiling
+
+    from dpsynth.schema.schema import Schema
+    from dpsynth.tables.simulated import simulate
+
+    shorten_mixture(monkeypatch)
+    schema = Schema.load("demo")
+    rows = simulate(300, seed=1)
+    drawn = ceiling(rows, schema, epsilon=3.0, delta=1e-6)
+    names = [name for name in drawn if name in rows]
+    assert 0 < len(drawn) <= len(rows)
+    categories = [c.name for c in schema.modelled if c.name in names and c.type == "string"]
+    assert all(np.isin(drawn[name].dropna(), rows[name]).all() for name in categories[:2])

@@ -171,7 +171,7 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("fields.4.trueValues", [], f"{SMOKER}.trueValues", "the list is empty"),
     ("fields.4.falseValues", ["?"], f"{SMOKER}.falseValues", "two meanings"),
     ("fields.6.dpsynth.codes", {"discover": {"max": 200}}, f"{DIAGNOSIS}.dpsynth.codes.discover")
-    + ("not available yet; declare",),
+    + ("true or false is expected",),
     ("fields.6.dpsynth.codes.system", "ICD-99", f"{DIAGNOSIS}.dpsynth.codes", "ICD-99"),
     ("fields.6.dpsynth.codes.rollup", GONE, f"{DIAGNOSIS}.dpsynth.codes", "name a system and a"),
     ("fields.6.constraints", {"enum": ["a"]}, f"{DIAGNOSIS}.constraints.enum", "one of the two"),

@@ -6,11 +6,14 @@ import functools
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from dpsynth.encoding import HistoryCodec
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, fit_cohort
 from dpsynth.tables import simulate_cohort
+
+from .short_training import shorten_histories
 
 PATIENTS = 1_000
 
@@ -35,10 +38,12 @@ def clinic_tables() -> dict[str, pd.DataFrame]:
 
 @functools.cache
 def clinic_run() -> CohortRun:
-    """Return a run of them, charged nowhere."""
-    return fit_cohort(
-        clinic_tables(), "clinic", epsilon=3, delta=1e-5, dataset="clinic", without_ledger=True
-    )
+    """Return a run of them that learned little, charged nowhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_histories(patch)
+        return fit_cohort(
+            clinic_tables(), "clinic", epsilon=3, delta=1e-5, dataset="clinic", without_ledger=True
+        )
 
 
 def write_clinic(folder: Path, tables: dict[str, pd.DataFrame] | None = None) -> Path:

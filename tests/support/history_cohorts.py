@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dpsynth.encoding import NEVER, Histories, HistoryCodec, SeriesRows
+from dpsynth.eval.longitudinal import prediction, told_apart
 from dpsynth.schema import LinkedSchema
 
 LAST = 3650
@@ -192,3 +194,9 @@ def shuffled_between(histories: Histories, seed: int = 0) -> Histories:
             values = rows.values[rng.permutation(len(rows.patients))]
             found = with_rows(found, table, place, SeriesRows(rows.patients, rows.days, values))
     return found
+
+
+def grow_few_trees(patch: pytest.MonkeyPatch) -> None:
+    """Let models of histories learn little: for tests of documents, not of what is learned."""
+    for module in (prediction, told_apart):
+        patch.setattr(module, "SETTINGS", module.SETTINGS | {"max_iter": 8})

@@ -37,6 +37,19 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/privacy/entropy.py", "SeededEntropy.__init__", "default_rng(seed)"): (
         "the source for tests, which no release takes"
     ),
+    # rows on request, drawn from a run with the user's seed; shares of a condition have a fixed one
+    ("dpsynth/synthesis/drawing/completion.py", "Completion.frame", "default_rng(seed)"): POST,
+    (
+        "dpsynth/synthesis/drawing/balanced.py",
+        "Balanced.frames",
+        "default_rng([seed, block])",
+    ): POST,
+    ("dpsynth/synthesis/drawing/sampler.py", "Sampler.share", "default_rng(0)"): POST,
+    ("models/generators/conditioned.py", "ConditionedNetwork._of", "default_rng(0)"): POST,
+    ("models/marginals/binning.py", "least_narrowed", "default_rng(0)"): POST,
+    ("dpsynth/encoding/code_values.py", "code_ends", "default_rng(0)"): (
+        "categories stand for one cell each: nothing is drawn"
+    ),
     # networks: weights are trained over, and released; the latent noise comes from elsewhere
     ("models/generators/tvae_network.py", "Network.__init__", "default_rng()"): (
         "a place for the latent noise, fresh; a fit puts a generator of its source there"
@@ -51,6 +64,8 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/histories/steps/distilled.py", "distilled", "manual_seed(seed)"): WEIGHTS,
     ("models/histories/steps/distilled.py", "restored_network", "Generator()"): WEIGHTS,
     ("models/histories/steps/distilled.py", "restored_network", "manual_seed(0)"): WEIGHTS,
+    ("models/histories/steps/log_linear.py", "fitted_network", "Generator()"): WEIGHTS,
+    ("models/histories/steps/log_linear.py", "fitted_network", "manual_seed(0)"): WEIGHTS,
     ("models/histories/networks/tvae.py", "TvaeHistories._train", "Generator()"): WEIGHTS,
     (
         "models/histories/networks/tvae.py",
@@ -89,7 +104,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     # a bound on likelihoods of an audit: after the fit, and the same each time
     ("models/generators/tvae.py", "Tvae._log_prob_of_bins", "default_rng(0)"): POST,
     # synthetic rows and what is made from them
-    ("dpsynth/synthesis/sampler.py", "Sampler._blocks", "default_rng([seed, block])"): POST,
+    ("dpsynth/synthesis/drawing/sampler.py", "Sampler._blocks", "default_rng([seed, block])"): POST,
     (
         "dpsynth/synthesis/cohort_sampler.py",
         "CohortSampler.block",
@@ -114,6 +129,31 @@ REASONS: dict[tuple[str, str, str], str] = {
         "PlantedHistories.black",
         "default_rng(self.seed)",
     ): "a cohort drawn from what a fit on synthetic histories keeps",
+    # forecasts: rows of public facts or of a release, before any private row is read
+    (
+        "dpsynth/assessment/forecasting/simulated_fit.py",
+        "simulate_fit",
+        "SeededEntropy(seed)",
+    ): "noise of a fit to rows that belong to nobody: it hides nobody",
+    (
+        "dpsynth/assessment/forecasting/simulated_fit.py",
+        "simulate_fit",
+        "default_rng([seed, units])",
+    ): "rows of public facts or of a release: they belong to nobody",
+    (
+        "dpsynth/assessment/forecasting/rows.py",
+        "_with_lawful_levels",
+        "default_rng(0)",
+    ): "rows of public facts, by which a usual category is chosen",
+    ("dpsynth/assessment/forecasting/errors.py", "_pairs", "default_rng(SEED)"): (
+        "which pairs of columns are compared: public"
+    ),
+    ("dpsynth/assessment/forecasting/errors.py", "_triples", "default_rng(SEED)"): (
+        "which triples of columns are compared: public"
+    ),
+    ("dpsynth/assessment/forecasting/subgroups.py", "_spread", "default_rng(SEED)"): (
+        "which subgroups of a forecast are compared"
+    ),
     ("eval/quality_queries.py", "Questionnaire.of", "default_rng(0)"): (
         "which sets of three columns are asked about: public"
     ),

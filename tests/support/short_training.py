@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from dpsynth.models.base import Domain
+from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
 from dpsynth.models.histories.settings import HistorySettings
+from dpsynth.models.histories.steps import distilled, log_linear
 from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
@@ -41,4 +43,29 @@ def shorten_histories(patch: pytest.MonkeyPatch) -> None:
     """Fit histories with few bins, components and steps, until the patch is undone."""
     steps = StepSettings(16, 10, 10, 1.0, 8)
     patch.setattr(HistorySettings, "of", lambda *_: HistorySettings(10, 20, 10, 1.0, steps))
+    shorten_gaps(patch)
+
+
+def shorten_gaps(patch: pytest.MonkeyPatch) -> None:
+    """Calibrate gaps between rows on few patients, in few rounds."""
     patch.setattr("dpsynth.models.histories.generator.CHAINS", 200)
+    patch.setattr("dpsynth.models.histories.steps.gap_factors.ROUNDS", 2)
+
+
+def shorten_networks(patch: pytest.MonkeyPatch) -> None:
+    """Let networks of histories learn from few drawn rows before their private steps."""
+    for module, name, value in (
+        (distilled, "ROWS", 2_000),
+        (distilled, "STEPS", 20),
+        (log_linear, "ROWS", 2_000),
+        (log_linear, "STEPS", 20),
+        (step_networks, "ROWS", 500),
+        (autoregressive, "ROWS", 500),
+        (autoregressive, "ANCHOR", 50),
+        (autoregressive, "REHEARSAL", 500),
+        (autoregressive, "GUESSES", 500),
+        (tvae, "DRAWN", 500),
+        (tvae, "WARM_STEPS", 5),
+        (tvae, "ANCHOR", 50),
+    ):
+        patch.setattr(module, name, value)

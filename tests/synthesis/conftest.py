@@ -11,10 +11,15 @@ import pytest
 
 import dpsynth
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.models import Generator
+from dpsynth.models.generators.independent import Independent
+from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
+from dpsynth.tables import simulate
 
 from ..support.patients_of_every_type import table_of_every_type
+from ..support.quick_fit import quick_fit
 from ..support.small_cohort import fitted
 
 
@@ -69,3 +74,27 @@ def independent() -> Run:
 @pytest.fixture(scope="module")
 def mixture() -> Run:
     return fitted("mixture")
+
+
+@pytest.fixture(scope="session")
+def demo_run() -> Run:
+    """A mixture of the simulated cohort of the demo."""
+    rows, noise = simulate(5000, seed=1), SeededEntropy(1)
+    return quick_fit(rows, Schema.load("demo"), model="mixture", epsilon=6.0, entropy=noise)
+
+
+class Opaque:
+    """A generator that can only draw rows."""
+
+    name = "opaque"
+
+    def __init__(self, generator: Generator) -> None:
+        self.sample = generator.sample
+
+
+@pytest.fixture
+def opaque(independent: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run of a generator that cannot be conditioned."""
+    restore = Independent.restore
+    monkeypatch.setattr(Independent, "restore", lambda *how: Opaque(restore(*how)))
+    return independent

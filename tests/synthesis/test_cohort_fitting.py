@@ -26,8 +26,14 @@ from dpsynth.synthesis import (
 from dpsynth.tables import simulate_cohort
 
 from ..support.clinic import clinic_run, clinic_schema, clinic_tables, write_clinic
+from ..support.short_training import shorten_histories
 
 BUDGET = {"epsilon": 3.0, "delta": 1e-5, "dataset": "clinic"}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_histories(monkeypatch)
 
 
 @pytest.fixture

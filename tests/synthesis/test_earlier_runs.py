@@ -29,8 +29,8 @@ from dpsynth.models.registry import generator_of
 from dpsynth.policy.policy import Policy
 from dpsynth.synthesis import fitting
 from dpsynth.synthesis.artifact import run_digest
+from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sampler import Sampler
 
 EARLIER = Path(__file__).parents[1] / "models" / "runs" / "tvae_without_latent"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ from dpsynth.synthesis.replicates import Replicates
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sample_log import CohortSample, read_records, read_samples
 from dpsynth.tables import simulate_cohort
+
+from ..support.short_training import shorten_histories
 
 pytestmark = pytest.mark.filterwarnings("ignore:units have several rows")
 
@@ -175,6 +178,13 @@ def test_the_command(run_folder: Path, tmp_path: Path) -> None:
 
 
 # Linked tables ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_histories() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_histories(patch)
+        yield
 
 
 @functools.cache

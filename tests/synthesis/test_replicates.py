@@ -14,10 +14,10 @@ import pytest
 
 from dpsynth.bundle.writer import release
 from dpsynth.errors import DpsynthWarning, GateError
+from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.replicate_files import write_replicates
 from dpsynth.synthesis.replicates import STAMP, Replicates, bootstrapped, replicates
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sampler import Sampler
 
 from ..support.small_cohort import fitted
 

@@ -18,9 +18,9 @@ from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth.encoding.codec import Codec
 from dpsynth.errors import InputError
 from dpsynth.schema.rules import Rule
-from dpsynth.synthesis import sampler
+from dpsynth.synthesis.drawing import sampler
+from dpsynth.synthesis.drawing.sampler import BLOCK, Sampler, sample_frames
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sampler import BLOCK, Sampler, sample_frames
 from dpsynth.tables.table import write_table
 
 
@@ -30,7 +30,7 @@ def joined(run: Run, rows: int, seed: int, where: str | None = None) -> pd.DataF
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("dpsynth.synthesis.sampler.BLOCK", 64)
+    monkeypatch.setattr("dpsynth.synthesis.drawing.sampler.BLOCK", 64)
     return 64
 
 
@@ -200,6 +200,15 @@ def test_an_impossible_condition_ends_with_a_clear_error(made_run: Run, rows: in
     with pytest.raises(InputError, match="age > 200") as caught:
         joined(made_run, rows, 1, where="age > 200")
     assert "loosen the condition" in str(caught.value)
+
+
+def test_a_condition_that_only_drawn_rows_can_rule_out_is_told_from_the_rules(
+    made_run: Run,
+) -> None:
+    ruled = replace(made_run, schema=replace(made_run.schema, rules=(Rule.parse("age > 40"),)))
+    message = "the condition age < 30 and meets the schema's rules age > 40; loosen the condition"
+    with pytest.raises(InputError, match=message):
+        joined(ruled, 1, 1, where="age < 30")
 
 
 def test_rules_that_contradict_each_other_end_with_a_clear_error(made_run: Run) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.assessment import cohort_canaries, repeated_audits
+from dpsynth.assessment import attack_audit, cohort_canaries, repeated_audits
 from dpsynth.bundle import verify
 from dpsynth.errors import GateError, InputError, TableError
 from dpsynth.ledger import Ledger
@@ -15,7 +15,9 @@ from dpsynth.schema import LinkedSchema
 from dpsynth.tables import simulate_cohort
 from dpsynth.workflow import ResolvedSettings, Settings, run_stages
 
+from ..support.audited_office import PASSED
 from ..support.clinic import write_clinic
+from ..support.history_cohorts import grow_few_trees
 from ..support.short_training import shorten_histories
 
 PATIENTS = 400
@@ -25,6 +27,8 @@ PATIENTS = 400
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested is the order of stages, so each fit is short, and an audit made once."""
     shorten_histories(monkeypatch)
+    grow_few_trees(monkeypatch)
+    monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
     monkeypatch.setattr(repeated_audits, "canaries_needed", lambda *_, **__: None)
     monkeypatch.setattr(cohort_canaries, "DRAWN", PATIENTS)
 

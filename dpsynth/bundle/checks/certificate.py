@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpsynth._util.outside_names import outside_name
 from dpsynth.bundle.format import Drawing
 from dpsynth.certificate import (
@@ -11,9 +13,16 @@ from dpsynth.certificate import (
     floating_point_limits,
     not_covered,
 )
-from dpsynth.encoding import Codec, HistoryCodec
+from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import DpsynthError, InputError, Problem
-from dpsynth.models import Domain, outside_events, shares_of
+from dpsynth.models import (
+    DISCOVERY,
+    discovery_event,
+    earlier_shares_of,
+    outside_events,
+    planned_domain,
+    shares_of,
+)
 from dpsynth.models.histories import domain_of
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.models.presets import ONE_WAY, STEPS
@@ -35,7 +44,7 @@ def check_certificate(
         for message in (
             *_against_schema(certificate, schema),
             *_events_paid(certificate, schema),
-            *_accounted(certificate),
+            *_accounted(certificate, schema),
             *_charged(certificate),
             *_drawn(certificate),
             *_wording(certificate, schema),
@@ -76,13 +85,20 @@ def _events_paid(certificate: Certificate, schema: AnySchema) -> list[str]:
     if certificate.model not in models:
         return [f"model is not one of {', '.join(models)}; its privacy cost cannot be checked"]
     try:
-        planned = _planned(certificate, schema)
+        ways = _planned(certificate, schema)
     except InputError as error:
         return [str(error)]
+    messages = [_compared(certificate, schema, planned) for planned in ways]
+    return [] if [] in messages else messages[0]
+
+
+def _compared(certificate: Certificate, schema: AnySchema, planned: tuple[Share, ...]) -> list[str]:
+    """Compare the events with those of one way in which the model is fitted."""
     needed = {share.event.name: share.event for share in planned}
     events = {event.name: event for event in certificate.events}
     if isinstance(schema, Schema) and QUALITY in events:
         needed[QUALITY] = quality_event(schema)
+    needed |= _discovered(certificate, schema)
     messages = [
         f"event '{name}', which model {certificate.model} runs, is missing"
         for name in needed
@@ -98,12 +114,27 @@ def _events_paid(certificate: Certificate, schema: AnySchema) -> list[str]:
     ]
 
 
-def _planned(certificate: Certificate, schema: AnySchema) -> tuple[Share, ...]:
-    """Return the events that the certificate's model runs, from public facts alone."""
+def _planned(certificate: Certificate, schema: AnySchema) -> list[tuple[Share, ...]]:
+    """Return the events that the certificate's model runs, from public facts alone.
+
+    Tables of few patients were once fitted as all others are, and grains of numbers were not
+    measured. A certificate of such a time lists all events of that way, or it is refused.
+    Certificates of linked tables once stated the steps of a patient's longest series for those of
+    all series of a table; `_accounted` counts all.
+    """
     budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
     if isinstance(schema, Schema):
-        return shares_of(certificate.model, Domain.of(schema, Codec(schema)), budget)
-    return shares_of_linked(certificate.model, domain_of(HistoryCodec(schema)), budget)
+        domain = planned_domain(schema)
+        return [
+            shares_of(certificate.model, domain, budget),
+            shares_of(certificate.model, domain.without_grains(), budget),
+            earlier_shares_of(certificate.model, domain, budget),
+        ]
+    facts = domain_of(HistoryCodec(schema))
+    return [
+        shares_of_linked(certificate.model, facts, budget, longest=longest)
+        for longest in (False, True)
+    ]
 
 
 def _outside_events_paid(certificate: Certificate, schema: Schema) -> list[str]:
@@ -113,8 +144,9 @@ def _outside_events_paid(certificate: Certificate, schema: Schema) -> list[str]:
     states, dpsynth hands it only the events of its plan, each of which follows from the schema, but
     for the rate and number of steps. So an event that is missing here was not run by dpsynth.
     """
-    possible: dict[str, Event] = dict(outside_events(Domain.of(schema, Codec(schema))))
+    possible: dict[str, Event] = dict(outside_events(planned_domain(schema)))
     possible[QUALITY] = quality_event(schema)
+    possible |= (discovery := _discovered(certificate, schema))
     messages = []
     for event in certificate.events:
         if event.name == STEPS and isinstance(event, PoissonSgd):
@@ -123,13 +155,37 @@ def _outside_events_paid(certificate: Certificate, schema: Schema) -> list[str]:
             messages.append(f"event '{event.name}' is none that dpsynth gives other packages")
     if ONE_WAY not in {event.name for event in certificate.events}:
         messages.append(f"event '{ONE_WAY}', which every generator of a package needs, is missing")
+    if discovery and DISCOVERY not in {event.name for event in certificate.events}:
+        messages.append(f"event '{DISCOVERY}', which found the codes of a column, is missing")
     return messages
 
 
-def _accounted(certificate: Certificate) -> list[str]:
+def _discovered(certificate: Certificate, schema: AnySchema) -> dict[str, Event]:
+    """Return the event that finds codes, where the schema has columns for it."""
+    if not isinstance(schema, Schema):
+        return {}
+    event = discovery_event(schema, PrivacyBudget(certificate.epsilon, certificate.delta))
+    return {} if event is None else {DISCOVERY: event}
+
+
+def _with_all_steps(certificate: Certificate, schema: AnySchema) -> tuple[Event, ...]:
+    """Return the events, with all steps that a patient may have where fewer are stated."""
+    if isinstance(schema, Schema) or certificate.model not in LINKED:
+        return certificate.events
+    named = {share.event.name: share.event for share in _planned(certificate, schema)[0]}
+    return tuple(
+        replace(event, rows_per_unit=max(event.rows_per_unit, other.rows_per_unit))
+        if not isinstance(event, PoissonSgd)
+        and not isinstance(other := named.get(event.name, event), PoissonSgd)
+        else event
+        for event in certificate.events
+    )
+
+
+def _accounted(certificate: Certificate, schema: AnySchema) -> list[str]:
     """Compose the events anew and compare with what is claimed."""
     try:
-        cost = composed(certificate.events, certificate.delta)
+        cost = composed(_with_all_steps(certificate, schema), certificate.delta)
     except (DpsynthError, ArithmeticError, ValueError, MemoryError):
         return ["its events cannot be accounted for at this delta"]
     messages = []

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.bundle.gates.histogram_bins import Bin, bins_of, value_text
-from dpsynth.encoding import cell_values, level_values, published_lattice
+from dpsynth.encoding import cell_values, exploded, level_values, published_lattice
 from dpsynth.schema import Column, Lattice, Schema, SyntheticTable, synthetic_tables
 from dpsynth.schema.lattice import EPOCH
 
@@ -40,7 +40,8 @@ class ColumnProfile:
         missing: cells without a value.
         strange: cells that the schema does not allow.
         bins: how the values are distributed: at most 30 ranges, in order; or the categories, in the
-            declared order, or if there are more than 30, the 30 most frequent ones.
+            declared order, or if there are more than 30, the 30 most frequent ones. Where a cell
+            holds several codes, a bin counts the rows that have the code.
         others: rows in categories that are not among the bins.
         distinct: how many different values occur; missing is none.
         constant: all cells are equal, although the schema declares several values.
@@ -136,6 +137,9 @@ class _Tally:
 
     def add(self, cells: pd.Series[Any]) -> None:
         """Count the cells of one chunk."""
+        if self.column.several is not None:
+            self._add_sets(cells)
+            return
         values = cell_values(cells, self.column)
         absent = cells.isna().to_numpy(dtype=bool)
         readable = values[~np.isnan(values)]
@@ -145,6 +149,14 @@ class _Tally:
         self._parts.append(np.unique(readable, return_counts=True))
         if sum(len(values) for values, _ in self._parts[1:]) > _MANY:
             self._parts = [self._merged()]
+
+    def _add_sets(self, cells: pd.Series[Any]) -> None:
+        """Count the rows of each code, where a cell holds several."""
+        codes, _ = exploded(cells, self.column)
+        self._rows += len(cells)
+        self._missing += int(cells.isna().sum())
+        self._unread += int((codes < 0).sum())
+        self._parts.append(np.unique(codes[codes >= 0].astype(np.float64), return_counts=True))
 
     def _merged(self) -> tuple[Floats, Ints]:
         """Give the distinct values in order, and how often each occurs."""

@@ -163,6 +163,8 @@ class _RecordSet:
             words.append(f"Unit: {unit_of(column) or 'none'} (UCUM {column.ucum})")
         if relation := relation_of(column):
             words.append(f"Relation: {relation}")
+        if column.several is not None:
+            words.append(f"Each cell: {column.several.words}")
         if place := place_of(self.table, column.name):
             words.append(place[:1].upper() + place[1:])
         if self.table.is_measured(column):
@@ -180,6 +182,9 @@ class _RecordSet:
                 "extract": {"column": column.name},
             },
         }
+        if column.several is not None:
+            field["repeated"] = True
+            field["source"]["transform"] = {"separator": column.several.separator}
         if self.table.child is not None and column.name == self.table.key:
             patients = _RecordSet.of(next(iter(self.heading.tables.values())), self.heading)
             key = patients.ids[patients.table.key or ""]

@@ -9,6 +9,7 @@ from decimal import Decimal
 from dpsynth._util.formatting import percent, quantity
 from dpsynth.bundle.gates import ColumnProfile
 from dpsynth.schema import Bound, Column, relation_of, unit_of
+from dpsynth.schema.code_systems import Codes
 
 _ROLES = {
     "target": "prediction target",
@@ -39,10 +40,14 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
         facts.append(Fact("Bounds", " to ".join(ends)))
     if relation := relation_of(column):
         facts.append(Fact("Relation", relation))
+    if column.several is not None:
+        facts.append(Fact("Cell", column.several.words))
     if column.is_categorical and not column.kind.is_truth:
-        facts.append(Fact("Categories", f"{len(column.levels)} declared"))
+        found = len(_found(column))
+        words = f"{len(column.levels) - found} declared"
+        facts.append(Fact("Categories", f"{words}, {found} found" if found else words))
     if column.codes is not None:
-        facts.append(Fact("Codes", f"{column.codes.system}, grouped by {column.codes.rollup}"))
+        facts.append(Fact("Codes", _codes(column, column.codes)))
     if column.bounds_basis is not None:
         facts.append(Fact("Basis of bounds", column.bounds_basis))
     if roles := [words for role, words in _ROLES.items() if role in column.roles]:
@@ -56,6 +61,20 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
         facts.append(Fact("Middle half", f"{first} to {third}"))
         facts.append(Fact("Range", f"{low} to {high}"))
     return tuple(facts)
+
+
+def _found(column: Column) -> tuple[str, ...]:
+    """Return the codes that the fit found; they are categories beside the declared ones."""
+    return () if column.discovery is None else column.discovery.found or ()
+
+
+def _codes(column: Column, codes: Codes) -> str:
+    """Say where the codes of a column come from."""
+    groups = f"{codes.system}, grouped by {codes.rollup}"
+    if not column.discovers:
+        return groups
+    rest = f"every other code stands in its group ({groups})" if codes.system else "others are not"
+    return f"listed are those that enough of the source has, counted with noise; {rest}"
 
 
 def summary_of(profile: ColumnProfile) -> str:

@@ -10,6 +10,7 @@ import click
 from dpsynth._util.formatting import counted
 from dpsynth.cli.commands.plan import cost_text
 from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.discoveries import found_codes, found_lines
 from dpsynth.cli.options import (
     budget_options_unless_not_private,
     check_budget,
@@ -97,6 +98,8 @@ def fit(
             )
         else:
             assert epsilon is not None and delta is not None and dataset is not None
+            for line in found_lines(loaded, epsilon, delta, model, publish_quality):
+                console.advice(line)  # before any data is opened
             fitted: Callable[..., Artifact[Any]] = fit_cohort if linked else fitting.fit
             quality = {} if linked else {"publish_quality": publish_quality}
             run = fitted(
@@ -140,6 +143,10 @@ def _told(run: Artifact[Any], output: str) -> tuple[dict[str, Any], list[str]]:
         )
     else:
         lines.append("cost        NOT PRIVATE: this run, and tables from it, may reveal patients")
+    if found := found_codes(run.schema):
+        values["found"] = found
+        words = ", ".join(f"{name} {count}" for name, count in found.items())
+        lines.append(f"codes       found by column: {words}")
     if ledger:
         lines.append(
             f"ledger      dataset {ledger['dataset']}: {counted(ledger['fits'], 'fit')}, "

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsynth.cli.console import Console, output_options, table
+from dpsynth.cli.discoveries import discovery_lines, discovery_values, noise_of
+from dpsynth.cli.forecasts import ForecastRequest, forecast_lines, forecast_options
 from dpsynth.cli.options import (
     budget_options,
     policy_options,
@@ -15,7 +17,7 @@ from dpsynth.cli.options import (
     takes_schema,
 )
 from dpsynth.errors import BudgetError
-from dpsynth.privacy import ChosenHistograms, PoissonSgd
+from dpsynth.privacy import ChosenHistograms, CodeDiscovery, PoissonSgd
 
 if TYPE_CHECKING:
     from dpsynth.certificate.table_bound import TableBound
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--dataset", help="Also check with the ledger whether this dataset can spend this.")
 @policy_options
 @publish_option
+@forecast_options
 @output_options
 @takes_schema
 def plan(
@@ -43,6 +46,11 @@ def plan(
     dataset: str | None,
     tier: str | None,
     policy: str | None,
+    forecast: bool,
+    like: str | None,
+    wanted_error: float | None,
+    error_of: str | None,
+    output: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -51,6 +59,8 @@ def plan(
     You see every mechanism that the fit would run, with its share of the budget and its noise. With
     --policy or --dataset, also check the fit against the policy: see every constraint, the tightest
     one, and what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
+
+    With --forecast, also see what error to expect before you spend anything.
     """
     from dataclasses import asdict
 
@@ -59,7 +69,9 @@ def plan(
     from dpsynth.synthesis import Wish, prepare_any, require_small_delta
     from dpsynth.synthesis.policy_preview import UNNAMED
 
+    request = ForecastRequest(forecast, like, wanted_error, error_of, output)
     with Console(as_json=as_json, quiet=quiet) as console:
+        request.check()
         loaded = load_any(schema)
         prepared = prepare_any(
             loaded, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
@@ -91,6 +103,9 @@ def plan(
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
+        if discovery := discovery_values(calibrated, loaded):
+            values["discovery"] = discovery
+            lines += ["", *discovery_lines(discovery)]
         if bounds := bounds_of(loaded):
             values["tables"] = [asdict(bound) for bound in bounds]
             lines += ["", *_bound_lines(bounds)]
@@ -101,6 +116,10 @@ def plan(
         if answer is not None:
             values["policy"] = answer.to_dict()
             lines += ["", *_answer_lines(answer)]
+        if forecast:
+            document = request.made(console, loaded, epsilon, delta, model, publish_quality)
+            values["forecast"] = document
+            lines += ["", *forecast_lines(document)]
         console.result("plan", values, lines)
         if answer is not None and not answer.allowed:
             raise BudgetError(f"the policy '{answer.policy.name}' would refuse this fit")
@@ -194,6 +213,8 @@ def describe_event(event: Event, unit: str = "") -> str:
     Of linked tables, ``unit`` is whom counts are of: there, each adds one row to a table of rows.
     """
     from dpsynth.certificate import noise_sd
+    from dpsynth.privacy.pair_statistics.distances import DEPARTURES
+    from dpsynth.privacy.pair_statistics.products import PRODUCTS
     from dpsynth.privacy.quality_budget import QUALITY
 
     if isinstance(event, PoissonSgd):
@@ -201,12 +222,24 @@ def describe_event(event: Event, unit: str = "") -> str:
             f"{event.steps} steps, sampling rate {event.sampling_rate:g}, "
             f"noise multiplier {event.noise_multiplier:.4g}"
         )
+    if isinstance(event, CodeDiscovery):
+        return f"numbers of {unit or 'units'} by code; {noise_of(event)}"
     sd = noise_sd(event)
     of_rows = f"counts of {unit or 'rows'}"
     shared = f"counts of {unit or 'units'}, shared by rows"
     counted = of_rows if event.unit_mass is None else shared
     if isinstance(event, ChosenHistograms) and event.name == QUALITY:
         return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
+    if isinstance(event, ChosenHistograms) and event.name == PRODUCTS:
+        return (
+            f"{event.most} sums, one for each pair of columns; discrete Gaussian, noise multiplier "
+            f"{event.noise_multiplier:.4g} for all together"
+        )
+    if isinstance(event, ChosenHistograms) and event.name == DEPARTURES:
+        return (
+            f"{event.most} distances, one for each pair of columns; discrete Gaussian, sd {sd:.4g} "
+            f"{unit or 'units'}"
+        )
     if isinstance(event, ChosenHistograms):
         return (
             f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all are "

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from dpsynth.cli.cohorts import refuse_options
 from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.linked_samples import sample_cohort, sample_replicates
 
 if TYPE_CHECKING:
-    from dpsynth.synthesis import CohortRun
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from dpsynth.synthesis import Run
+
+ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the user has set
 
 
 @click.command(epilog="Example:  dpsynth sample run/ --rows 100000 --seed 7 -o synthetic.parquet")
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--where",
     metavar="CONDITION",
-    help='Keep only synthetic rows that meet a condition, such as "sex == \'F\'", "age >= 65 and '
+    help='Draw only rows that meet a condition, such as "sex == \'F\'", "age >= 65 and '
     "ward in ('ICU', 'surgery')\" or \"grade not in (1, 2)\". Text is in quotes.",
 )
 @click.option(
@@ -50,6 +57,14 @@ if TYPE_CHECKING:
     help="Write M tables, OUTPUT-1 to OUTPUT-M, each from a refit of the run, for standard errors; "
     "of a run of linked tables, M folders.",
 )
+@click.option(
+    "--balance", metavar="COLUMN", help="Draw the categories of a column in equal numbers."
+)
+@click.option(
+    "--like",
+    metavar="FILE",
+    help="Complete the rows of a CSV file: cells that it gives stay, empty ones are drawn.",
+)
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @output_options
 def sample(
@@ -62,6 +77,8 @@ def sample(
     output: str,
     suffix: str | None,
     replicates: int | None,
+    balance: str | None,
+    like: str | None,
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -74,8 +91,15 @@ def sample(
     draws.
 
     A --where condition is written like a rule of the schema: comparisons (< <= > >= == !=) and
-    lists (in, not in), joined by and, or, not and implies. It selects among rows that were drawn,
-    so it costs no privacy budget. A missing value never meets it.
+    lists (in, not in), joined by and, or, not and implies. Rows are drawn under the condition,
+    however rare it is, and the line "condition" says how many patients are expected behind it: of
+    few, the model knows little. A network chooses rows among proposals; the line "proposals" warns
+    if they are few. This costs no privacy budget. A missing value never meets a condition.
+
+    Rows that break a rule of the schema are drawn again; the line "rules" says how many met the
+    rules. Orders, derived columns and conditions of columns hold in every drawn row.
+
+    Rows of --balance and --like can be used, but not released: the run does not record them.
 
     With --replicates, the plan of the run is repeated on tables drawn from the run, and each
     replicate is drawn from one such refit. A refit takes as long as the fit but uses no privacy
@@ -89,8 +113,10 @@ def sample(
         from dpsynth._util.seeds import fresh_seed
         from dpsynth.files import check_apart, check_no_bundle
         from dpsynth.synthesis import (
+            Balanced,
             CohortRun,
             Sampler,
+            Support,
             default_rows,
             load_run,
             record_sample,
@@ -102,54 +128,97 @@ def sample(
         if isinstance(loaded, CohortRun):
             refused = {"--rows": rows, "--where": where, "--plain": plain, "--force": force}
             refuse_options(
-                refused, "is for a run of one table; linked tables are drawn by --patients"
+                refused | {"--balance": balance, "--like": like},
+                "is for a run of one table; linked tables are drawn by --patients",
             )
             kind = f".{suffix or 'csv'}"
             if replicates is not None:
-                _cohort_replicates(console, run, replicates, output, patients, seed, kind)
+                sample_replicates(
+                    console,
+                    run,
+                    replicates,
+                    output,
+                    linked=True,
+                    patients=patients,
+                    seed=seed,
+                    suffix=kind,
+                )
             else:
-                _cohort(console, run, loaded, patients, seed, output, kind)
+                sample_cohort(console, run, loaded, patients, seed, output, kind)
             return
         refuse_options(
             {"--patients": patients, "--format": suffix}, "is for a run of linked tables"
         )
         if replicates is not None:
-            _replicates(
-                console, run, replicates, output, rows=rows, seed=seed, where=where, overwrite=force
+            refuse_options({"--balance": balance, "--like": like}, "does not go with --replicates")
+            sample_replicates(
+                console,
+                run,
+                replicates,
+                output,
+                linked=False,
+                rows=rows,
+                seed=seed,
+                where=where,
+                overwrite=force,
             )
             return
-        count = default_rows(loaded) if rows is None else rows
+        if like is not None:
+            refuse_options(
+                {"--rows": rows, "--where": where, "--balance": balance, "--plain": plain},
+                "does not go with --like, which completes the rows of its file",
+            )
         chosen = fresh_seed() if seed is None else seed
-        frames = Sampler.of(loaded, where=where, plain=plain).frames(
-            count, seed=chosen, progress=lambda part: console.progress("sampling", part)
-        )
-        unprotected = loaded.certificate is None
-        if unprotected:
+        internal = loaded.certificate is None or like is not None  # may hold cells of a patient
+        if internal:
             check_apart(output)
-        digest = write_table(
-            frames, Path(output), loaded.schema, overwrite=force, private=unprotected
-        )
-        record_sample(
-            Path(run),
-            Path(output),
-            rows=count,
-            seed=chosen,
-            condition=where,
-            plain=plain,
-            sha256=digest,
-        )
+        lines, support = [], None
+        sampler: Sampler | Balanced | None = None
+        if like is not None:
+            frames, count = _completed(loaded, like, chosen)
+        else:
+            count = default_rows(loaded) if rows is None else rows
+            if balance is not None:
+                sampler = Balanced.of(loaded, balance, where=where, plain=plain)
+            else:
+                sampler = Sampler.of(loaded, where=where, plain=plain)
+                if where is not None:
+                    support = Support.of(sampler, loaded, count)
+                    lines += support.lines
+            frames = sampler.frames(
+                count, seed=chosen, progress=lambda part: console.progress("sampling", part)
+            )
+        digest = write_table(frames, Path(output), loaded.schema, overwrite=force, private=internal)
+        kept = like is None and balance is None
+        if kept:
+            record_sample(
+                Path(run),
+                Path(output),
+                rows=count,
+                seed=chosen,
+                condition=where,
+                plain=plain,
+                sha256=digest,
+            )
         values = {
             "table": output,
             "rows": count,
             "seed": chosen,
             "sha256": digest,
-            "stamps": list(loaded.stamps),
+            "stamps": [*loaded.stamps, *([] if kept else [ON_REQUEST])],
+            **({} if support is None else {"condition": support.to_dict()}),
         }
+        if sampler is not None and (acceptance := sampler.acceptance).drawn:
+            values["met_rules"] = acceptance.share
+            lines.append(f"rules       {acceptance.words('row')}")
         lines = [
             f"table       {output}: {count} synthetic rows",
             f"seed        {chosen}",
             f"sha256      {digest}",
+            *lines,
         ]
+        if not kept:
+            lines.append("release     no: the run does not record rows of this kind")
         if loaded.certificate is None:
             lines.append(
                 "privacy     NONE: fitted without privacy, so keep this table in the office"
@@ -158,113 +227,9 @@ def sample(
         console.advice("Synthetic rows are not linked to each other and have no patient key.")
 
 
-def _cohort(
-    console: Console,
-    folder: str,
-    run: CohortRun,
-    patients: int | None,
-    seed: int | None,
-    output: str,
-    suffix: str,
-) -> None:
-    """Draw a cohort, and record it in the run."""
-    from dpsynth._util.seeds import fresh_seed
-    from dpsynth.schema import published_tables
-    from dpsynth.synthesis import CohortSample, CohortSampler, add_record
-    from dpsynth.tables import write_linked
+def _completed(run: Run, like: str, seed: int) -> tuple[Iterator[pd.DataFrame], int]:
+    """Complete the rows of a file."""
+    from dpsynth.synthesis import Completion
 
-    count = run.schema.population.value if patients is None else patients
-    chosen = fresh_seed() if seed is None else seed
-    frames = CohortSampler.of(run).frames(
-        count, seed=chosen, progress=lambda part: console.progress("sampling", part)
-    )
-    tables = published_tables(run.schema)
-    digests = write_linked(frames, output, tables, kind=suffix)
-    add_record(Path(folder), CohortSample(Path(output).name, digests, suffix, count, chosen))
-    files = {name: str(Path(output, name + suffix)) for name in tables}
-    values = {
-        "folder": output,
-        "tables": files,
-        "patients": count,
-        "seed": chosen,
-        "sha256": digests,
-        "stamps": list(run.stamps),
-    }
-    lines = [
-        f"cohort      {output}: {count} synthetic patients in {len(tables)} tables",
-        *(f"table       {file}" for file in files.values()),
-        f"seed        {chosen}",
-    ]
-    console.result("sample", values, lines)
-    console.advice("Keys are numbers of synthetic patients; they agree between the tables.")
-
-
-def _replicates(console: Console, run: str, m: int, output: str, **options: Any) -> None:
-    """Write replicates, and say how to use them."""
-    from dpsynth.synthesis import write_replicates
-
-    console.progress("replicates", 0.0)
-    replicates = write_replicates(
-        run, m, output, progress=lambda part: console.progress("replicates", part), **options
-    )
-    folder, first = Path(output).parent, replicates[0]
-    files = [str(folder / replicate.file) for replicate in replicates]
-    values = {
-        "tables": files,
-        "rows": first.rows,
-        "seed": first.seed,
-        "sha256": [replicate.sha256 for replicate in replicates],
-    }
-    lines = [
-        f"replicates  {files[0]} to {files[-1]}: {first.rows} synthetic rows each",
-        f"seed        {first.seed}",
-        "use         for standard errors; release a sample, not a replicate",
-    ]
-    console.result("replicates", values, lines)
-    console.advice(
-        "Next: compute your estimate on each table, then combine them with "
-        "dpsynth.eval.combine.combine(estimates, variances, original=...). See docs/inference.md."
-    )
-
-
-def _cohort_replicates(
-    console: Console,
-    run: str,
-    m: int,
-    output: str,
-    patients: int | None,
-    seed: int | None,
-    suffix: str,
-) -> None:
-    """Write replicates of linked tables, and say how to use them."""
-    from dpsynth.synthesis import write_cohort_replicates
-
-    console.progress("replicates", 0.0)
-    replicates = write_cohort_replicates(
-        run,
-        m,
-        output,
-        patients=patients,
-        seed=seed,
-        suffix=suffix,
-        progress=lambda part: console.progress("replicates", part),
-    )
-    folder, first = Path(output).parent, replicates[0]
-    folders = [str(folder / replicate.folder) for replicate in replicates]
-    values = {
-        "folders": folders,
-        "patients": first.patients,
-        "seed": first.seed,
-        "sha256": [replicate.tables for replicate in replicates],
-    }
-    lines = [
-        f"replicates  {folders[0]} to {folders[-1]}: {first.patients} synthetic patients each",
-        f"seed        {first.seed}",
-        "use         for standard errors by patient; release a cohort, not a replicate",
-    ]
-    console.result("replicates", values, lines)
-    console.advice(
-        "Next: compute your estimate and its variance, by patient, on each cohort, then combine "
-        "them with dpsynth.eval.combine.combine(estimates, variances, original=...). See "
-        "docs/inference.md."
-    )
+    frame = Completion.read(run, like).frame(seed=seed)
+    return iter([frame]), len(frame)

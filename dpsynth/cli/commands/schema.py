@@ -83,7 +83,8 @@ def check(
 ) -> None:
     """Check SCHEMA, and how well DATA fits it.
 
-    All mistakes in the schema are listed at once. With DATA, you also see what does not fit:
+    All mistakes in the schema are listed at once. Rules that contradict each other are refused, and
+    the fewest that do are named. With DATA, you also see what does not fit:
     unknown and unreadable cells, cells outside the bounds, rows that break a rule or occur twice,
     and sizes that are far from the declared ones. Each finding comes with its likely causes and
     what to do. Of linked tables, DATA is the folder of their files; then you also see rows without
@@ -124,11 +125,12 @@ def _checked(
 ) -> tuple[dict[str, object], list[str], int]:
     """Check a schema, and a table if there is one; return values, lines and serious findings."""
     from dpsynth.inspection import check_fit, check_linked, check_values_file, write_values
-    from dpsynth.schema import LinkedSchema, load_any
+    from dpsynth.schema import LinkedSchema, load_any, require_consistent_tables
     from dpsynth.tables import linked_files
 
     loaded = load_any(name)
     loaded.require_complete()
+    require_consistent_tables(loaded)
     lines, values = _schema_lines(loaded)
     if data is None:
         lines += [f"warning  {one['place']}: {one['message']}" for one in values["warnings"]]

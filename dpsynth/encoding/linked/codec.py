@@ -24,18 +24,25 @@ FEW = 4  # categories of a column that may say how follow-up ended
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """A column as codes; see `Codec` for ``size``, ``cells`` and ``points``."""
+    """A column as codes; see `Codec` for ``size``, ``cells``, ``points`` and ``parents``."""
 
     name: str
     size: int
     cells: int
     points: tuple[int, ...] = ()
+    parents: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, name: str, coder: Coder) -> CodedColumn:
         """Return the codes of one column."""
         points = tuple(coder.grid.points.tolist()) if isinstance(coder, NumericCoder) else ()
         return cls(name, coder.size, len(points), points)
+
+
+def _columns_of(codec: Codec) -> tuple[CodedColumn, ...]:
+    """Return the columns of a codec."""
+    parts = (codec.names, codec.sizes, codec.cells, codec.points, codec.parents)
+    return tuple(map(CodedColumn, *parts))
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,7 @@ class ChildCodec:
     def series(self) -> tuple[CodedSeries, ...]:
         """The series of the table; one for each test of a long one."""
         codec, child, most = self.codec, self.child, self.child.schema.unit.max_rows
-        columns = list(map(CodedColumn, codec.names, codec.sizes, codec.cells, codec.points))
+        columns = _columns_of(codec)
         values = tuple(columns[place] for place in self.others)
         if child.series is None:
             return (CodedSeries(child.name, values, most),)
@@ -163,8 +170,7 @@ class HistoryCodec:
     @cached_property
     def baseline(self) -> tuple[CodedColumn, ...]:
         """The columns of the table of patients."""
-        codec = self.patients
-        return tuple(map(CodedColumn, codec.names, codec.sizes, codec.cells, codec.points))
+        return _columns_of(self.patients)
 
     @cached_property
     def events(self) -> tuple[str, ...]:

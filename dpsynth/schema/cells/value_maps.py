@@ -11,7 +11,6 @@ from dpsynth._util.messages import did_you_mean, listed, plain, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import canonical_number, category_text, read_bound, write_bound
 from dpsynth.schema.cells.detection_limits import LIMIT, NUMERAL, within_bounds
-from dpsynth.schema.code_systems import code_list
 from dpsynth.schema.column import MISSING, Column
 
 
@@ -88,10 +87,7 @@ def _value_text(target: object, column: Column) -> str:
 
 def _is_code(text: str, column: Column) -> bool:
     """Tell whether a text is a code of the column's code list."""
-    if column.codes is None:
-        return False
-    codes = column.codes
-    return code_list(codes.system, codes.rollup, codes.groups).roll_up(text) is not None
+    return column.codes is not None and column.codes.roll_up(text) is not None
 
 
 def check_texts(extra: FieldReader, column: Column) -> None:

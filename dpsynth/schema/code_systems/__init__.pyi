@@ -1,4 +1,13 @@
 from .atc import AtcGroups as AtcGroups
+from .code_files import with_code_lists as with_code_lists
 from .code_lists import code_list as code_list
+from .code_lists import first_codes as first_codes
+from .code_lists import rollups_of as rollups_of
+from .code_tree import CODE as CODE
+from .code_tree import CodeTree as CodeTree
+from .codes import Codes as Codes
+from .discovery import Discovery as Discovery
 from .icd10 import Icd10 as Icd10
 from .icd10 import icd10 as icd10
+from .several import Several as Several
+from .several import read_several as read_several

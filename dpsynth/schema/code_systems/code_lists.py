@@ -166,6 +166,27 @@ _SYSTEMS = {
 }
 
 
+def rollups_of(system: str) -> tuple[str, ...]:
+    """Return the roll-ups that are known of a system, none of another."""
+    return _SYSTEMS.get(system, ())
+
+
+@cache
+def first_codes(system: str) -> Mapping[str, str]:
+    """Return the first code of each named category of a system; none of a system without names.
+
+    >>> first_codes("ICD-9-CM")["diabetes"]
+    '250'
+    """
+    chapters = {
+        one.name: one for (of, _), each in _LISTS.items() if of == system for one in each.chapters
+    }
+    return {
+        name: f"{one.letter}{one.first:0{2 if one.letter == 'V' else 3}}"
+        for name, one in chapters.items()
+    }
+
+
 @cache
 def code_list(system: str, rollup: str, groups: tuple[str, ...] = ()) -> RollUp:
     """Find a code list by the name of its system and of its roll-up.

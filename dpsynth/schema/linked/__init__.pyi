@@ -2,6 +2,7 @@ from .any_schema import AnySchema as AnySchema
 from .any_schema import any_from_dict as any_from_dict
 from .any_schema import is_linked as is_linked
 from .any_schema import load_any as load_any
+from .any_schema import require_consistent_tables as require_consistent_tables
 from .facts import ChildTable as ChildTable
 from .facts import Link as Link
 from .facts import LongSeries as LongSeries

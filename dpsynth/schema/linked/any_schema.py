@@ -9,6 +9,7 @@ from typing import Any
 from dpsynth.schema.linked.linked_schema import SHIPPED, LinkedSchema
 from dpsynth.schema.linked.reader import read_package
 from dpsynth.schema.reader import read_schema
+from dpsynth.schema.row.contradictions import require_consistent
 from dpsynth.schema.schema import Schema
 
 AnySchema = Schema | LinkedSchema
@@ -44,3 +45,16 @@ def any_from_dict(document: Mapping[str, Any], source: str = "<dict>") -> AnySch
 def is_linked(document: object) -> bool:
     """Tell whether a parsed document is about linked tables."""
     return isinstance(document, Mapping) and "resources" in document
+
+
+def require_consistent_tables(schema: AnySchema) -> None:
+    """Refuse rules within the rows of a table that contradict each other.
+
+    Raises:
+        SchemaError: names the fewest declarations that no row can meet.
+    """
+    if isinstance(schema, Schema):
+        require_consistent(schema)
+        return
+    for table in (schema.patients, *(child.schema for child in schema.children)):
+        require_consistent(table)

@@ -17,6 +17,7 @@ OWN_KEYS = (
     *("time", "origin", "order", "once", "series", "max_rows", "keep", "longest_gap"),
     *("dialect", "rules"),
 )
+MAX_EVENTS = 100  # of a list of codes in a table of events
 DAYS, DATES = ("integer",), ("date", "datetime")
 
 
@@ -121,9 +122,11 @@ def _read_origin(table: Resource, time: str | None, package: Package) -> str | N
     if package.patients.known(origin, own, "origin") is None:
         return None
     kind = _type(package.patients, origin)
-    read = package.schema is None or package.schema.column(origin).derived is None
-    if kind in DATES and not read:
+    declared = None if package.schema is None else package.schema.column(origin)
+    if kind in DATES and declared is not None and declared.is_computed:
         own.mistake("origin", f"{shown(origin)} is computed, and not read; name another date")
+    elif declared is not None and (declared.floor or declared.present_if):
+        own.mistake("origin", f"{shown(origin)} has an order or a condition; name another date")
     if kind not in DATES:
         own.mistake("origin", f"{shown(origin)} is a date or datetime of patients, not {kind}")
     return origin
@@ -186,12 +189,26 @@ def _check_columns(
         if not event.modelled or not event.is_categorical or event.kind.is_truth:
             note = table.findings.gap if event.modelled else table.findings.mistake
             note(table.own.at("once"), f"{shown(once)} lists the events in constraints.enum")
+        tree = None if event.codes is None else event.codes.tree
+        if tree is not None and len(event.levels) > MAX_EVENTS:
+            table.findings.mistake(
+                f"{table.places[once]}.dpsynth.codes",
+                f"lists {len(event.levels):,} codes, and each event is modelled by itself; "
+                f"at most {MAX_EVENTS}: emit a level above, or declare the table without once",
+            )
         others = [column.name for column in schema.modelled if column.name != once]
         if others:
             table.own.mistake(
                 "once",
                 f"an event has a day and no value; give {listed(others)} role drop, or declare "
                 "the table without once",
+            )
+    for column in schema.modelled if once is not None or tests is not None else ():
+        if column.floor is not None or column.present_if is not None:
+            table.own.mistake(
+                "rules" if column.floor is not None else None,
+                f"{shown(column.name)} has an order or a condition, which tables of tests and of "
+                "events cannot keep; write a rule as text",
             )
     for link in links:
         for name in link.columns:

@@ -257,6 +257,8 @@ def _check_end(
     if end is None or schema is None:
         return
     column = schema.column(end)
+    if column.floor is not None or column.present_if is not None:
+        extra.mistake("end", f"{shown(end)} has an order or a condition; a follow-up has neither")
     origin = next((child.origin for child in children if child.origin is not None), None)
     if not column.is_read or column.is_categorical or column.kind.is_text:
         extra.mistake("end", f"{shown(end)} is a modelled column of days, or a date")

@@ -29,6 +29,9 @@ ELSEWHERE = {
     "foreignKeys": "belongs inside 'schema' of the resource",
     "primaryKey": "belongs inside 'schema' of the resource",
 }
+NOT_DISCOVERED = (
+    "codes are discovered in a single table only; in linked tables, declare a rollup or a list"
+)
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 STRUCTURE = ("unit", "order")
 _PLAIN: Mapping[str, Any] = {"value": 1, "basis": "stands for what the package declares"}
@@ -143,6 +146,17 @@ class Resource:
             for problem in error.problems:
                 self.findings.mistake(self._place(problem, tests), problem.message)
             return None
+        for column in schema.modelled:
+            if column.several is not None:
+                self.findings.mistake(
+                    f"{self.places[column.name]}.dpsynth.codes.several",
+                    "a cell of linked tables holds one code; put the codes into a table of their "
+                    "own, a row for each",
+                )
+        for column in schema.columns:
+            if column.discovers:
+                place = f"{self.places[column.name]}.dpsynth.codes.discover"
+                self.findings.mistake(place, NOT_DISCOVERED)
         if base is not None:
             schema = self._with_time(schema, base)
         for gap in schema.gaps:
@@ -199,6 +213,10 @@ class Resource:
             if base.column in rule.columns:
                 text = f"{shown(base.column)} is the time of the table; write a temporal rule"
                 self.findings.mistake(self.own.at(f"rules[{number}]"), text)
+        for column in schema.modelled:
+            if column.present_if is not None and base.column in column.present_if.columns:
+                text = f"{shown(base.column)} is the time of the table; name another column"
+                self.findings.mistake(f"{self.places[column.name]}.dpsynth.present_if", text)
         field = next(one for one in self.fields if one.get("name") == base.column)
         try:
             return base.in_place(schema, field)

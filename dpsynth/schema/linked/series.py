@@ -17,7 +17,7 @@ from dpsynth._util.field_reader import FieldFindings, FieldReader
 from dpsynth.schema.column import Column, Dialect
 from dpsynth.schema.columns import TableFacts, read_column
 from dpsynth.schema.linked.facts import DROP, LongSeries
-from dpsynth.schema.linked.resources import Resource
+from dpsynth.schema.linked.resources import NOT_DISCOVERED, Resource
 from dpsynth.schema.writer import field_document
 
 FIELD = (
@@ -85,6 +85,8 @@ def _read_test(
         if problem in found.mistakes:
             note = table.findings.mistake
         note(part.at(place), problem.message)
+    if column is not None and column.discovers:
+        part.mistake("codes", NOT_DISCOVERED)
     return column
 
 

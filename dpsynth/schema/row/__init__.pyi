@@ -1,4 +1,13 @@
+from .code_places import place_names as place_names
+from .code_places import single as single
 from .coded import coded_schema as coded_schema
 from .coded import is_related as is_related
 from .coded import part_name as part_name
-from .declarations import in_order as in_order
+from .contradictions import contradictions as contradictions
+from .contradictions import incomplete_only as incomplete_only
+from .contradictions import require_consistent as require_consistent
+from .needs import in_order as in_order
+from .needs import needs as needs
+from .needs import with_needs as with_needs
+from .orders import gap_column as gap_column
+from .orders import lowest as lowest

@@ -1,8 +1,9 @@
 """The schema as generators see it: what is modelled of each row, in place of what is published.
 
-An interval becomes a whole number, its gap in its unit; a derived column is left out, because it
-follows from the others; a calendar part of a date becomes a category beside the date. A schema
-without any of these is its own coded schema.
+An interval becomes a whole number, its gap in its unit, and so does a column that an order keeps
+above others. A derived column is left out, because it follows from the others; a calendar part of
+a date becomes a category beside the date; a column of several codes becomes a column for each
+place. A schema without any of these is its own coded schema.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import TypeVar
 from dpsynth.schema.column import MISSING, CellForms, Column
 from dpsynth.schema.facts import Facts
 from dpsynth.schema.relations.interval import WORDS
+from dpsynth.schema.row.code_places import code_places
+from dpsynth.schema.row.needs import needs
+from dpsynth.schema.row.orders import gap_column
 
 AnyFacts = TypeVar("AnyFacts", bound=Facts)
 PARTS = {
@@ -32,8 +36,8 @@ def part_name(date: str, part: str) -> str:
 
 
 def is_related(schema: Facts) -> bool:
-    """Tell whether a column of a schema is an interval, derived, or keeps a calendar part."""
-    return any(column.interval or column.derived or column.calendar for column in schema.modelled)
+    """Tell whether a column follows from others, keeps a calendar part, or holds several codes."""
+    return any(needs(column) or column.calendar or column.several for column in schema.modelled)
 
 
 def coded_schema(schema: AnyFacts) -> AnyFacts:
@@ -46,10 +50,17 @@ def coded_schema(schema: AnyFacts) -> AnyFacts:
     titles = {column.name: column.title or column.name for column in schema.columns}
     columns: list[Column] = []
     for column in schema.columns:
-        if column.derived is not None:
+        if column.is_computed:
+            continue
+        column = replace(column, present_if=None)
+        if column.floor is not None:
+            columns.append(gap_column(column, schema.columns))
             continue
         if column.interval is not None:
             columns.append(_gap(column, titles[column.interval.base]))
+            continue
+        if column.several is not None and column.modelled:
+            columns.extend(code_places(column))
             continue
         columns.append(replace(column, calendar=()))
         columns.extend(_calendar(column))

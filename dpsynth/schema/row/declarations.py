@@ -7,7 +7,7 @@ name, refuses circles, and works out the bounds of intervals from those of the d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -29,6 +29,9 @@ from dpsynth.schema.relations.interval import (
     YEAR,
     Interval,
 )
+from dpsynth.schema.row.code_places import problems_of
+from dpsynth.schema.row.following import grouped
+from dpsynth.schema.row.needs import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,6 +163,8 @@ def settled(
         if "hour" in column.calendar and SECONDS["h"] % (column.step or 1):
             text = "an hour needs a step that divides it: 3600 seconds, or a part of them"
             findings.mistake(f"{places[column.name]}.dpsynth.calendar", text)
+        for key, text in problems_of(column, known):
+            findings.mistake(f"{places[column.name]}.dpsynth.{key}", text)
         if not problem:
             sound.append(column.name)
     for name in in_order(known.values()):
@@ -172,25 +177,7 @@ def settled(
             findings.mistake(
                 f"{places[name]}.dpsynth.longest", "leads to dates outside the years 1 to 9999"
             )
-    return tuple(known[column.name] for column in columns)
-
-
-def in_order(columns: Iterable[Column]) -> list[str]:
-    """Name the columns so that each interval comes after the date it leans on.
-
-    Columns of a circle are left out.
-
-    >>> in_order([Column("b", "date", interval=Interval("a", "d", 9)), Column("a", "date")])
-    ['a', 'b']
-    """
-    waiting = {c.name: c.interval.base if c.interval else None for c in columns}
-    names: list[str] = []
-    while True:
-        ready = [name for name, base in waiting.items() if base is None or base not in waiting]
-        if not ready:
-            return names
-        names += ready
-        waiting = {name: base for name, base in waiting.items() if name not in ready}
+    return grouped(tuple(known[column.name] for column in columns), places, findings)
 
 
 def _problems(column: Column, known: Mapping[str, Column]) -> Iterator[str]:
@@ -215,8 +202,6 @@ def _problems(column: Column, known: Mapping[str, Column]) -> Iterator[str]:
         if not (other.kind.is_time if dated else other.kind.is_number):
             wanted = "a date" if dated else "a number"
             yield f"column {name!r} is of type {other.type}; {wanted} is expected there"
-        if other.derived is not None:
-            yield f"column {name!r} is derived itself; write its formula in its place"
         if column.required and other.nullable:
             yield f"the column is required, but {name!r} may be missing; remove required"
 

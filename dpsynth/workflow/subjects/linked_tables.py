@@ -102,12 +102,13 @@ class LinkedTables:
         assert isinstance(order.fitted, LinkedSchema)
         fit_cohort(order.train, order.fitted, **terms)
 
-    def draw(self, order: ResolvedSettings, progress: Progress) -> None:
+    def draw(self, order: ResolvedSettings, progress: Progress) -> str | None:
         """Draw the patients into a folder of files."""
         patients, seed = order.settings.rows, order.settings.seed
         assert patients is not None and seed is not None  # the settings are resolved
         run = CohortRun.load(order.run)
-        frames = CohortSampler.of(run).frames(
+        sampler = CohortSampler.of(run)
+        frames = sampler.frames(
             patients, seed=seed, progress=lambda part: progress("drawing", part)
         )
         if order.table.is_dir():
@@ -116,6 +117,7 @@ class LinkedTables:
         digests = write_linked(frames, order.table, tables, kind=KIND, private=True)
         record = CohortSample(order.table.name, digests, KIND, patients, seed)
         add_record(order.run, record)
+        return sampler.acceptance.words("patient") if sampler.acceptance.drawn else None
 
     def sha256(self, order: ResolvedSettings) -> str | None:
         """Return the digest of the digests of the files."""

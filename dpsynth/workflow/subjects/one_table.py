@@ -77,16 +77,16 @@ class OneTable:
         share = order.settings.publish_quality
         fitting.fit(order.train, order.fitted, publish_quality=share, **terms)
 
-    def draw(self, order: ResolvedSettings, progress: Progress) -> None:
+    def draw(self, order: ResolvedSettings, progress: Progress) -> str | None:
         """Draw the rows into a file."""
         rows, seed = order.settings.rows, order.settings.seed
         assert rows is not None and seed is not None  # the settings are resolved
         run = Run.load(order.run)
-        frames = Sampler.of(run).frames(
-            rows, seed=seed, progress=lambda part: progress("drawing", part)
-        )
+        sampler = Sampler.of(run)
+        frames = sampler.frames(rows, seed=seed, progress=lambda part: progress("drawing", part))
         sha256 = write_table(frames, order.table, run.schema, overwrite=True, private=True)
         record_sample(order.run, order.table, rows=rows, seed=seed, sha256=sha256)
+        return sampler.acceptance.words("row") if sampler.acceptance.drawn else None
 
     def sha256(self, order: ResolvedSettings) -> str | None:
         """Return the digest of the file."""

@@ -39,8 +39,8 @@ class Subject(Protocol):
     def fit(self, order: ResolvedSettings, **terms: Any) -> None:
         """Learn from the side that is fitted, on such terms, which both verbs take."""
 
-    def draw(self, order: ResolvedSettings, progress: Progress) -> None:
-        """Draw the synthetic rows, and record them in the run."""
+    def draw(self, order: ResolvedSettings, progress: Progress) -> str | None:
+        """Draw the synthetic rows, record them in the run, and say how many met the rules."""
 
     def sha256(self, order: ResolvedSettings) -> str | None:
         """Return the digest of what was drawn; None if it is not there."""

@@ -43,7 +43,8 @@ class NumericColumn:
 def numeric_columns(sides: PairedTables) -> Iterator[NumericColumn]:
     """Yield the numeric columns that are modelled, one at a time, then those that follow from them.
 
-    The last are derived columns, and the dates of intervals, whose modelled column is their gap.
+    The last are derived columns, and those whose modelled column is a gap: dates of intervals, and
+    columns that an order keeps above others.
     """
     for column in sides.tables.schema.modelled:
         if column.is_categorical:
@@ -58,12 +59,13 @@ def numeric_columns(sides: PairedTables) -> Iterator[NumericColumn]:
 
 def following(schema: Schema) -> list[Column]:
     """Return the numeric columns of the published table that are computed from modelled ones."""
-    return [column for column in schema.modelled if column.derived or column.interval]
+    return [c for c in schema.modelled if c.derived or c.interval or c.floor]
 
 
 def followed_name(column: Column) -> str:
-    """Name a column that follows from others; the gap of an interval has its column's name."""
-    return f"{column.name} ({mark_of(column)})" if column.interval else column.name
+    """Name a column that follows from others; a gap has its column's name."""
+    is_gap = column.interval or column.floor
+    return f"{column.name} ({mark_of(column)})" if is_gap else column.name
 
 
 def mark_of(column: Column) -> str:

@@ -1,9 +1,9 @@
 """`autoregressive` of linked tables: the networks of `cohort`'s steps, trained on with histories.
 
-All that `cohort` releases is released here too, with a part of the budget. Networks that were
-taught the mixtures of steps are then trained by DP-SGD with the patient as the unit
-(`patient_units` says what she adds), anchored to rows of the mixtures: they learn what pairs of
-columns do not show. Counts and steps of training are events of one plan, calibrated together.
+All that `cohort` releases is released here too, with a part of the budget. The networks of steps
+are then trained by DP-SGD with the patient as the unit (`patient_units` says what she adds),
+anchored to rows that they drew before: they learn what pairs of columns do not
+show. Counts and steps of training are events of one plan, calibrated together.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from dpsynth.privacy import (
     Share,
 )
 
-REHEARSAL = 4_000  # rows of the mixtures on which the clipping norm is read off
-ANCHOR = 4_000  # rows of the mixtures beside each private step
+REHEARSAL = 4_000  # drawn rows on which the clipping norm is read off
+ANCHOR = 4_000  # drawn rows beside each private step
 QUANTILE = 0.95
 GUESSES = 20_000  # patients drawn to see how many have a step
 LEAST = 0.01  # of the patients: noise must not make the divisor vanish
@@ -68,9 +68,10 @@ class AutoregressiveHistories(CohortGenerator):
         models = self._with_networks(plan.budget, rng)
         shares = self._shares_with_a_step(rng)
         most = max(shares)
-        networks = StepNetworks([network_of(model.network) for _, model in models])
+        fitted = [network_of(model.network) for _, model in models]
+        networks = StepNetworks(fitted)
         mixtures = [model.products for _, model in models]
-        (rows, weights), has = public_rows(mixtures, [one / most for one in shares], rng)
+        (rows, weights), has = public_rows(mixtures, fitted, [one / most for one in shares], rng)
         trainer = trainer_of(
             networks,
             plan,

@@ -42,18 +42,21 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     )
 
 
-def shares_of_linked(model: str, domain: HistoryDomain, budget: PrivacyBudget) -> tuple[Share, ...]:
+def shares_of_linked(
+    model: str, domain: HistoryDomain, budget: PrivacyBudget, *, longest: bool = False
+) -> tuple[Share, ...]:
     """Name every mechanism that a fit of a generator of linked tables runs, with its share.
 
     Args:
         model: the generator's name.
         domain: public facts of the tables.
         budget: of the whole fit.
+        longest: as of `shares_of_histories`.
 
     Raises:
         InputError: the model trains networks, and no table has one.
     """
-    shares = shares_of_histories(domain, budget)
+    shares = shares_of_histories(domain, budget, longest=longest)
     if model == COHORT.name:
         return shares
     if not trained_tables(domain):

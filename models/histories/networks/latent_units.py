@@ -16,6 +16,8 @@ from dpsynth.models.histories.networks.patient_units import PatientUnits
 
 Ints = npt.NDArray[np.int64]
 
+LEAST = 1e-9  # of a sum of weights: who has no step has no mean
+
 
 @dataclass(frozen=True, eq=False)
 class LatentUnits:
@@ -92,8 +94,9 @@ def hot_rows(bins: npt.NDArray[np.integer], sizes: Sequence[int]) -> Tensor:
 
 
 def _mean(rows: Tensor, weights: Tensor, widths: Sequence[int]) -> Tensor:
-    """Return the weighted sum of each patient's one-hot steps, ``[patients, codes]``."""
+    """Return the weighted mean of each patient's one-hot steps, ``[patients, codes]``."""
     starts = torch.tensor(np.cumsum([0, *widths[:-1]]))
     total = torch.zeros(len(rows), sum(widths))
     cells = (rows + starts).flatten(1)
-    return total.scatter_add_(1, cells, weights[:, :, None].expand(rows.shape).flatten(1))
+    parts = weights / weights.sum(dim=1, keepdim=True).clamp(min=LEAST)
+    return total.scatter_add_(1, cells, parts[:, :, None].expand(rows.shape).flatten(1))

@@ -12,9 +12,13 @@ no weights: both are for the quality of what is learned. Three things are needed
 - What is coded, kept and weighed of her does not depend on anybody else.
 
 At most `KEPT` steps of a table are kept, chosen uniformly: a random set of steps has the law of
-them all, and the first ones have not. Her steps weigh one over how many are kept, as in the
-histograms (`step_table.weights_of`), so that the network is trained on the law that its warm start
-has; the number of rows is a condition, which undoes the weights.
+them all, and the first ones have not. Each of k that are kept weighs 1 / sqrt(k). In a histogram
+that would be no bound (`privacy.mechanisms`), and weights of 1 / k it is there. Here clipping
+bounds her, whatever her steps weigh. Patients with many steps have most rows of a cohort, and 1 / k
+hides them; of k unlike steps the gradients add up to about sqrt(k) times one of them, so with
+1 / sqrt(k) such a patient's gradient is as long as that of a patient with one step, and
+clipping changes neither. The warm start has the law of 1 / k, and the number of rows is a condition
+in both.
 """
 
 from __future__ import annotations
@@ -86,7 +90,7 @@ class TableSteps:
         rows = np.where(has, starts[:, None] + places, 0)
         shape = (len(chosen), most, self.bins.shape[1])
         bins = self.bins[rows] if len(self.bins) else np.zeros(shape, dtype=np.uint16)
-        weights = has / np.maximum(counts, 1)[:, None]
+        weights = has / np.sqrt(np.maximum(counts, 1))[:, None]
         return torch.from_numpy(bins.astype(np.int64)), torch.from_numpy(weights.astype(np.float32))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -16,7 +17,9 @@ from dpsynth.models.dpsgd import Activations
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.marginals import Products
 
-ROWS = 100_000  # of each mixture, for the anchor
+Ints = npt.NDArray[np.int64]
+
+ROWS = 100_000  # of each table, for the anchor
 
 
 class StepNetworks(nn.Module):
@@ -45,12 +48,18 @@ class StepNetworks(nn.Module):
 
 
 def public_rows(
-    mixtures: Sequence[Products], parts: Sequence[float], rng: np.random.Generator
+    mixtures: Sequence[Products],
+    networks: Sequence[Network],
+    parts: Sequence[float],
+    rng: np.random.Generator,
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """Draw steps from the mixtures, side by side: post-processing.
+    """Draw steps, side by side, conditions from mixtures and what follows from networks.
+
+    All of it was learned from what was released: post-processing.
 
     Args:
         mixtures: of the steps of each table.
+        networks: of the steps of each table.
         parts: of the patients that have a step in each.
         rng: of the draws.
 
@@ -58,9 +67,18 @@ def public_rows(
         Rows ``[rows, 1, columns]`` and weights ``[rows, 1, tables]``, whose gradient is as large as
         that of as many patients; and weights of 0 and 1, where a table has a step or none.
     """
-    drawn = [torch.from_numpy(mixture.draw(ROWS, rng)) for mixture in mixtures]
+    drawn = [
+        torch.from_numpy(_drawn(mixture, network, rng))
+        for mixture, network in zip(mixtures, networks, strict=True)
+    ]
     share = torch.tensor(parts, dtype=torch.float32)
     has = torch.from_numpy(rng.random((ROWS, len(parts)), dtype=np.float32)) < share
     has[:, int(share.argmax())] = True
     rows = torch.cat(drawn, dim=1)[:, None]
     return (rows, share.expand(ROWS, 1, -1)), has.float()[:, None]
+
+
+def _drawn(mixture: Products, network: Network, rng: np.random.Generator) -> Ints:
+    rows, given = mixture.draw(ROWS, rng), network.shape.given
+    rows[:, given:] = network.draw_after(rows[:, :given], rng)
+    return rows

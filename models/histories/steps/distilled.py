@@ -1,8 +1,7 @@
-"""A step table's mixture taught to a network: conditions are combined better, at no cost.
+"""A step table's mixture taught to a network, where a generator asks for one: no cost.
 
-Given many columns, a mixture draws from the one component that fits them best, which says little of
-a row that no component has. A network that adds up what each column says of the next one, trained
-on rows drawn from the mixture, generalises: post-processing.
+Rows of a few columns are drawn by their mixture. A generator that trains a network on them starts
+with one that has learned rows drawn from that mixture: post-processing.
 """
 
 from __future__ import annotations

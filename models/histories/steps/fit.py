@@ -13,40 +13,34 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Progress
-from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.steps.distilled import distilled
+from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.steps.events import (
-    AGAIN,
     GAPS,
     LINES,
     MIN_MASS,
     ONE_WAY,
-    PAIRS,
     StepSettings,
     event_name,
 )
+from dpsynth.models.histories.steps.first_rows import like_first_rows
 from dpsynth.models.histories.steps.gap_factors import GapCounts, GapFactors
 from dpsynth.models.histories.steps.lines import GROUPS, Line
+from dpsynth.models.histories.steps.log_linear import Expected, fitted_network
 from dpsynth.models.histories.steps.model import StepModel
-from dpsynth.models.histories.steps.pairs import StepPlaces, step_pairs
+from dpsynth.models.histories.steps.pairs import StepPlaces
+from dpsynth.models.histories.steps.released_pairs import release_pairs
 from dpsynth.models.histories.steps.rows import TableRows
 from dpsynth.models.histories.steps.stack import Stack, Watched
 from dpsynth.models.histories.steps.table import MASS, Coarse, StepTable
 from dpsynth.models.marginals import (
     AdaptiveCells,
-    MergedBins,
-    Pairs,
     Products,
     fit_products,
     merge,
     noisy_total,
-    pair_noise,
-    target_of,
-    trends_of,
     variances_of,
 )
 from dpsynth.privacy import (
-    ChosenHistograms,
     Entropy,
     JointHistograms,
     ObservedPlan,
@@ -55,6 +49,9 @@ from dpsynth.privacy import (
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+FEW = 3
+"""Ordered codes of a value up to which each has a bin."""
 
 HOLD = 5
 """Standard deviations of the noise of a count. Where a series' patients with a step weigh less,
@@ -67,6 +64,7 @@ def fit_steps(
     domain: HistoryDomain,
     conditions: Sequence[Sequence[Coarse]],
     cuts: Sequence[Sequence[Ints]],
+    firsts: Sequence[Sequence[Floats]],
     plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
     settings: StepSettings,
@@ -80,6 +78,7 @@ def fit_steps(
         domain: of the histories.
         conditions: columns of the person table that each series' steps depend on.
         cuts: codes at which groups of each value begin, by series, as released.
+        firsts: shares of the codes of each value in first rows, by series, as released.
         plan: has the events of the table.
         entropy: where the noise comes from.
         settings: public.
@@ -94,7 +93,7 @@ def fit_steps(
     features = tuple(one.features for one in tables)
     stack = _stacked([one.stack(one.coded(tables), features) for one in (patients, *watched)], plan)
     gaps = _gaps(patients, watched, plan, entropy)
-    return _fitted(tables, stack, gaps, plan, entropy, settings, progress)
+    return _fitted(tables, stack, gaps, firsts, plan, entropy, settings, progress)
 
 
 def _stacked(stacks: Sequence[Stack], plan: PrivacyPlan | ObservedPlan) -> Stack:
@@ -153,6 +152,7 @@ def _fitted(
     tables: Sequence[StepTable],
     stack: Stack,
     gaps: Sequence[GapCounts] | None,
+    firsts: Sequence[Sequence[Floats]],
     plan: PrivacyPlan | ObservedPlan,
     entropy: Entropy,
     settings: StepSettings,
@@ -179,20 +179,25 @@ def _fitted(
                 sigma=one_way.sigma,
                 maximum=maximum,
                 importance=_importance(table, place, places),
+                landmarks=_apart(table, place, places),
             )
             for place, (column, maximum) in enumerate(zip(of_series, wanted, strict=True))
         ]
         for table, of_series, total in zip(tables, leaves, totals, strict=True)
     ]
-    pairs = _pairs(tables[0].table, stack, bins, totals, places, plan, entropy)
+    variances = [
+        [
+            variances_of(column, cells, one_way.sigma)
+            for column, cells in zip(of_series, own, strict=True)
+        ]
+        for of_series, own in zip(bins, leaves, strict=True)
+    ]
+    pairs = release_pairs(tables[0].table, stack, bins, variances, totals, places, plan, entropy)
     models = []
     for place, (table, total) in enumerate(zip(tables, totals, strict=True)):
         progress("steps", place / len(tables))
-        variances = [
-            variances_of(column, cells, one_way.sigma)
-            for column, cells in zip(bins[place], leaves[place], strict=True)
-        ]
-        target = target_of(bins[place], variances, pairs[place], total)
+        known = pairs[place]
+        target = known.target(known.used, total)
         if total < HOLD * one_way.sigma:
             table = replace(table, lines=tuple(line and line.held() for line in table.lines))
         if total < MIN_MASS * MASS:
@@ -207,16 +212,30 @@ def _fitted(
             )
         network = None
         if table.table.is_wide and len(products.weights) > 1:
-            network = distilled(
-                products, entropy.generator(), masked=settings.masked, given=table.drawn
-            )
+            noisy = known.target(known.released, total)
+            expected = Expected.of(table, places)
+            network = fitted_network(products, noisy, known.bins, expected, entropy.generator())
         released = None
         if gaps is not None and total >= HOLD * gaps[place].sigma:
             released = replace(gaps[place], total=total)
         even = GapFactors.even(table.table.days)
-        models.append(StepModel(table, tuple(bins[place]), products, even, network, released))
+        columns = tuple(known.bins)
+        if table.table.is_wide:
+            columns = like_first_rows(
+                table, columns, firsts[place], one_way.sigma / max(total, 1.0)
+            )
+        models.append(StepModel(table, columns, products, even, network, released))
     progress("steps", 1.0)
     return models
+
+
+def _apart(table: StepTable, place: int, places: StepPlaces) -> Sequence[int]:
+    """Keep two or three ordered codes of a value apart: one bin of all would say nothing of them.
+
+    What a row says of the next one is in pairs, which know a code better than one-way counts do.
+    """
+    cells = table.features[place].cells
+    return range(1, cells) if place in (*places.before, *places.values) and cells <= FEW else ()
 
 
 def _importance(table: StepTable, place: int, places: StepPlaces) -> Floats | None:
@@ -230,48 +249,3 @@ def _importance(table: StepTable, place: int, places: StepPlaces) -> Floats | No
     if place in places.times[1:2]:
         return np.asarray(1.0 / np.maximum(table.table.paces.middles, 1.0))
     return None
-
-
-def _pairs(
-    table: HistoryTable,
-    stack: Stack,
-    bins: Sequence[Sequence[MergedBins]],
-    totals: Sequence[float],
-    places: StepPlaces,
-    plan: PrivacyPlan | ObservedPlan,
-    entropy: Entropy,
-) -> list[Pairs]:
-    """Release all pairs, then again those that stand out in some series; return them by series."""
-    first, again = (plan.event(event_name(table, kind)) for kind in (PAIRS, AGAIN))
-    assert isinstance(first, ChosenHistograms)
-    assert isinstance(again, ChosenHistograms)
-    weights = step_pairs(places, table.changes)
-    wanted = sorted(weights)
-    sizes = [[column.count for column in of_series] for of_series in bins]
-    widest = tuple(max(column) for column in zip(*sizes, strict=True))
-
-    def released(event: ChosenHistograms, chosen: Sequence[tuple[int, int]]) -> list[Pairs]:
-        sigmas = pair_noise(widest, chosen, event, weights=[weights[pair] for pair in chosen])
-        counts = stack.pairs(bins, chosen, sigmas, event, entropy)
-        return [
-            Pairs(
-                tuple(chosen),
-                tuple(by_series[place].astype(np.float64) for by_series in counts),
-                tuple(sigmas),
-            )
-            for place in range(len(bins))
-        ]
-
-    rough = released(first, wanted)
-    related: set[int] = set()
-    parts = zip(rough, bins, stack.features, totals, strict=True)
-    for pairs, of_series, features, total in parts:
-        columns = zip(of_series, features, strict=True)
-        trends = [trends_of(column, feature.cells) for column, feature in columns]
-        related |= {*pairs.related(of_series, total, hidden=False, trends=trends)}
-    known = sorted(related)
-    finer = released(again, [wanted[place] for place in known])
-    return [
-        one.sharpened(known, other).others_independent(known, of_series, total)
-        for one, other, of_series, total in zip(rough, finer, bins, totals, strict=True)
-    ]

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Feature
-from dpsynth.models.marginals import MergedBins, cells_at
+from dpsynth.models.base import BY_GROUP
+from dpsynth.models.marginals import MergedBins, cells_at, loose_at
 from dpsynth.privacy import (
     ChosenHistograms,
     Entropy,
@@ -180,6 +181,8 @@ def _levelled(codes: Ints, feature: Feature, level: int) -> Ints:
     if level >= len(feature.levels):
         return np.zeros(len(codes), dtype=np.int64)
     width = feature.levels[level]
+    if width == BY_GROUP:
+        return np.array(feature.parents, dtype=np.int64)[codes]
     cells = cells_at(feature, width)
     return np.where(codes >= feature.cells, codes - feature.cells + cells, codes // width)
 
@@ -188,4 +191,5 @@ def _size(feature: Feature, level: int) -> int:
     """Return how many cells a column has at a level; one for levels that it lacks."""
     if level >= len(feature.levels):
         return 1
-    return cells_at(feature, feature.levels[level]) + feature.size - feature.cells
+    width = feature.levels[level]
+    return cells_at(feature, width) + loose_at(feature, width)

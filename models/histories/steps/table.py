@@ -14,7 +14,7 @@ number of her rows is a condition, which undoes the weights when a history is dr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -175,7 +175,7 @@ class StepTable:
 def _before(value: Feature, change: bool) -> Feature:
     if change:
         return Feature(f"level of {value.name}", value.cells + 1, value.cells, value.points)
-    return Feature(f"{value.name} before", value.size, value.cells, value.points)
+    return replace(value, name=f"{value.name} before")
 
 
 def _drawn(value: Feature, change: bool) -> Feature:

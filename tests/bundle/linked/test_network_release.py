@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpsynth.assessment import attack_audit
+from dpsynth.assessment import attack_audit, cohort_canaries
 from dpsynth.bundle.verifier import verify
 from dpsynth.errors import InputError
-from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps import distilled
-from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.registry import LINKED
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, prepare_cohort
@@ -23,6 +20,7 @@ from dpsynth.tables import simulate_cohort
 
 from ...support.audited_office import PASSED
 from ...support.clinic import clinic_schema, write_clinic
+from ...support.short_training import shorten_histories, shorten_networks
 
 NETWORKS = tuple(name for name in LINKED if name != "cohort")
 
@@ -30,34 +28,26 @@ NETWORKS = tuple(name for name in LINKED if name != "cohort")
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Learn little, in few steps."""
-    settings = HistorySettings(10, 20, 10, 1.0, StepSettings(16, 10, 10, 1.0, 8))
-    monkeypatch.setattr(HistorySettings, "of", lambda *_: settings)
+    shorten_histories(monkeypatch)
+    shorten_networks(monkeypatch)
     few = Training(share=0.3, sampling_rate=0.1, steps=8, learning_rate=0.01, anchor=1.0)
-    for module, name, value in (
-        (distilled, "ROWS", 2_000),
-        (distilled, "STEPS", 20),
-        (step_networks, "ROWS", 500),
-        (autoregressive, "ROWS", 500),
-        (autoregressive, "ANCHOR", 50),
-        (autoregressive, "REHEARSAL", 500),
-        (tvae, "DRAWN", 500),
-        (tvae, "WARM_STEPS", 5),
-        (tvae, "ANCHOR", 50),
-        (Training, "of", lambda *_: few),
-        (attack_audit, "fitted_controls", lambda *_: [PASSED]),
-    ):
-        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(Training, "of", lambda *_: few)
+    monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
+    monkeypatch.setattr(cohort_canaries, "DRAWN", 300)
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("model", NETWORKS)
+@pytest.mark.parametrize("model", ["autoregressive", pytest.param("tvae", marks=pytest.mark.long)])
 def test_a_network_goes_all_the_way(
     model: str, tmp_path: Path, command_line: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_clinic(tmp_path / "tables", simulate_cohort(300, seed=2))
+    document = clinic_schema().to_dict()
+    document["dpsynth"]["population"]["value"] = 1_000  # an audit draws as many
+    (tmp_path / "clinic.json").write_text(json.dumps(document))
     budget = ("--epsilon", "3", "--delta", "1e-5", "--dataset", "clinic")
-    fit = ("fit", "clinic", "tables", *budget, "--model", model, "-o", "run")
+    fit = ("fit", "clinic.json", "tables", *budget, "--model", model, "-o", "run")
     outcome = command_line(*fit)
     assert outcome.code == 0, outcome.err
     run = CohortRun.load(tmp_path / "run")
@@ -65,7 +55,7 @@ def test_a_network_goes_all_the_way(
     names = [event["name"] for event in run.certificate["events"]]
     assert names[-1] == "DP-SGD steps"
     size = sum(array.nbytes for array in run.arrays.values())
-    prepared = prepare_cohort(clinic_schema(), epsilon=3, delta=1e-5, model=model)
+    prepared = prepare_cohort(run.schema, epsilon=3, delta=1e-5, model=model)
     assert size < prepared.room(run.schema) and prepared.plan.epsilon <= 3
     outcome = command_line("audit", "run", "--canaries", "60", "--repeats", "0", "--quiet")
     assert outcome.code == 0, outcome.err

@@ -100,9 +100,12 @@ def test_a_lone_extreme_of_a_person_is_found_by_one_column() -> None:
     assert finding is not None and finding.found
 
 
-def test_a_fresh_sample_of_the_population_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("samples", [10, pytest.param(30, marks=pytest.mark.long)])
+def test_a_fresh_sample_of_the_population_is_not_found(
+    samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("dpsynth.eval.attacks.singling_out.ATTEMPTS", 500)
-    for seed in range(30):
+    for seed in range(samples):
         cohort = tables(FIELDS, drawn(300, seed), drawn(400, 100 + seed), drawn(300, 200 + seed))
         attack = attacked(cohort, seed)
         assert [finding.found for finding in attack.findings] == [False, False]

@@ -51,8 +51,8 @@ def squared(one: dict[str, Any], other: dict[str, Any]) -> float:
     total = 0.0
     for name, a in one.items():
         b = other[name]
-        if pd.isna(a) or pd.isna(b):
-            total += bool(pd.isna(a)) != bool(pd.isna(b))
+        if a is None or b is None:
+            total += (a is None) != (b is None)
         elif name in "ab":
             total += ((a - b) / {"a": 100, "b": 10}[name]) ** 2
         else:
@@ -60,10 +60,15 @@ def squared(one: dict[str, Any], other: dict[str, Any]) -> float:
     return total
 
 
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows, with None for what is missing."""
+    return table.astype(object).where(table.notna(), None).to_dict("records")
+
+
 def by_hand(queries: pd.DataFrame, table: pd.DataFrame, width: float) -> list[float]:
     found = []
-    others = table.astype(object).to_dict("records")
-    for one in queries.astype(object).to_dict("records"):
+    others = records(table)
+    for one in records(queries):
         powers = [-squared(one, other) / (2 * width**2) for other in others]
         top = max(powers)
         found.append(

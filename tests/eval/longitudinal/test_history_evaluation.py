@@ -17,10 +17,15 @@ from dpsynth.privacy import SeededEntropy
 from dpsynth.tables import open_linked
 
 from ...support.clinic import clinic_codec, clinic_schema, clinic_tables
-from ...support.history_cohorts import codec, cohort, with_rows
+from ...support.history_cohorts import codec, cohort, grow_few_trees, with_rows
 
 CODEC = codec()
 TRAIN, HOLDOUT, DRAWN = cohort(400, seed=1), cohort(300, seed=2), cohort(350, seed=3)
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    grow_few_trees(monkeypatch)
 
 
 @cache

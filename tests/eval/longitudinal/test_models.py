@@ -117,16 +117,21 @@ def test_a_cohort_without_events_teaches_nothing() -> None:
     assert figure(part, "tstr_outcome")[0] == 0.5
 
 
-def test_patients_of_the_same_law_cannot_be_told_apart_and_others_can() -> None:
+@pytest.mark.long
+def test_patients_of_the_same_law_cannot_be_told_apart() -> None:
     same = told_apart(compared(cohort(700, seed=3)), np.random.default_rng(1))
     value, real, halves = figure(same, "trajectory_c2st")
     assert max(abs(x - 0.5) for x in (value, real, halves)) < 0.08
+
+
+def test_patients_of_another_law_are_told_apart() -> None:
     twin = compared(shuffled_between(cohort(400, seed=3)), cohort(400, seed=4))
     other = told_apart(twin, np.random.default_rng(1))
     assert figure(other, "trajectory_c2st")[0] > 0.65
     assert other.details["telling"][0]["importance"] > 0
 
 
+@pytest.mark.long
 def test_copies_of_patients_are_in_one_fold_each() -> None:
     """A bootstrap as reference would be told apart by its copies; halves of train are not."""
     part = told_apart(compared(chosen(TRAIN, np.arange(600)), None), np.random.default_rng(1))

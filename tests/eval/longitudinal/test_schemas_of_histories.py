@@ -14,8 +14,14 @@ from dpsynth.eval.longitudinal import evaluate_histories
 from dpsynth.eval.report.histories import longitudinal_page
 from dpsynth.schema import LinkedSchema
 
+from ...support.history_cohorts import grow_few_trees
 from ...support.linked_rows import frames, patient_rows, read, together
 from ...support.linked_tables import package
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    grow_few_trees(monkeypatch)
 
 
 def histories(document: dict[str, Any], seed: int, size: int = 260) -> Histories:

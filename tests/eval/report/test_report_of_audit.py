@@ -17,7 +17,7 @@ from dpsynth.eval.report.sections import audit_settings, epsilon, table_attacks
 
 from ...support import evaluation_example
 from ...support.audit_example import audit, failed, found, hostile
-from .test_report import Page, figures
+from .test_report import Page, drawn
 
 Json = dict[str, Any]
 SECTIONS = {
@@ -163,8 +163,7 @@ def test_each_detail_may_be_missing_alone() -> None:
                 rest = {key: one for key, one in details.items() if key != name} | nothing
                 if part in ("training", "shadows") and not isinstance(details[name], dict | list):
                     continue  # counts and names are always there
-                page = Page(internal_page(None, audit(parts={**whole, part: rest})))
-                for spec in figures(page):
+                for spec in drawn(internal_page(None, audit(parts={**whole, part: rest}))):
                     assert spec["data"], f"an empty chart without {name} of {part}"
 
 

@@ -13,10 +13,15 @@ from dpsynth.errors import InputError
 from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories
 from dpsynth.eval.report.histories import longitudinal_page, longitudinal_sections
 
-from ...support.history_cohorts import codec, cohort
+from ...support.history_cohorts import codec, cohort, grow_few_trees
 
 pytestmark = pytest.mark.usefixtures("without_library")
 TRAIN, HOLDOUT, DRAWN = cohort(240, seed=1), cohort(230, seed=2), cohort(250, seed=3, hazard=2.0)
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    grow_few_trees(monkeypatch)
 
 
 @cache

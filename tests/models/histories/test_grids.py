@@ -30,6 +30,27 @@ def test_what_is_drawn_from_a_cell_has_its_code(grid: Grid) -> None:
     assert grid.feature("gap", none=True).size == grid.cells + 1
 
 
+@pytest.mark.parametrize("exponent", [-4.0, 0.0, 2.0])
+def test_numbers_within_a_cell_fall_as_the_cells_around_do(exponent: float) -> None:
+    grid, numbers = Grid.of_counts(60), np.arange(1, 61)
+    law = numbers**exponent
+    shares = np.bincount(grid.code(numbers), weights=law, minlength=grid.cells)
+    codes = np.full(40_000, int(grid.code(np.array([9]))[0]))  # 9, 10 and 11
+    drawn = grid.draw(codes, np.random.default_rng(0), shares)
+    assert np.array_equal(grid.code(drawn), codes)
+    found = np.bincount(drawn, minlength=12)[9:12] / len(drawn)
+    assert found == pytest.approx(law[8:11] / law[8:11].sum(), abs=0.02)
+
+
+def test_numbers_are_even_within_a_cell_beside_an_empty_one() -> None:
+    grid = Grid.of_counts(60)
+    code = int(grid.code(np.array([9]))[0])
+    shares = np.zeros(grid.cells)
+    shares[code] = 1.0
+    drawn = grid.draw(np.full(30_000, code), np.random.default_rng(0), shares)
+    assert np.bincount(drawn)[9:12] / len(drawn) == pytest.approx(1 / 3, abs=0.02)
+
+
 @given(st.integers(-4_000, 0), st.integers(0, 8_000), st.integers(0, 8_000), st.integers(0, 99))
 def test_days_are_drawn_within_window_and_follow_up(
     first: int, last: int, end: int, seed: int

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from dpsynth.encoding import Histories
-from dpsynth.models.histories.networks import TvaeHistories, tvae
+from dpsynth.models.histories.networks import TvaeHistories
 from dpsynth.models.histories.networks.latent_network import LATENT, LatentNetworks
 from dpsynth.models.histories.networks.latent_units import LatentUnits, without_padding
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps import distilled
 from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ...support.made_histories import domain_of, histories_of, hostile, with_patient
+from ...support.short_training import shorten_gaps, shorten_networks
 
 PATIENTS = 400
 BUDGET = PrivacyBudget(epsilon=20.0, delta=1e-6)
@@ -32,14 +32,8 @@ def fitted() -> Any:
     patch.setattr(HistorySettings, "of", lambda *_: quick)
     few = Training(share=0.3, sampling_rate=0.2, steps=5, learning_rate=0.01, anchor=1.0)
     patch.setattr(Training, "of", lambda *_: few)
-    for module, name, value in (
-        (distilled, "ROWS", 2_000),
-        (distilled, "STEPS", 20),
-        (tvae, "DRAWN", 500),
-        (tvae, "WARM_STEPS", 5),
-        (tvae, "ANCHOR", 50),
-    ):
-        patch.setattr(module, name, value)
+    shorten_networks(patch)
+    shorten_gaps(patch)
     generator = TvaeHistories(domain_of(PATIENTS))
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))

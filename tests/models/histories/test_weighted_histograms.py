@@ -64,6 +64,7 @@ def test_what_is_released_is_the_counts_and_the_noise(monkeypatch: pytest.Monkey
         (rows_of([1], 1), (3,), (1e4,), "needs cells"),
         (rows_of([4], 1), (2, 3), (1e4, 1e4), "outside its histogram"),
         (rows_of([1], -1), (3, 3), (1e4, 1e4), "from 0"),
+        (rows_of([60], 1), (60, 60), (1e4, 1e4), "a unit has more"),
     ],
 )
 def test_what_is_not_paid_for_is_refused_before_any_noise(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,14 @@ from dpsynth.encoding import Codec, Codes
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models import Domain, Generator, generator_class, generator_of
 from dpsynth.schema import Rule
-from dpsynth.synthesis.fitted import Fitted
+from dpsynth.synthesis.drawing.acceptance import Acceptance, Truth
+from dpsynth.synthesis.drawing.conditioned import Conditioned
+from dpsynth.synthesis.drawing.fitted import Fitted
 
 BLOCK = 65_536
 SPARSEST = 1_000  # give up when fewer than one drawn row in so many satisfies the rules
+PILOT = 20_000  # rows from which the share of a condition is told,
+FEW = 4_000  # or so many, where a generator is kept to it already
 MIN_BATCH = 4_096  # rows drawn at a time where some may be dropped
 _MISFIT = (  # what a model may raise over arrays that are none of its own
     *(ArithmeticError, AttributeError, LookupError),
@@ -35,13 +39,20 @@ _MISFIT = (  # what a model may raise over arrays that are none of its own
 
 @dataclass(frozen=True)
 class Sampler:
-    """A fitted generator with the codec that decodes what it draws."""
+    """A fitted generator with the codec that decodes what it draws.
+
+    ``acceptance`` counts how many drawn rows met the rules.
+    """
 
     generator: Generator
     codec: Codec
     rules: tuple[Rule, ...]
     where: Rule | None = None
     plain: bool = False
+    conditioned: Conditioned | None = None
+    acceptance: Acceptance = field(
+        default_factory=Acceptance, init=False, compare=False, repr=False
+    )
 
     def __repr__(self) -> str:
         """Say what it draws."""
@@ -58,22 +69,29 @@ class Sampler:
 
         Args:
             run: the artifact of a fit.
-            where: an optional condition in the schema's rule language; only rows that satisfy it
-                are kept.
+            where: an optional condition in the schema's rule language: rows are drawn among those
+                that satisfy it, in closed form or by importance weights where the generator can,
+                by leaving out others where it cannot.
             plain: draw independent rows. Otherwise rows are spread more evenly than chance, which
                 brings a table closer to what was learned, and makes its rows dependent.
 
         Raises:
             ArtifactError: the run's state does not fit its model.
-            InputError: the condition cannot be read or names a column that does not exist.
+            InputError: the condition cannot be read, names a column that does not exist, or cannot
+                be met.
         """
         codec = Codec(run.schema)
         domain = Domain.of(run.schema, codec)
         kind = generator_class(generator_of(run.model, run.config))
         with fitting_state(kind.name):
             generator = kind.restore(domain, run.config, run.arrays)
+            codec = codec.following_grains(run.arrays.get("grains"))
         condition = None if where is None else _condition(where, run)
-        return cls(generator, codec, run.schema.rules, condition, plain)
+        kept = None
+        if condition is not None:
+            with fitting_state(kind.name):
+                kept = Conditioned.of(generator, condition, codec)
+        return cls(generator, codec, run.schema.rules, condition, plain, kept)
 
     def frames(
         self, rows: int, *, seed: int, progress: Callable[[float], None] | None = None
@@ -106,6 +124,47 @@ class Sampler:
             if progress is not None:
                 progress(min(1.0, (start + BLOCK) / rows))
 
+    def share(self) -> float:
+        """Return the share of all rows that meet the condition and the rules, by the model.
+
+        It follows from what was released. About so many of the source's rows are behind the rows
+        that are drawn; of few, a model knows little.
+        """
+        rng = np.random.default_rng(0)
+        whole, rows = 1.0, PILOT
+        if self.conditioned is not None:
+            whole, rows = float(self.conditioned.shares.sum()), FEW
+        with fitting_state(self.generator.name):
+            codes = self._drawn(rows, rng)
+            frame = self.codec.decode(codes, rng)
+        kept = np.ones(len(frame), dtype=bool)
+        if self.where is not None:
+            kept &= self.where.holds(frame, missing=False)
+        return whole * float(kept.sum()) / rows
+
+    def effective(self, rows: int) -> float | None:
+        """Return about how many effective proposals a table of so many rows is chosen from.
+
+        A network proposes rows that meet the condition and chooses among them by weight, block
+        after block.
+
+        Returns:
+            None where rows are drawn under the condition, or without one, and not chosen.
+        """
+        if self.conditioned is None:
+            return None
+        blocks = [min(BLOCK, rows - start) for start in range(0, rows, BLOCK)]
+        found = [self.conditioned.effective(max(block, MIN_BATCH)) for block in blocks]
+        return None if None in found else float(sum(each or 0.0 for each in found))
+
+    def _drawn(self, rows: int, rng: np.random.Generator) -> Codes:
+        law = self.generator if self.conditioned is None else self.conditioned
+        return law.sample(rows, rng, even=not self.plain)
+
+    def block(self, rows: int, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw some rows; those that break a rule or the condition are drawn again."""
+        return self._block(rows, rng)[0]
+
     def _block(self, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, Codes]:
         """Draw one block, and its codes; rows that break a rule are drawn again."""
         conditions = [*self.rules, *([self.where] if self.where else [])]
@@ -115,10 +174,9 @@ class Sampler:
         missing, draws, satisfied = rows, 0, 0
         while missing > 0:
             with fitting_state(self.generator.name):
-                codes = self.generator.sample(batch, rng, even=not self.plain)
+                codes = self._drawn(batch, rng)
                 frame = self.codec.decode(codes, rng)
-            for rule in self.rules:  # a rule about a missing value is not broken
-                frame = frame[rule.holds(frame)]
+            frame = frame[self._lawful(frame)]
             if self.where is not None:  # a condition on a missing value is not met
                 frame = frame[self.where.holds(frame, missing=False)]
             draws, satisfied = draws + batch, satisfied + len(frame)
@@ -128,12 +186,31 @@ class Sampler:
             if satisfied:  # the rest needs so many draws, and some to spare
                 batch = min(BLOCK, max(MIN_BATCH, math.ceil(1.1 * missing * draws / satisfied)))
             if missing > 0 and draws >= 20 * SPARSEST and satisfied * SPARSEST < draws:
-                raise InputError(
-                    f"fewer than one drawn row in {SPARSEST} satisfies "
-                    f"{'; '.join(rule.text for rule in conditions)}; loosen the condition"
-                )
+                raise InputError(f"fewer than one drawn row in {SPARSEST} {self._unmet()}")
         frame = pd.concat(frames, ignore_index=True) if conditions else frames[0]
         return frame, np.concatenate(code_blocks)
+
+    def _unmet(self) -> str:
+        """Say what hardly any drawn row meets, and what to do."""
+        rules = "; ".join(rule.text for rule in self.rules)
+        if self.where is None:
+            return f"satisfies the rules {rules}; loosen one of them"
+        too = f" and meets the schema's rules {rules}" if rules else ""
+        return (
+            f"satisfies the condition {self.where.text}{too}; loosen the condition, or look "
+            "whether a rule, a bound or present_if excludes it"
+        )
+
+    def _lawful(self, frame: pd.DataFrame) -> Truth:
+        """Tell which drawn rows break no rule, and count them."""
+        met, broken = np.ones(len(frame), dtype=bool), {}
+        for rule in self.rules:  # a rule about a missing value is not broken
+            holds = rule.holds(frame)
+            broken[rule.text] = int((~holds).sum())
+            met &= holds
+        if self.rules:
+            self.acceptance.add(len(frame), met, broken)
+        return met
 
 
 @contextmanager

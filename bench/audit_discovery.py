@@ -1,0 +1,146 @@
+"""Games on the discovery of codes: codes that others have too, and codes of one unit alone.
+
+The attacker knows everything but whether one more unit is there. It has as many different codes as
+count, so that it moves the noisy numbers as far as it can. In the first games many others have each
+of these codes, all are found, and the attacker sees the noisy numbers, which a fit does not even
+publish. In the second nobody else has them, and one that is found gives the unit away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from audit_counts import CLAIM, Blocks, Silence
+
+from dpsynth.eval.attack_stats.distinguishing_game import Game
+from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
+from dpsynth.privacy.discovery import selection
+from dpsynth.privacy.discovery.event import MASS, CodeDiscovery
+from dpsynth.privacy.discovery.selection import Occurrences, select_codes
+from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.privacy.plan import PrivacyPlan, Share
+
+OTHERS = 60  # units with each code that is shared
+FIXED = 2 * MASS  # a threshold that follows from no delta
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class DiscoveryCurve:
+    """A Gaussian mechanism, and a delta on top of it.
+
+    Attributes:
+        mu: of the noise.
+        aside: the delta that the threshold takes.
+    """
+
+    mu: float
+    aside: float
+
+    def deltas(self, dial: float, epsilons: Floats) -> Floats:
+        """Return the least delta at each epsilon."""
+        return np.minimum(GaussianCurve(self.mu).deltas(dial, epsilons) + self.aside, 1.0)
+
+    def epsilon(self, dial: float, delta: float) -> float:
+        """Return the epsilon at a delta."""
+        return GaussianCurve(self.mu).epsilon(dial, delta - self.aside)
+
+
+def paid(columns: int, rows: int) -> CodeDiscovery:
+    """Return an event that has the whole claim for itself."""
+    event = CodeDiscovery("codes", columns, rows, 0.1 * CLAIM.delta, UNDECIDED)
+    found = PrivacyPlan.calibrate(CLAIM, [Share(event, 1.0)]).event("codes")
+    assert isinstance(found, CodeDiscovery)
+    return found
+
+
+def neighbours(codes: int, others: int) -> tuple[Occurrences, Occurrences]:
+    """Return units with one code each, and the same with one that has all codes."""
+    each = np.repeat(np.arange(codes), others)
+    units = np.arange(len(each))
+    own = np.full(codes, len(units))
+    without = Occurrences(units, each)
+    return without, Occurrences(np.append(units, own), np.append(each, np.arange(codes)))
+
+
+def game(
+    name: str,
+    event: CodeDiscovery,
+    others: int,
+    source: Entropy,
+    broken: Callable[[], Any] = nullcontext,
+    *,
+    halved: bool = False,
+    silent: bool = False,
+) -> Game:
+    """Make a game: does the unit's presence show in the codes that are found, or in their counts?
+
+    Args:
+        name: of the game.
+        event: paid for by the claim.
+        others: units with each of the codes.
+        source: of the noise.
+        broken: what breaks the mechanism.
+        halved: the twin with half the noise.
+        silent: the twin with exact counts.
+    """
+    entropy: Any = Silence(0) if silent else Blocks(source, halved=halved)
+    sides = neighbours(event.most_codes, others)
+
+    def scores(member: bool, runs: int) -> Floats:
+        with broken():
+            seen = [select_codes(sides[member], event, entropy) for _ in range(runs)]
+        counts = [float(one.counts.sum()) if others else float(len(one.codes)) for one in seen]
+        return np.asarray(counts)
+
+    middle = event.most_codes * others * MASS + MASS * np.sqrt(event.most_codes) / 2
+    curve = DiscoveryCurve(event.mu(), event.delta)
+    cut = 0.5 if silent or not others else middle
+    tight = others > 1 and not silent
+    return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=cut, tight=tight)
+
+
+def in_full() -> Any:
+    """Broken twin: each code of a unit counts as a whole unit."""
+    return mock.patch.object(selection, "weight", lambda codes: MASS)
+
+
+def fixed_threshold() -> Any:
+    """Broken twin: a code is found from two units on, whatever delta is."""
+    return mock.patch.object(CodeDiscovery, "threshold", FIXED)
+
+
+SHAPES = {"one code": (1, 1), "three columns, four rows": (3, 4)}
+
+
+def sound(source: Entropy) -> list[Game]:
+    """List the games on the mechanism as it is."""
+    games = []
+    for words, shape in SHAPES.items():
+        event = paid(*shape)
+        games.append(game(f"codes of many, {words}", event, OTHERS, source))
+        games.append(game(f"codes of one alone, {words}", event, 0, source))
+    return games
+
+
+def mutants(source: Entropy) -> list[Game]:
+    """List the games on its broken twins."""
+    games = []
+    for words, shape in SHAPES.items():
+        event = paid(*shape)
+        many, alone = f"codes of many, {words}", f"codes of one alone, {words}"
+        games.append(game(f"{many}: half the noise", event, OTHERS, source, halved=True))
+        games.append(game(f"{alone}: a fixed threshold", event, 0, source, fixed_threshold))
+        if event.most_codes > 1:
+            games.append(game(f"{many}: each code in full", event, OTHERS, source, in_full))
+    event = paid(1, 1)
+    units = -(-event.threshold // MASS) - 1  # one fewer than the threshold needs
+    games.append(game("codes of many, one code: exact counts", event, units, source, silent=True))
+    return games

@@ -1,0 +1,117 @@
+"""What a plan says of the codes that it would find, before any data is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dpsynth._util.formatting import figure, percent
+from dpsynth.privacy import CodeDiscovery
+
+if TYPE_CHECKING:
+    from dpsynth.privacy import PrivacyPlan
+    from dpsynth.schema import AnySchema
+
+
+def noise_of(event: CodeDiscovery) -> str:
+    """Say in a few words what noise numbers of units get, and from where on a code is found."""
+    from dpsynth.privacy import Outlook
+
+    outlook = Outlook(event)
+    return (
+        f"discrete Gaussian, sd {outlook.spread:.4g}; codes with {outlook.threshold:.4g} or more "
+        "are found"
+    )
+
+
+def discovery_values(plan: PrivacyPlan, schema: AnySchema) -> dict[str, Any]:
+    """Return the outlook of a plan in JSON types; empty where no code is discovered."""
+    from dpsynth.privacy import Outlook, Unit, units_of
+    from dpsynth.schema import Schema
+
+    events = [event for event in plan.events if isinstance(event, CodeDiscovery)]
+    if not events or not isinstance(schema, Schema):
+        return {}
+    event, outlook, unit = events[0], Outlook(events[0]), Unit.of(schema)
+    rows = schema.rows.value / schema.population.value
+    columns = []
+    for column in schema.modelled:
+        discovery = column.discovery
+        if discovery is None:
+            continue
+        expected = outlook.expected(discovery.expected, schema.population.value, rows)
+        columns.append(
+            {
+                "column": column.name,
+                "assumed_codes": discovery.expected,
+                "found": round(expected.found, 1),
+                "missed": round(expected.missed, 1),
+                "cells_missed": round(expected.cells, 4),
+            }
+        )
+    return {
+        "units": units_of(unit) if unit.person or unit.name is None else "units",
+        "threshold": outlook.threshold,
+        "sd": outlook.spread,
+        "delta": event.delta,
+        "most_codes": event.most_codes,
+        "half": [outlook.units_needed(0.5, codes) for codes in (1, event.most_codes)],
+        "almost_sure": [outlook.units_needed(0.95, codes) for codes in (1, event.most_codes)],
+        "columns": columns,
+    }
+
+
+def discovery_lines(values: dict[str, Any]) -> list[str]:
+    """Lay the outlook out."""
+    who, most = values["units"], values["most_codes"]
+    lines = [
+        f"discovery   a code is published if the noisy number of {who} that have it is at least "
+        f"{figure(values['threshold'])}",
+        f"            found with probability 50 %: {values['half'][0]} {who} with this code; "
+        f"95 %: {values['almost_sure'][0]}",
+    ]
+    if most > 1:
+        lines.append(
+            f"            if each of them has {most} different codes, the most that count: "
+            f"{values['half'][1]} and {values['almost_sure'][1]}"
+        )
+    lines.append(
+        "            false codes: 0 (a code that nobody has is never found). A code that only one "
+        f"of them has is found with probability at most {figure(values['delta'])}"
+    )
+    lines += [
+        f"            {one['column']}: of {one['assumed_codes']:,} codes, about "
+        f"{one['found']:.0f} found and {one['missed']:.0f} missed, which are "
+        f"{percent(one['cells_missed'])} of the cells"
+        for one in values["columns"]
+    ]
+    lines.append(
+        "            assumed for the last lines: this many codes occur (codes.expected), the i-th "
+        "commonest in a share of the cells proportional to 1/i"
+    )
+    return lines
+
+
+def found_lines(
+    schema: AnySchema, epsilon: float, delta: float, model: str, quality: float | None
+) -> list[str]:
+    """Say before a fit what it will find; nothing where it discovers no codes."""
+    from dpsynth.schema import Schema
+    from dpsynth.synthesis import prepare
+
+    if not isinstance(schema, Schema) or not any(c.discovers for c in schema.modelled):
+        return []
+    prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model, publish_quality=quality)
+    return discovery_lines(discovery_values(prepared.plan, schema))
+
+
+def found_codes(schema: AnySchema) -> dict[str, int]:
+    """Return how many codes a fit has found, by column."""
+    from dpsynth.schema import Schema
+
+    if not isinstance(schema, Schema):
+        return {}
+    found = {}
+    for column in schema.modelled:
+        if column.discovery is not None and column.discovery.found is not None:
+            found[column.name] = len(column.discovery.found)
+    return found

@@ -1,0 +1,109 @@
+"""The codes that units have, in the columns whose codes are discovered, up to the private list.
+
+The only things that leave this module are codes that `privacy.select_codes` selected.
+
+What is a code of a cell follows from this cell and the declaration: it fits the column's pattern,
+and is no missing value, no reason, and no category by its declaration. Of each unit, at most
+``max_rows`` rows are looked at, chosen at random as for any other event.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.encoding.cohort import select
+from dpsynth.privacy import Occurrences, select_codes
+from dpsynth.schema import Column, Schema, as_declared
+from dpsynth.tables import Keys, declared_texts, distinct, missing_words
+
+if TYPE_CHECKING:
+    from dpsynth.privacy import CodeDiscovery, Entropy
+    from dpsynth.tables import Progress, Table
+
+Ints = npt.NDArray[np.int64]
+NONE = -1  # a cell without a code that may be found
+
+
+def find_codes(
+    table: Table,
+    schema: Schema,
+    event: CodeDiscovery,
+    entropy: Entropy,
+    progress: Progress | None = None,
+) -> dict[str, tuple[str, ...]]:
+    """Return the codes of each column that a fit may publish, in ascending order.
+
+    Of more codes than a column's ``most``, those with the largest noisy counts are kept.
+
+    Args:
+        table: the private table.
+        schema: with columns whose codes are discovered.
+        event: of the plan, with its noise.
+        entropy: of the choice of rows, and of the noise.
+        progress: of the reading.
+
+    Raises:
+        InputError: the plan's event is not about this schema; no noise has been drawn.
+        TableError: the table is damaged, or has no rows.
+    """
+    schema = as_declared(schema)
+    searched = [_Searched(column, schema) for column in schema.modelled if column.discovers]
+    keys = Keys(schema)
+    units, codes = [], []
+    for chunk in table.chunks(progress):
+        units.append(keys.units(chunk))
+        codes.append(np.stack([one.codes(chunk) for one in searched], axis=1))
+    of_row = keys.own_units(np.concatenate(units))
+    rows, _ = select(of_row, schema.unit.max_rows, entropy)
+    kept = np.concatenate(codes)[rows]
+    first = np.concatenate([[0], np.cumsum([len(one.names) for one in searched])])
+    has_code = kept != NONE
+    occurrences = Occurrences(
+        np.broadcast_to(of_row[rows][:, None], kept.shape)[has_code],
+        (kept + first[:-1])[has_code],
+    )
+    selected = select_codes(occurrences, event, entropy)
+    found = {}
+    for one, begin, end in zip(searched, first, first[1:], strict=False):
+        own = (selected.codes >= begin) & (selected.codes < end)
+        found[one.column.name] = one.published(selected.codes[own] - begin, selected.counts[own])
+    return found
+
+
+class _Searched:
+    """A column, and the codes that were seen in it so far; they are private."""
+
+    def __init__(self, column: Column, schema: Schema) -> None:
+        assert column.codes is not None and column.codes.discovery is not None
+        self.column, self._decimal = column, schema.dialect.decimal
+        self._codes, self._most = column.codes, column.codes.discovery.most
+        self._others = {*missing_words(column), *column.forms.reason_texts, *column.levels}
+        self.names: dict[str, int] = {}
+
+    def codes(self, chunk: pd.DataFrame) -> Ints:
+        """Return the number of the code in each cell of a chunk, `NONE` where there is none."""
+        cells: pd.Series[Any] = chunk[self.column.name]
+        of_text, texts = distinct(declared_texts(cells, self.column, self._decimal))
+        numbers = []
+        for text in texts:
+            code = None if text in self._others else self._codes.candidate(text)
+            if code is None or code in self._others:
+                numbers.append(NONE)
+            else:
+                numbers.append(self.names.setdefault(code, len(self.names)))
+        return np.array([*numbers, NONE], dtype=np.int64)[of_text]
+
+    def published(self, selected: Ints, counts: Ints) -> tuple[str, ...]:
+        """Return the selected codes as texts; of too many, those with the largest noisy counts.
+
+        Of equal counts, the earlier text comes first. The numbers of codes follow from the order of
+        all rows of the table, which no event has paid for, so nothing may depend on them.
+        """
+        names = list(self.names)
+        texts = [names[number] for number in selected.tolist()]
+        ranked = sorted(zip((-counts).tolist(), texts, strict=True))
+        return tuple(sorted(text for _, text in ranked[: self._most]))

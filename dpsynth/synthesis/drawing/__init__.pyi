@@ -1,0 +1,11 @@
+from .acceptance import Acceptance as Acceptance
+from .balanced import Balanced as Balanced
+from .completion import Completion as Completion
+from .fitted import Fitted as Fitted
+from .fitted import FittedCohort as FittedCohort
+from .sampler import Sampler as Sampler
+from .sampler import default_rows as default_rows
+from .sampler import fitting_state as fitting_state
+from .sampler import sample as sample
+from .sampler import sample_frames as sample_frames
+from .support import Support as Support

@@ -1,0 +1,156 @@
+"""Rows that the user begins, and the model completes.
+
+The values that are given stay as they are, and the others are drawn given these. The rows hold
+what the user wrote, who may have taken it from a patient. So they are not recorded as drawn from
+the run, no release takes them, and the command writes them for their owner alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth._util.formatting import counted
+from dpsynth._util.messages import did_you_mean, shown
+from dpsynth.encoding import Kind, coder_of
+from dpsynth.errors import InputError
+from dpsynth.models import Conditional
+from dpsynth.synthesis.drawing.boxes import stands_alone
+from dpsynth.synthesis.drawing.fitted import Fitted
+from dpsynth.synthesis.drawing.sampler import Sampler, fitting_state
+
+MAX_ROWS = 100_000
+ROUNDS = 50  # draws of a row that breaks a rule of the schema
+OPEN = -1  # a cell that is to be drawn
+
+
+class Completion:
+    """Rows with some cells given.
+
+    Attributes:
+        sampler: of the run.
+        codes: of the given cells, `OPEN` for the others, ``[rows, columns]``.
+        cells: the given columns, as they are.
+    """
+
+    def __init__(self, run: Fitted, rows: pd.DataFrame) -> None:
+        """Check the given cells.
+
+        Args:
+            run: whose model completes them.
+            rows: text; an empty cell is open, and so is a column that is not there.
+
+        Raises:
+            InputError: a column is not the schema's, or a cell is not a value of its column; the
+                message holds no cell.
+        """
+        self.sampler = Sampler.of(run)
+        codec = self.sampler.codec
+        if not isinstance(self.sampler.generator, Conditional):
+            raise InputError(
+                f"model '{self.sampler.generator.name}' cannot complete rows; choose "
+                "mixture, autoregressive, tvae or independent"
+            )
+        if not 0 < len(rows) <= MAX_ROWS:
+            raise InputError(f"1 to {MAX_ROWS:,} rows can be completed, not {len(rows):,}")
+        self.codes = np.full((len(rows), len(codec.names)), OPEN, dtype=np.int64)
+        self.cells: dict[str, tuple[npt.NDArray[np.bool_], pd.Series[Any]]] = {}
+        decimal = codec.published.dialect.decimal
+        for name in rows.columns:
+            if name not in codec.names or not stands_alone(name, codec):
+                names = [column.name for column in codec.published.modelled]
+                why = (
+                    "it is not drawn by itself: a date with a gap or a calendar, the upper column "
+                    "of an order, a formula, a condition, a status or several codes"
+                    if name in names
+                    else "it is not a column of the synthetic table"
+                    f"{did_you_mean(str(name), names)}"
+                )
+                raise InputError(f"column {shown(name)} cannot be given: {why}")
+            coder = coder_of(codec.schema.column(name), decimal)
+            given = rows[name].fillna("").str.strip().ne("").to_numpy()
+            kinds = coder.kinds(rows[name])
+            wrong = np.flatnonzero(given & (kinds != Kind.VALID))
+            if len(wrong):
+                raise InputError(
+                    f"{counted(len(wrong), 'cell')} of column {shown(name)} cannot be given, the "
+                    f"first in row {wrong[0] + 1}: it is not within the bounds or categories"
+                )
+            codes, cells = coder.read(rows[name])
+            self.codes[given, codec.names.index(name)] = codes[given]
+            self.cells[str(name)] = given, cells
+
+    @classmethod
+    def read(cls, run: Fitted, path: str | Path) -> Completion:
+        """Read the rows from a CSV file with a header, in UTF-8.
+
+        Raises:
+            InputError: it cannot be read, or as `Completion`.
+        """
+        dialect = run.schema.dialect
+        try:
+            rows = pd.read_csv(
+                path, dtype=str, keep_default_na=False, sep=dialect.delimiter, encoding="utf-8-sig"
+            )
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError:  # also of pandas' parser and of decoding, which hold what they read
+            raise InputError(f"{path} is not a CSV file in UTF-8") from None
+        return cls(run, rows)
+
+    def frame(self, *, seed: int) -> pd.DataFrame:
+        """Return the rows, completed, in their order.
+
+        Raises:
+            InputError: by the rules of the schema, or by what was learned, a row cannot be
+                completed; the message has its number.
+        """
+        rng = np.random.default_rng(seed)
+        parts = [self._complete(rows, rng) for rows in self._alike()]
+        return pd.concat(parts).sort_index()
+
+    def _alike(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Yield the places of rows whose given codes are the same."""
+        _, group = np.unique(self.codes, axis=0, return_inverse=True)
+        order = np.argsort(group.ravel(), kind="stable")
+        yield from np.split(order, np.cumsum(np.bincount(group.ravel()))[:-1])
+
+    def _complete(self, rows: npt.NDArray[np.int64], rng: np.random.Generator) -> pd.DataFrame:
+        codec, given = self.sampler.codec, self.codes[rows[0]]
+        allowed = {
+            place: np.arange(codec.sizes[place]) == code
+            for place, code in enumerate(given.tolist())
+            if code != OPEN
+        }
+        found = []
+        with fitting_state(self.sampler.generator.name):
+            generator = self.sampler.generator
+            assert isinstance(generator, Conditional)
+            law = generator.given(allowed)[0] if allowed else generator
+            for _ in range(ROUNDS if law is not None else 0):
+                codes = law.sample(len(rows), rng, even=False)  # type: ignore[union-attr]
+                codes[:, list(allowed)] = given[list(allowed)]
+                frame = self._kept(codec.decode(codes, rng).set_index(rows))
+                holds = np.ones(len(rows), dtype=bool)
+                for rule in self.sampler.rules:
+                    holds &= rule.holds(frame)
+                found.append(frame[holds])
+                rows = rows[~holds]
+                if not len(rows):
+                    return pd.concat(found)
+        raise InputError(
+            f"row {rows[0] + 1} cannot be completed: by the schema's rules, or by what the model "
+            "has learned, no row has these values"
+        )
+
+    def _kept(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Put the given cells back, where a code stands for several values."""
+        for name, (given, cells) in self.cells.items():
+            there = given[frame.index]
+            frame[name] = frame[name].where(~there, cells.iloc[frame.index].set_axis(frame.index))
+        return frame

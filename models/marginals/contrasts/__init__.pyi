@@ -1,0 +1,3 @@
+from .measurement import Margins as Margins
+from .measurement import relate as relate
+from .measurement import target_with as target_with

@@ -1,0 +1,190 @@
+"""The event of the grains: how many rows of each numeric column are whole, half, tenth, ...
+
+A lattice is often finer than the values on it. Heart rates may be whole in every record, on a
+lattice of tenths, and no noisy count of one code shows that: a code has fewer rows than the noise.
+All codes of a grain together show it at a glance. So each row enters one cell of a small histogram
+for each column, the grain of its own value (`dpsynth.encoding.grain`), or a last cell if its code
+has none: missing, zero, a bound, or points of several grains.
+
+**Privacy.** The cell of a row is a fixed function of its own code, so G columns are G histograms of
+one `JointHistograms`: every row enters each histogram once, in one cell, and a unit moves their
+joint vector by at most M sqrt(G) in L2, where M is what it adds to one histogram. That is the
+sensitivity of the one-way event, with G in the place of its histograms, and the same discrete
+Gaussian mechanism pays for it (`accounting`). The counts must not be taken as they are: a single
+patient with 77.25 in a table of whole numbers would show. What follows from the noisy counts is
+post-processing (Dwork and Roth 2014, "The Algorithmic Foundations of Differential Privacy",
+proposition 2.1).
+
+**What the counts say.** Grains are gone through from the finest. Of the rows with a grain as fine
+as k or coarser, n_k have grain k; on an even spread a public share q0 of them would. If n_k is
+within `APART` standard deviations of that, of noise and of chance, nothing was seen and q0 stays.
+If it is below `NOISE` standard deviations of the noise alone, no row has the grain: an all-whole
+column gives whole numbers only. Otherwise n_k tells the share. So what noise hides stays as a
+smooth column would have it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.encoding import Cohort
+from dpsynth.models import Codes, Domain, Feature
+from dpsynth.models.grain_settings import GRAINS, measured
+from dpsynth.models.marginals.exact_counts import exact_joint_histograms
+from dpsynth.privacy import (
+    AnyPlan,
+    JointHistograms,
+    NonPrivatePlan,
+    ObservedPlan,
+    joint_histograms,
+)
+
+if TYPE_CHECKING:
+    from dpsynth.privacy import Entropy
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+APART = 2.0  # standard deviations that a share lies from that of an even spread, to be seen
+NOISE = 3.0  # standard deviations of the noise up to which a grain is taken to have no row
+UNITS = 8  # of a column at most, as arrays of a run hold them
+
+
+@dataclass(frozen=True)
+class GrainCounts:
+    """What the event released.
+
+    Attributes:
+        counts: rows of each grain of each column of the domain; empty for those without.
+        sigma: standard deviation of the noise in each of them.
+        mass: what one unit adds to a histogram, at most.
+    """
+
+    counts: tuple[Floats, ...]
+    sigma: float
+    mass: float
+
+    def share(self, place: int, grain: int, even: float) -> float | None:
+        """Return the share of a grain among the rows of it and all coarser ones.
+
+        Args:
+            place: of the column.
+            grain: from 0, the coarsest.
+            even: the share that there would be without any habit.
+
+        Returns:
+            None if the counts do not say that the share is another one.
+        """
+        own, coarser = self.counts[place][grain], self.counts[place][:grain]
+        whole = max(float(own + coarser.sum()), 0.0)
+        noise = self.sigma * math.sqrt((1 - even) ** 2 + len(coarser) * even**2)
+        chance = math.sqrt(whole * self.mass * even * (1 - even))
+        if whole <= NOISE * self.sigma * math.sqrt(grain + 1):
+            return None
+        if abs(own - even * whole) <= APART * math.hypot(noise, chance):
+            return None
+        return 0.0 if own <= NOISE * self.sigma else min(float(own) / whole, 1.0)
+
+    def weights(self, domain: Domain) -> Floats:
+        """Return how much commoner the values of each unit are than an even spread makes them.
+
+        Returns:
+            Of each column of the domain, ``[columns, UNITS]``; 1 where nothing was seen.
+        """
+        found = np.ones((len(domain.features), UNITS))
+        for place in measured(domain):
+            own, seen = points_by_grain(domain.features[place]), self.seen(domain, place)
+            left = 1.0
+            for grain in range(len(own) - 1, -1, -1):
+                if own[grain] == 0:
+                    continue
+                share = seen.get(grain, own[grain] / own[: grain + 1].sum())
+                found[place, grain] = left * share * own.sum() / own[grain]
+                left *= 1.0 - share
+        return found
+
+    def seen(self, domain: Domain, place: int) -> dict[int, float]:
+        """Return the shares that differ from those of an even spread, as `share`, by grain."""
+        own = points_by_grain(domain.features[place])
+        found: dict[int, float] = {}
+        for grain in range(len(own) - 1, 0, -1):
+            whole = own[: grain + 1].sum()
+            if 0 < own[grain] < whole:
+                share = self.share(place, grain, own[grain] / whole)
+                found |= {} if share is None else {grain: share}
+        return found
+
+
+def points_by_grain(feature: Feature) -> Floats:
+    """Return how many values of each round unit a column has."""
+    return np.asarray(np.array(feature.grains, dtype=np.float64).sum(axis=0))
+
+
+def measure_grains(
+    cohort: Cohort, domain: Domain, plan: AnyPlan, entropy: Entropy
+) -> GrainCounts | None:
+    """Run the event of the grains; None for a plan without it.
+
+    Args:
+        cohort: codes of the domain's columns.
+        domain: its public facts.
+        plan: calibrated; without privacy, counts are exact; watched, they are told.
+        entropy: source of noise.
+    """
+    if not plan.has(GRAINS):
+        return None
+    event = plan.event(GRAINS)
+    assert isinstance(event, JointHistograms)
+    places = measured(domain)
+    sizes = [len(domain.features[place].grains[0]) + 1 for place in places]
+    release = exact_joint_histograms if isinstance(plan, NonPrivatePlan) else joint_histograms
+    noisy = release(grained(cohort, domain), sizes, event, entropy)
+    if isinstance(plan, ObservedPlan):
+        sigmas = [event.sigma] * len(noisy)
+        plan.observer.counted(noisy, sigmas, event, lambda others: grained(others, domain))
+    counts = [np.zeros(0)] * len(domain.features)
+    for place, histogram in zip(places, noisy, strict=True):
+        counts[place] = histogram[:-1].astype(np.float64)
+    return GrainCounts(tuple(counts), event.sigma, float(event.mass))
+
+
+def grained(cohort: Cohort, domain: Domain) -> Cohort:
+    """Give each row the cell of its grain in each measured column, ``[units, rows, columns]``."""
+    cells = [
+        cell_of(domain.features[place])[cohort.codes[..., place]] for place in measured(domain)
+    ]
+    return Cohort(np.stack(cells, axis=-1), cohort.mask)
+
+
+def cell_of(feature: Feature) -> Codes:
+    """Return the cell of each code of a column, ``[size]``: its grain, or the last one."""
+    by_code = np.array(feature.grains)
+    units = by_code.shape[1]
+    found = np.full(feature.size, units, dtype=np.uint16)
+    one = ((by_code > 0).sum(axis=1) == 1) & (by_code.sum(axis=1) == feature.points)
+    found[: feature.cells][one] = by_code[one].argmax(axis=1)
+    return found
+
+
+def points_of(domain: Domain, counts: GrainCounts | None) -> Sequence[Floats | None] | None:
+    """Return by what the codes of each column share rows, in place of their lattice points.
+
+    None for a column of which nothing was seen.
+    """
+    if counts is None:
+        return None
+    weights = counts.weights(domain)
+    found: list[Floats | None] = [None] * len(domain.features)
+    for place in measured(domain):
+        feature, own = domain.features[place], weights[place]
+        by_code = np.array(feature.grains)
+        if (own[: by_code.shape[1]] != 1.0).any():
+            without = np.array(feature.points) - by_code.sum(axis=1)
+            found[place] = by_code @ own[: by_code.shape[1]] + without
+    return found

@@ -1,0 +1,82 @@
+"""Certificates of fits in which products of contrasts come first, and of the time before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from dpsynth.bundle.checks.certificate import check_certificate
+from dpsynth.certificate.budget_breakdown import budget_lines
+from dpsynth.certificate.certificate import Certificate, certify
+from dpsynth.cli.commands.plan import describe_event
+from dpsynth.encoding.codec import Codec
+from dpsynth.models.base import Domain
+from dpsynth.models.presets import PAIRS, earlier_shares_of, shares_of
+from dpsynth.privacy.pair_statistics.distances import DEPARTURES
+from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.schema.column import Declared
+from dpsynth.schema.schema import Schema
+
+BUDGET = PrivacyBudget(epsilon=1.0, delta=1e-5)
+
+
+@pytest.fixture
+def few() -> Schema:
+    size = Declared(4000, "a part of the cohort")
+    return replace(Schema.load("diabetes130"), population=size)
+
+
+def certified(schema: Schema, shares: Sequence[Share]) -> Certificate:
+    plan = PrivacyPlan.calibrate(BUDGET, shares)
+    return Certificate.from_dict(certify(schema, plan, model="mixture", charge=None))
+
+
+def faults(schema: Schema, certificate: Certificate) -> list[str]:
+    """What is wrong with it, but that no ledger was charged."""
+    findings = map(str, check_certificate(certificate, schema, None))
+    return [finding for finding in findings if "no ledger was charged" not in finding]
+
+
+def domain(schema: Schema) -> Domain:
+    return Domain.of(schema, Codec(schema))
+
+
+def test_its_events_are_those_of_the_model(few: Schema) -> None:
+    certificate = certified(few, shares_of("mixture", domain(few), BUDGET))
+    assert {PRODUCTS, DEPARTURES, PAIRS} < {event.name for event in certificate.events}
+    assert faults(few, certificate) == []
+
+
+def test_an_earlier_certificate_verifies_as_it_stands(few: Schema) -> None:
+    shares = earlier_shares_of("mixture", domain(few), BUDGET)
+    certificate = certified(few, shares)
+    assert PRODUCTS not in {event.name for event in certificate.events}
+    assert faults(few, certificate) == []
+
+
+@pytest.mark.parametrize("missing", [PRODUCTS, DEPARTURES, PAIRS])
+def test_an_event_that_is_left_out_is_missed(few: Schema, missing: str) -> None:
+    """Whichever of both ways the rest is taken for."""
+    kept = [
+        share for share in shares_of("mixture", domain(few), BUDGET) if share.event.name != missing
+    ]
+    whole = sum(share.fraction for share in kept)
+    shares = [replace(share, fraction=share.fraction / whole) for share in kept]
+    assert any(f"event '{missing}'" in fault for fault in faults(few, certified(few, shares)))
+
+
+def test_both_events_are_said_in_words(few: Schema) -> None:
+    certificate = certified(few, shares_of("mixture", domain(few), BUDGET))
+    lines = {line.name: line for line in budget_lines(certificate, quality=False)}
+    assert "how strongly columns are related" in lines[PRODUCTS].purpose
+    assert "one distance for each" in lines[DEPARTURES].purpose
+    assert "which values occur together" in lines[PAIRS].purpose
+    assert "on each distance" in lines[DEPARTURES].noise
+    told = {event.name: describe_event(event) for event in certificate.events}
+    assert "sums, one for each pair of columns" in told[PRODUCTS]
+    assert "distances, one for each pair of columns" in told[DEPARTURES]
+    sd = lines[DEPARTURES].noise.split()[1]
+    assert float(told[DEPARTURES].split("sd ")[1].split()[0]) == pytest.approx(float(sd), rel=0.01)

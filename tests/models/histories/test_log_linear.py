@@ -1,0 +1,42 @@
+"""The network of a wide table's steps follows released pairs as far as noise lets them be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpsynth.models.histories.steps import log_linear
+from dpsynth.models.histories.steps.log_linear import Expected, fitted_network
+from dpsynth.models.marginals import MergedBins, Products, Target
+
+GIVEN, SIZES = 2, (2, 2, 2)
+FOLLOWS = np.array([[0.9, 0.6], [0.4, 0.1]])  # share of code 0, by both columns before
+
+
+def drawn(sd: float, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+    """Fit to the pairs of a column that follows from two; return shares of 0 by both."""
+    for name, value in (("ROWS", 4_000), ("STEPS", 240), ("BATCH", 500), ("RATE", 0.05)):
+        monkeypatch.setattr(log_linear, name, value)
+    joint = np.stack([FOLLOWS, 1 - FOLLOWS], axis=2) / 4
+    pairs, known = np.zeros((6, 6)), np.full((6, 6), np.inf)
+    pairs[:2, 4:], pairs[2:4, 4:] = joint.sum(axis=1), joint.sum(axis=0)
+    known[:4, 4:] = sd
+    one = np.array([0.5, 0.5, 0.5, 0.5, *joint.sum(axis=(0, 1))])
+    target = Target(SIZES, one, np.full(6, 1e-4), pairs, known)
+    even = Products(SIZES, np.ones(1), one[None].astype(np.float32))
+    bins = [MergedBins(np.arange(2, dtype=np.uint16), one[at : at + 2]) for at in (0, 2, 4)]
+    expected = Expected(GIVEN, (0, 0, 0), {})
+    network = fitted_network(even, target, bins, expected, np.random.default_rng(0))
+    rows = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 20_000, axis=0)
+    after = network.draw_after(rows, np.random.default_rng(1))[:, 0]
+    return np.asarray((after == 0).reshape(2, 2, -1).mean(axis=2))
+
+
+def test_pairs_that_are_known_well_are_followed_by_both_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert drawn(1e-4, monkeypatch) == pytest.approx(FOLLOWS, abs=0.05)
+
+
+def test_pairs_that_noise_hides_move_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert drawn(1.0, monkeypatch) == pytest.approx(np.full((2, 2), FOLLOWS.mean()), abs=0.02)

@@ -1,0 +1,54 @@
+"""Tables with wide rows: public settings of what is measured, and how finely."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpsynth.models import Feature
+from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
+from dpsynth.models.histories.person_table import COUNT, FIRST, OF_WIDE, VALUE, PersonTable
+from dpsynth.models.histories.settings import HistorySettings, shares_of_histories
+from dpsynth.privacy import PrivacyBudget
+
+BUDGET = PrivacyBudget(3.0, 1e-5)
+
+
+def domain(values: int, population: int = 50_000) -> HistoryDomain:
+    columns = tuple(Feature(f"value {place}", 5, 5, (1,) * 5) for place in range(values))
+    table = HistoryTable("visits", (Series("visits", columns, 40),), False, 1, (False,) * values)
+    return HistoryDomain((Feature("sex", 2, 0),), (), (table,), 0, 0, population)
+
+
+@pytest.mark.parametrize(("values", "count", "first"), [(9, OF_WIDE, FIRST), (2, COUNT, VALUE)])
+def test_pairs_weigh_by_what_their_columns_are(values: int, count: float, first: float) -> None:
+    person = PersonTable(domain(values))
+    ((hidden,),) = person.hidden
+    assert person.weight_of((0, hidden.count)) == count
+    assert person.weight_of((hidden.count, hidden.values[0])) == count
+    assert person.weight_of((0, hidden.values[0])) == first
+    assert person.weight_of((hidden.values[0], hidden.values[1])) == 1.0
+
+
+def test_many_rows_of_a_wide_table_count_when_their_number_is_cut_into_bins() -> None:
+    person = PersonTable(domain(9))
+    ((hidden,),) = person.hidden
+    found = person.importance_of(hidden.count, person.domain.tables[0].series[0].counts.middles)
+    assert found is not None
+    assert found[3] == 2.0 and found[0] == found[1] > 0
+    assert PersonTable(domain(2)).importance_of(1, found) is None
+
+
+def test_wide_rows_leave_more_of_the_person_table_to_pairs() -> None:
+    parts = [
+        next(share.fraction for share in found if "one-way" in share.event.name)
+        / sum(share.fraction for share in found if share.event.name.startswith("patients"))
+        for found in (shares_of_histories(domain(values), BUDGET) for values in (2, 9))
+    ]
+    assert parts == pytest.approx([0.25, 0.15])
+
+
+def test_where_noise_is_large_a_round_of_the_fit_is_longer() -> None:
+    few, many = (HistorySettings.of(domain(9, size), BUDGET) for size in (10_000, 100_000))
+    assert few.person_steps > many.person_steps
+    assert few.components == many.components == 1000
+    assert HistorySettings.of(domain(2), BUDGET).components == 500

@@ -1,0 +1,52 @@
+"""Broken twins of a fit: something exact takes the place of what a mechanism released."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsynth.models.marginals import measurement, within_bins
+
+Patch = pytest.MonkeyPatch
+
+
+def exact_margins(patch: Patch) -> None:
+    """Shares and tails of a column follow the pairs as they are, without noise."""
+    exact: list[Any] = []
+    released, margins_of = measurement.chosen_histograms, measurement.margins_of
+
+    def counting(cohort: Any, sizes: Any, places: Any, *rest: Any) -> Any:
+        rows = cohort.codes[cohort.mask]
+        exact[:] = [np.zeros((sizes[i], sizes[j])) for i, j in places]
+        for table, (i, j) in zip(exact, places, strict=True):
+            np.add.at(table, (rows[:, i], rows[:, j]), 1.0)
+        return released(cohort, sizes, places, *rest)
+
+    def telling(bins: Any, pairs: Any) -> Any:
+        return margins_of(bins, replace(pairs, tables=tuple(exact)))
+
+    patch.setattr(measurement, "chosen_histograms", counting)
+    patch.setattr(measurement, "margins_of", telling)
+
+
+def exact_scores(patch: Patch) -> None:
+    """Codes within bins follow other columns as they do among the patients themselves."""
+    cohorts: list[Any] = []
+    released, regressions_of = measurement.chosen_histograms, within_bins.regressions_of
+
+    def keeping(cohort: Any, *rest: Any) -> Any:
+        cohorts.append(cohort)
+        return released(cohort, *rest)
+
+    def telling(products: Any, domain: Any, columns: Any) -> Any:
+        rows = cohorts[-1].codes[cohorts[-1].mask].astype(int) + products.offsets[:-1]
+        tables = np.zeros((len(rows), products.offsets[-1]), np.float32)
+        np.put_along_axis(tables, rows, 1.0, axis=1)
+        exact = replace(products, weights=np.full(len(rows), 1 / len(rows)), tables=tables)
+        return regressions_of(exact, domain, columns)
+
+    patch.setattr(measurement, "chosen_histograms", keeping)
+    patch.setattr(within_bins, "regressions_of", telling)
