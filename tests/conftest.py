@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -31,6 +32,7 @@ from .support.browser import browser  # noqa: F401  a fixture for all folders
 from .support.command_outcome import Outcome
 from .support.forger import Forger
 from .support.postgres_server import server  # noqa: F401  a fixture for all folders
+from .support.replayed_noise import VARIANT, ReplayedNoise
 from .support.schema_fields import schema_field
 
 ASKED = tuple(getattr(signal, name) for name in NAMES)
@@ -77,8 +79,11 @@ EVERY_TYPE: dict[str, Any] = {
 MEMORY, ROOM = Path("/dev/shm"), 2**32  # bytes
 
 
-def pytest_configure() -> None:
-    """Keep temporary files in memory, unless a place for them is named."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Repeat noise; keep temporary files in memory, unless a place for them is named."""
+    config.pluginmanager.register(ReplayedNoise())
+    hypothesis.settings.register_profile("replayed", derandomize=VARIANT == "0")
+    hypothesis.settings.load_profile("replayed")
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 

@@ -64,7 +64,7 @@ def by_engine() -> Included:
 def by_shuffling() -> Included:
     """The broken twin: a loader that cuts a shuffled order into batches of qn."""
     size = int(RATE * UNITS)
-    rng = np.random.default_rng()
+    rng = OsEntropy().generator()
 
     def batches() -> Iterator[npt.NDArray[np.int64]]:
         while True:

@@ -22,6 +22,8 @@ from dpsynth.privacy.mechanisms import joint_histograms
 
 from ..support.bare_counts import Rows
 
+pytestmark = pytest.mark.fresh_noise
+
 SIZES = (40, 3)
 EVENT = JointHistograms("counts", histograms=2, rows_per_unit=1, sigma=30.0)
 

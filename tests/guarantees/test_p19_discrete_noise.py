@@ -38,7 +38,7 @@ def ours(count: int, sigma: float) -> np.ndarray:
 
 def floats(count: int, sigma: float) -> np.ndarray:
     """Broken twin: continuous noise in floating point."""
-    return np.random.default_rng().normal(0, sigma, CELLS) + count - count
+    return OsEntropy().generator().normal(0, sigma, CELLS) + count - count
 
 
 def rounded(count: int, sigma: float) -> np.ndarray:

@@ -21,6 +21,8 @@ from scipy import stats
 from dpsynth.errors import InputError
 from dpsynth.privacy.entropy import Entropy, OsEntropy, SeededEntropy
 
+pytestmark = pytest.mark.fresh_noise
+
 FALSE_ALARM = 1e-8
 BOTH = pytest.mark.parametrize("entropy", [OsEntropy(), SeededEntropy(7)], ids=["os", "seeded"])
 

@@ -15,6 +15,7 @@ from dpsynth.assessment.shadow_models import shadows
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.attack_stats.result import Attack
 from dpsynth.eval.core.tables import Tables, TableView
+from dpsynth.privacy.entropy import OsEntropy
 
 PATIENTS = 400
 
@@ -32,7 +33,7 @@ def leaking(design: ShadowDesign, cohort: Cohort) -> TableView:
 
 def blind(design: ShadowDesign, cohort: Cohort) -> TableView:
     del cohort
-    rng = np.random.default_rng()
+    rng = OsEntropy().generator()
     return view(design, design.codes[rng.choice(len(design.codes), 300)])
 
 
