@@ -8,8 +8,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # extra pip options for torch alone, such as the index of its CPU builds
 PIP_TORCH ?=
 DEMO ?= demo
+STEADY ?= 1 2 3
 
-.PHONY: help install install-dev demo test test-all smoke lint bench quality audit mutants fuzz faults gallery site site-serve clean
+.PHONY: help install install-dev demo test test-all steady smoke lint bench quality audit mutants fuzz faults gallery site site-serve clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,6 +43,9 @@ test: install-dev  ## run the tests of every pitfall, mechanism and command (min
 
 test-all: test  ## the same, then what is long: large games, kill loops, browsers, real tables
 	$(TESTS) -m long
+
+steady: install-dev  ## `test` under other noise, once more for each number (STEADY="4 5": those)
+	for noise in $(STEADY); do DPSYNTH_TEST_NOISE=$$noise $(TESTS) -m "not long" || exit 1; done
 
 smoke: install-dev  ## a small set of tests, to try another Python (PYTHON=python3.13)
 	$(BIN)/python --version

@@ -25,7 +25,9 @@
 - `pair_margins`: what the counts of pairs say of each single column: shares of its bins, and its
   tails
 - `pair_selection`: which are measured, with what noise each, and which turn out to be related
-- `product_mixture`: fitted to noisy marginals, and sampled evenly
+- `product_fit/`: how a mixture of products is fitted to noisy counts: a distance, its slope, and
+  Adam
+- `product_mixture`: a mixture of product distributions: what it is fitted to, and how it is sampled
 - `projection`: noisy counts made a histogram: nothing below zero, and a given total
 - `tails`: of an ordered column: cells that noise hides one by one, told by their sum and their
   slope

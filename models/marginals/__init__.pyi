@@ -26,7 +26,7 @@ from .pair_margins import margins_of as margins_of
 from .pair_selection import Pairs as Pairs
 from .pair_selection import pair_noise as pair_noise
 from .pair_selection import trends_of as trends_of
+from .product_fit import fit_products as fit_products
 from .product_mixture import Products as Products
 from .product_mixture import Target as Target
-from .product_mixture import fit_products as fit_products
 from .product_mixture import inverse as inverse

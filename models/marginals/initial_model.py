@@ -21,7 +21,8 @@ from dpsynth.models.marginals.log_probability import (
     mean_by_unit,
 )
 from dpsynth.models.marginals.measurement import measure
-from dpsynth.models.marginals.product_mixture import Products, Target, fit_products
+from dpsynth.models.marginals.product_fit import fit_products
+from dpsynth.models.marginals.product_mixture import Products, Target
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort

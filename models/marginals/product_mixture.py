@@ -1,33 +1,24 @@
-"""A mixture of product distributions: fitted to noisy marginals, and sampled evenly.
+"""A mixture of product distributions: what it is fitted to, and how it is sampled evenly.
 
 The model is P(x) = sum_k w_k prod_j P_k(x_j) over K components. It has no order of columns, every
-one- and two-way marginal is a matrix product, and it is fitted by gradient descent on the squared
-distance to the released counts, each in units of its own noise: post-processing throughout (the
-relaxed projection of Aydore et al. 2021, arXiv 2103.06641, section 3, and RAP++, here with mixture
-components in the place of relaxed rows).
+one- and two-way marginal is a matrix product, and it is fitted to released counts
+(`product_fit`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models import Progress, silent
 from dpsynth.models.marginals.histograms import even_points
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-FITTED = 0.8  # of the standardised loss: rounds end below it
-MAX_ROUNDS = 4
 LEADERS = 2  # columns by which rows are ordered before a column is drawn
 
 
@@ -188,113 +179,3 @@ def inverse(ends: Floats, component: Ints, points: Floats) -> Ints:
     place = np.searchsorted(flat, component + points, side="right") - component * size
     bins: Ints = np.clip(place, 0, size - 1)
     return bins
-
-
-def fit_products(
-    target: Target,
-    *,
-    components: int,
-    steps: int,
-    rng: np.random.Generator,
-    rate: float = 0.1,
-    spread: float = 0.3,
-    tie: float = 0.0,
-    progress: Progress = silent,
-) -> Products:
-    """Fit a mixture with equal weights to a target by Adam, in rounds with a cosine schedule each.
-
-    The loss is the mean squared distance to the released counts, each in units of its own noise: 1
-    for the truth, less for a fit that has begun to follow the noise. Rounds go on until it is below
-    `FITTED`; a table of many columns takes more of them. It is a function of released counts, so
-    the number of rounds costs nothing.
-
-    Args:
-        target: noisy shares with their standard errors.
-        components: how many, K.
-        steps: of Adam, in a round.
-        rng: of the starting point.
-        rate: first learning rate, of logits.
-        spread: standard deviation of the starting logits around the one-way distribution.
-        tie: weight of the mutual information between component and column, in nats, mean over the
-            columns: it keeps apart what the counts do not ask to be related.
-        progress: called with the share of steps done, at most `MAX_ROUNDS` rounds of them.
-    """
-    import torch
-
-    width = len(target.one)
-    start = np.log(target.one + 1e-6) + spread * rng.standard_normal((components, width))
-    logits = torch.tensor(start, dtype=torch.float32, requires_grad=True)
-    measured = np.isfinite(target.pair_sd)
-    cells = measured.sum() + width
-    weight = torch.tensor(np.where(measured, target.pair_sd, np.inf) ** -2.0 / cells).float()
-    pairs = torch.tensor(target.pairs).float()
-    one_weight = torch.tensor(target.one_sd**-2.0 / cells).float()
-    one_way = torch.tensor(target.one).float()
-
-    of_products = _products_apart(target, components, float(cells))
-
-    def distance(tables: Tensor) -> Tensor:
-        joint = tables.T @ tables / components
-        apart = (weight * (joint - pairs) ** 2).sum()
-        apart = apart + (one_weight * (tables.mean(dim=0) - one_way) ** 2).sum()
-        return apart if of_products is None else apart + of_products(tables)
-
-    for part in range(MAX_ROUNDS):
-        optimizer = torch.optim.Adam([logits], lr=rate)
-        for step in range(steps):
-            bend = 0.05 + 0.475 * (1 + np.cos(np.pi * step / steps))
-            optimizer.param_groups[0]["lr"] = rate * bend
-            tables = _softmax(logits, target.sizes)
-            apart = distance(tables)
-            loss = apart + tie * _information(tables) / len(target.sizes) if tie else apart
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            progress("mixture", (part * steps + step + 1) / (MAX_ROUNDS * steps))
-        if target.products is None and apart.item() <= FITTED:
-            break
-    progress("mixture", 1.0)
-    weights = np.full(components, 1.0 / components)
-    return Products(target.sizes, weights, _softmax(logits.detach(), target.sizes).numpy())
-
-
-def _products_apart(
-    target: Target, components: int, cells: float
-) -> Callable[[Tensor], Tensor] | None:
-    """Return the part of the loss that products of contrasts have; None if none were released."""
-    import torch
-
-    products, columns = target.products, len(target.sizes)
-    if products is None:
-        return None
-    scores = np.zeros((len(target.one), columns))
-    place = np.repeat(np.arange(columns), target.sizes)
-    scores[np.arange(len(target.one)), place] = products.scores
-    by_column = torch.tensor(scores).float()
-    first, second = (torch.tensor(places) for places in np.triu_indices(columns, 1))
-    means, weight = torch.tensor(products.means).float(), products.sd**-2.0 / cells
-
-    def apart(tables: Tensor) -> Tensor:
-        of_components = tables @ by_column
-        found = (of_components.T @ of_components / components)[first, second]
-        distance: Tensor = weight * ((found - means) ** 2).sum()
-        return distance
-
-    return apart
-
-
-def _information(tables: Tensor) -> Tensor:
-    """Return the mutual information between component and column, in nats, summed over columns."""
-    minimum = 1e-9
-    mean = tables.mean(dim=0, keepdim=True)
-    ratios = (tables + minimum).log() - (mean + minimum).log()
-    return (tables * ratios).sum() / len(tables)
-
-
-def _softmax(logits: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Normalise each column's part of the logits ``[K, D]``."""
-    import torch
-
-    return torch.cat(
-        [torch.softmax(block, dim=1) for block in torch.split(logits, list(sizes), 1)], 1
-    )

@@ -80,7 +80,9 @@ def server() -> Iterator[Server]:
     pytest.importorskip("psycopg", reason="psycopg is not installed (pip install -e '.[postgres]')")
     if found("initdb") is None or found("pg_ctl") is None:
         pytest.skip("no PostgreSQL server can be started: initdb and pg_ctl are not installed")
-    with tempfile.TemporaryDirectory(prefix="pg") as name:  # a socket's path must be short
+    # a socket's path must be short; in memory, as a server for tests makes thousands of files
+    place = os.environ.get("PYTEST_DEBUG_TEMPROOT")
+    with tempfile.TemporaryDirectory(prefix="pg", dir=place) as name:
         os.chmod(name, 0o755)
         server = Server(Path(name))
         yield server

@@ -1,0 +1,101 @@
+"""Rounds of Adam steps, until a mixture of products is as close to the counts as noise allows.
+
+The relaxed projection of Aydore et al. 2021, arXiv 2103.06641, section 3, and RAP++, here with
+mixture components in the place of relaxed rows: post-processing throughout.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsynth.models import Progress, silent
+from dpsynth.models.marginals.product_fit.distance import Distance, Information
+from dpsynth.models.marginals.product_mixture import Products, Target
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FITTED = 0.8  # of the standardised loss: rounds end below it
+MAX_ROUNDS = 4
+
+
+def fit_products(
+    target: Target,
+    *,
+    components: int,
+    steps: int,
+    rng: np.random.Generator,
+    rate: float = 0.1,
+    spread: float = 0.3,
+    tie: float = 0.0,
+    progress: Progress = silent,
+) -> Products:
+    """Fit a mixture with equal weights to a target by Adam, in rounds with a cosine schedule each.
+
+    The loss is the mean squared distance to the released counts, each in units of its own noise: 1
+    for the truth, less for a fit that has begun to follow the noise. Rounds go on until it is below
+    `FITTED`; a table of many columns takes more of them. It is a function of released counts, so
+    the number of rounds costs nothing.
+
+    Args:
+        target: noisy shares with their standard errors.
+        components: how many, K.
+        steps: of Adam, in a round.
+        rng: of the starting point.
+        rate: first learning rate, of logits.
+        spread: standard deviation of the starting logits around the one-way distribution.
+        tie: weight of the mutual information between component and column, in nats, mean over the
+            columns: it keeps apart what the counts do not ask to be related.
+        progress: called with the share of steps done, at most `MAX_ROUNDS` rounds of them.
+    """
+    import torch
+
+    width = len(target.one)
+    start = np.log(target.one + 1e-6) + spread * rng.standard_normal((components, width))
+    logits = torch.tensor(start, dtype=torch.float32)
+    distance, columns = Distance(target), _Columns(target.sizes, components)
+    information = Information(tie / len(target.sizes)) if tie else None
+    apart = 0.0
+    for part in range(MAX_ROUNDS):
+        optimizer = torch.optim.Adam([logits], lr=rate)
+        for step in range(steps):
+            bend = 0.05 + 0.475 * (1 + np.cos(np.pi * step / steps))
+            optimizer.param_groups[0]["lr"] = rate * bend
+            tables = columns.normalised(logits)
+            apart, gradient = distance(tables)
+            if information is not None:
+                information.add_to(gradient, tables)
+            logits.grad = columns.through(tables, gradient)
+            optimizer.step()
+            progress("mixture", (part * steps + step + 1) / (MAX_ROUNDS * steps))
+        if target.products is None and apart <= FITTED:
+            break
+    progress("mixture", 1.0)
+    weights = np.full(components, 1.0 / components)
+    return Products(target.sizes, weights, columns.normalised(logits).numpy())
+
+
+class _Columns:
+    """Columns end to end: each one's logits become shares, and slopes of shares those of logits."""
+
+    def __init__(self, sizes: tuple[int, ...], components: int) -> None:
+        """Take the number of bins of each column."""
+        import torch
+
+        place = np.repeat(np.arange(len(sizes)), sizes)
+        self._place = torch.tensor(place).expand(components, -1)
+        self._top = torch.empty((components, len(sizes)))
+        self._bins = torch.tensor(np.eye(len(sizes))[place]).float()
+
+    def normalised(self, logits: Tensor) -> Tensor:
+        """Return the softmax of each column's logits, ``[K, D]``."""
+        top = self._top.fill_(-np.inf).scatter_reduce_(1, self._place, logits, "amax")
+        shares = (logits - top.gather(1, self._place)).exp_()
+        return shares.div_((shares @ self._bins).gather(1, self._place))
+
+    def through(self, shares: Tensor, gradient: Tensor) -> Tensor:
+        """Return the gradient by logits of what has this gradient by shares, both ``[K, D]``."""
+        flow = shares * gradient
+        return flow.sub_(shares * (flow @ self._bins).gather(1, self._place))
