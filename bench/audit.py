@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import audit_answers
 import audit_cohort_fit
 import audit_counts
 import audit_discovery
@@ -43,6 +44,7 @@ RUNS = {
     audit_networks: 8_000,
     audit_pair_statistics: 8_000,
     audit_discovery: 8_000,
+    audit_answers: 8_000,
 }
 SLOW = {
     "a whole fit: autoregressive": 0.25,

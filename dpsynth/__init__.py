@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpsynth.assessment.forecasting.forecast import forecast
     from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
     from dpsynth.schema.schema import Schema
+    from dpsynth.stats.answering import statistics
     from dpsynth.synthesis.drawing.sampler import sample
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
@@ -39,6 +40,7 @@ _HOMES = {
     "sample": "dpsynth.synthesis.drawing.sampler",
     "split": "dpsynth.tables.splitting",
     "split_file": "dpsynth.tables.splitting",
+    "statistics": "dpsynth.stats.answering",
 }
 
 __all__ = [
@@ -54,6 +56,7 @@ __all__ = [
     "sample",
     "split",
     "split_file",
+    "statistics",
 ]
 
 

@@ -82,10 +82,8 @@ MEMORY, ROOM = Path("/dev/shm"), 2**32  # bytes
 def pytest_configure(config: pytest.Config) -> None:
     """Repeat noise; keep temporary files in memory, unless a place for them is named."""
     config.pluginmanager.register(ReplayedNoise())
-    # the same examples each time teach nothing new: few of them, and others with other noise
-    hypothesis.settings.register_profile("replayed", derandomize=True, max_examples=50)
-    hypothesis.settings.register_profile("others", derandomize=False)
-    hypothesis.settings.load_profile("replayed" if VARIANT == "0" else "others")
+    hypothesis.settings.register_profile("replayed", derandomize=VARIANT == "0")
+    hypothesis.settings.load_profile("replayed")
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger import LedgerFile, MeasuredNote, enter_release, permit, required_gates
-from dpsynth.synthesis import AnyRun
+from dpsynth.ledger.actions import ChargedRun
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Permission:
     gates: tuple[str, ...]
 
     @classmethod
-    def of(cls, run: AnyRun, book: LedgerFile | None) -> Permission:
+    def of(cls, run: ChargedRun, book: LedgerFile | None) -> Permission:
         """Ask the ledger that charged a run; by default the one at hand.
 
         Raises:
@@ -58,7 +58,7 @@ class Permission:
         enter_release(self.book, self.entry, manifest)
 
 
-def ledger_of(run: AnyRun, book: LedgerFile | None) -> LedgerFile:
+def ledger_of(run: ChargedRun, book: LedgerFile | None) -> LedgerFile:
     """Return the ledger that charged a run; by default the one at hand is tried.
 
     Raises:

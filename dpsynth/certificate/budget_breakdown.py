@@ -13,6 +13,8 @@ from dpsynth.privacy import (
     Event,
     JointHistograms,
     PoissonSgd,
+    RowSums,
+    TopChoice,
     units_of,
 )
 from dpsynth.privacy.discovery.event import MASS
@@ -84,6 +86,10 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
                     "a second, more precise count of the column pairs that stood out in the first"
                 )
             return f"which values occur together: counts for at most {_pairs(event)}"
+        case RowSums():
+            return "sums over rows: a statistic of a request"
+        case TopChoice():
+            return f"which {event.chosen:,} values most {who} have"
         case CodeDiscovery():
             chance = figure_at_most(event.delta)
             return (
@@ -121,6 +127,11 @@ def _noise(event: Event, who: str) -> str:
     """Say how much noise was added, in what is counted."""
     if isinstance(event, PoissonSgd):
         return f"multiplier {figure(event.noise_multiplier)}, in each step"
+    if isinstance(event, RowSums):
+        times = figure(event.sigma / event.sensitivity)
+        return f"sd {figure(event.sigma)} on each sum; multiplier {times}"
+    if isinstance(event, TopChoice):
+        return f"Gumbel noise of scale {figure(event.scale)} on each score"
     if isinstance(event, CodeDiscovery):
         return f"sd {figure(event.sigma / MASS)} {who} on the number of each code"
     each = event.unit_mass is not None or event.rows_per_unit == 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dpsynth._util.formatting import figure_at_most
 from dpsynth._util.outside_names import outside_name
-from dpsynth.privacy import CodeDiscovery, Event, PoissonSgd, Unit, counted_of, whom
+from dpsynth.privacy import CodeDiscovery, Event, PoissonSgd, TopChoice, Unit, counted_of, whom
 from dpsynth.privacy.discovery.event import MASS
 
 if TYPE_CHECKING:
@@ -26,7 +26,13 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         f"event '{event.name}': whole counts plus discrete Gaussian noise from an exact sampler "
         "(OpenDP); no floating-point number is drawn"
         for event in events
-        if not isinstance(event, PoissonSgd)
+        if not isinstance(event, PoissonSgd | TopChoice)
+    )
+    chosen = tuple(
+        f"event '{event.name}': {event.chosen} of {event.candidates:,} values are named, by the "
+        "exponential mechanism (Gumbel noise of an exact sampler, OpenDP)"
+        for event in events
+        if isinstance(event, TopChoice)
     )
     found = tuple(
         f"event '{event.name}': a code is listed only if the noisy number of units that have it is "
@@ -35,7 +41,7 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         for event in events
         if isinstance(event, CodeDiscovery)
     )
-    return counted + found
+    return counted + chosen + found
 
 
 def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:

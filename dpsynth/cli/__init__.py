@@ -5,6 +5,8 @@
 - `cohorts`: what commands do with runs and schemas of linked tables; their data are folders
 - `discoveries`: what a plan says of the codes that it would find
 - `forecasts`: the forecast of `plan`: its options, and its lines on a terminal
+- `event_words`: an event of a plan in a few words
+- `ledger_lines`: fits and budgets, for people
 - `linked_samples`: cohorts that `sample` draws from a run of linked tables; replicates of any run
 - `options`: options that several commands share
 - `subjects`: what `evaluate` and `audit` are about: a run, or the schema of tables from other tools

@@ -45,6 +45,7 @@ _COMMANDS = {
     "dpia": ("dpsynth.cli.commands.release", "dpia"),
     "keygen": ("dpsynth.cli.commands.signing", "keygen"),
     "sign": ("dpsynth.cli.commands.signing", "sign"),
+    "stats": ("dpsynth.cli.commands.stats", "stats"),
     "split": ("dpsynth.cli.commands.split", "split"),
     "ledger": ("dpsynth.cli.commands.ledger", "ledger"),
     "completion": ("dpsynth.cli.completion", "completion"),

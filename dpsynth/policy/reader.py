@@ -28,6 +28,8 @@ _NAMES = "has 1 to 64 letters, digits, '.', '_' and '-', and starts with a lette
 _HIDDEN = "has a line break or another character that cannot be shown; write one line of plain text"
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EXPONENT = re.compile(r"\d+(\.\d*)?[eE][+-]?\d+")  # a number that YAML 1.1 takes for a text
+STATISTICS = "statistics"
+"""What a policy's list of models calls statistics, which no generator answers."""
 
 
 def read_document(path: str | Path) -> Any:
@@ -182,11 +184,11 @@ def _read_groups(top: FieldReader) -> tuple[Group, ...]:
 def _read_models(top: FieldReader) -> tuple[str, ...] | None:
     from dpsynth.models.registry import KNOWN  # light: a table of names
 
-    models = _read_names(top, "models")
+    models, every = _read_names(top, "models"), (*KNOWN, STATISTICS)
     for model in models or ():
-        if model not in KNOWN and not is_allowance(model):
-            meant = did_you_mean(model, KNOWN)
-            known = f"known: {listed(KNOWN)}; one of another package is written package:name"
+        if model not in every and not is_allowance(model):
+            meant = did_you_mean(model, every)
+            known = f"known: {listed(every)}; one of another package is written package:name"
             top.mistake("models", f"{shown(model)} is not a model{meant}; {known}")
     if models == ():
         top.mistake("models", "allows none; list generators, or remove the key to allow all")

@@ -6,6 +6,8 @@ codes and counts, and no generator.
 - `_validate`: what events share: noise that is not decided, and checks that name the event and
   the field
 - `accounting`: what a list of events costs, as one (epsilon, delta)
+- `answers/`: answers to declared questions: sums of whole numbers over rows, and choices among
+  candidates
 - `discovery/`: which codes occur: partition selection with noise and a threshold
 - `dpsgd_event`: subsampled Gaussian steps
 - `entropy`: the one source of randomness for noise, sampling of units, and shuffles
@@ -13,6 +15,7 @@ codes and counts, and no generator.
 - `filter`: what a sequence of fits may spend when budgets are chosen as results come in
 - `gaussian`: delta at an epsilon, and back, in closed form
 - `group_privacy`: what a guarantee for one unit is worth to somebody who has several of them
+- `losses/`: privacy losses: the pair of laws by which an event is accounted, and its distribution
 - `mechanisms`: noisy histograms of a cohort, with exact discrete noise
 - `noise_source`: which library drew the noise of a fit, and in which version: public, for whoever
   asks later

@@ -1,5 +1,10 @@
 from .accounting import deltas as deltas
 from .accounting import epsilon as epsilon
+from .answers import Contributions as Contributions
+from .answers import RowSums as RowSums
+from .answers import TopChoice as TopChoice
+from .answers import row_sums as row_sums
+from .answers import top_choice as top_choice
 from .discovery import CodeDiscovery as CodeDiscovery
 from .discovery import Occurrences as Occurrences
 from .discovery import Outlook as Outlook

@@ -88,6 +88,16 @@ class NoisyEvent:
         """Whether the noise is set."""
         return math.isfinite(getattr(self, self.noise_field))
 
+    @property
+    def set_aside(self) -> float:
+        """What the event takes of a plan's delta, once, whatever the others are."""
+        return 0.0
+
+    @property
+    def relative_noise(self) -> float:
+        """The noise in what is counted: rows, units, or the most that one unit moves."""
+        return float(getattr(self, self.noise_field))
+
     def undecided(self) -> Self:
         """Return the event without its noise, as in a share of a plan."""
         undecided: dict[str, Any] = {self.noise_field: UNDECIDED}

@@ -64,16 +64,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.discovery.event import CodeDiscovery, set_aside
-from dpsynth.privacy.dpsgd_event import PoissonSgd
-from dpsynth.privacy.events import SMOOTHING, ChosenHistograms, Event, JointHistograms
+from dpsynth.privacy.events import Event
 from dpsynth.privacy.gaussian import gaussian_mu
+from dpsynth.privacy.losses.loss import SAMPLED
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -88,7 +87,6 @@ __all__ = [
 
 MIN_DELTA = 1e-10
 
-_MAX_TABLE_SIGMA = 1000.0
 _INFLATION = 1e-3  # of the variance of the privacy loss, by discretisation; at most a quarter of it
 _COARSE = 6  # times the step of the fine grid: for the first look
 _MAX_POINTS = 100_000  # of the discretised loss of one composition: about half a second
@@ -161,15 +159,14 @@ def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
     _usable_delta(events, delta)
     accountant = rdp.RdpAccountant()
     for event in events:
-        if isinstance(event, JointHistograms):
-            accountant.compose(dp_event.GaussianDpEvent(event.sigma / event.sensitivity))
-        elif isinstance(event, ChosenHistograms | CodeDiscovery):
-            accountant.compose(dp_event.GaussianDpEvent(event.noise_multiplier))
+        loss = event.loss
+        if loss.kind == SAMPLED:
+            step = dp_event.GaussianDpEvent(loss.parameter)
+            sampled = dp_event.PoissonSampledDpEvent(loss.sampling_rate, step)
+            accountant.compose(sampled, loss.times)
         else:
-            step = dp_event.GaussianDpEvent(event.noise_multiplier)
-            sampled = dp_event.PoissonSampledDpEvent(event.sampling_rate, step)
-            accountant.compose(sampled, event.steps)
-    return float(accountant.get_epsilon(delta - set_aside(events)))
+            accountant.compose(dp_event.GaussianDpEvent(1 / event.mu()))
+    return float(accountant.get_epsilon(delta - _set_aside(events)))
 
 
 @lru_cache(maxsize=1024)  # a run is calibrated, certified and verified with the same events
@@ -181,60 +178,20 @@ def _compose(events: Sequence[Event], grid: float) -> PrivacyLossDistribution:
     """Composed PLD of all events, losses rounded up to multiples of ``grid``."""
     composed: PrivacyLossDistribution | None = None
     for event in events:
-        loss = _loss_distribution(event, grid)
+        loss = event.loss.distribution(grid)
         composed = loss if composed is None else composed.compose(loss)
     assert composed is not None  # no events: refused before
     return composed
 
 
-def _loss_distribution(event: Event, grid: float) -> PrivacyLossDistribution:
-    """PLD of one event with all its compositions."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    settings: dict[str, Any] = {"value_discretization_interval": grid, "use_connect_dots": True}
-    if isinstance(event, PoissonSgd):
-        distribution = pld.from_gaussian_mechanism(
-            event.noise_multiplier, sampling_prob=event.sampling_rate, **settings
-        )
-    elif isinstance(event, ChosenHistograms | CodeDiscovery):
-        distribution = pld.from_gaussian_mechanism(event.noise_multiplier, **settings)
-    elif _dominated_by_gaussian(event):
-        smooth = math.sqrt(event.sigma**2 - SMOOTHING**2)
-        distribution = pld.from_gaussian_mechanism(smooth / event.sensitivity, **settings)
-    else:
-        distribution = pld.from_discrete_gaussian_mechanism(event.sigma, sensitivity=1, **settings)
-    times = _compositions(event)
-    return distribution if times == 1 else distribution.self_compose(times)
-
-
-def _dominated_by_gaussian(event: JointHistograms | ChosenHistograms | CodeDiscovery) -> bool:
-    """Whether the event is accounted by the bound of the module's docstring."""
-    if isinstance(event, ChosenHistograms | CodeDiscovery):
-        return True
-    return event.mass > 1 or event.sigma > _MAX_TABLE_SIGMA
-
-
-def _compositions(event: Event) -> int:
-    """How many discretised losses are added up for the event."""
-    if isinstance(event, PoissonSgd):
-        return event.steps
-    return 1 if _dominated_by_gaussian(event) else _most_histograms(event)
-
-
-def _most_histograms(event: JointHistograms | ChosenHistograms | CodeDiscovery) -> int:
-    if isinstance(event, ChosenHistograms):
-        return event.most
-    return event.histograms if isinstance(event, JointHistograms) else event.columns
-
-
 def _slack(events: Sequence[Event]) -> float:
-    """What is added to delta: rounding, 4K of the bound for several rows, and discovery's part."""
-    slack = set_aside(events) + 1e-16 * (100 + sum(_compositions(event) for event in events))
-    ratio = 4.01 * math.exp(-2 * (math.pi * SMOOTHING) ** 2)
-    for event in events:
-        if not isinstance(event, PoissonSgd) and _dominated_by_gaussian(event):
-            slack += 4 * ratio * event.rows_per_unit * _most_histograms(event)
-    return slack
+    """What is added to delta: rounding, 4K of the bound for several rows, and what is set aside."""
+    slack = _set_aside(events) + 1e-16 * (100 + sum(event.loss.times for event in events))
+    return slack + math.fsum(event.loss.slack for event in events)
+
+
+def _set_aside(events: Sequence[Event]) -> float:
+    return math.fsum(event.set_aside for event in events)
 
 
 def _usable_delta(events: Sequence[Event], delta: float) -> float:
@@ -246,7 +203,7 @@ def _usable_delta(events: Sequence[Event], delta: float) -> float:
             " below that, floating point does not carry the proof"
         )
     slack = _slack(events)
-    if slack - set_aside(events) > delta / 10 or slack > 0.9 * delta:
+    if slack - _set_aside(events) > delta / 10 or slack > 0.9 * delta:
         raise InputError(
             f"delta {delta:g} is too small for this many compositions;"
             f" take at least {20 * slack:.0e}"
@@ -274,26 +231,12 @@ def _grid(events: Sequence[Event], mu: float) -> float:
     compared with the variance mu^2 of the Gaussian mechanism that the total resembles. The grid
     only decides how tight the claim is, never whether it holds.
     """
-    count = sum(_compositions(event) for event in events)
+    count = sum(event.loss.times for event in events)
     interval = mu * min(4e-3, math.sqrt(_INFLATION / count))
-    widest = max(_widest_loss(event) for event in events)
+    widest = max(event.loss.widest for event in events)
     return max(interval, widest / _MAX_POINTS, 1e-12)
 
 
 def _fine_enough(events: Sequence[Event], used: float, mu: float) -> bool:
     """Whether the grid for ``used`` also serves the mu that was then seen."""
     return mu > used / 1.5 or _grid(events, mu) == _grid(events, used)
-
-
-def _widest_loss(event: Event) -> float:
-    """Largest privacy loss of one composition that the discretisation keeps, about."""
-    if isinstance(event, PoissonSgd):
-        noise = event.noise_multiplier
-        plain = 10.3 / noise + 0.5 / noise**2  # mass beyond 10.3 sigma is below exp(-50)
-        if plain > 30:
-            return plain + math.log(event.sampling_rate)
-        return math.log1p(event.sampling_rate * math.expm1(plain))
-    if isinstance(event, ChosenHistograms) or _dominated_by_gaussian(event):
-        mu = event.mu()
-        return 10.3 * mu + mu**2 / 2
-    return 11.6 / event.sigma + 0.5 / event.sigma**2

@@ -16,6 +16,7 @@ from dpsynth.privacy._validate import (
     require_noise,
     round_up,
 )
+from dpsynth.privacy.losses.loss import SAMPLED, Loss
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class PoissonSgd(NoisyEvent):
                 f"event '{self.name}': sampling_rate must be above 0 and at most 1;"
                 " it is the expected batch over the public population"
             )
+
+    @property
+    def loss(self) -> Loss:
+        """How a plan accounts for it: a sampled Gaussian step, again and again."""
+        return Loss(SAMPLED, self.noise_multiplier, self.steps, self.sampling_rate)
 
     def mu(self) -> float:
         """GDP parameter: exact without sampling, else the central limit of many steps.

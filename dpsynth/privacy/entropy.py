@@ -54,6 +54,10 @@ class Entropy(Protocol):
         """Draw integers z with P(z) proportional to exp(-z^2 / (2 sigma^2))."""
         ...
 
+    def top(self, scores: NDArray[np.int64], count: int, scale: float) -> list[int]:
+        """Return the places of the largest scores after Gumbel noise of this scale, best first."""
+        ...
+
 
 class OsEntropy:
     """Randomness of the operating system (os.urandom), never stored and never seeded."""
@@ -122,6 +126,17 @@ class OsEntropy:
         mechanism = measurements.make_gaussian(*space, scale=float(sigma))
         return np.array(mechanism([0] * size), np.int64).reshape(size)
 
+    def top(self, scores: NDArray[np.int64], count: int, scale: float) -> list[int]:
+        """Return the places of the largest scores after Gumbel noise, best first, by OpenDP."""
+        from opendp import domains, measurements, measures, metrics, mod
+
+        mod.enable_features("contrib")
+        space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.linf_distance(T="i64")
+        mechanism = measurements.make_noisy_top_k(
+            *space, measures.zero_concentrated_divergence(), k=count, scale=float(scale)
+        )
+        return [int(place) for place in mechanism([int(score) for score in scores])]
+
 
 class SeededEntropy:
     """Repeatable randomness for tests: correct in law, worthless as protection."""
@@ -168,6 +183,11 @@ class SeededEntropy:
             keep = np.exp(-((np.abs(value) - sigma**2 / scale) ** 2) / (2 * sigma**2))
             out = np.concatenate([out, value[self._rng.random(many) < keep]])
         return out[:size]
+
+    def top(self, scores: NDArray[np.int64], count: int, scale: float) -> list[int]:
+        """Return the places of the largest scores after Gumbel noise of this scale, best first."""
+        noisy = scores + self._rng.gumbel(0.0, scale, len(scores))
+        return [int(place) for place in np.argsort(-noisy)[:count]]
 
 
 def _box_muller(count: int) -> NDArray[np.float64]:

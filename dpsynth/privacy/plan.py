@@ -15,7 +15,7 @@ from typing import Any
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.privacy.accounting import MIN_DELTA, epsilon, rough_epsilon
-from dpsynth.privacy.events import Event, JointHistograms, event_from_dict, round_up
+from dpsynth.privacy.events import Event, event_from_dict, round_up
 from dpsynth.privacy.gaussian import gaussian_mu
 
 MAX_EPSILON = 1000.0
@@ -150,7 +150,7 @@ class PrivacyPlan:
 
         calibrated, cost = _search(events, budget)
         for event in calibrated:
-            if _noise(event) > _MAX_NOISE:
+            if event.relative_noise > _MAX_NOISE:
                 raise _too_small(budget)
         return cls(budget=budget, events=calibrated, epsilon=cost)
 
@@ -236,7 +236,7 @@ def _tried(
     events: Callable[[float], tuple[Event, ...]], mu: float, budget: PrivacyBudget
 ) -> tuple[Event, ...]:
     tried = events(mu)
-    if min(_noise(event) for event in tried) > 100 * _MAX_NOISE:
+    if min(event.relative_noise for event in tried) > 100 * _MAX_NOISE:
         raise _too_small(budget)
     return tried
 
@@ -278,13 +278,6 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None) -> 
         return low[0] + width / 2
     secant = low[0] - low[1] * width / (high[1] - low[1])
     return min(max(secant, low[0] + width / 50), high[0] - width / 50)
-
-
-def _noise(event: Event) -> float:
-    """Return the noise of a count in rows, or in units where the rows of one share its mass."""
-    if not isinstance(event, JointHistograms):
-        return event.noise_multiplier
-    return event.sigma if event.unit_mass is None else event.sigma / event.unit_mass
 
 
 def _too_small(budget: PrivacyBudget) -> InputError:

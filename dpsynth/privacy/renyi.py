@@ -13,6 +13,11 @@ bounds sum_i M^2 / (sigma_i^2 - s^2), hence sum_i M^2 / sigma_i^2, by 1 / noise_
 every path. So a / (2 noise_multiplier^2) bounds their divergence, by the argument for the Renyi
 condition in privacy_filter.py, within the event.
 
+**Sums over rows** shift whole numbers by a vector of norm at most S, as joint histograms do.
+
+**Choices** are e-private each: their divergence is at most e, and at most a e^2 / 2 (Bun and
+Steinke, arXiv 1605.02065, Proposition 1.4).
+
 **Poisson-subsampled Gaussian steps** with sampling rate q (Mironov, Talwar, Zhang, arXiv
 1908.10530, section 3.3, and Corollary 7 for the direction that is the larger): a step has
 ln(sum_k C(a, k) (1 - q)^(a - k) q^k exp((k^2 - k) / (2 sigma^2))) / (a - 1). The binomial weights
@@ -29,6 +34,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from dpsynth.errors import InputError
+from dpsynth.privacy.answers.choice_event import TopChoice
+from dpsynth.privacy.answers.event import RowSums
 from dpsynth.privacy.events import ChosenHistograms, CodeDiscovery, Event, JointHistograms
 
 MAX_ORDER = 1024
@@ -52,6 +59,11 @@ def renyi(event: Event, order: int) -> float:
     _require_order(order)
     if isinstance(event, CodeDiscovery):  # a code of one unit is impossible without it
         return math.inf
+    if isinstance(event, TopChoice):
+        each = event.epsilon_each
+        return event.chosen * min(each, order * each**2 / 2) * _ROUNDING
+    if isinstance(event, RowSums):
+        return order * (event.sensitivity / max(event.sigma, _MIN_NOISE)) ** 2 / 2 * _ROUNDING
     noise = event.sigma if isinstance(event, JointHistograms) else event.noise_multiplier
     if noise < _MIN_NOISE:
         return math.inf

@@ -10,7 +10,7 @@ import pytest
 from dpsynth.bundle.checks.certificate import check_certificate
 from dpsynth.certificate.budget_breakdown import budget_lines
 from dpsynth.certificate.certificate import Certificate, certify
-from dpsynth.cli.commands.plan import describe_event
+from dpsynth.cli.event_words import describe_event
 from dpsynth.encoding.codec import Codec
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import PAIRS, earlier_shares_of, shares_of

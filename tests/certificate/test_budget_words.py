@@ -8,7 +8,7 @@ import pytest
 
 from dpsynth.certificate.budget_breakdown import budget_lines, noise_sd
 from dpsynth.certificate.certificate import Certificate, certify
-from dpsynth.cli.commands.plan import describe_event
+from dpsynth.cli.event_words import describe_event
 from dpsynth.privacy.events import ChosenHistograms, JointHistograms, PoissonSgd
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.preparation import prepare

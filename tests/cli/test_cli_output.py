@@ -100,6 +100,7 @@ def test_every_command_with_json_is_tested() -> None:
         ("export-meds",),
         ("keygen",),
         ("sign",),
+        ("stats",),
         ("ledger", "forfeit"),
         ("schema", "draft"),
     }

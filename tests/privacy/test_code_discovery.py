@@ -11,7 +11,7 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.privacy.accounting import _slack, delta, epsilon, rdp_epsilon
-from dpsynth.privacy.discovery.event import MASS, CodeDiscovery, set_aside, weight
+from dpsynth.privacy.discovery.event import MASS, CodeDiscovery, weight
 from dpsynth.privacy.discovery.outlook import Outlook, optimal_probability
 from dpsynth.privacy.discovery.selection import Occurrences, select_codes
 from dpsynth.privacy.entropy import SeededEntropy
@@ -72,7 +72,7 @@ def test_the_threshold_takes_its_part_of_delta_and_no_more() -> None:
     for at in (0.5, 1.0, 3.0):
         whole, without = delta([EVENT, other], at), delta([bare, other], at)
         assert whole == pytest.approx(without - math.log1p(-EVENT.delta), abs=2e-6)
-    aside = set_aside([EVENT, other])
+    aside = EVENT.set_aside + other.set_aside
     rest = 1e-3 - aside
     assert epsilon([EVENT, other], 1e-3) == pytest.approx(epsilon([bare, other], rest), rel=1e-4)
     rough = rdp_epsilon([bare, other], rest)
@@ -116,7 +116,7 @@ def test_every_code_that_a_unit_may_have_counts_among_the_cells_that_move() -> N
     """As for chosen histograms: one for each row and column."""
     event = CodeDiscovery("codes", 30, 1000, delta=1e-13, noise_multiplier=1.0)
     alike = ChosenHistograms("counts", 30, 1000, 1.0)
-    assert _slack([event]) - set_aside([event]) == pytest.approx(_slack([alike]), rel=0.01, abs=0.0)
+    assert _slack([event]) - event.set_aside == pytest.approx(_slack([alike]), rel=0.01, abs=0.0)
     assert _slack([alike]) > 1.5 * _slack([replace(alike, most=1)])
 
 

@@ -127,6 +127,7 @@ def test_a_file_can_be_read_at_one_sitting() -> None:
                 "dpsynth/_util/html.py",
                 "dpsynth/bundle/pages/report.py",
                 "dpsynth/assessment/forecasting/page.py",
+                "dpsynth/stats/page.py",
             },
         ),
     ],

@@ -62,6 +62,11 @@ class Streams:
 
         return measure
 
+    def top(self, *space: Any, k: int, scale: float) -> Callable[[list[int]], list[int]]:
+        """Stand in for OpenDP's choice of the largest scores."""
+        source = entropy.SeededEntropy(int(self.of("opendp").integers(2**62)))
+        return lambda scores: source.top(np.array(scores), k, scale)
+
 
 STREAMS = Streams()
 _PATCHES = pytest.MonkeyPatch()
@@ -81,6 +86,7 @@ def replace(wanted: bool) -> None:
         _PATCHES.setattr(entropy, "ssl", SimpleNamespace(**openssl))
         _PATCHES.setattr(seeds, "secrets", SimpleNamespace(randbelow=STREAMS.seed))
         _PATCHES.setattr(measurements, "make_gaussian", STREAMS.discrete_gaussian)
+        _PATCHES.setattr(measurements, "make_noisy_top_k", STREAMS.top)
 
 
 class ReplayedNoise:

@@ -27,11 +27,22 @@ from dpsynth.models.histories import domain_of
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.models.presets import ONE_WAY, STEPS
 from dpsynth.models.registry import EARLIER, LINKED, NAMES
-from dpsynth.privacy import Event, PoissonSgd, PrivacyBudget, Share, Unit, quality_event
+from dpsynth.privacy import (
+    ChosenHistograms,
+    CodeDiscovery,
+    Event,
+    JointHistograms,
+    PoissonSgd,
+    PrivacyBudget,
+    Share,
+    Unit,
+    quality_event,
+)
 from dpsynth.privacy import epsilon as composed
 from dpsynth.privacy.quality_budget import QUALITY
 from dpsynth.schema import AnySchema, Schema
 
+Counted = JointHistograms | ChosenHistograms | CodeDiscovery
 _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
 
 
@@ -175,8 +186,7 @@ def _with_all_steps(certificate: Certificate, schema: AnySchema) -> tuple[Event,
     named = {share.event.name: share.event for share in _planned(certificate, schema)[0]}
     return tuple(
         replace(event, rows_per_unit=max(event.rows_per_unit, other.rows_per_unit))
-        if not isinstance(event, PoissonSgd)
-        and not isinstance(other := named.get(event.name, event), PoissonSgd)
+        if isinstance(event, Counted) and isinstance(other := named.get(event.name, event), Counted)
         else event
         for event in certificate.events
     )

@@ -7,7 +7,6 @@
 - `evaluate`: synthetic tables against real ones
 - `fit`: learn a generator from private rows, and charge the ledger for it
 - `ledger`: what each dataset has spent, and what the policy leaves it
-- `ledger_lines`: fits and budgets, for people
 - `plan`: every mechanism of a fit and its noise, before any data is opened
 - `release`: the bundle, its events, and a text for an assessment
 - `run`: from a private table to a bundle, in one go that can be resumed
@@ -17,5 +16,6 @@
 - `signing`: ``dpsynth keygen`` and ``dpsynth sign``: the office's key, and its signature of a
   bundle
 - `split`: a private table into train and holdout, by unit
+- `stats`: counts, means, quantiles and rankings with their own noise
 - `verify`: the check of a bundle, with nothing but the bundle unless more is named
 """

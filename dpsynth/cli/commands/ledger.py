@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from dpsynth.cli.commands.ledger_lines import account_lines, entry_lines, meter, when
 from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.ledger_lines import account_lines, entry_lines, meter, when
 from dpsynth.cli.whole_help import HelpfulGroup
 
 

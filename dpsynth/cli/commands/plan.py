@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.discoveries import discovery_lines, discovery_values, noise_of
+from dpsynth.cli.discoveries import discovery_lines, discovery_values
+from dpsynth.cli.event_words import describe_event
 from dpsynth.cli.forecasts import ForecastRequest, forecast_lines, forecast_options
 from dpsynth.cli.options import (
     budget_options,
@@ -17,11 +18,11 @@ from dpsynth.cli.options import (
     takes_schema,
 )
 from dpsynth.errors import BudgetError
-from dpsynth.privacy import ChosenHistograms, CodeDiscovery, PoissonSgd
+from dpsynth.privacy import ChosenHistograms
 
 if TYPE_CHECKING:
     from dpsynth.certificate.table_bound import TableBound
-    from dpsynth.privacy import Event, PrivacyPlan
+    from dpsynth.privacy import PrivacyPlan
     from dpsynth.schema import AnySchema, Schema
     from dpsynth.synthesis import PolicyPreview, Prepared, PreparedCohort, Wish
 
@@ -205,48 +206,6 @@ def _bound_lines(bounds: tuple[TableBound, ...]) -> list[str]:
         days = "" if bound.first_day is None else f"days {bound.first_day} to {bound.last_day}"
         rows.append((bound.name, bound.kind, most, days))
     return table(("table", "kind", "at most", "window"), rows)
-
-
-def describe_event(event: Event, unit: str = "") -> str:
-    """Say in a few words what noise an event adds.
-
-    Of linked tables, ``unit`` is whom counts are of: there, each adds one row to a table of rows.
-    """
-    from dpsynth.certificate import noise_sd
-    from dpsynth.privacy.pair_statistics.distances import DEPARTURES
-    from dpsynth.privacy.pair_statistics.products import PRODUCTS
-    from dpsynth.privacy.quality_budget import QUALITY
-
-    if isinstance(event, PoissonSgd):
-        return (
-            f"{event.steps} steps, sampling rate {event.sampling_rate:g}, "
-            f"noise multiplier {event.noise_multiplier:.4g}"
-        )
-    if isinstance(event, CodeDiscovery):
-        return f"numbers of {unit or 'units'} by code; {noise_of(event)}"
-    sd = noise_sd(event)
-    of_rows = f"counts of {unit or 'rows'}"
-    shared = f"counts of {unit or 'units'}, shared by rows"
-    counted = of_rows if event.unit_mass is None else shared
-    if isinstance(event, ChosenHistograms) and event.name == QUALITY:
-        return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
-    if isinstance(event, ChosenHistograms) and event.name == PRODUCTS:
-        return (
-            f"{event.most} sums, one for each pair of columns; discrete Gaussian, noise multiplier "
-            f"{event.noise_multiplier:.4g} for all together"
-        )
-    if isinstance(event, ChosenHistograms) and event.name == DEPARTURES:
-        return (
-            f"{event.most} distances, one for each pair of columns; discrete Gaussian, sd {sd:.4g} "
-            f"{unit or 'units'}"
-        )
-    if isinstance(event, ChosenHistograms):
-        return (
-            f"up to {event.most} histograms, {counted}; discrete Gaussian, sd {sd:.4g} if all are "
-            "used"
-        )
-    noun = "histogram" if event.histograms == 1 else "histograms"
-    return f"{event.histograms} {noun}, {counted}; discrete Gaussian, sd {sd:.4g}"
 
 
 def _published_within(plan: PrivacyPlan, schema: Schema) -> str:

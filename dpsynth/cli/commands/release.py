@@ -54,17 +54,27 @@ def release(
     A bundle has the data, schema, privacy certificate, and a page and a card for readers. Public
     gates decide whether the release goes ahead. The exit code is 3 if one stops it. A bundle
     contains nothing computed from real rows except what the plan paid for. A run of linked tables
-    gives a bundle with a file for each table, whose keys agree.
+    gives a bundle with a file for each table, whose keys agree. What dpsynth stats wrote is
+    released as it is, if its ledger allows it.
     """
     from dpsynth.bundle import release as write_bundle
     from dpsynth.bundle.format import About
     from dpsynth.certificate import Override
+    from dpsynth.stats import is_statistics, release_statistics
 
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         if (override is None) != (by is None):
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
         console.progress("bundle", 0.0)
+        if is_statistics(run):
+            if any(option is not None for option in (table, rows, patients, seed, about, override)):
+                raise click.UsageError("statistics are released as they are; leave out the options")
+            released = release_statistics(run, output)
+            names = sorted(path.name for path in released.iterdir())
+            lines = [f"bundle      {output}", *[f"            {name}" for name in names]]
+            console.result("release", {"bundle": output, "files": names}, lines)
+            return
         bundle = write_bundle(
             Path(run),
             Path(output),

@@ -185,7 +185,8 @@ def _run(
 
 def _show_plan(console: Console, order: ResolvedSettings) -> None:
     """Show what would be done, and with what noise; nothing is opened."""
-    from dpsynth.cli.commands.plan import cost_text, describe_event, unit_noun, unit_text
+    from dpsynth.cli.commands.plan import cost_text, unit_noun, unit_text
+    from dpsynth.cli.event_words import describe_event
     from dpsynth.workflow import planned
     from dpsynth.workflow.runner import STAGES
     from dpsynth.workflow.subjects import subject_of

@@ -51,7 +51,7 @@ def verify(
     Every hash is checked, every cell is compared with the schema, and epsilon is computed again
     from the certificate. With --key, also check the signature. With --ledger (in the office), also
     compare the bundle with the ledger that DPSYNTH_LEDGER names. All problems are listed; if there
-    are any, the exit code is 5.
+    are any, the exit code is 5. A folder that dpsynth stats wrote is checked likewise.
     """
     from dpsynth.bundle import verify as check
 
@@ -62,7 +62,12 @@ def verify(
             from dpsynth.ledger import Ledger
 
             book = Ledger.present()
-        checks = check(Path(bundle), key=key, ledger=book, other_version=other_version)
+        from dpsynth.stats import is_statistics, verify_statistics
+
+        if is_statistics(bundle):
+            checks = verify_statistics(bundle, key=key, ledger=book)
+        else:
+            checks = check(Path(bundle), key=key, ledger=book, other_version=other_version)
         lines = [*[f"ok  {line}" for line in checks], f"{bundle} verified"]
         values = {"bundle": bundle, "verified": True, "signed": key is not None, "checks": checks}
         console.result("verify", values, lines)

@@ -55,7 +55,6 @@ unit. So a fit that discovers codes counts in a ledger's cap by its epsilon and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dpsynth.errors import InputError
@@ -70,6 +69,7 @@ from dpsynth.privacy._validate import (
     require_noise,
     round_up,
 )
+from dpsynth.privacy.losses.loss import GAUSSIAN, Loss
 
 MASS = 2**16
 """What a unit with a single code adds to its count: counts are in parts of a unit."""
@@ -120,6 +120,17 @@ class CodeDiscovery(NoisyEvent):
         """Largest number of different codes of a unit, over all columns."""
         return self.columns * self.rows_per_unit
 
+    @property
+    def loss(self) -> Loss:
+        """How a plan accounts for its noise: as chosen histograms."""
+        moved = self.rows_per_unit * self.columns
+        return Loss(GAUSSIAN, self.noise_multiplier, moved=moved)
+
+    @property
+    def set_aside(self) -> float:
+        """What the threshold takes of a plan's delta: -ln(1 - delta)."""
+        return -math.log1p(-self.delta)
+
     def mu(self) -> float:
         """GDP parameter of the noise; the threshold is paid for by ``delta``."""
         return 1 / self.noise_multiplier
@@ -156,10 +167,3 @@ def weight(codes: int) -> int:
     (True, True, 29308)
     """
     return math.isqrt(MASS**2 // codes)
-
-
-def set_aside(events: Iterable[object]) -> float:
-    """Return what discovery takes of a plan's delta: -ln(1 - delta) for each such event."""
-    return math.fsum(
-        -math.log1p(-event.delta) for event in events if isinstance(event, CodeDiscovery)
-    )

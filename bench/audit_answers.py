@@ -1,0 +1,153 @@
+"""Games on answers to declared questions: sums over rows, and choices of the commonest value.
+
+The attacker knows everything but whether one more unit is there. Her rows add as much as they can,
+to the same cells; of a choice, she has the value that is as common as one that she has not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from audit_counts import CLAIM, Blocks
+
+from dpsynth.eval.attack_stats.distinguishing_game import Game
+from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
+from dpsynth.privacy.answers.choice import top_choice
+from dpsynth.privacy.answers.choice_event import TopChoice
+from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.sums import Contributions, row_sums
+from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.privacy.plan import PrivacyPlan, Share
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+SIZE = 3  # cells of each part
+EVENTS = {
+    "counts": RowSums("sums", 1, 1, largest=1, signed=False, once=False, sigma=UNDECIDED),
+    "counts of four rows": RowSums("sums", 1, 4, 1, signed=False, once=False, sigma=UNDECIDED),
+    "patients in four cells": RowSums("sums", 1, 4, 1, signed=False, once=True, sigma=UNDECIDED),
+    "sums in a tree": RowSums("sums", 5, 2, 100, signed=True, once=False, sigma=UNDECIDED),
+}
+
+
+@dataclass(frozen=True)
+class ChoiceCurve:
+    """Randomised response, composed.
+
+    Attributes:
+        epsilon_each: of one choice.
+        chosen: how many.
+    """
+
+    epsilon_each: float
+    chosen: int
+
+    def deltas(self, dial: float, epsilons: Floats) -> Floats:
+        """Return the least delta at each epsilon."""
+        from dpsynth.privacy.losses.loss import PURE, Loss
+
+        loss = Loss(PURE, self.epsilon_each * dial, self.chosen).distribution(1e-4)
+        return np.asarray(loss.get_delta_for_epsilon(epsilons))
+
+    def epsilon(self, dial: float, delta: float) -> float:
+        """Return the epsilon at a delta."""
+        from dpsynth.privacy.losses.loss import PURE, Loss
+
+        loss = Loss(PURE, self.epsilon_each * dial, self.chosen).distribution(1e-4)
+        return float(loss.get_epsilon_for_delta(delta))
+
+
+def paid(event: RowSums | TopChoice) -> Any:
+    """Return an event that has the whole claim for itself."""
+    [found] = PrivacyPlan.calibrate(CLAIM, [Share(event, 1.0)]).events
+    return found
+
+
+def worst_unit(event: RowSums) -> Contributions:
+    """Return the rows of a unit that moves the sums furthest."""
+    rows = event.rows_per_unit
+    cells = np.zeros((rows, event.parts), np.int64)
+    if event.once:
+        cells[:, 0] = np.arange(rows)
+    values = np.full((rows, event.parts), event.largest) if event.largest > 1 else None
+    return Contributions(np.zeros(rows, np.int64), cells, values)
+
+
+NOBODY = Contributions(np.zeros(0, np.int64), np.zeros((0, 1), np.int64))
+
+
+def sums_game(name: str, event: RowSums, source: Entropy, *, halved: bool = False) -> Game:
+    """Make a game: does the unit's presence show in the sums that it moves?"""
+    unit = worst_unit(event)
+    size = max(SIZE, event.rows_per_unit)
+    sizes = [size] * event.parts
+    nobody = replace(NOBODY, cells=np.zeros((0, event.parts), np.int64))
+    moved = int(unit.cells.max()) + 1
+    entropy: Any = Blocks(source, halved=halved)
+
+    def scores(member: bool, runs: int) -> Floats:
+        rows = unit if member else nobody
+        return np.array(
+            [
+                float(sum(part[:moved].sum() for part in row_sums(rows, sizes, event, entropy)))
+                for _ in range(runs)
+            ]
+        )
+
+    shift = event.rows_per_unit * event.largest * event.parts
+    curve = GaussianCurve(event.mu())
+    return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=shift / 2)
+
+
+def choice_game(
+    name: str, event: TopChoice, source: Entropy, change: tuple[int, int] = (1, 0)
+) -> Game:
+    """Make a game: does it show in the choice that one score has risen, and another fallen?"""
+    scores_of = np.zeros(event.candidates, np.int64)
+    changed = scores_of.copy()
+    changed[:2] += change
+
+    def scores(member: bool, runs: int) -> Floats:
+        seen = changed if member else scores_of
+        return np.array([float(top_choice(seen, event, source)[0] == 0) for _ in range(runs)])
+
+    curve = ChoiceCurve(event.epsilon_each, event.chosen)
+    epsilon = curve.epsilon(1.0, CLAIM.delta)
+    return Game(name, scores, curve, epsilon, CLAIM.delta, cut=0.5, tight=False)
+
+
+CHOICE = TopChoice("choice", 1, 2, sensitivity=1, monotone=True, scale=UNDECIDED)
+
+
+def sound(source: Entropy) -> list[Game]:
+    """List the games on the mechanisms as they are."""
+    games = [sums_game(f"answers: {name}", paid(event), source) for name, event in EVENTS.items()]
+    return [*games, choice_game("answers: the commonest of two", paid(CHOICE), source)]
+
+
+def mutants(source: Entropy) -> list[Game]:
+    """List the games on broken twins."""
+    twins = {
+        "counts of four rows": paid(EVENTS["counts"]).sigma,
+        "sums in a tree": paid(replace(EVENTS["sums in a tree"], parts=1)).sigma,
+    }
+    games = []
+    for name, event in EVENTS.items():
+        games.append(
+            sums_game(f"answers: {name}: half the noise", paid(event), source, halved=True)
+        )
+    for name, sigma in twins.items():
+        honest = paid(EVENTS[name])
+        cheap = replace(honest, sigma=max(sigma, 3.0))
+        game = sums_game(f"answers: {name}: paid as less", cheap, source)
+        games.append(replace(game, curve=GaussianCurve(honest.mu())))
+    general = paid(replace(CHOICE, monotone=False))
+    cheap_choice = replace(general, scale=general.scale / 2)
+    game = choice_game(
+        "answers: scores that fall, charged as monotone", cheap_choice, source, (1, -1)
+    )
+    curve = ChoiceCurve(general.epsilon_each, 1)
+    games.append(replace(game, curve=curve, epsilon=curve.epsilon(1.0, CLAIM.delta)))
+    return games

@@ -1,0 +1,11 @@
+"""Answers to declared questions: sums of whole numbers over rows, and choices among candidates.
+
+- `choice`: the best of several candidates by their scores
+- `choice_event`: the event of such a choice, and what it costs
+- `event`: the event of sums over rows, and how far a unit moves them
+- `sums`: sums over rows with noise, checked before any noise is drawn
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,5 @@
+from .choice import top_choice as top_choice
+from .choice_event import TopChoice as TopChoice
+from .event import RowSums as RowSums
+from .sums import Contributions as Contributions
+from .sums import row_sums as row_sums

@@ -1,0 +1,109 @@
+"""Sums over rows with noise: what rows add is checked against the event, then noise is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsynth._util.short_repr import short_repr
+from dpsynth.errors import InputError
+from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.entropy import Entropy
+
+Ints = NDArray[np.int64]
+NOWHERE = -1
+"""The cell of a row that adds nothing to a part."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contributions:
+    """What rows add: to which cell of each part, and how much.
+
+    Attributes:
+        units: the unit of each row, ``[rows]``, integers from 0.
+        cells: the cell of each row in each part, ``[rows, parts]``; `NOWHERE` for none.
+        values: what the row adds there, ``[rows, parts]`` whole numbers; None where each adds 1.
+    """
+
+    units: Ints
+    cells: Ints
+    values: Ints | None = None
+
+    def __repr__(self) -> str:
+        """Show no row."""
+        return short_repr(self, "what rows add to sums")
+
+
+def row_sums(
+    rows: Contributions, sizes: Sequence[int], event: RowSums, entropy: Entropy
+) -> list[Ints]:
+    """Add up what rows contribute, and discrete Gaussian noise to every cell.
+
+    Args:
+        rows: of the cohort, at most ``event.rows_per_unit`` of each unit.
+        sizes: number of cells of each part.
+        event: what the plan paid for.
+        entropy: where the noise comes from.
+
+    Returns:
+        One int64 array of shape [size] per part; negative sums may occur.
+
+    Raises:
+        InputError: rows or sizes are not what the event accounts for; no noise has been drawn then.
+
+    Example:
+        >>> from dpsynth.privacy.entropy import SeededEntropy
+        >>> event = RowSums("by sex", 1, 1, largest=1, signed=False, once=False, sigma=0.3)
+        >>> rows = Contributions(np.arange(9), np.array([[0]] * 4 + [[1]] * 5))
+        >>> [part.shape for part in row_sums(rows, [2], event, SeededEntropy(1))]
+        [(2,)]
+    """
+    _check(rows, sizes, event)
+    exact = [_sum(rows, part, size, once=event.once) for part, size in enumerate(sizes)]
+    return [part + entropy.discrete_gaussian(event.sigma, part.size) for part in exact]
+
+
+def _sum(rows: Contributions, part: int, size: int, *, once: bool) -> Ints:
+    """Return the exact sums of one part; private until noise is added."""
+    cells = rows.cells[:, part]
+    here = cells != NOWHERE
+    if once:
+        places = np.unique(rows.units[here] * size + cells[here]) % size
+        return np.bincount(places, minlength=size).astype(np.int64)
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, cells[here], 1 if rows.values is None else rows.values[here, part])
+    return total
+
+
+def _check(rows: Contributions, sizes: Sequence[int], event: RowSums) -> None:
+    name = f"event '{event.name}'"
+    if not event.decided:
+        raise InputError(f"{name}: its noise is not decided; calibrate a plan first")
+    if len(sizes) != event.parts or any(size < 1 for size in sizes):
+        raise InputError(f"{name} accounts for {event.parts} parts of at least one cell each")
+    arrays = [rows.units, rows.cells, *([] if rows.values is None else [rows.values])]
+    if any(array.dtype != np.int64 for array in arrays) or rows.units.ndim != 1:
+        raise InputError(f"{name}: units, cells and values are whole numbers of 64 bits")
+    shape = (len(rows.units), event.parts)
+    if any(array.shape != shape for array in arrays[1:]):
+        raise InputError(f"{name}: cells and values need a row each and a column for each part")
+    if not len(rows.units):
+        return
+    if (rows.cells < NOWHERE).any() or (rows.cells >= np.asarray(sizes)).any():
+        raise InputError(f"{name}: a row has a cell outside its part")
+    if rows.units.min() < 0:
+        raise InputError(f"{name}: units are whole numbers from 0")
+    if rows.values is not None:
+        if event.once:
+            raise InputError(f"{name}: a unit that counts once adds 1 to a cell")
+        if np.abs(rows.values).max() > event.largest:
+            raise InputError(f"{name}: a row adds more than {event.largest}; clip it first")
+        if not event.signed and rows.values.min() < 0:
+            raise InputError(f"{name}: a row adds a negative number")
+    if int(np.unique(rows.units, return_counts=True)[1].max()) > event.rows_per_unit:
+        raise InputError(
+            f"{name} accounts for {event.rows_per_unit} rows of each unit; a unit has more"
+        )

@@ -1,0 +1,1 @@
+from .loss import Loss as Loss

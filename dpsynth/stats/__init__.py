@@ -1,0 +1,27 @@
+"""Statistics: counts, means, quantiles and rankings of a table, from one privacy plan.
+
+This room decides what may be asked of a table beside synthetic rows, and what is told of the noise
+in each answer. All statistics of a request are calibrated together, charged before the first row is
+read, and certified; everything else on disk follows from the noisy answers.
+
+- `answering`: the verb `statistics`: plan, charge, read, answer, write
+- `axes`: the cells into which a column's values are sorted
+- `counts`: how many patients or rows there are in each cell
+- `document`: statistics on disk: a request, its certificate and its noisy answers
+- `margins`: tables of counts that share columns, made to agree
+- `means`: means, totals and proportions, with Fieller's interval
+- `package`: the Data Package: what files there are, with their digests and columns
+- `page`: statistics as a page of one file
+- `planning`: all events of all statistics, calibrated together, and what to expect
+- `publishing`: statistics leave the office: released, signed, and verified by anyone
+- `quantiles`: quantiles of a column, from a tree of counts
+- `ranking`: the values that most patients have, by the exponential mechanism
+- `request`: which statistics an office wants, read strictly from a document
+- `results`: from noisy answers to tables
+- `rows`: what a statistic reads: coded rows with their units
+- `statistic`: what a statistic is: its events, its answers, and the table that follows from them
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,11 @@
+from .answering import statistics as statistics
+from .document import Statistics as Statistics
+from .planning import Expected as Expected
+from .planning import expectations as expectations
+from .planning import plan_request as plan_request
+from .publishing import is_statistics as is_statistics
+from .publishing import release_statistics as release_statistics
+from .publishing import sign_statistics as sign_statistics
+from .publishing import verify_statistics as verify_statistics
+from .request import Request as Request
+from .results import Result as Result

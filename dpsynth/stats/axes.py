@@ -1,0 +1,154 @@
+"""An axis of a table: the cells into which a column's values are sorted; a public fact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth._util.formatting import figure
+from dpsynth._util.messages import did_you_mean, listed
+from dpsynth.encoding import Codec
+from dpsynth.encoding.code_values import code_values
+from dpsynth.encoding.column_codecs import coder_of
+from dpsynth.errors import InputError
+from dpsynth.schema import Column
+
+PERIODS: dict[str, Any] = {"day": "D", "week": "W", "month": "M", "year": "Y"}
+MISSING = "(missing)"
+MAX_CELLS = 1_000_000
+_FEW = 40  # codes of a numeric column, each of which may be a cell of its own
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """The cells of one column.
+
+    Attributes:
+        column: its name.
+        labels: of the cells, in order.
+        cell_of: the cell of each code of the column, ``[codes]``.
+        place: of the column among the coded ones.
+    """
+
+    column: str
+    labels: tuple[str, ...]
+    cell_of: Ints
+    place: int
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.labels)
+
+    @property
+    def key(self) -> tuple[str, tuple[str, ...]]:
+        """What two axes share that have the same cells."""
+        return self.column, self.labels
+
+    @classmethod
+    def of(cls, codec: Codec, name: str, cuts: Sequence[float] | str | None) -> Axis:
+        """Sort a column's codes into cells.
+
+        Args:
+            codec: of the schema.
+            name: of the column.
+            cuts: numbers at which a numeric column is cut; ``day``, ``week``, ``month`` or
+                ``year`` for a date; None for each value by itself.
+
+        Raises:
+            InputError: there is no such column, or it cannot be cut so.
+
+        Example:
+            >>> from dpsynth.schema import Schema
+            >>> axis = Axis.of(Codec(Schema.load("cardio")), "height", [150, 170])
+            >>> axis.labels
+            ('below 150', '150 to below 170', '170 or more')
+        """
+        if name not in codec.names:
+            meant = did_you_mean(name, codec.names)
+            raise InputError(f"there is no column '{name}' to count by{meant}")
+        place = codec.names.index(name)
+        column = codec.schema.modelled[place]
+        decimal = codec.schema.dialect.decimal
+        values = code_values(column, decimal)
+        ordered = codec.cells[place]
+        if isinstance(cuts, str):
+            labels, cells = _periods(column, values[:ordered], cuts)
+        elif cuts is not None:
+            labels, cells = _between(column, values[:ordered], cuts)
+        elif ordered:
+            labels, cells = _each(column, values[:ordered])
+        else:
+            texts = coder_of(column, decimal).decode(
+                np.arange(codec.sizes[place]), np.random.default_rng(0)
+            )
+            labels = [MISSING if text is None or text != text else str(text) for text in texts]
+            return cls(name, tuple(labels), np.arange(len(labels)), place)
+        others = codec.sizes[place] - ordered
+        cells = np.append(cells, np.full(others, len(labels)))
+        return cls(name, (*labels, *[MISSING][:others]), cells.astype(np.int64), place)
+
+    def cells(self, codes: npt.NDArray[np.integer]) -> Ints:
+        """Return the cell of each row, from codes ``[rows, columns]``."""
+        found: Ints = self.cell_of[codes[:, self.place]]
+        return found
+
+
+def _between(
+    column: Column, values: npt.NDArray[np.float64], cuts: Sequence[float]
+) -> tuple[list[str], Ints]:
+    """Cut a numeric column at numbers."""
+    if not column.kind.is_number or not len(values):
+        raise InputError(f"column '{column.name}' has no numbers to cut; name it without cuts")
+    edges = np.asarray(cuts, dtype=np.float64)
+    if not len(edges) or not (np.diff(edges) > 0).all():
+        raise InputError(f"the cuts of column '{column.name}' must be numbers that rise")
+    if edges[0] <= values[0] or edges[-1] > values[-1]:
+        raise InputError(
+            f"the cuts of column '{column.name}' must lie within its bounds, above "
+            f"{figure(values[0])} and up to {figure(values[-1])}: they say where a cell begins"
+        )
+    words = [figure(edge) for edge in edges]
+    middle = [f"{low} to below {high}" for low, high in pairwise(words)]
+    labels = [f"below {words[0]}", *middle, f"{words[-1]} or more"]
+    return labels, np.searchsorted(edges, values, side="right").astype(np.int64)
+
+
+def _each(column: Column, values: npt.NDArray[np.float64]) -> tuple[list[str], Ints]:
+    """Take each value by itself, if there are few."""
+    if len(values) > _FEW or not column.kind.is_number:
+        how = "numbers at which to cut it" if column.kind.is_number else listed(list(PERIODS))
+        raise InputError(
+            f"column '{column.name}' has {len(values):,} values, too many for a cell each; give "
+            f"{how}: {{{column.name}: ...}}"
+        )
+    return [figure(value) for value in values], np.arange(len(values))
+
+
+def _periods(
+    column: Column, values: npt.NDArray[np.float64], period: str
+) -> tuple[list[str], Ints]:
+    """Sort times into days, weeks (from Monday), months or years."""
+    if not column.kind.is_time or period not in PERIODS:
+        raise InputError(
+            f"column '{column.name}' cannot be counted by '{period}': dates and times are counted "
+            f"by {listed(list(PERIODS))}"
+        )
+    unit, unit_of = "D" if column.kind.in_days else "s", PERIODS[period]
+    days = values.astype(np.int64).astype(f"datetime64[{unit}]").astype("datetime64[D]")
+    if period == "week":
+        starts = days - (days.astype(np.int64) + 3) % 7
+    else:
+        starts = days.astype(f"datetime64[{PERIODS[period]}]")
+    first, last = starts.min(), starts.max()
+    step: Any = np.timedelta64(7, "D") if period == "week" else np.timedelta64(1, unit_of)
+    places = ((starts - first) // step).astype(np.int64)
+    every = first + step * np.arange(int((last - first) // step) + 1)
+    return [str(start) for start in every], places

@@ -1,0 +1,77 @@
+"""How many patients or rows there are in each cell of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpsynth._util.formatting import figure
+from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.stats.margins import NoisyTable
+from dpsynth.stats.rows import Rows
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+
+
+def counting(name: str, statistic: Statistic) -> RowSums:
+    """Return the event of counting a statistic's units or rows in cells."""
+    return RowSums(
+        name,
+        parts=1,
+        rows_per_unit=statistic.rows_per_unit,
+        largest=1,
+        signed=False,
+        once=statistic.once and statistic.rows_per_unit > 1,
+        sigma=UNDECIDED,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Statistic):
+    """Counts of declared cells; a contingency table where there are several axes."""
+
+    def events(self) -> tuple[tuple[Event, float], ...]:
+        """One histogram of all cells."""
+        return ((counting(self.name, self), 1.0),)
+
+    def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
+        """Count."""
+        event = events[self.name]
+        assert isinstance(event, RowSums)
+        added = Contributions(rows.units, self.cells(rows)[:, None])
+        return {self.name: row_sums(added, [self.size], event, entropy)}
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether its margins are counts of the same rows: no unit may be in several cells."""
+        return not self.once or self.rows_per_unit == 1
+
+    def noisy(self, answers: Answers, events: Events) -> NoisyTable:
+        """Return the answers as a table that can be made to agree with others."""
+        event = events[self.name]
+        assert isinstance(event, RowSums)
+        counts = np.asarray(answers[self.name][0], dtype=np.float64).reshape(self.shape)
+        return NoisyTable(tuple(axis.key for axis in self.axes), counts, event.sigma)
+
+    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+        """List the cells with their counts."""
+        noisy = self.noisy(answers, events)
+        return self.listed(noisy.counts, noisy.sigma, z)
+
+    def listed(self, counts: np.ndarray, sd: float, z: float) -> pd.DataFrame:
+        """List cells with counts whose noise has this standard deviation."""
+        found = self.frame()
+        values = np.round(counts.ravel(), 1)
+        found["count"] = values
+        found["lower"] = np.maximum(np.floor(values - z * sd), 0.0)
+        found["upper"] = np.maximum(np.ceil(values + z * sd), 0.0)
+        return found
+
+    def expected(self, events: Events, z: float) -> str:
+        """Say how far a count will be off."""
+        event = events[self.name]
+        assert isinstance(event, RowSums)
+        cells = "1 cell" if self.size == 1 else f"{self.size:,} cells"
+        return f"{cells}, each to within {figure(z * event.sigma)}"

@@ -1,0 +1,243 @@
+"""Statistics on disk: a request, its certificate and its noisy answers; all else follows from them.
+
+``statistics.json`` holds what was paid for. The tables, as CSV and JSON, are derived from it, and
+`check` derives them anew: a file that differs in a byte is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpsynth._util.short_repr import short_repr
+from dpsynth._util.strict_json import (
+    as_object,
+    check_format,
+    check_keys,
+    digest,
+    read_document,
+    texts,
+    written,
+)
+from dpsynth.certificate import Certificate, exact_claims, floating_point_limits, not_covered
+from dpsynth.errors import ArtifactError, DpsynthError
+from dpsynth.policy.reader import STATISTICS
+from dpsynth.privacy import Event, Unit, epsilon
+from dpsynth.stats.package import MANIFEST, data_package, slug
+from dpsynth.stats.page import statistics_page
+from dpsynth.stats.planning import shares_of_request
+from dpsynth.stats.request import Request
+from dpsynth.stats.results import Result, results_of
+from dpsynth.stats.statistic import Answers
+
+FORMAT, VERSION = "dpsynth-statistics", 1
+DOCUMENT, MODEL = "statistics.json", STATISTICS
+_KEYS = ("format", "version", "request", "certificate", "answers", "stamps", "sha256")
+
+
+@dataclass(frozen=True)
+class ChargedStatistics:
+    """What a ledger knows statistics by: their certificate and their digest."""
+
+    certificate: dict[str, Any] | None
+    stamps: tuple[str, ...]
+    digest: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Statistics:
+    """Answers of a request, with the certificate of what they cost.
+
+    Attributes:
+        request: what was asked for.
+        certificate: the privacy certificate.
+        answers: noisy whole numbers by event.
+        stamps: reasons why they may not be released, such as ``no-ledger``.
+    """
+
+    request: Request
+    certificate: Certificate
+    answers: Answers
+    stamps: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Name the schema and the cost."""
+        return short_repr(self, f"schema {self.request.schema.name}", repr(self.certificate))
+
+    @property
+    def events(self) -> dict[str, Event]:
+        """The events of the certificate, by name."""
+        return {event.name: event for event in self.certificate.events}
+
+    def results(self) -> tuple[Result, ...]:
+        """Return a table for each statistic."""
+        return results_of(self.request, self.answers, self.events)
+
+    def table(self, name: str) -> Any:
+        """Return the table of one statistic, a DataFrame.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        return {result.name: result.table for result in self.results()}[name]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 by which the ledger knows them."""
+        return str(self._document()["sha256"])
+
+    def _document(self) -> dict[str, Any]:
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "request": self.request.document,
+            "certificate": self.certificate.to_dict(),
+            "answers": {
+                name: [part.tolist() for part in parts] for name, parts in self.answers.items()
+            },
+            "stamps": list(self.stamps),
+        }
+        return document | {"sha256": digest(document)}
+
+    def files(self) -> dict[str, bytes]:
+        """Return every file, by name: the document, the certificate, and the tables."""
+        found = {
+            DOCUMENT: written(self._document()),
+            "privacy.json": written(self.certificate.to_dict()),
+            "schema.json": written(self.request.schema.to_dict()),
+        }
+        tables = {}
+        for number, result in enumerate(self.results(), 1):
+            stem = f"{number:02d}-{slug(result.name)}"
+            tables[f"{stem}.csv"] = result.table
+            found[f"{stem}.csv"] = result.table.to_csv(index=False, lineterminator="\n").encode()
+            found[f"{stem}.json"] = written(self._described(result))
+        page = statistics_page(
+            self.request.schema,
+            self.certificate,
+            self.request.confidence,
+            self.stamps,
+            self.results(),
+        )
+        found["report.html"] = page.encode()
+        title = self.request.schema.title or self.request.schema.name
+        return found | {MANIFEST: written(data_package(title, found, tables))}
+
+    @property
+    def charged(self) -> ChargedStatistics:
+        """What a ledger asks of something that it charged."""
+        return ChargedStatistics(self.certificate.to_dict(), self.stamps, self.digest)
+
+    def _described(self, result: Result) -> dict[str, Any]:
+        """Return a table as JSON: its cells, and what is known of its noise."""
+        events = [
+            event.to_dict()
+            for name, event in self.events.items()
+            if name == result.name or name.startswith(f"{result.name}: ")
+        ]
+        return {
+            "name": result.name,
+            "confidence": self.request.confidence,
+            "intervals": "of the noise, about the figure of the extract itself",
+            "events": events,
+            "variance_cut_by_agreement": round(result.gain, 6),
+            "columns": list(result.table.columns),
+            "rows": [[_plain(cell) for cell in row] for row in result.table.to_numpy().tolist()],
+        }
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Statistics:
+        """Read statistics from their folder, and check all that can be checked without a ledger.
+
+        Raises:
+            ArtifactError: a file is missing, damaged or changed, an event was not paid for, or the
+                certificate claims less than its events cost.
+        """
+        path = Path(folder) / DOCUMENT
+        document = read_document(path)
+        check_format(document, str(path), FORMAT, VERSION)
+        check_keys(document, str(path), _KEYS)
+        claimed = document.pop("sha256")
+        if claimed != digest(document):
+            raise ArtifactError(f"{path} is damaged: its content does not fit its SHA-256")
+        try:
+            request = Request.from_dict(as_object(document["request"], f"{path}: request"))
+        except DpsynthError as error:
+            raise ArtifactError(f"{path}: {error}") from error
+        certificate = Certificate.from_dict(document["certificate"], f"{path}: certificate")
+        if problems := claim_problems(request, certificate):
+            raise ArtifactError(f"{path}: {problems[0]}")
+        found = cls(
+            request,
+            certificate,
+            _answers(document["answers"], f"{path}: answers"),
+            texts(document["stamps"], f"{path}: stamps"),
+        )
+        found._require_files(Path(folder))
+        return found
+
+    def _require_files(self, folder: Path) -> None:
+        """Require that every file beside the document is the one that follows from it."""
+        try:
+            expected = self.files()
+        except (ValueError, IndexError, KeyError, TypeError, AssertionError) as error:
+            raise ArtifactError(
+                f"{folder / DOCUMENT} has answers that are not those of its request"
+            ) from error
+        for name, content in expected.items():
+            path = folder / name
+            if not path.is_file() or path.is_symlink():
+                raise ArtifactError(f"{path} is missing")
+            if path.read_bytes() != content:
+                raise ArtifactError(f"{path} is not what {DOCUMENT} gives: it was changed")
+
+
+def claim_problems(request: Request, certificate: Certificate) -> list[str]:
+    """Say what is wrong with a certificate of statistics; empty if nothing is."""
+    schema = request.schema
+    problems = []
+    planned = {share.event.name: share.event for share in shares_of_request(request)}
+    events = {event.name: event for event in certificate.events}
+    if certificate.model != MODEL:
+        problems.append(f"the certificate is not about {MODEL}")
+    if set(planned) != set(events):
+        problems.append("the certificate does not list exactly the events of the request")
+    elif any(events[name].undecided() != planned[name] for name in planned):
+        problems.append("an event of the certificate is not the one that the request needs")
+    elif epsilon(certificate.events, certificate.delta) > certificate.epsilon * (1 + 1e-9):
+        problems.append("the certificate claims less than its events cost")
+    stated = (certificate.schema_sha256, certificate.unit, certificate.population)
+    if stated != (schema.hash(), Unit.of(schema), schema.population.value):
+        problems.append("the certificate is about another schema")
+    words = (certificate.exact, certificate.floating_point, certificate.not_covered)
+    if words != (
+        exact_claims(certificate.events),
+        floating_point_limits(certificate.events),
+        not_covered(schema, certificate.ledger, MODEL),
+    ):
+        problems.append("the certificate is not worded as its events and its ledger require")
+    return problems
+
+
+def _answers(document: Any, place: str) -> dict[str, list[Any]]:
+    answers = {}
+    for name, parts in as_object(document, place).items():
+        if not isinstance(parts, list) or not all(_is_whole(part) for part in parts):
+            raise ArtifactError(f"{place}: every answer is a list of lists of whole numbers")
+        answers[name] = [np.array(part, dtype=np.int64) for part in parts]
+    return answers
+
+
+def _is_whole(part: Any) -> bool:
+    return isinstance(part, list) and all(
+        isinstance(n, int) and not isinstance(n, bool) and abs(n) < 2**62 for n in part
+    )
+
+
+def _plain(cell: Any) -> Any:
+    if isinstance(cell, str | bool | int | float) or cell is None:
+        return cell
+    return str(cell)

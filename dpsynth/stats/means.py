@@ -1,0 +1,128 @@
+"""Means, totals and proportions, by cells of a table.
+
+**What is asked.** The number of rows that have a value, and the sum of the values, each counted
+from the middle of the bounds, in parts of half their width: whole numbers from -`FINE` to `FINE`.
+So a row moves a sum by as little as the bounds permit, whatever the column's unit. Rounding to
+parts moves a mean by less than the width of the bounds over 2 `FINE`.
+
+**The interval of a mean** is that of Fieller (Some Problems in Interval Estimation, JRSS B 16,
+1954): all means m for which S - m N, noise included, is as near 0 as its noise permits. At the true
+mean, S - m N is normal with the variance sigma_S^2 + m^2 sigma_N^2, however small N is; dividing
+two noisy numbers is not. Where N may be 0, it is the whole range of the bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth._util.formatting import figure
+from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
+from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.stats.counts import counting
+from dpsynth.stats.rows import Rows
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+
+FINE = 2**15
+_NUMBERS, _SUMS = 0.3, 0.7  # of the budget: most of a mean's error comes from its sum
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Means(Statistic):
+    """Means of a column, or proportions of some of its values.
+
+    Attributes:
+        column: its name.
+        place: of the column among the coded ones.
+        values: the number of each code, ``[codes]``, within the bounds; NaN for a code without one.
+        low: the lower bound.
+        high: the upper bound.
+    """
+
+    column: str
+    place: int
+    values: Floats
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        """Whence values are counted."""
+        return (self.low + self.high) / 2
+
+    @property
+    def half(self) -> float:
+        """Half the width of the bounds: what `FINE` parts are."""
+        return (self.high - self.low) / 2
+
+    def names(self) -> tuple[str, str]:
+        """Return the names of its events."""
+        return f"{self.name}: numbers", f"{self.name}: sums"
+
+    def events(self) -> tuple[tuple[Event, float], ...]:
+        """A histogram of the rows that have a value, and one of sums."""
+        numbers, sums = self.names()
+        each = RowSums(sums, 1, self.rows_per_unit, FINE, signed=True, once=False, sigma=UNDECIDED)
+        return (counting(numbers, self), _NUMBERS), (each, _SUMS)
+
+    def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
+        """Count the rows with a value, and add the values up."""
+        parts = np.rint((self.values - self.middle) / self.half * FINE)
+        of_rows = parts[rows.codes[:, self.place]]
+        known = np.isfinite(of_rows)
+        cells = np.where(known, self.cells(rows), NOWHERE)[:, None]
+        values = np.where(known, of_rows, 0).astype(np.int64)[:, None]
+        numbers, sums = self.names()
+        count, total = events[numbers], events[sums]
+        assert isinstance(count, RowSums) and isinstance(total, RowSums)
+        return {
+            numbers: row_sums(Contributions(rows.units, cells), [self.size], count, entropy),
+            sums: row_sums(Contributions(rows.units, cells, values), [self.size], total, entropy),
+        }
+
+    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+        """List the cells with their means, within the bounds."""
+        numbers, sums = self.names()
+        count, total = events[numbers], events[sums]
+        assert isinstance(count, RowSums) and isinstance(total, RowSums)
+        n = np.asarray(answers[numbers][0], dtype=np.float64)
+        s = np.asarray(answers[sums][0], dtype=np.float64) / FINE
+        means, lower, upper = fieller(s, n, total.sigma / FINE, count.sigma, z)
+        found = self.frame()
+        for label, values in (("mean", means), ("lower", lower), ("upper", upper)):
+            found[label] = self.middle + self.half * values
+        found["number"] = n
+        return found
+
+    def expected(self, events: Events, z: float) -> str:
+        """Say how far a mean of a thousand rows will be off."""
+        total = events[self.names()[1]]
+        assert isinstance(total, RowSums)
+        off = z * total.sigma / FINE * self.half / 1000
+        return f"a mean of 1,000 rows to within {figure(off)}"
+
+
+def fieller(
+    sums: Floats, numbers: Floats, sd_sums: float, sd_numbers: float, z: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return ratios of sums to numbers with their intervals, all within -1 and 1.
+
+    >>> [part.round(2).tolist() for part in fieller(np.array([50.0]), np.array([100.0]), 5, 5, 2)]
+    [[0.5], [0.39], [0.62]]
+    """
+    a = numbers**2 - (z * sd_numbers) ** 2
+    b = sums * numbers
+    c = sums**2 - (z * sd_sums) ** 2
+    inside = np.maximum(b**2 - a * c, 0.0)
+    known = a > 0
+    safe = np.where(known, a, 1.0)
+    lower = np.where(known, (b - np.sqrt(inside)) / safe, -1.0)
+    upper = np.where(known, (b + np.sqrt(inside)) / safe, 1.0)
+    ratio = np.where(known, sums / np.where(numbers == 0, 1.0, numbers), 0.0)
+    return tuple(np.clip(part, -1.0, 1.0) for part in (ratio, lower, upper))  # type: ignore[return-value]

@@ -1,0 +1,117 @@
+"""Statistics as a page of one file: each table with its intervals, and what the noise is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment
+from markupsafe import Markup
+
+from dpsynth._util.formatting import figure, percent
+from dpsynth._util.html import environment
+from dpsynth._util.svg import intervals
+from dpsynth.certificate import Certificate
+from dpsynth.privacy import Event, RowSums, units_of
+from dpsynth.schema import Schema
+from dpsynth.stats.results import Result
+
+MAX_ROWS = 60
+MAX_DRAWN = 30
+_VALUES = ("count", "mean", "value")
+
+
+@dataclass(frozen=True)
+class _Cell:
+    words: str
+    number: bool
+
+
+def statistics_page(
+    schema: Schema,
+    certificate: Certificate,
+    confidence: float,
+    stamps: Sequence[str],
+    results: Sequence[Result],
+) -> str:
+    """Return the page of statistics as HTML; it holds what their files hold, and nothing else.
+
+    Args:
+        schema: of the table.
+        certificate: of the statistics.
+        confidence: of their intervals.
+        stamps: reasons why they may not be released.
+        results: their tables.
+    """
+    events = {event.name: event for event in certificate.events}
+    return (
+        _environment()
+        .get_template("statistics.html")
+        .render(
+            title=schema.title or schema.name,
+            who=units_of(certificate.unit),
+            epsilon=f"{certificate.epsilon:g}",
+            delta=f"{certificate.delta:g}",
+            confidence=percent(confidence),
+            stamps=", ".join(stamps),
+            results=[_section(events, one, place) for place, one in enumerate(results)],
+        )
+    )
+
+
+def _section(events: Mapping[str, Event], result: Result, place: int) -> dict[str, Any]:
+    table = result.table
+    shown = table.head(MAX_ROWS)
+    return {
+        "name": result.name,
+        "noise": _noise(events, result),
+        "picture": _picture(result.name, table, place),
+        "columns": list(table.columns),
+        "rows": [[_cell(cell) for cell in row] for row in shown.to_numpy().tolist()],
+        "more": len(table) - len(shown),
+    }
+
+
+def _noise(events: Mapping[str, Event], result: Result) -> str:
+    """Say how much noise each figure has."""
+    sds = [
+        figure(event.sigma)
+        for name, event in events.items()
+        if isinstance(event, RowSums) and name in (result.name, f"{result.name}: numbers")
+    ]
+    words = f"Discrete Gaussian noise, standard deviation {sds[0]} on each count." if sds else ""
+    if result.gain > 0.005:
+        words += f" Agreement with the other tables cuts its variance by {percent(result.gain)}."
+    return words.strip()
+
+
+def _picture(name: str, table: pd.DataFrame, place: int) -> Markup | None:
+    """Draw the intervals of a table whose values are numbers from 0."""
+    value = next((label for label in _VALUES if label in table), None)
+    if value is None or not 1 < len(table) <= MAX_DRAWN:
+        return None
+    numbers = table[[value, "lower", "upper"]]
+    if not all(pd.api.types.is_numeric_dtype(kind) for kind in numbers.dtypes):
+        return None
+    largest = float(numbers.max().max())
+    if largest <= 0 or float(numbers["lower"].min()) < 0:
+        return None
+    labels = [column for column in table.columns if column not in (*numbers.columns, "number")]
+    words = [", ".join(_cell(cell).words for cell in row) for row in table[labels].to_numpy()]
+    middle, low, high = (numbers[label].astype(float).tolist() for label in numbers.columns)
+    rows = list(zip(words, middle, low, high, map(figure, middle), strict=True))
+    return intervals(f"s{place}", name, rows, largest)
+
+
+def _cell(cell: Any) -> _Cell:
+    if isinstance(cell, float):
+        return _Cell(figure(cell), number=True)
+    return _Cell(str(cell), number=isinstance(cell, int))
+
+
+@cache
+def _environment() -> Environment:
+    return environment("dpsynth.stats")

@@ -1,0 +1,63 @@
+"""The plan of a request: all events of all statistics, calibrated together, before any data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+
+from dpsynth.privacy import Event, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.stats.request import Request
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What to expect of a statistic.
+
+    Attributes:
+        name: of the statistic.
+        share: of the budget.
+        precision: in words, how far its figures will be off.
+    """
+
+    name: str
+    share: float
+    precision: str
+
+
+def shares_of_request(request: Request) -> tuple[Share, ...]:
+    """Divide a budget by the weights of a request, and each part among a statistic's events."""
+    total = fsum(one.weight for one in request.statistics)
+    return tuple(
+        Share(event, one.weight / total * part)
+        for one in request.statistics
+        for event, part in one.events()
+    )
+
+
+def plan_request(request: Request, *, epsilon: float, delta: float) -> PrivacyPlan:
+    """Calibrate the noise of all statistics of a request together.
+
+    Raises:
+        InputError: the budget cannot be met.
+
+    Example:
+        >>> request = Request.from_dict({"schema": "demo", "statistics": [
+        ...     {"name": "by sex", "count": "patients", "by": ["sex"]}]})
+        >>> plan = plan_request(request, epsilon=0.5, delta=1e-7)
+        >>> [event.name for event in plan.events], plan.epsilon <= 0.5
+        (['by sex'], True)
+    """
+    return PrivacyPlan.calibrate(PrivacyBudget(epsilon, delta), shares_of_request(request))
+
+
+def expectations(request: Request, plan: PrivacyPlan) -> list[Expected]:
+    """Say for each statistic how far its figures will be off, from public facts alone."""
+    from dpsynth.stats.results import normal_quantile
+
+    events: dict[str, Event] = {event.name: event for event in plan.events}
+    total = fsum(one.weight for one in request.statistics)
+    z = normal_quantile(request.confidence)
+    return [
+        Expected(one.name, one.weight / total, one.expected(events, z))
+        for one in request.statistics
+    ]

@@ -1,0 +1,143 @@
+"""Statistics leave the office: released by leave of the ledger, signed, and verified by anyone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpsynth._util.strict_json import bytes_digest, read_plain_bytes
+from dpsynth.bundle.format import Passphrase, load_private, load_public, signed
+from dpsynth.bundle.format.signature import SIGNATURE, problem
+from dpsynth.bundle.release_permission import Permission
+from dpsynth.errors import (
+    ArtifactError,
+    DpsynthError,
+    GateError,
+    InputError,
+    Problem,
+    VerificationError,
+)
+from dpsynth.files import atomic_folder, check_vacant, claimed, write_atomically, write_new
+from dpsynth.stats.document import DOCUMENT, Statistics
+from dpsynth.stats.package import MANIFEST
+
+if TYPE_CHECKING:
+    from dpsynth.ledger import LedgerFile
+
+
+def is_statistics(folder: str | Path) -> bool:
+    """Whether a folder holds statistics, and no run or bundle of synthetic rows."""
+    return (Path(folder) / DOCUMENT).is_file()
+
+
+def release_statistics(
+    folder: str | Path, bundle: str | Path, *, ledger: LedgerFile | None = None
+) -> Path:
+    """Copy statistics into a new folder that may leave the office, and enter it in the ledger.
+
+    Args:
+        folder: the statistics.
+        bundle: the folder to make.
+        ledger: the ledger that charged them; default: the one at hand.
+
+    Returns:
+        The new folder.
+
+    Raises:
+        ArtifactError: they are damaged or were changed.
+        GateError: they are stamped as such that may not be released.
+        BudgetError: the ledger's policy does not allow it.
+        InputError: the new folder exists or cannot be written.
+    """
+    check_vacant(bundle)
+    found = Statistics.load(folder)
+    if found.stamps:
+        raise GateError(
+            f"the statistics are stamped {', '.join(found.stamps)} and must not be released; ask "
+            "again with a ledger and the operating system's randomness"
+        )
+    permission = Permission.of(found.charged, ledger)
+    files = found.files()
+    with claimed(bundle), atomic_folder(bundle) as temporary:
+        for name, content in files.items():
+            (temporary / name).write_bytes(content)
+        Statistics.load(temporary)
+        permission.enter(bytes_digest(files[MANIFEST]))
+    return Path(bundle)
+
+
+def verify_statistics(
+    folder: str | Path, *, key: str | Path | None = None, ledger: LedgerFile | None = None
+) -> list[str]:
+    """Check all that statistics say of themselves, with nothing but their folder.
+
+    Args:
+        folder: of the statistics.
+        key: file of the publisher's public key; the Data Package must be signed with it.
+        ledger: the ledger that charged them; it must hold what the certificate says.
+
+    Returns:
+        The checks that passed, a sentence each.
+
+    Raises:
+        InputError: there is no such folder, or no such key.
+        VerificationError: with what is wrong.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise InputError(f"{place} is not a folder of statistics: there is no such folder")
+    public = None if key is None else load_public(key)
+    try:
+        found = Statistics.load(place)
+    except ArtifactError as error:
+        raise VerificationError([Problem(DOCUMENT, str(error))]) from error
+    expected = found.files()
+    more = {path.name for path in place.iterdir()} - {*expected, SIGNATURE}
+    if more:
+        raise VerificationError(
+            [Problem(name, "is not part of the statistics") for name in sorted(more)]
+        )
+    certificate = found.certificate
+    checks = [
+        f"all {len(expected)} files follow from the request and its noisy answers",
+        f"the certificate's events are those of the request, and compose to at most epsilon "
+        f"{certificate.epsilon:g} at delta {certificate.delta:g}",
+    ]
+    if public is not None:
+        signature = place / SIGNATURE
+        if not signature.is_file():
+            raise VerificationError([Problem(SIGNATURE, "is missing: nobody signed this")])
+        if wrong := problem(expected[MANIFEST], read_plain_bytes(signature), public):
+            raise VerificationError([Problem(SIGNATURE, wrong)])
+        checks.append("the Data Package is signed with this key, and lists every other file")
+    if ledger is not None:
+        try:
+            Permission.of(found.charged, ledger)
+        except DpsynthError as error:
+            raise VerificationError([Problem("ledger", str(error))]) from error
+        checks.append("the ledger charged these statistics")
+    return checks
+
+
+def sign_statistics(
+    folder: str | Path, key: str | Path, passphrase: Passphrase = None, *, overwrite: bool = False
+) -> Path:
+    """Sign the Data Package of statistics that verify.
+
+    Returns:
+        The path of the signature.
+
+    Raises:
+        InputError: they are signed already, or the key or its passphrase is wrong.
+        VerificationError: they are not what their certificate says; nothing was written.
+    """
+    target = Path(folder) / SIGNATURE
+    if os.path.lexists(target) and not overwrite:
+        raise InputError(f"{folder} is already signed; --force replaces its signature")
+    private = load_private(key, passphrase)
+    verify_statistics(folder)
+    content = Statistics.load(folder).files()[MANIFEST]
+    write = write_atomically if overwrite else write_new
+    write(target, signed(content, private))
+    return target

@@ -1,0 +1,61 @@
+"""From noisy answers to tables: post-processing, the same for whoever has the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from dpsynth.privacy import Event
+from dpsynth.stats.counts import Counts
+from dpsynth.stats.margins import agreed
+from dpsynth.stats.request import Request
+from dpsynth.stats.statistic import Answers
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A statistic's table.
+
+    Attributes:
+        name: of the statistic.
+        table: its cells, with values and intervals.
+        gain: by how much agreement with other tables of counts has cut the variance of the noise
+            (0 to 1); 0 where there were no others.
+    """
+
+    name: str
+    table: pd.DataFrame
+    gain: float = 0.0
+
+
+def results_of(
+    request: Request, answers: Answers, events: Mapping[str, Event]
+) -> tuple[Result, ...]:
+    """Make the tables of a request from its noisy answers.
+
+    Tables of counts of the same rows are made to agree on the margins that they share.
+    """
+    z = normal_quantile(request.confidence)
+    counts = [one for one in request.statistics if isinstance(one, Counts) and one.adds_up]
+    noisy = [one.noisy(answers, events) for one in counts]
+    alike = {}
+    for one, before, after in zip(counts, noisy, agreed(noisy) if noisy else [], strict=True):
+        gain = 1 - (after.sd / before.sigma) ** 2
+        alike[one.name] = Result(one.name, one.listed(after.counts, after.sd, z), gain)
+    return tuple(
+        alike.get(one.name) or Result(one.name, one.table(answers, events, z))
+        for one in request.statistics
+    )
+
+
+def normal_quantile(confidence: float) -> float:
+    """Return how many standard deviations an interval of this confidence reaches to each side.
+
+    >>> round(normal_quantile(0.95), 2)
+    1.96
+    """
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + confidence) / 2))

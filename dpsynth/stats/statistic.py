@@ -1,0 +1,83 @@
+"""What a statistic is: its events, its answers, and the table that follows from them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.privacy import Entropy, Event
+from dpsynth.stats.axes import Axis
+from dpsynth.stats.rows import Rows
+
+Ints = npt.NDArray[np.int64]
+Answers = Mapping[str, Sequence[Ints]]
+"""Noisy whole numbers by the name of their event: an array for each of its parts."""
+Events = Mapping[str, Event]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic(ABC):
+    """One entry of a request.
+
+    Attributes:
+        name: of the entry; distinct in a request.
+        weight: its part of the budget against those of the others.
+        axes: by which it is broken down.
+        rows_per_unit: how many rows of a unit count, at most.
+        once: whether units are counted, each at most once in a cell; else rows.
+    """
+
+    name: str
+    weight: float
+    axes: tuple[Axis, ...]
+    rows_per_unit: int
+    once: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells each axis has."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def cells(self, rows: Rows) -> Ints:
+        """Return the cell of each row, over all axes."""
+        cells = np.zeros(len(rows.units), dtype=np.int64)
+        for axis in self.axes:
+            cells = cells * axis.size + axis.cells(rows.codes)
+        return cells
+
+    def frame(self) -> pd.DataFrame:
+        """Return the cells' labels, a column for each axis."""
+        places = np.unravel_index(np.arange(self.size), self.shape) if self.axes else ()
+        return pd.DataFrame(
+            {
+                axis.column: np.array(axis.labels, dtype=object)[place]
+                for axis, place in zip(self.axes, places, strict=True)
+            },
+            index=range(self.size),
+        )
+
+    @abstractmethod
+    def events(self) -> tuple[tuple[Event, float], ...]:
+        """Return its events, without noise, and the part of its budget that each gets."""
+
+    @abstractmethod
+    def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
+        """Ask its events about private rows; what is returned carries noise."""
+
+    @abstractmethod
+    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+        """Make its table from answers alone; intervals reach ``z`` standard deviations."""
+
+    @abstractmethod
+    def expected(self, events: Events, z: float) -> str:
+        """Say how wide its intervals will be, from public facts."""

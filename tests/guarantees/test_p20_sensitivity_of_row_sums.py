@@ -1,0 +1,110 @@
+"""P20: row epsilon sold as patient epsilon, for sums over rows and for choices by scores.
+
+The check of sums: over all ways in which a unit's rows may add to cells, what one unit moves is
+within the event's bound, and one way reaches it. Noise is left out, so no outcome is random. The
+check of choices: over small worlds, the law of the choice with one unit more is nowhere more than
+exp(epsilon) times as likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from dpsynth.privacy.answers.choice_event import TopChoice
+from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.sums import NOWHERE, Contributions, row_sums
+
+from ..support.bare_counts import Silence
+
+SIZES = [2, 2]
+EVENTS = {
+    "counts": RowSums("counts", 2, 3, largest=1, signed=False, once=False, sigma=9.0),
+    "sums": RowSums("sums", 2, 3, largest=5, signed=True, once=False, sigma=99.0),
+    "patients": RowSums("patients", 2, 3, largest=1, signed=False, once=True, sigma=9.0),
+}
+Bound = Callable[[RowSums], float]
+TWINS: dict[str, tuple[str, Bound]] = {
+    "a row for a patient": ("counts", lambda event: event.sensitivity / event.rows_per_unit),
+    "a part for all": ("sums", lambda event: event.sensitivity / event.parts**0.5),
+    "rows as if independent": ("sums", lambda event: event.sensitivity / event.rows_per_unit**0.5),
+    "cells of one part": ("patients", lambda event: event.rows_per_unit**0.5),
+    "one cell for a patient": ("patients", lambda event: event.parts**0.5),
+}
+
+
+def units(event: RowSums) -> Iterator[Contributions]:
+    """Every unit: 1 to k rows, each in any cell of each part, with any extreme value."""
+    values = (-event.largest, event.largest) if event.signed else (event.largest,)
+    cells = [NOWHERE, 0, 1]
+    row_kinds = list(product(product(cells, repeat=2), product(values, repeat=2)))
+    for rows in range(1, event.rows_per_unit + 1):
+        for chosen in combinations_with_replacement(row_kinds, rows):
+            places = np.array([cell for cell, _ in chosen], np.int64)
+            numbers = np.array([value for _, value in chosen], np.int64)
+            plain = event.once or event.largest == 1
+            yield Contributions(np.zeros(rows, np.int64), places, None if plain else numbers)
+
+
+def farthest(event: RowSums) -> float:
+    """How far one unit moves all parts, at most: L2."""
+    moves = (np.concatenate(row_sums(unit, SIZES, event, Silence(0))) for unit in units(event))
+    return max(float(np.linalg.norm(move)) for move in moves)
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, float]:
+    return {name: farthest(event) for name, event in EVENTS.items()}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_no_unit_moves_sums_further_than_declared(name: str, found: dict[str, float]) -> None:
+    bound = EVENTS[name].sensitivity
+    assert found[name] <= bound * (1 + 1e-12)
+    if not EVENTS[name].once:  # three rows cannot fill six cells of two parts of two cells each
+        assert found[name] == pytest.approx(bound)
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_smaller_bound_is_caught(twin: str, found: dict[str, float]) -> None:
+    name, bound = TWINS[twin]
+    if twin == "cells of one part":
+        assert bound(EVENTS[name]) < EVENTS[name].sensitivity
+    assert found[name] > bound(EVENTS[name]) * (1 + 1e-9)
+
+
+def law(scores: np.ndarray, scale: float) -> np.ndarray:
+    weights = np.exp((scores - scores.max()) / scale)
+    return np.asarray(weights / weights.sum())
+
+
+def worst_loss(changes: list[tuple[int, ...]], scale: float) -> float:
+    """Largest log ratio of the choice's law, over small scores, changes and both directions."""
+    losses = []
+    for scores in product(range(0, 60, 20), repeat=3):
+        for change in changes:
+            before, after = law(np.array(scores), scale), law(np.add(scores, change), scale)
+            losses.append(np.abs(np.log(after / before)).max())
+    return float(max(losses))
+
+
+MONOTONE = list(product((0, 1), repeat=3))
+ANY = list(product((-1, 0, 1), repeat=3))
+CHOICE = TopChoice("best", 1, 3, sensitivity=1, monotone=True, scale=2.0)
+
+
+def test_a_choice_is_as_private_as_accounted() -> None:
+    assert worst_loss(MONOTONE, CHOICE.scale) <= CHOICE.epsilon_each
+    assert worst_loss(MONOTONE, CHOICE.scale) > 0.99 * CHOICE.epsilon_each
+    general = replace(CHOICE, monotone=False)
+    assert worst_loss(ANY, general.scale) <= general.epsilon_each
+    assert worst_loss(ANY, general.scale) > 0.99 * general.epsilon_each
+
+
+def test_scores_that_fall_charged_as_monotone_are_caught() -> None:
+    """The mistake of AIM's selection: a unit raises one score and lowers another."""
+    assert worst_loss(ANY, CHOICE.scale) > 1.5 * CHOICE.epsilon_each

@@ -1,0 +1,204 @@
+"""Statistics end to end: charged before reading, true within their intervals, checked on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpsynth
+from dpsynth.errors import ArtifactError, BudgetError, InputError
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.stats.document import Statistics
+from dpsynth.stats.request import Request
+from dpsynth.tables.simulated import simulate
+
+ENTRIES: list[dict[str, Any]] = [
+    {"name": "by sex", "count": "patients", "by": ["sex"]},
+    {"name": "visits by sex", "count": "rows", "by": ["sex"]},
+    {"name": "visits by sex and age", "count": "rows", "by": ["sex", {"age": [40, 60]}]},
+    {"name": "pressure", "mean": "sbp", "by": ["sex"]},
+    {"name": "diabetics", "proportion": {"diabetes": ["True"]}},
+    {"name": "age", "quantiles": "age", "shares": [0.1, 0.5]},
+    {"name": "commonest", "top": "sex", "most": 1},
+]
+BUDGET = {"epsilon": 2.0, "delta": 1e-6, "dataset": "cohort"}
+
+
+@pytest.fixture(scope="module")
+def request_() -> Request:
+    return Request.from_dict({"schema": "demo", "statistics": ENTRIES})
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    return simulate(3000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def found(request_: Request, rows: pd.DataFrame) -> Statistics:
+    return dpsynth.statistics(
+        rows, request_, **BUDGET, without_ledger=True, entropy=SeededEntropy(1)
+    )
+
+
+def test_intervals_hold_what_is_true(found: Statistics, rows: pd.DataFrame) -> None:
+    sexes = rows.drop_duplicates("patient_id")["sex"].value_counts()
+    table = found.table("by sex").set_index("sex")
+    for sex, number in sexes.items():
+        assert table.loc[sex, "lower"] - 20 <= number <= table.loc[sex, "upper"] + 20
+    means = found.table("pressure").set_index("sex")
+    pressure = pd.to_numeric(rows["sbp"], errors="coerce")
+    for sex in sexes.index:
+        true = pressure[rows["sex"] == sex].mean()
+        assert abs(means.loc[sex, "mean"] - true) < 6
+        assert means.loc[sex, "lower"] < means.loc[sex, "mean"] < means.loc[sex, "upper"]
+    ages = found.table("age").set_index("share")
+    assert abs(ages.loc[0.5, "value"] - pd.to_numeric(rows["age"]).median()) <= 4
+    assert found.table("commonest")["sex"].tolist() == [sexes.index[0]]
+
+
+def test_tables_of_counts_agree(found: Statistics) -> None:
+    one = found.table("visits by sex").set_index("sex")["count"]
+    two = found.table("visits by sex and age").groupby("sex")["count"].sum()
+    for sex in one.index:
+        assert one[sex] == pytest.approx(two[sex], abs=0.3)  # rounded to tenths
+    gains = {result.name: result.gain for result in found.results()}
+    assert gains["visits by sex"] > 0.1
+    assert gains["by sex"] == gains["pressure"] == 0  # a patient may have visits in several cells
+
+
+def test_the_ledger_is_charged_before_a_row_is_read(
+    request_: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, states = Ledger.create(tmp_path / "ledger.sqlite"), []
+
+    def read(*_: Any, **__: Any) -> Any:
+        states.extend(entry.status for entry in ledger.entries())
+        raise InputError("unreadable")
+
+    monkeypatch.setattr("dpsynth.stats.answering.read_cohort", read)
+    with pytest.raises(InputError, match="unreadable"):
+        dpsynth.statistics(simulate(50, seed=1), request_, **BUDGET, ledger=ledger)
+    assert states == ["reading"]
+    assert [entry.status for entry in ledger.entries()] == ["failed"]
+
+
+def test_what_cannot_be_written_is_not_charged(request_: Request, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError, match="exists"):
+        dpsynth.statistics(
+            simulate(50, seed=1), request_, **BUDGET, ledger=ledger, output=tmp_path / "out"
+        )
+    assert ledger.entries() == []
+
+
+def test_a_policy_binds_statistics_as_it_does_fits(request_: Request, tmp_path: Path) -> None:
+    from dpsynth.policy.policy import Policy
+
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
+    document = {"dpsynth_policy": 1, "name": "office", "delta": 1e-5}
+    document |= {"caps": {"total": {"epsilon": 1.0, "basis": "board"}}}
+    policy = Policy.from_dict(document, "test")
+    with pytest.raises(BudgetError):
+        dpsynth.statistics(simulate(50, seed=1), request_, **BUDGET, ledger=ledger, policy=policy)
+
+
+@pytest.fixture
+def folder(request_: Request, rows: pd.DataFrame, tmp_path: Path) -> Path:
+    dpsynth.statistics(
+        rows.head(400),
+        request_,
+        **BUDGET,
+        ledger=Ledger.create(tmp_path / "ledger.sqlite"),
+        output=tmp_path / "out",
+    )
+    return tmp_path / "out"
+
+
+def test_what_is_written_is_read_back_and_follows_from_the_answers(folder: Path) -> None:
+    loaded = Statistics.load(folder)
+    assert loaded.stamps == () and loaded.certificate.ledger is not None
+    assert (folder / "01-by-sex.csv").read_bytes() == loaded.files()["01-by-sex.csv"]
+    described = json.loads((folder / "04-pressure.json").read_text())
+    assert [event["kind"] for event in described["events"]] == ["row_sums", "row_sums"]
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "a cell of a table": lambda folder: _edit(folder / "01-by-sex.csv", b"female", b"femalf"),
+    "an answer": lambda folder: _edit(folder / "statistics.json", b'"answers"', b'"answerz"'),
+    "the certificate": lambda folder: _edit(folder / "privacy.json", b"2.0", b"1.0"),
+    "a missing table": lambda folder: (folder / "04-pressure.csv").unlink(),
+}
+
+
+def _edit(path: Path, before: bytes, after: bytes) -> None:
+    content = path.read_bytes()
+    assert before in content
+    path.write_bytes(content.replace(before, after, 1))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_found(change: str, folder: Path) -> None:
+    CHANGES[change](folder)
+    with pytest.raises(ArtifactError):
+        Statistics.load(folder)
+
+
+def test_a_certificate_of_less_is_found(folder: Path) -> None:
+    """Whoever renews the digest too must still account for the events of the request."""
+    loaded = Statistics.load(folder)
+    less = replace(loaded.certificate, events=loaded.certificate.events[1:])
+    forged = replace(loaded, certificate=less)
+    (folder / "statistics.json").write_bytes(forged_files(forged))
+    with pytest.raises(ArtifactError, match="exactly the events"):
+        Statistics.load(folder)
+
+
+def forged_files(forged: Statistics) -> bytes:
+    from dpsynth._util.strict_json import written
+
+    return written(forged._document())
+
+
+def test_no_answer_is_without_noise(request_: Request, rows: pd.DataFrame) -> None:
+    """Two releases of the same rows differ in every array that is not a choice."""
+    first, again = (
+        dpsynth.statistics(
+            rows, request_, **BUDGET, without_ledger=True, entropy=SeededEntropy(seed)
+        )
+        for seed in (1, 2)
+    )
+    for name, parts in first.answers.items():
+        if not name.endswith("choice"):
+            assert not any(
+                np.array_equal(a, b) for a, b in zip(parts, again.answers[name], strict=True)
+            )
+
+
+def test_the_command_plans_and_answers(
+    command_line: Callable[..., Any], tmp_path: Path, rows: pd.DataFrame
+) -> None:
+    (tmp_path / "request.json").write_text(
+        json.dumps({"schema": "demo", "statistics": ENTRIES[:3]})
+    )
+    rows.head(200).to_csv(tmp_path / "extract.csv", index=False)
+    budget = ("--epsilon", "1", "--delta", "1e-6")
+    planned = command_line("stats", "request.json", *budget)
+    assert planned.code == 0 and "by sex" in planned.out and "within" in planned.out
+    done = command_line(
+        "stats", "request.json", "extract.csv", *budget, "--dataset", "d", "-o", "out"
+    )
+    assert done.code == 0, done.err
+    assert Statistics.load(tmp_path / "out").certificate.epsilon == 1
+    assert [entry.status for entry in Ledger().entries()] == ["charged"]
+    missing = command_line("stats", "request.json", "extract.csv", *budget)
+    assert missing.code == 2 and "--dataset" in missing.err
