@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Comparison, Family, Schema, Tree, incomplete_only, ordered
+from dpsynth.schema.code_systems.discovery import fits_record_numbers
 from dpsynth.schema.relations.interval import DAY, SECONDS
 
 
@@ -17,6 +18,8 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
     more: a stay of 4 days can come out as 40.
 
     Rules that contradict each other in every row without empty cells.
+
+    A pattern of codes to discover that numbers of patients fit.
 
     A datetime whose time of day is not modelled: cells are drawn evenly within wide steps of time,
     so each hour of the day comes out as frequent as the others.
@@ -55,6 +58,18 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
                     column.name,
                     "its time of day will be even: as many cells at night as at noon; to keep how "
                     f"the hours of the day differ, {remedy}",
+                )
+            )
+        discovery = column.discovery
+        digits = None if discovery is None else fits_record_numbers(discovery.pattern)
+        if digits is not None:
+            warnings.append(
+                Problem(
+                    column.name,
+                    f"record numbers could fit its pattern: a number of {digits} digits does. Codes "
+                    "that a fit finds are published, so make sure that no number of a patient, a "
+                    "stay or an order ever stands in this column; or write what all codes begin "
+                    "with into the pattern",
                 )
             )
     return tuple(dict.fromkeys(warnings))

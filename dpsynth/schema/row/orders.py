@@ -88,7 +88,7 @@ def with_floors(
         if rule is None or not rule.order or not all(name in known for name in rule.columns):
             continue
         for low, high, strict in ordered_pairs(rule.tree):
-            problem = _problem(known[low], known[high], strict=strict)
+            problem = why_no_order(known[low], known[high], strict=strict)
             if problem:
                 extra.mistake(f"rules[{place}].order", problem)
                 continue
@@ -101,7 +101,7 @@ def with_floors(
     return tuple(known[column.name] for column in columns)
 
 
-def _problem(low: Column, high: Column, *, strict: bool) -> str | None:
+def why_no_order(low: Column, high: Column, *, strict: bool) -> str | None:
     """Say why a column cannot be a gap above another one; None if it can."""
     sign = "<" if strict else "<="
     for column in (low, high):
