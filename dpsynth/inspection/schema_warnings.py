@@ -66,7 +66,7 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
             warnings.append(
                 Problem(
                     column.name,
-                    f"record numbers could fit its pattern: a number of {digits} digits does. Codes "
+                    f"record numbers could fit its pattern: {digits} digits do. Codes "
                     "that a fit finds are published, so make sure that no number of a patient, a "
                     "stay or an order ever stands in this column; or write what all codes begin "
                     "with into the pattern",
