@@ -146,7 +146,8 @@ def add_hints(proposals: list[Proposal]) -> None:
     if sex is not None and pregnant is not None and not pregnant.is_dropped:
         name = _quoted(str(sex.document["name"]))
         listed = (sex.document.get("constraints") or {}).get("enum")
-        women = [one for one in listed if str(one).lower() in _WOMEN] if listed != TODO else []
+        levels = listed if isinstance(listed, list | tuple) else ()
+        women = [one for one in levels if str(one).lower() in _WOMEN]
         value = f"'{women[0]}'" if len(women) == 1 and isinstance(women[0], str) else "TODO"
         pregnant.inner.append(f'if only women are asked: present_if: "{name} == {value}"')
     for one in proposals:
