@@ -50,7 +50,7 @@ def impossible(schema: Facts, condition: Rule) -> str | None:
         rest = [other for other in facts if other is not fact]
         if not _possible(schema, parts, rest):
             facts = rest
-    words = [f"'{written(part)}'" for part in parts]
+    words = [repr(written(part)) for part in parts]
     if len(parts) + len(facts) == 1:
         return f"no row can meet {words[0]}: the declared bounds or categories exclude it"
     if len(parts) == 2 and not facts:
@@ -58,7 +58,7 @@ def impossible(schema: Facts, condition: Rule) -> str | None:
     if not facts:
         return f"no row can meet all of {listed(words)}; correct one of them"
     declared = listed([one.words for one in facts])
-    return f"no row can meet {listed(words)} beside what the schema declares: {declared}"
+    return f"no row can meet {' and '.join(words)} beside what the schema declares: {declared}"
 
 
 def _possible(schema: Facts, parts: Sequence[Tree], facts: Sequence[Statement]) -> bool:

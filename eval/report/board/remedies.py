@@ -97,7 +97,8 @@ def _named(unseen: Sequence[Details]) -> list[Details]:
 
     def is_part(name: str) -> bool:
         base, _, last = name.rpartition(": ")
-        return bool(base) and (last.isdigit() or last in CALENDAR_PARTS)
+        number = last.removeprefix("code ")
+        return bool(base) and (number.isdigit() or last in CALENDAR_PARTS)
 
     return [one for one in unseen if not any(is_part(str(name)) for name in one["columns"])]
 
