@@ -18,7 +18,6 @@ contract keeps runs, bundles, ledgers and policies from importing it.
 - `linked/`: how the linked tables of a package fit their schema, and each other
 - `number_causes`: why a cell of a column of numbers cannot be read as a number
 - `row_check`: what the rows of a table are: rules that they break, duplicates, and units
-- `schema_notes`: what may be declared better: orders among rules of text
 - `schema_warnings`: what is known of a schema without data: declarations that are valid and
   rarely meant
 - `suspects`: the cells of one column that its codec does not take, and a way to try others

@@ -30,7 +30,6 @@ from dpsynth.inspection.findings import (
     share_text,
 )
 from dpsynth.inspection.row_check import RowCheck, UnitShares
-from dpsynth.inspection.schema_notes import schema_notes
 from dpsynth.inspection.schema_warnings import schema_warnings
 from dpsynth.schema import Column, Schema, coded_schema, place_names, single
 from dpsynth.schema.column import MISSING
@@ -221,10 +220,6 @@ class TableReading:
         found += [
             Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
             for problem in schema_warnings(self._schema)
-        ]
-        found += [
-            Finding(problem.place, SCHEMA, Level.NOTE, problem.message)
-            for problem in schema_notes(self._schema)
         ]
         return TableCheck(
             self._schema,
