@@ -4,7 +4,8 @@ usage: rows_on_request.py [--models mixture,autoregressive,tvae] [--rows 5000] [
                           [--seconds 60] [--keep FOLDER]
 
 Generators are fitted to simulated patients (no real row is involved), and rows are asked for under
-conditions that about 1 %, .1 % and .005 % of the rows meet. A line says
+conditions that about 1 %, .1 %, .005 % and .001 % of the rows meet; the last one is narrowed until
+the model gives it the support that is nearest to 1 in 100 000. A line says
 
 - how many rows a second are drawn under the condition, and by throwing away those that do not meet
   it (computed: the speed without a condition times support); and the seconds of getting ready;
@@ -20,6 +21,7 @@ its rarest column alone, which leaves most of the narrowing to throwing away all
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from itertools import combinations
 from pathlib import Path
@@ -30,6 +32,7 @@ from dpsynth.models.base import Law
 from dpsynth.models.marginals import Binning
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
+from dpsynth.synthesis.drawing.conditioned import ImpossibleCondition
 from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.run import Run
 from dpsynth.tables import simulate
@@ -39,6 +42,8 @@ CONDITIONS = (
     "sbp >= 155 and readmitted_30d == true and age >= 70",
     "ldl >= 4 and hba1c >= 8.5 and bmi >= 36 and sex == 'male'",
 )
+RAREST, NARROWED = 1e-5, "ldl >= {} and hba1c >= 8.5 and bmi >= 36 and sex == 'male'"
+LEAST_LDL, STEPS = 4.0, 41  # tenths
 KEPT = 20_000  # rows of a reference at most
 FEWEST = 2e-4  # support, from which rows are drawn without a condition
 AT_ONCE = 50_000
@@ -85,6 +90,23 @@ def reference(sampler: Sampler, share: float, seconds: float) -> np.ndarray:
     return np.concatenate(kept)
 
 
+def narrowed(run: Run) -> str:
+    """Return the condition whose support by the model is nearest to `RAREST`."""
+    found = []
+    for step in range(STEPS):
+        condition = NARROWED.format(round(LEAST_LDL + step / 10, 1))
+        try:
+            share = Sampler.of(run, where=condition, plain=True).share()
+        except ImpossibleCondition:
+            break
+        if share == 0:
+            break
+        found.append((abs(math.log(share / RAREST)), condition))
+        if share < RAREST / 10:
+            break
+    return min(found)[1]
+
+
 def fitted(model: str, patients: int, keep: Path | None) -> Run:
     """Fit a generator to simulated patients, or read the run that was kept."""
     if keep is not None and (keep / model).exists():
@@ -122,7 +144,7 @@ def main() -> None:
         start = time.perf_counter()
         free.codes(50_000, seed=1)
         speed = 50_000 / (time.perf_counter() - start)
-        for condition in CONDITIONS:
+        for condition in (*CONDITIONS, narrowed(run)):
             start = time.perf_counter()
             sampler = Sampler.of(run, where=condition, plain=True)
             ready = time.perf_counter() - start

@@ -221,7 +221,7 @@ class _Board:
             if key == "unclipped":
                 controls.append(caught(key, TITLES[key], "training:white", heard))
             else:
-                controls.append(silent(key, TITLES[key], "training:white", heard))
+                controls.append(silent(key, TITLES[key], "training:white", heard, 1))
         return controls
 
     def counts(self) -> list[Control]:
@@ -244,9 +244,14 @@ class _Board:
         generator = Mixture(self.domain).fit(self.cohort(others), plan, OsEntropy())
         tables = self.tables(generator)
         people = People.of(tables, self.rng)
-        return [
-            silent("unseen", TITLES["unseen"], name, attack(tables, people, self.rng))
+        played = {
+            name: attack(tables, people, self.rng)
             for name, attack in (("memorization", memorization), ("membership", membership))
+        }
+        tests = sum(len(outcome.findings) for outcome in played.values())
+        return [
+            silent("unseen", TITLES["unseen"], name, outcome, tests)
+            for name, outcome in played.items()
         ]
 
 

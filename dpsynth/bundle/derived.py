@@ -42,7 +42,11 @@ class Derived:
         schema = contents.heading.schema
         certificate, files = contents.certificate, files_of(schema)
         verdicts = judge(
-            certificate, profiles, contents.audits, measured=contents.quality is not None
+            certificate,
+            profiles,
+            contents.audits,
+            measured=contents.quality is not None,
+            condition=getattr(contents.heading.drawing, "condition", None),
         )
         tables = {
             path: file_digest(folder / path)

@@ -133,6 +133,7 @@ def _write(
         profiles,
         contents.audits,
         measured=contents.quality is not None,
+        condition=getattr(contents.heading.drawing, "condition", None),
     )
     overrides = decide(verdicts, gates, override)
     contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))

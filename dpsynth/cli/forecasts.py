@@ -112,6 +112,10 @@ class ForecastRequest:
         from dpsynth.assessment.forecasting.forecast import forecast
         from dpsynth.assessment.forecasting.forecaster import PAIRS
 
+        console.advice(
+            "The forecast simulates 8 to 20 fits, one after the other, and reads no private row. "
+            "Once some are done, it says how long the others take."
+        )
         document: dict[str, Any] = forecast(
             schema,
             epsilon=epsilon,

@@ -9,7 +9,7 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 - `drafts`: a draft of a schema, from a header, a dictionary or both
 - `entry`: what a document says about one column
 - `header`: the names of a table's columns, from the first line of its CSV file
-- `intervals`: dates that belong together, and a body mass index with its weight and height
+- `intervals`: columns that belong together: dates, an index and its parts, orders, conditions
 - `limits`: the bounds of a number: the document's, then those of the shipped table
 - `linked/`: drafts of packages: linked tables, proposed from the headers of their files
 - `names`: names of columns in one spelling

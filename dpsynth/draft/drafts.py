@@ -21,9 +21,11 @@ from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import read_header
 from dpsynth.draft.intervals import (
     add_body_mass_index,
+    add_hints,
     add_intervals,
     add_length_of_stay,
     drop_encounter_keys,
+    orders,
     without_intervals,
 )
 from dpsynth.draft.proposal import Proposal, propose
@@ -253,6 +255,7 @@ def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
     add_body_mass_index(proposals)
     add_length_of_stay(proposals)
     drop_encounter_keys(proposals)
+    add_hints(proposals)
     try:
         Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
     except SchemaError:
@@ -282,4 +285,6 @@ def _text(name: str, entries: Entries, proposals: list[Proposal]) -> str:
         example = 'if needed: dialect: {delimiter: ";", decimal: ",", encoding: cp1252}'
         lines.append(f"  {comment(example)}")
     lines.append(f"  {comment('if each value of the unit is a patient: person: {name: patient}')}")
+    for order in orders(proposals):
+        lines.append(f"  {comment(f'if each row keeps it: rules: [{{{order}}}]')}")
     return "\n".join(lines) + "\n"

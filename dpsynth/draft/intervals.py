@@ -29,6 +29,8 @@ _ENDS = frozenset(
     "departure departed left discharge discharged end ended stop abgang entlassung austritt ende "
     "depart sortie fin salida alta egreso final partenza uscita dimissione fine".split()
 )
+_ORDERED = (("diastolic blood pressure", "systolic blood pressure"),)
+_WOMEN = frozenset("f w female woman weiblich frau femme feminin mujer femenino".split())
 _LONGEST = "the longest distance, from a protocol"
 
 
@@ -132,6 +134,40 @@ def add_length_of_stay(proposals: list[Proposal]) -> None:
     stay.comments["dpsynth.derived"] = (
         "computed, not modelled; remove it if your table counts the days in another way"
     )
+
+
+def add_hints(proposals: list[Proposal]) -> None:
+    """Write what may be declared of a column beside others as comments: a person knows if it holds.
+
+    A pregnancy is asked of women only, and a cell of diagnoses may hold several codes.
+    """
+    sex = _only(proposals, "sex", ("string", "boolean", "integer"))
+    pregnant = _only(proposals, "pregnant", ("boolean", "string"))
+    if sex is not None and pregnant is not None and not pregnant.is_dropped:
+        name = _quoted(str(sex.document["name"]))
+        listed = (sex.document.get("constraints") or {}).get("enum")
+        levels = listed if isinstance(listed, list | tuple) else ()
+        women = [one for one in levels if str(one).lower() in _WOMEN]
+        value = f"'{women[0]}'" if len(women) == 1 and isinstance(women[0], str) else "TODO"
+        pregnant.inner.append(f'if only women are asked: present_if: "{name} == {value}"')
+    for one in proposals:
+        codes = one.document.get("dpsynth", {}).get("codes")
+        main = one.variable is not None and one.variable.name == "main diagnosis"
+        if codes is not None and not main and "several" not in codes:
+            one.inner.append(
+                'if a cell holds several codes, add to codes: several: {separator: ";", most: TODO}'
+            )
+
+
+def orders(proposals: list[Proposal]) -> list[str]:
+    """Return orders that may always hold, as entries of the list of rules."""
+    found = []
+    for low, high in _ORDERED:
+        pair = [_only(proposals, name, ("integer", "number")) for name in (low, high)]
+        if None not in pair:
+            names = [_quoted(str(one.document["name"])) for one in pair if one is not None]
+            found.append(f'order: "{" < ".join(names)}"')
+    return found
 
 
 def drop_encounter_keys(proposals: list[Proposal]) -> None:

@@ -4,6 +4,7 @@ from .findings import Finding as Finding
 from .findings import Level as Level
 from .linked import LinkedCheck as LinkedCheck
 from .linked import check_linked as check_linked
+from .schema_warnings import schema_notes as schema_notes
 from .schema_warnings import schema_warnings as schema_warnings
 from .table_check import TableCheck as TableCheck
 from .table_check import check_fit as check_fit

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpsynth.errors import Problem
-from dpsynth.schema import Column, Comparison, Family, Schema, Tree, incomplete_only, ordered
+from dpsynth.schema import (
+    Column,
+    Comparison,
+    Family,
+    Schema,
+    Tree,
+    incomplete_only,
+    ordered,
+    why_no_order,
+)
+from dpsynth.schema.code_systems.discovery import fits_record_numbers
 from dpsynth.schema.relations.interval import DAY, SECONDS
+from dpsynth.schema.row.orders import ordered_pairs
 
 
 def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
@@ -17,6 +28,8 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
     more: a stay of 4 days can come out as 40.
 
     Rules that contradict each other in every row without empty cells.
+
+    A pattern of codes to discover that numbers of patients fit.
 
     A datetime whose time of day is not modelled: cells are drawn evenly within wide steps of time,
     so each hour of the day comes out as frequent as the others.
@@ -57,6 +70,18 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
                     f"the hours of the day differ, {remedy}",
                 )
             )
+        discovery = column.discovery
+        digits = None if discovery is None else fits_record_numbers(discovery.pattern)
+        if digits is not None:
+            warnings.append(
+                Problem(
+                    column.name,
+                    f"record numbers could fit its pattern: {digits} digits do. Codes "
+                    "that a fit finds are published, so make sure that no number of a patient, a "
+                    "stay or an order ever stands in this column; or write what all codes begin "
+                    "with into the pattern",
+                )
+            )
     return tuple(dict.fromkeys(warnings))
 
 
@@ -88,3 +113,37 @@ def _ordered_dates(tree: Tree, columns: dict[str, Column]) -> Iterator[tuple[str
     elif tree.word == "and":
         for part in tree.parts:
             yield from _ordered_dates(part, columns)
+
+
+def schema_notes(schema: Schema) -> tuple[Problem, ...]:
+    """List what may be declared better; places are columns or rules.
+
+    A rule of text that is an order of numbers: it could hold by construction. (Of two dates, see
+    `schema_warnings`: they need a gap.)
+
+    >>> [note.place for note in schema_notes(Schema.load("demo"))]
+    ['dbp < sbp']
+    """
+    return tuple(dict.fromkeys(_orders(schema)))
+
+
+def _orders(schema: Schema) -> Iterator[Problem]:
+    columns = {column.name: column for column in schema.modelled}
+    for rule in schema.rules:
+        if rule.order:
+            continue
+        try:
+            pairs = list(ordered_pairs(rule.tree))
+        except ValueError:
+            continue  # it says something else
+        for low, high, strict in pairs:
+            if columns[high].kind.family is Family.TIME or columns[high].floor is not None:
+                continue
+            if why_no_order(columns[low], columns[high], strict=strict) is None:
+                order = f"{low} {'<' if strict else '<='} {high}"
+                yield Problem(
+                    rule.text,
+                    "rows that break it are drawn again. It could also hold by construction, which "
+                    "is better if drawn rows often break it (dpsynth sample says how often): write "
+                    f'- order: "{order}" in place of the rule',
+                )

@@ -40,6 +40,7 @@ from .relations import Interval as Interval
 from .row import coded_schema as coded_schema
 from .row import contradictions as contradictions
 from .row import gap_column as gap_column
+from .row import impossible as impossible
 from .row import in_order as in_order
 from .row import incomplete_only as incomplete_only
 from .row import is_related as is_related
@@ -48,6 +49,7 @@ from .row import needs as needs
 from .row import part_name as part_name
 from .row import place_names as place_names
 from .row import single as single
+from .row import why_no_order as why_no_order
 from .row import with_needs as with_needs
 from .rule_parser import Comparison as Comparison
 from .rule_parser import Joined as Joined

@@ -124,7 +124,7 @@ class Outcome:
         findings += [f"not done: {reason.rstrip('.')}" for reason in self.not_done]
         if findings:
             raise GateError(
-                f"{'; '.join(findings)}. The bundle {self.order.bundle} was still written: "
+                f"{'; '.join(findings)}. The bundle was still written to {self.order.bundle}: "
                 "internal results use real rows, so they must not influence what is published. "
                 f"Read {self.order.page} before you publish the bundle"
             )

@@ -61,7 +61,8 @@ class CombinedAttacks:
             f"{event} for {told(success.members)} of those in the data and "
             f"{told(success.controls)} of others ({self.strongest.title}{note}): {verb}"
         )
-        return Finding(key, title, significant, sentence)
+        chance = min(1.0, success.chance * len(self.each))
+        return Finding(key, title, significant, sentence, chance)
 
     def power(self, key: str) -> Power:
         """Say which share would have been seen, whichever of the attacks hits them."""

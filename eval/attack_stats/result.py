@@ -27,16 +27,30 @@ class Finding:
         found: whether it succeeded; of a table that leaks nothing, with probability `ALARM` at
             most.
         sentence: what was seen, with its figures; one plain sentence.
+        chance: probability at most that chance alone does so well, over all tests of the finding;
+            None where it is not known. It is not written down.
     """
 
     key: str
     title: str
     found: bool
     sentence: str
+    chance: float | None = None
+
+    def found_at(self, alarm: float) -> bool:
+        """Tell whether it succeeded at a stricter level than `ALARM`, for tests that share one.
+
+        What claims success without support by its own figure succeeded at every level.
+
+        >>> finding = Finding("echo", "Echo", True, "it echoed", chance=4e-4)
+        >>> finding.found_at(1e-3), finding.found_at(1e-3 / 30)
+        (True, False)
+        """
+        return self.found and not (self.chance is not None and alarm <= self.chance < ALARM)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the finding in JSON types."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in ("key", "title", "found", "sentence")}
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class Success:
             f"{event} for {told(self.members)} of those in the data and "
             f"{told(self.controls)} of others: {verb}"
         )
-        return Finding(key, title, significant, sentence)
+        return Finding(key, title, significant, sentence, min(1.0, self.chance * ALARM / alarm))
 
     def power(self, key: str, alarm: float = ALARM) -> Power:
         """Say which share of members the attack could hit beyond control and still go unseen."""

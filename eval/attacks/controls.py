@@ -12,6 +12,10 @@ An attack's silence counts only if, on the same people and at the same size, it 
 - ``fresh``: people who are in none of the sets that are attacked; nothing may be found.
 - ``stranger``: a generator that learned from such people alone; nothing may be found.
 
+Two tables that leak nothing, with about fifteen findings each, make thirty tests. So that the
+controls accuse such tables with probability `ALARM` at most, all of them together, each finding on
+them is judged at its part of it.
+
 The record of an attack names the leaks that it must find (`TableAttack.controls`). Controls that
 need a fit are in `dpsynth.assessment.fitted_controls`.
 """
@@ -26,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.eval.attack_stats import Attack, People, PositiveControl, TableAttack
+from dpsynth.eval.attack_stats.result import ALARM
 from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.distances import Metric
@@ -37,6 +42,7 @@ COPIED = 0.1  # of the rows
 ROWS = 20_000  # of a control's table, at most
 FURTHER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # than the usual test asks for, try by try
 LOW = 0.05  # the quantile of distances that usual tests compare
+UNTOUCHED = 2  # tables of which nothing may be found
 
 
 @dataclass(frozen=True)
@@ -91,8 +97,9 @@ class ControlTable:
         """Say whether attacks find what they must, or nothing where nothing leaks."""
         if not self.leaks:
             played = {one.key: one.play(self.tables, people, rng) for one in attacks}
+            tests = UNTOUCHED * sum(len(attack.findings) for attack in played.values())
             return [
-                silent(self.key, self.title, key, attack)
+                silent(self.key, self.title, key, attack, tests)
                 for key, attack in played.items()
                 if attack.findings
             ]
@@ -179,11 +186,22 @@ def caught(key: str, title: str, finding: str, attack: Attack) -> Control:
     return Control(key, title, "positive", finding, result.found, result.sentence)
 
 
-def silent(key: str, title: str, name: str, attack: Attack) -> Control:
-    """Say whether an attack found nothing."""
-    findings = [finding for finding in attack.findings if finding.found]
+def silent(key: str, title: str, name: str, attack: Attack, tests: int) -> Control:
+    """Say whether an attack found nothing.
+
+    Args:
+        key: of the control.
+        title: of the control.
+        name: of the attack.
+        attack: what it found.
+        tests: findings of all negative controls, which share the chance of a false alarm.
+    """
+    findings = [finding for finding in attack.findings if finding.found_at(ALARM / tests)]
     sentences = [one.sentence for one in findings[:3]] + ["and more"] * (len(findings) > 3)
-    sentence = "; ".join(sentences) or "nothing was found, as it must be"
+    quiet = "nothing was found, as it must be"
+    if any(finding.found for finding in attack.findings):
+        quiet = f"no more was found than chance explains in {tests} tests"
+    sentence = "; ".join(sentences) or quiet
     return Control(key, title, "negative", name, not findings, sentence)
 
 

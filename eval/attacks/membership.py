@@ -202,11 +202,11 @@ def _judged(
             measures += _rates(scores.key, roc, bound.epsilon)
     if worst is None:
         raise ValueError("an attack on nobody")
-    significant = min(chances) * len(chances) < ALARM
+    chance = min(chances) * len(chances)
     return _Found(
         tuple(measures),
         entries,
-        _finding(scores.key, entries, significant),
+        _finding(scores.key, entries, chance),
         _power(scores.key, worst, len(chances)),
     )
 
@@ -250,15 +250,15 @@ def _rates(key: str, roc: Roc, epsilon: float) -> list[Measure]:
     ]
 
 
-def _finding(key: str, entries: Sequence[Mapping[str, Any]], significant: bool) -> Finding:
+def _finding(key: str, entries: Sequence[Mapping[str, Any]], chance: float) -> Finding:
     top = max(entries, key=lambda entry: float(entry["auc"]["value"]))
     everyone = entries[0]["auc"]["value"]
-    verdict = "more than chance allows" if significant else "no more than chance allows"
+    verdict = "more than chance allows" if chance < ALARM else "no more than chance allows"
     sentence = (
         f"AUC {everyone:.3f} for everyone, at most {top['auc']['value']:.3f} "
         f"({top['group_title']}): {verdict}"
     )
-    return Finding(f"membership:{key}", TITLES[key], significant, sentence)
+    return Finding(f"membership:{key}", TITLES[key], chance < ALARM, sentence, min(1.0, chance))
 
 
 def _power(key: str, roc: Roc, tests: int) -> Power:

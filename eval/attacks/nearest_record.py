@@ -87,9 +87,14 @@ class ClosestRecord:
     @property
     def found(self) -> bool:
         """Tell whether more rows than chance allows are nearer to the data."""
+        return self.chance < ALARM
+
+    @property
+    def chance(self) -> float:
+        """Return how likely so many rows are nearer to the data without memorisation, at most."""
         from scipy.special import ndtr
 
-        return bool(TAIL * ndtr(-(self.share - 0.5) / self.error) < ALARM)
+        return min(1.0, float(TAIL * ndtr(-(self.share - 0.5) / self.error)))
 
     @property
     def _rows(self) -> float:
@@ -102,7 +107,7 @@ class ClosestRecord:
             f"{percent(self.share)} of synthetic rows lie nearer to people in the data than to as "
             f"many others (half of them would without memorisation): {verb}"
         )
-        return Finding(KEY, TITLE, self.found, sentence)
+        return Finding(KEY, TITLE, self.found, sentence, self.chance)
 
     def power(self, people: int) -> Power:
         """Say which share of synthetic rows could be made from people in the data and go unseen.

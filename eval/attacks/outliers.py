@@ -118,7 +118,7 @@ def _told(roc: Roc, smoke: str) -> Attack:
     }
     measure = Measure("outliers", TITLE, auc, 0.5, f"{MEANING} {smoke}")
     part = PartResult((measure,), {"outliers": details})
-    return Attack(part, (Finding(KEY, TITLE, roc.found, sentence),), (power,))
+    return Attack(part, (Finding(KEY, TITLE, roc.found, sentence, roc.chance),), (power,))
 
 
 def _left_out() -> Attack:

@@ -261,7 +261,7 @@ def _finding(roc: Roc, details: dict[str, Any]) -> Finding:
         f"AUC {roc.auc.value:.3f} for {details['targets']} exposed people and {details['models']} "
         f"trained generators: {verdict}"
     )
-    return Finding("shadows", TITLE, roc.found, sentence)
+    return Finding("shadows", TITLE, roc.found, sentence, roc.chance)
 
 
 def _power(roc: Roc) -> Power:

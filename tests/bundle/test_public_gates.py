@@ -59,6 +59,19 @@ def test_a_strange_cell_fails(certificate: Certificate, profile: Profile) -> Non
     assert verdict.value == 3 / (300 * 9)
 
 
+def test_a_column_that_the_condition_fixes_is_not_dead(
+    certificate: Certificate, profile: Profile
+) -> None:
+    columns = [
+        replace(one, constant=one.column.name in ("sex", "grade")) for one in profile.columns
+    ]
+    dead = replace(profile, columns=tuple(columns))
+    [verdict] = failed(certificate, dead).values()
+    assert verdict.detail == "grade, sex" and "condition" not in verdict.reason
+    [verdict] = failed(certificate, dead, condition="sex == 'f' and age > 3").values()
+    assert verdict.detail == "grade" and "columns that the condition fixes" in verdict.reason
+
+
 def test_a_broken_rule_fails(certificate: Certificate, profile: Profile) -> None:
     broken = replace(profile, rules=(RuleCount("a < b", 30), RuleCount("b < c", 3)))
     [(key, verdict)] = failed(certificate, broken).items()

@@ -25,6 +25,7 @@ from ..support.following_columns import (
     schema_of,
 )
 from ..support.related_columns import ADMITTED, BASIS, DISCHARGED
+from ..support.related_columns import BORN as BORN_DATE
 from ..support.schema_fields import schema_field
 
 
@@ -103,9 +104,30 @@ def test_an_order_goes_round_in_no_circle() -> None:
     assert "goes round in a circle: a needs b needs a" in problems(first, second, rules=rules)
 
 
-def test_the_date_of_an_interval_has_its_gap_already() -> None:
-    message = problems(ADMITTED, DISCHARGED, rules=[{"order": "admitted <= discharged"}])
-    assert "'discharged' is the date of an interval already" in message
+def test_the_circle_says_which_declarations_make_it() -> None:
+    message = problems(ADMITTED, BORN_DATE, rules=[{"order": "born <= admitted"}])
+    assert "'born' is declared by its gap before 'admitted' already" in message
+    low = {**LOW, "dpsynth": LOW["dpsynth"] | {"present_if": "high > 90"}}
+    low["constraints"] = {key: LOW["constraints"][key] for key in ("minimum", "maximum")}
+    assert "'low' follows from 'high' by present_if, 'high' follows from 'low' by an order" in (
+        problems(low, HIGH, rules=[{"order": "low < high"}])
+    )
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        ("admitted <= discharged", "so no drawn row breaks this order; remove the order"),
+        ("admitted < discharged", "declare the gap with shortest: 1"),
+        ("discharged <= admitted", "the opposite of this order; remove one of both"),
+        ("seen <= discharged", "write the order as text: 'seen <= discharged'"),
+    ],
+)
+def test_the_date_of_an_interval_has_its_gap_already(order: str, words: str) -> None:
+    seen = {**ADMITTED, "name": "seen"}
+    message = problems(ADMITTED, DISCHARGED, seen, rules=[{"order": order}])
+    assert "'discharged' is" in message and "by its gap after 'admitted' already" in message
+    assert words in message
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same_rows(demo_run: Run) -> None:
 
 
 def test_a_condition_that_nothing_meets_is_refused(demo_run: Run) -> None:
-    with pytest.raises(InputError, match="no row can meet 'age > 40 and age < 30'"):
+    with pytest.raises(InputError, match="no row can meet both 'age > 40' and 'age < 30'"):
         Sampler.of(demo_run, where="age > 40 and age < 30")
 
 

@@ -9,6 +9,7 @@ were fitted.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,6 +88,7 @@ class Forecaster:
         """Keep what is forecast; the first source is the forecast, the others its range."""
         self.setting, self.sources, self.wish, self.codec = setting, sources, wish, codec
         self.seed, self.progress, self.fits = seed, progress, 0
+        self.since = time.monotonic()
         spec = spec_of(setting.model)
         self.slow = spec.neural or spec.outside is not None
         self.quick = QUICK if self.slow else setting.model
@@ -103,7 +105,6 @@ class Forecaster:
         others = [self._fit(self._quickly(self.setting), source) for source in self.sources[1:]]
         curves = self._curves(fits, base)
         wanted = None if self.wish.error is None else self._search(curves, fits, base)
-        self.progress("forecast", 1.0)
         ratio = [_mean(fits, pick) / max(_mean(base, pick), 1e-9) for pick in (_columns, _pairs)]
         return {
             "columns": {
@@ -142,13 +143,27 @@ class Forecaster:
         number = self.fits
         self.fits += 1
 
-        def shown(stage: str, fraction: float) -> None:
-            self.progress("forecast", min(1.0, (number + fraction) / self.expected_fits))
+        whole = max(self.expected_fits, self.fits)
+        stage = f"simulated fit {self.fits} of about {whole}, {setting.model}{self._left()}"
+
+        def shown(_: str, fraction: float) -> None:
+            self.progress(stage, min(1.0, fraction))
 
         shown("", 0.0)
         errors = simulate_fit(setting, source, self.seed * 1000 + number, shown)
         shown("", 1.0)
+        if self.slow and number == 0:
+            self.since = time.monotonic()
         return errors
+
+    def _left(self) -> str:
+        """Say how long the fits that are left will take, as far as those before tell."""
+        quick = self.fits - 1 - self.slow  # the first one may be a network's, which takes longer
+        if quick < 1:
+            return ""
+        seconds = (time.monotonic() - self.since) / quick
+        minutes = seconds * max(1, self.expected_fits - self.fits + 1) / 60
+        return f" (about {math.ceil(minutes)} min left)" if minutes > 1 else ""
 
     def _quickly(self, setting: Setting) -> Setting:
         return replace(setting, model=self.quick)

@@ -19,6 +19,7 @@ from dpsynth.certificate import Certificate
 from dpsynth.errors import DpsynthError
 from dpsynth.privacy import Event, reserved
 from dpsynth.privacy import epsilon as composed
+from dpsynth.schema import Rule, with_needs
 
 MAX_EPSILON = 10.0
 NOT_AUDITED = "not audited"
@@ -61,6 +62,7 @@ def judge(
     audits: Audits | None = None,
     *,
     measured: bool = False,
+    condition: str | None = None,
     stamps: Sequence[str] = (),
     most_epsilon: float = MAX_EPSILON,
 ) -> tuple[Verdict, ...]:
@@ -71,6 +73,7 @@ def judge(
         profiles: of each synthetic table.
         audits: of the run, on synthetic rows; None if none was made.
         measured: whether the quality figures that the plan paid for go along.
+        condition: the rows were drawn under it, if any; what it fixes is no dead column.
         stamps: of the run, and reasons why it may not be released.
         most_epsilon: above this, the page says that epsilon alone promises almost nothing.
     """
@@ -82,7 +85,7 @@ def judge(
         _audited(audits),
         *([] if reserved(certificate.events) is None else [_measured(measured)]),
         _epsilon(certificate, most_epsilon),
-        _alive(profiles),
+        _alive(profiles, condition),
     )
 
 
@@ -221,12 +224,13 @@ def _epsilon(certificate: Certificate, maximum: float) -> Verdict:
     )
 
 
-def _alive(profiles: Sequence[Profile]) -> Verdict:
+def _alive(profiles: Sequence[Profile], condition: str | None) -> Verdict:
+    meant = () if condition is None else _fixed(profiles, Rule.parse(condition).columns)
     constant = [
         one.named(column.column.name)
         for one in profiles
         for column in one.columns
-        if column.constant
+        if column.constant and column.column.name not in meant
     ]
     return Verdict(
         "constant",
@@ -234,7 +238,14 @@ def _alive(profiles: Sequence[Profile]) -> Verdict:
         not constant,
         float(len(constant)),
         0.0,
-        "such a column carries no information; rare values may have been lost in the noise",
+        "such a column carries no information; rare values may have been lost in the noise"
+        + (" (columns that the condition fixes are not counted)" if meant else ""),
         stops=False,
         detail=", ".join(constant),
     )
+
+
+def _fixed(profiles: Sequence[Profile], named: Sequence[str]) -> frozenset[str]:
+    """Return the columns that a condition names, and those that follow from these."""
+    columns = {one.column.name: one.column for profile in profiles for one in profile.columns}
+    return frozenset(name for name in columns if with_needs([name], columns) & set(named))

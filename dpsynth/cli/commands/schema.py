@@ -133,7 +133,8 @@ def _checked(
     require_consistent_tables(loaded)
     lines, values = _schema_lines(loaded)
     if data is None:
-        lines += [f"warning  {one['place']}: {one['message']}" for one in values["warnings"]]
+        for word, key in (("warning", "warnings"), ("note", "notes")):
+            lines += [f"{word:<7}  {one['place']}: {one['message']}" for one in values[key]]
         return values, lines, 0
     if show_values is not None:
         check_values_file(show_values)
@@ -155,7 +156,7 @@ def _checked(
 
 def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
     """Say what a schema without a mistake is about."""
-    from dpsynth.inspection import schema_warnings
+    from dpsynth.inspection import schema_notes, schema_warnings
     from dpsynth.schema import LinkedSchema
 
     if isinstance(schema, LinkedSchema):
@@ -168,20 +169,21 @@ def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
             for name, own in of_table.items()
             for one in schema_warnings(own)
         ]
-        tables = list(of_table.values())
+        tables, notes = list(of_table.values()), list[dict[str, Any]]()
         lines += [f"{one.name}: {link.left_out}" for one in schema.children for link in one.links]
     else:
         tables, columns = [schema], len(schema.modelled)
         unit = schema.unit.column or "row"
         lines = [f"schema {schema.name}: {columns} columns, unit {unit}: no mistakes"]
         warnings = [vars(problem) for problem in schema_warnings(schema)]
+        notes = [vars(problem) for problem in schema_notes(schema)]
     is_single = not isinstance(schema, LinkedSchema)  # histories are judged by their next rows
     if is_single and not any("target" in c.roles for own in tables for c in own.modelled):
         lines.append(NO_TARGET)
     values: dict[str, Any] = {"schema": schema.name, "columns": columns}
     if isinstance(schema, LinkedSchema):
         values["tables"] = list(schema.table_names)
-    return lines, values | {"problems": [], "warnings": warnings}
+    return lines, values | {"problems": [], "warnings": warnings, "notes": notes}
 
 
 def _columns_of(schema: LinkedSchema) -> int:

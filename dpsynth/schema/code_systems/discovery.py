@@ -20,6 +20,7 @@ MAX_VARIABLE = 6  # parts of a pattern that may have several lengths: more are s
 MAX_EITHER = 10  # signs for "or"
 MOST, EXPECTED = 2000, 1000
 MAX_FOUND = 20_000  # of a column
+LEAST_DIGITS = 6  # of a number that may be a patient's
 
 PATTERNS = MappingProxyType(
     {
@@ -90,6 +91,19 @@ class Discovery:
     def known(self) -> frozenset[str]:
         """The codes that were found."""
         return frozenset(self.found or ())
+
+
+def fits_record_numbers(pattern: str) -> int | None:
+    """Return how many digits in a row fit a pattern; None if no number of 6 digits or more does.
+
+    Numbers of patients and stays look so, and they may stand in a column of codes by mistake.
+
+    >>> fits_record_numbers("[0-9]{8}"), fits_record_numbers(PATTERNS["ICD-10-CM"])
+    (8, None)
+    """
+    free = Discovery(pattern)
+    sizes = range(LEAST_DIGITS, MAX_LENGTH + 1)
+    return next((size for size in sizes if free.normalised(("1234567890" * 2)[:size])), None)
 
 
 def check_pattern(pattern: str) -> str:

@@ -8,6 +8,7 @@
 - `following`: columns that are the group of a code, and columns that are empty in some rows
 - `needs`: which columns of a row a column follows from, and the order to compute them in
 - `orders`: rules of the form ``a <= b`` that hold by construction, because b is a gap above a
+- `requests`: conditions of `sample --where` that no row can meet
 - `rule_list`: the list of rules of a table: text, or an order
 """
 

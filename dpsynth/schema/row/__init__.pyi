@@ -11,3 +11,5 @@ from .needs import needs as needs
 from .needs import with_needs as with_needs
 from .orders import gap_column as gap_column
 from .orders import lowest as lowest
+from .orders import why_no_order as why_no_order
+from .requests import impossible as impossible

@@ -24,7 +24,7 @@ from dpsynth.schema.types import TYPES
 
 MAX_NODES = 2_000  # alternatives of a search
 MAX_RAISES = 2_000  # of one column
-_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
@@ -168,7 +168,7 @@ class Search:
         if isinstance(left, Literal):
             left, sign, right = right, _TURNED[sign], left
         assert isinstance(left, Name)
-        sign = sign if wanted else _NEGATED[sign]
+        sign = sign if wanted else NEGATED[sign]
         if sign == "!=" and left.text in self.values:
             return [(Comparison(left, one, right), True) for one in ("<", ">")]
         if isinstance(right, Name):

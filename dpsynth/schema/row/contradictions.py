@@ -54,7 +54,7 @@ def contradictions(schema: Facts) -> Iterator[str]:
     >>> print(*contradictions(Schema.load("demo")))
     <BLANKLINE>
     """
-    statements = list(_statements(schema))
+    statements = list(statements_of(schema))
     every = [name for one in statements for name in one.columns]
     if not _smallest(schema, statements, every):
         return  # a row without empty cells meets them all
@@ -68,13 +68,13 @@ def contradictions(schema: Facts) -> Iterator[str]:
 
 def incomplete_only(schema: Facts) -> str | None:
     """Say which rules leave only rows with empty cells; None if a whole row can meet them all."""
-    statements = list(_statements(schema))
+    statements = list(statements_of(schema))
     every = [name for one in statements for name in one.columns]
     smallest = _smallest(schema, statements, every)
     return None if not smallest else _words(smallest)
 
 
-def _statements(schema: Facts) -> Iterator[Statement]:
+def statements_of(schema: Facts) -> Iterator[Statement]:
     """Yield what rows must meet: rules, intervals, and the conditions of columns."""
     for rule in schema.rules:
         yield Statement(repr(rule.text), rule.tree, rule.columns)
@@ -98,21 +98,28 @@ def _statements(schema: Facts) -> Iterator[Statement]:
             yield Statement(text, column.present_if.tree, names, of=column.name)
 
 
-def _smallest(
+def filled_in(
     schema: Facts, statements: Sequence[Statement], names: Iterable[str]
-) -> list[Statement]:
-    """Return the fewest statements that no row with values of these columns can meet."""
-    required = [column.name for column in schema.modelled if column.required]
-    filled = {*names, *required}
+) -> frozenset[str]:
+    """Return the columns that have a value where some have: required ones, and what these need."""
+    filled = {*names, *(column.name for column in schema.modelled if column.required)}
     while added := {
         name for one in statements if one.of in filled for name in one.columns if name not in filled
     }:
         filled |= added
+    return frozenset(filled)
+
+
+def _smallest(
+    schema: Facts, statements: Sequence[Statement], names: Iterable[str]
+) -> list[Statement]:
+    """Return the fewest statements that no row with values of these columns can meet."""
+    filled = filled_in(schema, statements, names)
     columns = {column.name: column for column in schema.modelled}
 
     def possible(kept: Sequence[Statement]) -> bool:
         trees = [one.tree for one in kept if one.of is None or one.of in filled]
-        return Search(columns, frozenset(filled)).possible(trees)
+        return Search(columns, filled).possible(trees)
 
     kept = list(statements)
     if possible(kept):

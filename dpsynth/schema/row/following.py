@@ -11,7 +11,7 @@ from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.column import MISSING, UNMODELLED, Column
 from dpsynth.schema.relations.grouping import Grouping
-from dpsynth.schema.row.needs import circle
+from dpsynth.schema.row.needs import circle, why_needed
 from dpsynth.schema.rules import Rule
 
 if TYPE_CHECKING:
@@ -124,10 +124,12 @@ def check_following(columns: Sequence[Column], findings: FieldFindings) -> None:
         if not way or frozenset(way) in told or _is_of_dates(way, known):
             continue
         told.add(frozenset(way))
+        steps = zip(way[:-1], way[1:], strict=True)
+        reasons = ", ".join(why_needed(known[name], other) for name, other in steps)
         findings.mistake(
             place,
-            f"goes round in a circle: {' needs '.join(way)}; one of these columns stands on its "
-            "own",
+            f"goes round in a circle: {' needs '.join(way)} ({reasons}); remove one of these "
+            "declarations",
         )
 
 

@@ -28,6 +28,25 @@ def needs(column: Column) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def why_needed(column: Column, other: str) -> str:
+    """Say by which declaration a column follows from another one, in a few words.
+
+    >>> from dpsynth.schema.relations import Floor
+    >>> why_needed(Column("systolic", "integer", floor=Floor((("diastolic", True),))), "diastolic")
+    "'systolic' follows from 'diastolic' by an order"
+    """
+    floor, presence, interval = column.floor, column.present_if, column.interval
+    if interval is not None and interval.base == other:
+        way = f"its gap, {'before' if interval.before else 'after'}"
+    elif floor is not None and other in floor.names:
+        way = "an order"
+    elif presence is not None and other in presence.columns:
+        way = "present_if"
+    else:
+        way = "derived"
+    return f"{column.name!r} follows from {other!r} by {way}"
+
+
 def in_order(columns: Iterable[Column]) -> list[str]:
     """Name the columns so that each comes after those that it follows from.
 

@@ -88,7 +88,7 @@ def with_floors(
         if rule is None or not rule.order or not all(name in known for name in rule.columns):
             continue
         for low, high, strict in ordered_pairs(rule.tree):
-            problem = _problem(known[low], known[high], strict=strict)
+            problem = why_no_order(known[low], known[high], strict=strict)
             if problem:
                 extra.mistake(f"rules[{place}].order", problem)
                 continue
@@ -101,21 +101,34 @@ def with_floors(
     return tuple(known[column.name] for column in columns)
 
 
-def _problem(low: Column, high: Column, *, strict: bool) -> str | None:
+def why_no_order(low: Column, high: Column, *, strict: bool) -> str | None:
     """Say why a column cannot be a gap above another one; None if it can."""
+    sign = "<" if strict else "<="
     for column in (low, high):
         if column.is_categorical or not (column.kind.is_number or column.kind.is_time):
             return f"orders numbers or dates with bounds, and {column.name!r} is not one"
     if (low.kind.is_time, low.kind.in_days) != (high.kind.is_time, high.kind.in_days):
         return f"{low.name!r} is of type {low.type} and {high.name!r} of type {high.type}"
+    if (held := _held(low, high, strict=strict)) is not None:
+        return held
     if high.interval is not None:
-        return f"{high.name!r} is the date of an interval already; write the rule as text"
+        side = "before" if high.interval.before else "after"
+        return (
+            f"{high.name!r} is modelled by its gap {side} {high.interval.base!r} already, and a "
+            f"column has one gap; write the order as text: '{low.name} {sign} {high.name}'"
+        )
     if high.is_computed:
-        return f"{high.name!r} is derived, and so is not modelled; write the rule as text"
+        return (
+            f"{high.name!r} is derived, and so is not modelled; write the order as text: "
+            f"'{low.name} {sign} {high.name}'"
+        )
     if high.calendar:
         return f"{high.name!r} keeps a calendar; declare it by its gap: dpsynth: {{after: ...}}"
     if high.forms.is_censored or high.forms.reasons:
-        return f"{high.name!r} has a status column; write the rule as text"
+        return (
+            f"{high.name!r} has a status column; write the order as text: "
+            f"'{low.name} {sign} {high.name}'"
+        )
     if None in (low.minimum, low.maximum, high.minimum, high.maximum):
         return None  # a draft
     assert low.maximum is not None and high.maximum is not None
@@ -128,6 +141,22 @@ def _problem(low: Column, high: Column, *, strict: bool) -> str | None:
             f"{'above' if strict else 'at or above'} it: no row could have both; lower the one, or "
             "raise the other"
         )
+    return None
+
+
+def _held(low: Column, high: Column, *, strict: bool) -> str | None:
+    """Say what to do where one of two dates is declared by its gap to the other; None else."""
+    for column, other in ((high, low), (low, high)):
+        interval = column.interval
+        if interval is None or interval.base != other.name:
+            continue
+        side = "before" if interval.before else "after"
+        declared = f"{column.name!r} is declared by its gap {side} {other.name!r} already"
+        if (other if interval.before else column) is low:
+            return f"{declared}, which is the opposite of this order; remove one of both"
+        if interval.shortest >= int(strict):
+            return f"{declared}, so no drawn row breaks this order; remove the order"
+        return f"{declared}; remove the order, and declare the gap with shortest: {int(strict)}"
     return None
 
 

@@ -21,9 +21,9 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec, Codes
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models import Domain, Generator, generator_class, generator_of
-from dpsynth.schema import Rule
+from dpsynth.schema import Rule, impossible
 from dpsynth.synthesis.drawing.acceptance import Acceptance, Truth
-from dpsynth.synthesis.drawing.conditioned import Conditioned
+from dpsynth.synthesis.drawing.conditioned import Conditioned, ImpossibleCondition
 from dpsynth.synthesis.drawing.fitted import Fitted
 
 BLOCK = 65_536
@@ -231,6 +231,8 @@ def _condition(text: str, run: Fitted) -> Rule:
     problems = rule.problems(run.schema.modelled)
     if problems:
         raise InputError(f"condition {text!r}: {'; '.join(problems)}")
+    if (words := impossible(run.schema, rule)) is not None:
+        raise ImpossibleCondition(f"condition {text!r}: {words}")
     return rule
 
 

@@ -22,6 +22,7 @@ PAIRS = 3  # of columns whose combinations no real row has
 MANY = 20  # columns among which a budget is thin
 FEW_PEOPLE = 5_000  # in the source
 UNITS = {"date": "d", "datetime": "h"}  # of a gap to a column of the type
+CALENDAR_PARTS = ("weekday", "month", "hour")
 WITHOUT_RELATIONS = "independent"  # the model that keeps none
 
 
@@ -77,7 +78,7 @@ def _candidates(document: Details) -> list[str]:
         f"{percent(one['share'])} of the synthetic rows ({shown(one['columns'][0])} with "
         f"{shown(one['columns'][1])}), mostly {shown(one['columns'][0])} {shown(one['bins'][0])} "
         f"and {shown(one['columns'][1])} {shown(one['bins'][1])}"
-        for one in (part(document, "fidelity").get("unseen") or [])[:PAIRS]
+        for one in _named(part(document, "fidelity").get("unseen") or [])[:PAIRS]
     ]
     if not shares:
         return []
@@ -85,6 +86,21 @@ def _candidates(document: Details) -> list[str]:
         "A rule (rules: in the schema), if these combinations are impossible; no real row has "
         f"them, though chance alone would give many: {'; '.join(shares)}."
     ]
+
+
+def _named(unseen: Sequence[Details]) -> list[Details]:
+    """Return those whose columns a rule can name: no place of a set, and no part of a date.
+
+    >>> _named([{"columns": ["ward", "codes: 2"]}, {"columns": ["ward", "sex"]}])
+    [{'columns': ['ward', 'sex']}]
+    """
+
+    def is_part(name: str) -> bool:
+        base, _, last = name.rpartition(": ")
+        number = last.removeprefix("code ")
+        return bool(base) and (number.isdigit() or last in CALENDAR_PARTS)
+
+    return [one for one in unseen if not any(is_part(str(name)) for name in one["columns"])]
 
 
 def _interval(document: Details, dates: Mapping[str, str]) -> str:

@@ -39,14 +39,14 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[Setting]:
 
 
 def test_a_network_is_fitted_once_and_the_mixture_stands_for_it(fits: list[Setting]) -> None:
-    shown: list[float] = []
+    shown: dict[str, list[float]] = {}
     found = forecast(
         forecast_schema(),
         epsilon=1.0,
         delta=1e-4,
         model="autoregressive",
         wanted_error=0.03,
-        progress=lambda stage, part: shown.append(part),
+        progress=lambda stage, part: shown.setdefault(stage, []).append(part),
     )
     assert [setting.model for setting in fits].count("autoregressive") == 1
     assert found["fits"] == len(fits) and found["model"] == "autoregressive"
@@ -59,7 +59,9 @@ def test_a_network_is_fitted_once_and_the_mixture_stands_for_it(fits: list[Setti
     assert at[1.0] == pytest.approx(0.06) and at[3.0] == pytest.approx(0.02)
     wanted = found["wanted"]
     assert wanted["epsilon"]["value"] == 2.1 and wanted["population"]["value"] in (830, 840)
-    assert shown == sorted(shown) and shown[-1] == 1.0
+    assert len(shown) == len(fits), "each fit is named"
+    assert all(parts == sorted(parts) and parts[-1] == 1.0 for parts in shown.values())
+    assert next(iter(shown)).startswith("simulated fit 1 of about ")
 
 
 def test_the_curves_are_of_the_error_that_is_meant(fits: list[Setting]) -> None:

@@ -195,7 +195,7 @@ def test_a_jittered_table_that_fails_the_usual_test_shows_nothing(
 def test_an_attack_without_the_finding_that_decides_is_no_control() -> None:
     with pytest.raises(ValueError, match="no finding membership:density"):
         module.caught("key", "title", "membership:density", Attack(PartResult()))
-    assert module.silent("key", "title", "membership", Attack(PartResult())).passed
+    assert module.silent("key", "title", "membership", Attack(PartResult()), 1).passed
 
 
 def test_a_negative_control_says_what_was_found(clinic: Tables, people: People) -> None:
@@ -203,6 +203,24 @@ def test_a_negative_control_says_what_was_found(clinic: Tables, people: People) 
     table = module.ControlTable("fresh", "title", leaking, leaks=False)
     for one in table.play(records(QUICK), people, np.random.default_rng(1)):
         assert not one.passed and "more than chance allows" in one.sentence
+
+
+def test_negative_controls_share_the_chance_of_a_false_alarm(
+    clinic: Tables, people: People
+) -> None:
+    """One finding in a thousand is chance; of thirty, none may break an audit for it."""
+
+    def lucky(chance: float, *keys: str) -> AttackOf:
+        found = tuple(Finding(key, key, chance < 1e-3, "odd", chance) for key in keys)
+        return lambda cohort, people, rng: Attack(PartResult(), found)
+
+    for chance, passed in ((9e-4, True), (1.3e-4, True), (1.2e-4, False)):
+        others = {name: lucky(chance, f"{name}:a", f"{name}:b") for name in NAMES[:2]}
+        attacks = [one for one in records(others) if one.key in others]
+        table = module.ControlTable("fresh", "title", clinic, leaks=False)
+        played = table.play(attacks, people, np.random.default_rng(1))
+        assert [one.passed for one in played] == [passed] * 2  # 1e-3 over 2 tables of 4 findings
+        assert passed == (played[0].sentence == "no more was found than chance explains in 8 tests")
 
 
 def of(view: TableView) -> set[bytes]:
