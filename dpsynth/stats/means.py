@@ -105,7 +105,8 @@ class Means(Statistic):
         total = events[self.names()[1]]
         assert isinstance(total, RowSums)
         off = z * total.sigma / FINE * self.half / 1000
-        return f"a mean of 1,000 rows to within {figure(off)}"
+        what = "proportion" if (self.low, self.high) == (0.0, 1.0) else "mean"
+        return f"a {what} of 1,000 rows to within {figure(off)}"
 
 
 def fieller(

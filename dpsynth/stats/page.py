@@ -55,7 +55,7 @@ def statistics_page(
             who=units_of(certificate.unit),
             epsilon=f"{certificate.epsilon:g}",
             delta=f"{certificate.delta:g}",
-            confidence=percent(confidence),
+            confidence=f"{100 * confidence:g} %",
             stamps=", ".join(stamps),
             results=[_section(events, one, place) for place, one in enumerate(results)],
         )
@@ -102,14 +102,19 @@ def _picture(name: str, table: pd.DataFrame, place: int) -> Markup | None:
     labels = [column for column in table.columns if column not in (*numbers.columns, "number")]
     words = [", ".join(_cell(cell).words for cell in row) for row in table[labels].to_numpy()]
     middle, low, high = (numbers[label].astype(float).tolist() for label in numbers.columns)
-    rows = list(zip(words, middle, low, high, map(figure, middle), strict=True))
+    rows = list(zip(words, middle, low, high, map(_words, middle), strict=True))
     return intervals(f"s{place}", name, rows, largest)
 
 
 def _cell(cell: Any) -> _Cell:
     if isinstance(cell, float):
-        return _Cell(figure(cell), number=True)
+        return _Cell(_words(cell), number=True)
     return _Cell(str(cell), number=isinstance(cell, int))
+
+
+def _words(value: float) -> str:
+    """Write numbers of a column alike: whole from 100 on, and with their digits below."""
+    return f"{value:,.0f}" if abs(value) >= 100 else figure(value)
 
 
 @cache

@@ -21,6 +21,7 @@ from dpsynth.models.marginals.log_probability import (
     mean_by_unit,
 )
 from dpsynth.models.marginals.measurement import measure
+from dpsynth.models.marginals.pair_selection import weight_of
 from dpsynth.models.marginals.product_fit import fit_products
 from dpsynth.models.marginals.product_mixture import Products, Target
 
@@ -71,7 +72,9 @@ class InitialModel:
             progress: of the stages ``histograms`` and ``mixture``.
         """
         progress("histograms", 0.0)
-        measured = measure(cohort, domain, plan, entropy, most_bins=preset.bins)
+        measured = measure(
+            cohort, domain, plan, entropy, most_bins=preset.bins, weight=weight_of(domain)
+        )
         progress("histograms", 1.0)
         rng = entropy.generator()
         products = fit_products(

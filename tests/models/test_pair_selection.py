@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,12 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsynth.encoding.cohort import Cohort
+from dpsynth.models.base import Domain, Feature
 from dpsynth.models.histories.steps.pairs import step_pairs
 from dpsynth.models.marginals.binning import row_factors
 from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.models.marginals.pair_selection import choose_pairs, pair_noise
-from dpsynth.models.presets import PAIRS
+from dpsynth.models.marginals.initial_model import InitialModel
+from dpsynth.models.marginals.pair_selection import choose_pairs, pair_noise, weight_of
+from dpsynth.models.presets import PAIRS, Preset, shares_of
+from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import ChosenHistograms
+from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
 
 def bins_of(*shares: Sequence[float]) -> tuple[MergedBins, ...]:
@@ -38,6 +44,7 @@ def test_choices_read_bins_and_public_facts_alone() -> None:
     assert list(inspect.signature(pair_noise).parameters) == ["sizes", "pairs", "event", "weights"]
     assert list(inspect.signature(step_pairs).parameters) == ["places", "changes"]  # the weights
     assert list(inspect.signature(row_factors).parameters) == ["bins"]
+    assert list(inspect.signature(weight_of).parameters) == ["domain"]
 
 
 def test_a_constant_column_has_no_pair() -> None:
@@ -81,13 +88,51 @@ def test_no_cell_of_a_pair_differs_by_more_than_the_bound(seed: int, one: int, t
 # How precisely --------------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(1, 40), min_size=2, max_size=8), st.floats(0.5, 50.0))
-def test_the_scales_of_the_pairs_keep_the_events_bound(sizes: list[int], noise: float) -> None:
+def domain_of(sizes: Sequence[int], *targets: int) -> Domain:
+    features = [Feature(f"c{j}", n, 0, target=j in targets) for j, n in enumerate(sizes)]
+    return Domain(tuple(features), population=500, max_rows=1)
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=2, max_size=8),
+    st.floats(0.5, 50.0),
+    st.sets(st.integers(0, 7)),
+)
+def test_the_scales_of_the_pairs_keep_the_events_bound(
+    sizes: list[int], noise: float, targets: set[int]
+) -> None:
     pairs = list(combinations(range(len(sizes)), 2))
-    paid = event(len(pairs), noise)
-    sigmas = pair_noise(tuple(sizes), pairs, paid)
-    assert len(sigmas) == len(pairs)
-    assert paid.covers(sigmas)
+    paid, weight = event(len(pairs), noise), weight_of(domain_of(sizes, *targets))
+    for weights in (None, [weight(pair) for pair in pairs]):
+        sigmas = pair_noise(tuple(sizes), pairs, paid, weights)
+        assert len(sigmas) == len(pairs)
+        assert paid.covers(sigmas)
+
+
+def test_pairs_of_a_target_are_told_twice_as_precisely() -> None:
+    sizes, pairs = (5, 5, 5), [(0, 1), (0, 2), (1, 2)]
+    weight = weight_of(domain_of(sizes, 1))
+    sigmas = pair_noise(sizes, pairs, event(3, noise=10.0), [weight(pair) for pair in pairs])
+    assert sigmas[1] == pytest.approx(2 * sigmas[0], rel=1e-4)
+    assert sigmas[2] == sigmas[0]
+    assert {weight_of(domain_of(sizes))(pair) for pair in pairs} == {1.0}
+
+
+def test_a_fit_measures_the_pairs_of_its_target_more_precisely() -> None:
+    """As the schema says what the target is, so its pairs are measured."""
+    facts, budget = domain_of((5, 5, 5), 1), PrivacyBudget(epsilon=3.0, delta=1e-6)
+    codes = np.random.default_rng(0).integers(0, 5, (500, 1, 3)).astype(np.uint16)
+    rows = Cohort(codes, np.ones((500, 1), dtype=bool))
+    plan = PrivacyPlan.calibrate(budget, shares_of("mixture", facts, budget))
+    preset = replace(Preset.of("mixture", facts, budget), components=2, mixture_steps=1)
+    start = InitialModel.fit(rows, facts, plan, SeededEntropy(1), preset)
+    assert start.target is not None
+    paid, sizes = plan.event(PAIRS), start.target.sizes
+    assert isinstance(paid, ChosenHistograms)
+    pairs, starts = [(0, 1), (0, 2), (1, 2)], np.cumsum([0, *sizes])
+    found = [start.target.pair_sd[starts[i], starts[j]] for i, j in pairs]
+    expected = pair_noise(sizes, pairs, paid, [2.0, 1.0, 2.0])
+    assert found / found[1] == pytest.approx(np.array(expected) / expected[1], rel=1e-6)
 
 
 def test_no_pair_needs_no_noise() -> None:
