@@ -25,10 +25,21 @@ from dpsynth.privacy.plan import PrivacyPlan, Share
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 SIZE = 3  # cells of each part
 EVENTS = {
-    "counts": RowSums("sums", 1, 1, largest=1, signed=False, once=False, sigma=UNDECIDED),
-    "counts of four rows": RowSums("sums", 1, 4, 1, signed=False, once=False, sigma=UNDECIDED),
-    "patients in four cells": RowSums("sums", 1, 4, 1, signed=False, once=True, sigma=UNDECIDED),
-    "sums in a tree": RowSums("sums", 5, 2, 100, signed=True, once=False, sigma=UNDECIDED),
+    "counts": RowSums(
+        "sums", 1, 1, largest=1, signed=False, once=False, shared=False, sigma=UNDECIDED
+    ),
+    "counts of four rows": RowSums(
+        "sums", 1, 4, 1, signed=False, once=False, shared=False, sigma=UNDECIDED
+    ),
+    "patients in four cells": RowSums(
+        "sums", 1, 4, 1, signed=False, once=True, shared=False, sigma=UNDECIDED
+    ),
+    "sums that four rows share": RowSums(
+        "sums", 1, 4, 100, signed=True, once=False, shared=True, sigma=UNDECIDED
+    ),
+    "sums in a tree": RowSums(
+        "sums", 5, 2, 100, signed=True, once=False, shared=False, sigma=UNDECIDED
+    ),
 }
 
 
@@ -71,7 +82,8 @@ def worst_unit(event: RowSums) -> Contributions:
     cells = np.zeros((rows, event.parts), np.int64)
     if event.once:
         cells[:, 0] = np.arange(rows)
-    values = np.full((rows, event.parts), event.largest) if event.largest > 1 else None
+    most = event.largest // rows if event.shared else event.largest
+    values = np.full((rows, event.parts), most) if event.largest > 1 else None
     return Contributions(np.zeros(rows, np.int64), cells, values)
 
 
@@ -96,7 +108,8 @@ def sums_game(name: str, event: RowSums, source: Entropy, *, halved: bool = Fals
             ]
         )
 
-    shift = event.rows_per_unit * event.largest * event.parts
+    rows = 1 if event.shared else event.rows_per_unit
+    shift = rows * event.largest * event.parts
     curve = GaussianCurve(event.mu())
     return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=shift / 2)
 

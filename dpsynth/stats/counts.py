@@ -11,19 +11,20 @@ from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.margins import NoisyTable
-from dpsynth.stats.rows import Rows
+from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
 
 
-def counting(name: str, statistic: Statistic) -> RowSums:
-    """Return the event of counting a statistic's units or rows in cells."""
+def counting(name: str, statistic: Statistic, parts: int = 1) -> RowSums:
+    """Return the event of counting a statistic's units or rows in cells of each part."""
     return RowSums(
         name,
-        parts=1,
+        parts=parts,
         rows_per_unit=statistic.rows_per_unit,
-        largest=1,
+        largest=FINE if statistic.per_unit else 1,
         signed=False,
         once=statistic.once and statistic.rows_per_unit > 1,
+        shared=statistic.per_unit,
         sigma=UNDECIDED,
     )
 

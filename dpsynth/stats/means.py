@@ -24,10 +24,9 @@ from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.counts import counting
-from dpsynth.stats.rows import Rows
+from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
 
-FINE = 2**15
 _NUMBERS, _SUMS = 0.3, 0.7  # of the budget: most of a mean's error comes from its sum
 
 Floats = npt.NDArray[np.float64]
@@ -68,7 +67,16 @@ class Means(Statistic):
     def events(self) -> tuple[tuple[Event, float], ...]:
         """A histogram of the rows that have a value, and one of sums."""
         numbers, sums = self.names()
-        each = RowSums(sums, 1, self.rows_per_unit, FINE, signed=True, once=False, sigma=UNDECIDED)
+        each = RowSums(
+            sums,
+            parts=1,
+            rows_per_unit=self.rows_per_unit,
+            largest=FINE,
+            signed=True,
+            once=False,
+            shared=self.per_unit,
+            sigma=UNDECIDED,
+        )
         return (counting(numbers, self), _NUMBERS), (each, _SUMS)
 
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
@@ -77,12 +85,16 @@ class Means(Statistic):
         of_rows = parts[rows.codes[:, self.place]]
         known = np.isfinite(of_rows)
         cells = np.where(known, self.cells(rows), NOWHERE)[:, None]
-        values = np.where(known, of_rows, 0).astype(np.int64)[:, None]
+        weights = rows.weights()[:, None] if self.per_unit else None
+        shares = 1.0 if weights is None else weights[:, 0] / FINE
+        values = np.trunc(np.where(known, of_rows, 0) * shares).astype(np.int64)[:, None]
         numbers, sums = self.names()
         count, total = events[numbers], events[sums]
         assert isinstance(count, RowSums) and isinstance(total, RowSums)
         return {
-            numbers: row_sums(Contributions(rows.units, cells), [self.size], count, entropy),
+            numbers: row_sums(
+                Contributions(rows.units, cells, weights), [self.size], count, entropy
+            ),
             sums: row_sums(Contributions(rows.units, cells, values), [self.size], total, entropy),
         }
 
@@ -91,9 +103,10 @@ class Means(Statistic):
         numbers, sums = self.names()
         count, total = events[numbers], events[sums]
         assert isinstance(count, RowSums) and isinstance(total, RowSums)
-        n = np.asarray(answers[numbers][0], dtype=np.float64)
+        whole = FINE if self.per_unit else 1
+        n = np.asarray(answers[numbers][0], dtype=np.float64) / whole
         s = np.asarray(answers[sums][0], dtype=np.float64) / FINE
-        means, lower, upper = fieller(s, n, total.sigma / FINE, count.sigma, z)
+        means, lower, upper = fieller(s, n, total.sigma / FINE, count.sigma / whole, z)
         found = self.frame()
         for label, values in (("mean", means), ("lower", lower), ("upper", upper)):
             found[label] = self.middle + self.half * values
@@ -106,7 +119,7 @@ class Means(Statistic):
         assert isinstance(total, RowSums)
         off = z * total.sigma / FINE * self.half / 1000
         what = "proportion" if (self.low, self.high) == (0.0, 1.0) else "mean"
-        return f"a {what} of 1,000 rows to within {figure(off)}"
+        return f"a {what} of 1,000 {self.counted} to within {figure(off)}"
 
 
 def fieller(

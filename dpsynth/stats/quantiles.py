@@ -23,7 +23,7 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
-from dpsynth.privacy.events import UNDECIDED
+from dpsynth.stats.counts import counting
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
 
@@ -57,16 +57,7 @@ class Quantiles(Statistic):
 
     def events(self) -> tuple[tuple[Event, float], ...]:
         """One tree of counts."""
-        event = RowSums(
-            self.name,
-            parts=self.levels,
-            rows_per_unit=self.rows_per_unit,
-            largest=1,
-            signed=False,
-            once=False,
-            sigma=UNDECIDED,
-        )
-        return ((event, 1.0),)
+        return ((counting(self.name, self, self.levels), 1.0),)
 
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
         """Count rows in the blocks of each level."""
@@ -78,7 +69,11 @@ class Quantiles(Statistic):
         )
         places = np.where((codes < len(self.values))[:, None], places, NOWHERE).astype(np.int64)
         sizes = [self.size * size for size in blocks]
-        return {self.name: row_sums(Contributions(rows.units, places), sizes, event, entropy)}
+        weights = None
+        if self.per_unit:
+            weights = np.broadcast_to(rows.weights()[:, None], places.shape)
+        added = Contributions(rows.units, places, weights)
+        return {self.name: row_sums(added, sizes, event, entropy)}
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
         """List a quantile of each cell and share, with the least and largest value it may have."""
@@ -110,8 +105,8 @@ class Quantiles(Statistic):
         """Say by how many rows the place of a quantile may be off."""
         event = events[self.name]
         assert isinstance(event, RowSums)
-        off = z * event.sigma * self.levels**0.5
-        return f"a quantile to within {figure(off)} rows of its place, or less"
+        off = z * event.sigma / event.largest * self.levels**0.5
+        return f"a quantile to within {figure(off)} {self.counted} of its place, or less"
 
 
 def _below(levels: list[Floats], codes: int) -> tuple[Floats, Floats]:

@@ -189,7 +189,9 @@ class _Reader:
 
     def count(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read a table of counts."""
-        return Counts(name, weight, self.axes(entry), self._most, self._once(entry["count"]))
+        if (what := entry["count"]) not in ("patients", "rows"):
+            raise InputError("'count' is either patients or rows")
+        return Counts(name, weight, self.axes(entry), self._most, what == "patients", False)
 
     def mean(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read means, between the column's bounds or narrower ones."""
@@ -209,7 +211,7 @@ class _Reader:
             low, high = map(float, clip)
         if low == high:
             raise InputError(f"column '{of}' has one value only")
-        shared = (name, weight, self.axes(entry), self._most, False)
+        shared = (name, weight, self.axes(entry), self._most, False, self._per_unit(entry))
         return Means(*shared, of, place, np.clip(values, low, high), low, high)
 
     def proportion(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
@@ -229,7 +231,7 @@ class _Reader:
         labels = np.array(axis.labels, dtype=object)[axis.cell_of]
         values = np.where(np.isin(labels, wanted), 1.0, 0.0)
         values[labels == "(missing)"] = np.nan
-        shared = (name, weight, self.axes(entry), self._most, False)
+        shared = (name, weight, self.axes(entry), self._most, False, self._per_unit(entry))
         return Means(*shared, column, place, values, 0.0, 1.0)
 
     def quantiles(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
@@ -249,7 +251,7 @@ class _Reader:
         column = self.codec.schema.modelled[place]
         first, _ = code_ends(column, self.schema.dialect.decimal)
         values = tuple(first.iloc[:ordered].tolist())
-        shared = (name, weight, self.axes(entry), self._most, False)
+        shared = (name, weight, self.axes(entry), self._most, False, self._per_unit(entry))
         return Quantiles(*shared, of, place, values, tuple(shares))
 
     def top(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
@@ -258,27 +260,28 @@ class _Reader:
             raise InputError("a ranking is of the whole table; remove 'by'")
         axis = self.axis(entry["top"])
         most = entry.get("most", 10)
-        ranking = Ranking(name, weight, (axis,), self._most, True, 1)
+        ranking = Ranking(name, weight, (axis,), self._most, True, False, 1)
         if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most < axis.size:
             raise InputError(f"'most' must be a whole number from 1 to {ranking.candidates}")
-        return Ranking(name, weight, (axis,), self._most, True, most)
+        return Ranking(name, weight, (axis,), self._most, True, False, most)
 
     @property
     def _most(self) -> int:
         return self.schema.unit.max_rows
 
-    def _once(self, what: Any) -> bool:
-        if what not in ("patients", "rows"):
-            raise InputError("'count' is either patients or rows")
-        return bool(what == "patients")
+    def _per_unit(self, entry: Mapping[str, Any]) -> bool:
+        per = entry.get("per", "row")
+        if per not in ("patient", "row"):
+            raise InputError("'per' is either patient or row")
+        return bool(per == "patient" and self._most > 1)
 
 
 _Read = Callable[[_Reader, str, float, Mapping[str, Any]], Statistic]
 KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
     "count": (_Reader.count, ()),
-    "mean": (_Reader.mean, ("clip",)),
-    "proportion": (_Reader.proportion, ()),
-    "quantiles": (_Reader.quantiles, ("shares",)),
+    "mean": (_Reader.mean, ("clip", "per")),
+    "proportion": (_Reader.proportion, ("per",)),
+    "quantiles": (_Reader.quantiles, ("shares", "per")),
     "top": (_Reader.top, ("most",)),
 }
 

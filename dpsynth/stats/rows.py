@@ -12,6 +12,8 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Cohort
 
 Ints = npt.NDArray[np.int64]
+FINE = 2**15
+"""Parts of a whole: what a unit is shared into by its rows, and half the width of bounds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,6 +31,11 @@ class Rows:
     def __repr__(self) -> str:
         """Show no row."""
         return short_repr(self, "coded rows of units")
+
+    def weights(self) -> Ints:
+        """Return what each row counts where every unit counts `FINE`: its part, rounded down."""
+        _, place, counts = np.unique(self.units, return_inverse=True, return_counts=True)
+        return FINE // counts[place]
 
     @classmethod
     def of(cls, cohort: Cohort) -> Self:

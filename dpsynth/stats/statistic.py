@@ -30,6 +30,7 @@ class Statistic(ABC):
         axes: by which it is broken down.
         rows_per_unit: how many rows of a unit count, at most.
         once: whether units are counted, each at most once in a cell; else rows.
+        per_unit: whether each unit counts the same, shared by its rows; else each row does.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Statistic(ABC):
     axes: tuple[Axis, ...]
     rows_per_unit: int
     once: bool
+    per_unit: bool
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -47,6 +49,11 @@ class Statistic(ABC):
     def size(self) -> int:
         """How many cells there are."""
         return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def counted(self) -> str:
+        """What its numbers are of."""
+        return "units" if self.per_unit or self.once else "rows"
 
     def cells(self, rows: Rows) -> Ints:
         """Return the cell of each row, over all axes."""

@@ -23,14 +23,18 @@ from ..support.bare_counts import Silence
 
 SIZES = [2, 2]
 EVENTS = {
-    "counts": RowSums("counts", 2, 3, largest=1, signed=False, once=False, sigma=9.0),
-    "sums": RowSums("sums", 2, 3, largest=5, signed=True, once=False, sigma=99.0),
-    "patients": RowSums("patients", 2, 3, largest=1, signed=False, once=True, sigma=9.0),
+    "counts": RowSums("counts", 2, 3, largest=1, signed=False, once=False, shared=False, sigma=9.0),
+    "sums": RowSums("sums", 2, 3, largest=5, signed=True, once=False, shared=False, sigma=99.0),
+    "shares": RowSums("shares", 2, 3, 6, signed=True, once=False, shared=True, sigma=99.0),
+    "patients": RowSums(
+        "patients", 2, 3, largest=1, signed=False, once=True, shared=False, sigma=9.0
+    ),
 }
 Bound = Callable[[RowSums], float]
 TWINS: dict[str, tuple[str, Bound]] = {
     "a row for a patient": ("counts", lambda event: event.sensitivity / event.rows_per_unit),
     "a part for all": ("sums", lambda event: event.sensitivity / event.parts**0.5),
+    "a part for all that is shared": ("shares", lambda event: float(event.largest)),
     "rows as if independent": ("sums", lambda event: event.sensitivity / event.rows_per_unit**0.5),
     "cells of one part": ("patients", lambda event: event.rows_per_unit**0.5),
     "one cell for a patient": ("patients", lambda event: event.parts**0.5),
@@ -39,10 +43,11 @@ TWINS: dict[str, tuple[str, Bound]] = {
 
 def units(event: RowSums) -> Iterator[Contributions]:
     """Every unit: 1 to k rows, each in any cell of each part, with any extreme value."""
-    values = (-event.largest, event.largest) if event.signed else (event.largest,)
     cells = [NOWHERE, 0, 1]
-    row_kinds = list(product(product(cells, repeat=2), product(values, repeat=2)))
     for rows in range(1, event.rows_per_unit + 1):
+        most = event.largest // rows if event.shared else event.largest
+        values = (-most, most) if event.signed else (most,)
+        row_kinds = list(product(product(cells, repeat=2), product(values, repeat=2)))
         for chosen in combinations_with_replacement(row_kinds, rows):
             places = np.array([cell for cell, _ in chosen], np.int64)
             numbers = np.array([value for _, value in chosen], np.int64)

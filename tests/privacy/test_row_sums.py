@@ -20,10 +20,13 @@ from dpsynth.privacy.renyi import renyi
 from ..support.bare_counts import Silence
 from .test_accounting_discrete import shifted_cells_delta
 
-COUNTS = RowSums("counts", 1, 1, largest=1, signed=False, once=False, sigma=4.0)
+COUNTS = RowSums("counts", 1, 1, largest=1, signed=False, once=False, shared=False, sigma=4.0)
 VISITS = replace(COUNTS, name="visits", rows_per_unit=3)
 TOTALS = replace(VISITS, name="totals", parts=2, largest=10, signed=True, sigma=200.0)
 ONCE = replace(VISITS, name="patients", once=True)
+
+
+SHARES = replace(VISITS, name="shares", largest=12, signed=True, shared=True, sigma=50.0)
 
 
 def contributions(units: list[int], cells: Any, values: Any = None) -> Contributions:
@@ -65,6 +68,7 @@ WRONG = {
     "too large": ([0], [[0, 0]], [[11, 0]], [1, 1], TOTALS, "clip it"),
     "negative": ([0], [[0]], [[-1]], [1], VISITS, "negative"),
     "values of once": ([0], [[0]], [[1]], [1], ONCE, "adds 1"),
+    "together": ([4, 4], [[0], [1]], [[7], [-6]], [2], SHARES, "together"),
     "rows": ([5, 5], [[0], [0]], None, [1], COUNTS, "a unit has more"),
     "units": ([-1], [[0]], None, [1], COUNTS, "from 0"),
     "shape": ([0, 1], [[0]], None, [1], COUNTS, "a row each"),
@@ -102,7 +106,9 @@ def test_what_is_no_mechanism_is_refused(change: dict[str, Any], words: str) -> 
         replace(COUNTS, **change)
 
 
-@pytest.mark.parametrize("event", [COUNTS, VISITS, TOTALS, ONCE], ids=lambda event: event.name)
+@pytest.mark.parametrize(
+    "event", [COUNTS, VISITS, TOTALS, ONCE, SHARES], ids=lambda event: event.name
+)
 def test_an_event_is_written_calibrated_and_read_back(event: RowSums) -> None:
     plan = PrivacyPlan.calibrate(PrivacyBudget(1.0, 1e-6), [Share(event.undecided(), 1.0)])
     (found,) = plan.events
@@ -128,6 +134,8 @@ def test_counts_of_one_row_cost_what_joint_histograms_do() -> None:
         (replace(VISITS, sigma=12.0), (3,)),
         (replace(VISITS, sigma=12.0), (2, 1)),
         (replace(ONCE, sigma=6.0), (1, 1, 1)),
+        (SHARES, (12,)),
+        (SHARES, (6, 6)),
         (replace(VISITS, largest=4, rows_per_unit=2, parts=2, sigma=30.0), (8, 8)),
     ],
 )

@@ -60,6 +60,7 @@ WRONG = {
     "proportion": (asked({"name": "p", "proportion": {"sex": ["x"]}}), "must list values"),
     "quantiles of words": (asked({"name": "q", "quantiles": "sex"}), "has no order"),
     "shares": (asked({"name": "q", "quantiles": "age", "shares": [2]}), "between 0 and 1"),
+    "per": (asked({"name": "m", "mean": "age", "per": "visit"}), "either patient or row"),
     "most": (asked({"name": "t", "top": "sex", "most": 5}), "from 1 to 2"),
     "top by": (asked({"name": "t", "top": "sex", "most": 1, "by": ["sex"]}), "remove 'by'"),
 }

@@ -27,6 +27,8 @@ ENTRIES: list[dict[str, Any]] = [
     {"name": "pressure", "mean": "sbp", "by": ["sex"]},
     {"name": "diabetics", "proportion": {"diabetes": ["True"]}},
     {"name": "age", "quantiles": "age", "shares": [0.1, 0.5]},
+    {"name": "age of patients", "quantiles": "age", "shares": [0.5], "per": "patient"},
+    {"name": "pressure of patients", "mean": "sbp", "per": "patient"},
     {"name": "commonest", "top": "sex", "most": 1},
 ]
 BUDGET = {"epsilon": 2.0, "delta": 1e-6, "dataset": "cohort"}
@@ -62,6 +64,12 @@ def test_intervals_hold_what_is_true(found: Statistics, rows: pd.DataFrame) -> N
         assert means.loc[sex, "lower"] < means.loc[sex, "mean"] < means.loc[sex, "upper"]
     ages = found.table("age").set_index("share")
     assert abs(ages.loc[0.5, "value"] - pd.to_numeric(rows["age"]).median()) <= 4
+    own = pressure.groupby(rows["patient_id"]).mean().mean()
+    assert abs(found.table("pressure of patients").loc[0, "mean"] - own) < 2
+    widths = [
+        table["upper"] - table["lower"] for table in (means, found.table("pressure of patients"))
+    ]
+    assert widths[1].max() < 0.5 * widths[0].max()  # a patient counts once, not once a row
     assert found.table("commonest")["sex"].tolist() == [sexes.index[0]]
 
 

@@ -8,7 +8,9 @@ scale sigma.
 part by a vector with one entry of at most V, and so all parts by a vector of L2 norm at most
 V sqrt(h); k rows move them by at most S = k V sqrt(h), reached by k identical rows. At most k h
 cells move. Where a unit counts in a cell only ``once``, however many of its rows are there, V is 1
-and it moves at most k h cells by 1 each: S = sqrt(k h).
+and it moves at most k h cells by 1 each: S = sqrt(k h). Where its rows share a whole (``shared``),
+what they add to a part has absolute values with a sum of at most V, and so an L2 norm of at most V:
+S = V sqrt(h).
 
 **What that costs.** Where every cell that moves does so by at most 1 (V = 1 and k = 1, or once),
 the pair of laws is dominated by the product of k h pairs (N_Z(0, s^2), N_Z(1, s^2)), as for joint
@@ -58,12 +60,13 @@ class RowSums(NoisyEvent):
         largest: V, the largest number in absolute terms that a row adds to a cell.
         signed: whether a row may add negative numbers.
         once: whether a unit counts at most once in a cell; then ``largest`` is 1.
+        shared: whether ``largest`` is what all rows of a unit add to a part, together.
         sigma: parameter of the noise, P(z) proportional to exp(-z^2 / (2 sigma^2)) on integers;
             ``UNDECIDED`` in a share.
 
     Example:
         >>> event = RowSums("visits", 1, rows_per_unit=3, largest=1, signed=False, once=False,
-        ...                 sigma=30.0)
+        ...                 shared=False, sigma=30.0)
         >>> event.sensitivity, round(event.mu(), 3)
         (3.0, 0.1)
     """
@@ -75,6 +78,7 @@ class RowSums(NoisyEvent):
     largest: int
     signed: bool
     once: bool
+    shared: bool
     sigma: float
 
     def __post_init__(self) -> None:
@@ -83,10 +87,14 @@ class RowSums(NoisyEvent):
         require_count(self.name, "parts", self.parts, maximum=10_000)
         require_count(self.name, "rows_per_unit", self.rows_per_unit, maximum=1_000_000)
         require_count(self.name, "largest", self.largest, maximum=MAX_VALUE)
-        for field, value in (("signed", self.signed), ("once", self.once)):
+        for field, value in (
+            ("signed", self.signed),
+            ("once", self.once),
+            ("shared", self.shared),
+        ):
             if not isinstance(value, bool):
                 raise InputError(f"event '{self.name}': {field} must be true or false")
-        if self.once and (self.largest != 1 or self.signed):
+        if self.once and (self.largest != 1 or self.signed or self.shared):
             raise InputError(f"event '{self.name}': a unit that counts once adds 1 to a cell")
         require_noise(self.name, "sigma", self.sigma)
         if not self.unit_steps and self.sigma < _MIN_SIGMA_OF_BOUND:
@@ -98,7 +106,7 @@ class RowSums(NoisyEvent):
     @property
     def unit_steps(self) -> bool:
         """Whether a unit moves each cell by at most 1."""
-        return self.once or (self.rows_per_unit == 1 and self.largest == 1)
+        return self.once or (self.largest == 1 and (self.shared or self.rows_per_unit == 1))
 
     @property
     def moved(self) -> int:
@@ -110,7 +118,8 @@ class RowSums(NoisyEvent):
         """L2 norm of the largest shift by one unit."""
         if self.once:
             return math.sqrt(self.moved)
-        return self.rows_per_unit * self.largest * math.sqrt(self.parts)
+        rows = 1 if self.shared else self.rows_per_unit
+        return rows * self.largest * math.sqrt(self.parts)
 
     @property
     def replacement(self) -> float:

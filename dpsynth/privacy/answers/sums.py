@@ -56,7 +56,8 @@ def row_sums(
 
     Example:
         >>> from dpsynth.privacy.entropy import SeededEntropy
-        >>> event = RowSums("by sex", 1, 1, largest=1, signed=False, once=False, sigma=0.3)
+        >>> event = RowSums("by sex", 1, 1, largest=1, signed=False, once=False,
+        ...                 shared=False, sigma=0.3)
         >>> rows = Contributions(np.arange(9), np.array([[0]] * 4 + [[1]] * 5))
         >>> [part.shape for part in row_sums(rows, [2], event, SeededEntropy(1))]
         [(2,)]
@@ -103,7 +104,19 @@ def _check(rows: Contributions, sizes: Sequence[int], event: RowSums) -> None:
             raise InputError(f"{name}: a row adds more than {event.largest}; clip it first")
         if not event.signed and rows.values.min() < 0:
             raise InputError(f"{name}: a row adds a negative number")
+    if event.shared and _most_of_a_unit(rows) > event.largest:
+        raise InputError(f"{name}: rows of a unit add more than {event.largest} to a part together")
     if int(np.unique(rows.units, return_counts=True)[1].max()) > event.rows_per_unit:
         raise InputError(
             f"{name} accounts for {event.rows_per_unit} rows of each unit; a unit has more"
         )
+
+
+def _most_of_a_unit(rows: Contributions) -> int:
+    """Return the most that rows of one unit add to one part, in absolute terms."""
+    added = np.abs(rows.values) if rows.values is not None else np.ones(rows.cells.shape, np.int64)
+    added = np.where(rows.cells == NOWHERE, 0, added)
+    _, unit = np.unique(rows.units, return_inverse=True)
+    total = np.zeros((int(unit.max()) + 1, added.shape[1]), dtype=np.int64)
+    np.add.at(total, unit, added)
+    return int(total.max())
