@@ -1,6 +1,6 @@
 """Statistics: are intervals right, and how much better is an answer than counting synthetic rows?
 
-The demo's simulated patients, a request of every kind, delta 1e-6.
+The demo's simulated patients, one visit of each, a request of every kind, delta 1e-6.
 
 - Coverage: of each interval over many answers, which should be the confidence asked for (0.95) or
   more; noise is seeded, so that a run can be repeated.
@@ -25,6 +25,7 @@ import pandas as pd  # noqa: E402
 import dpsynth  # noqa: E402
 from dpsynth.encoding import read_cohort  # noqa: E402
 from dpsynth.privacy import SeededEntropy  # noqa: E402
+from dpsynth.schema import Schema  # noqa: E402
 from dpsynth.stats.planning import plan_request  # noqa: E402
 from dpsynth.stats.request import Request  # noqa: E402
 from dpsynth.stats.results import results_of  # noqa: E402
@@ -32,9 +33,20 @@ from dpsynth.stats.rows import Rows  # noqa: E402
 from dpsynth.tables import open_table, simulate  # noqa: E402
 
 DELTA = 1e-6
+
+
+def one_visit() -> Schema:
+    """Return the demo's schema for tables with one row of each patient."""
+    document = Schema.load("demo").to_dict()
+    document["dpsynth"]["max_rows"] = {"value": 1, "basis": "choice: first visits"}
+    document["dpsynth"]["rows"] = document["dpsynth"]["population"]
+    return Schema.from_dict(document)
+
+
+SCHEMA = one_visit()
 REQUEST = Request.from_dict(
     {
-        "schema": "demo",
+        "schema": SCHEMA.to_dict(),
         "statistics": [
             {"name": "by sex", "count": "patients", "by": ["sex"]},
             {"name": "by sex and age", "count": "patients", "by": ["sex", {"age": [40, 55, 70]}]},
@@ -114,7 +126,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--fits", type=int, default=2)
     options = parser.parse_args()
-    rows = simulate(options.patients, seed=1)
+    rows = simulate(options.patients, seed=1).drop_duplicates("patient_id")
     exact = tables(rows, None, 0)
     print("| epsilon | statistic | coverage | error | from synthetic rows | ratio |")
     print("|---|---|---|---|---|---|")
@@ -124,9 +136,10 @@ def main() -> None:
         drawn = []
         for seed in range(options.fits):
             run = dpsynth.fit(
-                rows, "demo", epsilon=epsilon, delta=DELTA, dataset="x", without_ledger=True
+                rows, SCHEMA, epsilon=epsilon, delta=DELTA, dataset="x", without_ledger=True
             )
             sample = run.sample(len(rows), seed=seed)
+            sample["patient_id"] = [f"s{number}" for number in range(len(sample))]
             drawn.append(errors(tables(sample, None, 0), exact))
         for name in exact:
             ours = float(np.mean([one[name] for one in direct]))

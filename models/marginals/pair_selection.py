@@ -182,6 +182,7 @@ def weight_of(domain: Domain) -> Callable[[Pair], float]:
         domain: public facts; its targets are those of the schema.
 
     Example:
+        >>> from dpsynth.models import Domain, Feature
         >>> age, sex = Feature("age", 9, 9), Feature("sex", 2, 0)
         >>> ill = Feature("ill", 2, 0, target=True)
         >>> weight = weight_of(Domain((age, sex, ill), population=1000, max_rows=1))
