@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpsynth._util.formatting import shown
 
 
 def environment(package: str) -> Environment:
-    """Return the environment of a package's folder ``templates``.
+    """Return the environment of a package's folder ``templates``, and of what pages share.
 
     Text is escaped, its invisible characters are named, and a name that is not given is an error.
     ``said`` is a filter for names, which keep their own direction of writing.
     """
     templates = Environment(
-        loader=PackageLoader(package, "templates"),
+        loader=ChoiceLoader(
+            [PackageLoader(package, "templates"), PackageLoader("dpsynth._util", "templates")]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
