@@ -11,10 +11,10 @@ import pandas as pd
 from jinja2 import Environment
 from markupsafe import Markup
 
-from dpsynth._util.formatting import figure, percent
+from dpsynth._util.formatting import figure, figure_at_most, percent
 from dpsynth._util.html import environment
 from dpsynth._util.svg import intervals
-from dpsynth.certificate import Certificate
+from dpsynth.certificate import Certificate, protected, readings
 from dpsynth.privacy import Event, RowSums, units_of
 from dpsynth.schema import Schema
 from dpsynth.stats.results import Result
@@ -57,6 +57,8 @@ def statistics_page(
             delta=f"{certificate.delta:g}",
             confidence=f"{100 * confidence:g} %",
             stamps=", ".join(stamps),
+            protected=protected(certificate.unit),
+            readings=readings(certificate),
             results=[_section(events, one, place) for place, one in enumerate(results)],
         )
     )
@@ -119,4 +121,6 @@ def _words(value: float) -> str:
 
 @cache
 def _environment() -> Environment:
-    return environment("dpsynth.stats")
+    pages = environment("dpsynth.stats")
+    pages.filters |= {"bound": figure_at_most, "figure": figure}
+    return pages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -48,6 +49,30 @@ def plan_request(request: Request, *, epsilon: float, delta: float) -> PrivacyPl
         (['by sex'], True)
     """
     return PrivacyPlan.calibrate(PrivacyBudget(epsilon, delta), shares_of_request(request))
+
+
+WHAT_IF = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""Budgets that `what_if` tries where none are given."""
+
+
+def what_if(
+    request: Request, *, delta: float, epsilons: Sequence[float] = WHAT_IF
+) -> dict[float, list[Expected]]:
+    """Say how precise each statistic would be at several budgets; nothing is read or charged.
+
+    Raises:
+        InputError: a budget cannot be met.
+
+    Example:
+        >>> request = Request.from_dict({"schema": "demo", "statistics": [
+        ...     {"name": "by sex", "count": "patients", "by": ["sex"]}]})
+        >>> list(what_if(request, delta=1e-7, epsilons=(0.5, 1.0)))
+        [0.5, 1.0]
+    """
+    return {
+        epsilon: expectations(request, plan_request(request, epsilon=epsilon, delta=delta))
+        for epsilon in epsilons
+    }
 
 
 def expectations(request: Request, plan: PrivacyPlan) -> list[Expected]:

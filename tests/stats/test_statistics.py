@@ -208,5 +208,9 @@ def test_the_command_plans_and_answers(
     assert done.code == 0, done.err
     assert Statistics.load(tmp_path / "out").certificate.epsilon == 1
     assert [entry.status for entry in Ledger().entries()] == ["charged"]
+    wondered = command_line("stats", "request.json", "--delta", "1e-6", "--what-if", "--json")
+    assert wondered.code == 0 and '"4"' in wondered.out
+    both = command_line("stats", "request.json", *budget, "--what-if")
+    assert both.code == 2 and "leave out" in both.err
     missing = command_line("stats", "request.json", "extract.csv", *budget)
     assert missing.code == 2 and "--dataset" in missing.err

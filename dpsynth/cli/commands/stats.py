@@ -25,12 +25,18 @@ if TYPE_CHECKING:
     envvar="DPSYNTH_DATASET",
     help="Name under which the ledger counts the budget that these patients have spent.",
 )
-@click.option("--epsilon", required=True, type=float, help="Budget of all statistics together.")
+@click.option("--epsilon", type=float, help="Budget of all statistics together.")
 @click.option(
     "--delta",
     required=True,
     type=float,
     help="Probability with which the epsilon bound may not hold; keep it well below 1 / patients.",
+)
+@click.option(
+    "--what-if",
+    "wondered",
+    is_flag=True,
+    help="Show how precise they would be at several epsilons.",
 )
 @click.option("--output", "-o", type=click.Path(), help="New folder for the statistics.")
 @click.option("--purpose", default="", help="Purpose, in a few words for the ledger.")
@@ -43,8 +49,9 @@ def stats(
     request: str,
     data: str | None,
     dataset: str | None,
-    epsilon: float,
+    epsilon: float | None,
     delta: float,
+    wondered: bool,
     output: str | None,
     purpose: str,
     tier: str | None,
@@ -56,15 +63,26 @@ def stats(
     """Answer the statistics of REQUEST about DATA under differential privacy.
 
     Without DATA nothing is read and nothing is charged: the command prints how precise each
-    statistic will be. With DATA, the ledger is charged before the first row is read, and the
-    tables are written to --output with their noise and intervals.
+    statistic will be, or with --what-if, would be at several budgets. With DATA, the ledger is
+    charged before the first row is read, and the tables are written to --output with their noise
+    and intervals.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         from dpsynth.policy import Policy
-        from dpsynth.stats import Request, expectations, plan_request, statistics
+        from dpsynth.stats import Request, expectations, plan_request, statistics, what_if
 
         asked = Request.load(request)
+        if wondered:
+            if data is not None or epsilon is not None or output is not None:
+                raise click.UsageError(
+                    "--what-if tries several epsilons and reads nothing: leave out DATA, --epsilon "
+                    "and --output"
+                )
+            console.result("stats-what-if", *_wondered(what_if(asked, delta=delta)))
+            return
+        if epsilon is None:
+            raise click.MissingParameter(param_hint="'--epsilon'", param_type="option")
         plan = plan_request(asked, epsilon=epsilon, delta=delta)
         expected = expectations(asked, plan)
         if data is None:
@@ -102,6 +120,21 @@ def _planned(expected: list[Expected], epsilon: float) -> tuple[dict[str, Any], 
     width = max(len(one.name) for one in expected)
     lines = [f"{one.name:<{width}}  {one.precision}" for one in expected]
     return values, [*lines, f"cost: epsilon {figure(epsilon)} for all of them together"]
+
+
+def _wondered(tried: dict[float, list[Expected]]) -> tuple[dict[str, Any], list[str]]:
+    """Say how precise each statistic would be at each budget, as values and as lines."""
+    names = [one.name for one in next(iter(tried.values()))]
+    values: dict[str, Any] = {"statistics": []}
+    lines = []
+    for place, name in enumerate(names):
+        each = {epsilon: expected[place].precision for epsilon, expected in tried.items()}
+        values["statistics"].append(
+            {"name": name, "precision": {f"{epsilon:g}": words for epsilon, words in each.items()}}
+        )
+        lines.append(name)
+        lines += [f"  epsilon {epsilon:<5g} {words}" for epsilon, words in each.items()]
+    return values, lines
 
 
 def _told(found: Statistics, output: str) -> tuple[dict[str, Any], list[str]]:
