@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,8 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("replayed")
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+        os.environ.setdefault("TMPDIR", str(MEMORY))  # of the processes that tests start, too
+        tempfile.tempdir = None
 
 
 # folders whose files take long; begun first, so that no core waits at the end for the other's file
