@@ -124,7 +124,9 @@ def _told(found: Statistics, output: str) -> tuple[dict[str, Any], list[str]]:
     return values, lines
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(
+    cls=HelpfulGroup, epilog="Example:  dpsynth local estimate perturbed.csv -o estimates/"
+)
 def local() -> None:
     """Perturb answers where they arise, and count them, where no curator is trusted."""
 
