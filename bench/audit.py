@@ -24,6 +24,7 @@ import audit_counts
 import audit_discovery
 import audit_fit
 import audit_histories
+import audit_local
 import audit_networks
 import audit_pair_statistics
 import audit_selection
@@ -45,6 +46,7 @@ RUNS = {
     audit_pair_statistics: 8_000,
     audit_discovery: 8_000,
     audit_answers: 8_000,
+    audit_local: 8_000,
 }
 SLOW = {
     "a whole fit: autoregressive": 0.25,

@@ -101,6 +101,8 @@ def test_every_command_with_json_is_tested() -> None:
         ("keygen",),
         ("sign",),
         ("stats",),
+        ("local", "perturb"),
+        ("local", "estimate"),
         ("ledger", "forfeit"),
         ("schema", "draft"),
     }

@@ -16,6 +16,6 @@
 - `signing`: ``dpsynth keygen`` and ``dpsynth sign``: the office's key, and its signature of a
   bundle
 - `split`: a private table into train and holdout, by unit
-- `stats`: counts, means, quantiles and rankings with their own noise
+- `stats`: counts, means, quantiles and rankings with their own noise; perturbed answers
 - `verify`: the check of a bundle, with nothing but the bundle unless more is named
 """
