@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpsynth._util.formatting import figure
 from dpsynth._util.messages import did_you_mean, listed
 from dpsynth.encoding import Codec
-from dpsynth.encoding.code_values import code_values
+from dpsynth.encoding.code_values import code_ends, code_values
 from dpsynth.encoding.column_codecs import coder_of
 from dpsynth.errors import InputError
 from dpsynth.schema import Column
@@ -82,7 +82,7 @@ class Axis:
         if isinstance(cuts, str):
             labels, cells = _periods(column, values[:ordered], cuts)
         elif cuts is not None:
-            labels, cells = _between(column, values[:ordered], cuts)
+            labels, cells = _between(column, decimal, ordered, cuts)
         elif ordered:
             labels, cells = _each(column, values[:ordered])
         else:
@@ -102,23 +102,31 @@ class Axis:
 
 
 def _between(
-    column: Column, values: npt.NDArray[np.float64], cuts: Sequence[float]
+    column: Column, decimal: str, ordered: int, cuts: Sequence[float]
 ) -> tuple[list[str], Ints]:
-    """Cut a numeric column at numbers."""
-    if not column.kind.is_number or not len(values):
+    """Cut a numeric column at numbers, each of which begins one of its codes."""
+    if not column.kind.is_number or not ordered:
         raise InputError(f"column '{column.name}' has no numbers to cut; name it without cuts")
     edges = np.asarray(cuts, dtype=np.float64)
     if not len(edges) or not (np.diff(edges) > 0).all():
         raise InputError(f"the cuts of column '{column.name}' must be numbers that rise")
+    values = code_ends(column, decimal)[0].to_numpy(np.float64, na_value=np.nan)[:ordered]
     if edges[0] <= values[0] or edges[-1] > values[-1]:
         raise InputError(
             f"the cuts of column '{column.name}' must lie within its bounds, above "
             f"{figure(values[0])} and up to {figure(values[-1])}: they say where a cell begins"
         )
+    nearest = values[np.abs(values[:, None] - edges).argmin(axis=0)]
+    if (within := ~np.isclose(nearest, edges, rtol=1e-9, atol=0)).any():
+        raise InputError(
+            f"column '{column.name}' cannot be cut at {figure(edges[within][0])}, because its "
+            f"numbers are read in steps; the nearest place is {nearest[within][0]:g}"
+        )
     words = [figure(edge) for edge in edges]
     middle = [f"{low} to below {high}" for low, high in pairwise(words)]
     labels = [f"below {words[0]}", *middle, f"{words[-1]} or more"]
-    return labels, np.searchsorted(edges, values, side="right").astype(np.int64)
+    # the nearest codes begin where the cuts are, so no rounding puts one on the wrong side
+    return labels, np.searchsorted(nearest, values, side="right").astype(np.int64)
 
 
 def _each(column: Column, values: npt.NDArray[np.float64]) -> tuple[list[str], Ints]:

@@ -50,6 +50,7 @@ WRONG = {
     "column twice": (asked(COUNT | {"by": ["sex", "sex"]}), "names a column twice"),
     "no list": (asked(COUNT | {"by": "sex"}), "must be a list"),
     "too many values": (asked(COUNT | {"by": ["bmi"]}), "too many for a cell each"),
+    "cut within a step": (asked(COUNT | {"by": [{"age": [40.5]}]}), "cannot be cut at 40.5"),
     "falling cuts": (asked(COUNT | {"by": [{"age": [65, 40]}]}), "numbers that rise"),
     "cuts outside": (asked(COUNT | {"by": [{"age": [400]}]}), "within its bounds"),
     "cuts of words": (asked(COUNT | {"by": [{"sex": [1]}]}), "no numbers to cut"),
