@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.errors import ArtifactError, BudgetError, InputError
+from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.stats.document import Statistics
@@ -225,6 +225,26 @@ def forged_files(forged: Statistics) -> bytes:
     from dpsynth._util.strict_json import written
 
     return written(forged._document())
+
+
+def test_an_entry_that_stayed_open_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line: Callable[..., Any]
+) -> None:
+    def lost(*_: object, **__: object) -> None:
+        raise BudgetError("the server is gone")
+
+    ledger = Ledger.create(tmp_path / "open.sqlite")
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "open.sqlite"))
+    request = Request.from_dict({"schema": "demo", "statistics": ENTRIES[:1]})
+    place = tmp_path / "statistics"
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "charge", lost)
+        with pytest.warns(DpsynthWarning, match="ledger close"):
+            dpsynth.statistics(simulate(50, seed=1), request, **BUDGET, ledger=ledger, output=place)
+    refused = command_line("release", str(place), "-o", str(tmp_path / "bundle"))
+    assert refused.code == 4 and "still open" in refused.err
+    assert command_line("ledger", "close", str(place)).code == 0
+    assert command_line("release", str(place), "-o", str(tmp_path / "bundle")).code == 0
 
 
 def test_no_answer_is_without_noise(request_: Request, rows: pd.DataFrame) -> None:
