@@ -16,6 +16,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `publishing`: statistics leave the office: released, signed, and verified by anyone
 - `quantiles`: quantiles of a column, from a tree of counts
 - `ranking`: the values that most patients have, by the exponential mechanism
+- `reading`: what reads the parts of a request: its schema, the keys of its objects
 - `request`: which statistics an office wants, read strictly from a document
 - `results`: from noisy answers to tables
 - `rows`: what a statistic reads: coded rows with their units

@@ -14,7 +14,7 @@ from dpsynth.files import atomic_folder, check_vacant, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy, OsEntropy
-from dpsynth.stats.document import MODEL, Statistics
+from dpsynth.stats.document import MODEL, NO_LEDGER, SEEDED, Statistics
 from dpsynth.stats.planning import plan_request
 from dpsynth.stats.request import Request
 from dpsynth.stats.rows import Rows
@@ -75,7 +75,11 @@ def statistics(
         >>> list(found.table("by sex").columns)
         ['sex', 'count', 'lower', 'upper']
     """
-    request = request if isinstance(request, Request) else Request.load(request)
+    # a request that was put together in memory is read anew: what is asked is what is written
+    if isinstance(request, Request):
+        request = Request.from_dict(request.document)
+    else:
+        request = Request.load(request)
     schema = request.schema
     if any(column.discovers for column in schema.modelled):
         raise InputError(
@@ -85,13 +89,13 @@ def statistics(
     require_small_delta(schema, epsilon, delta)
     table = open_table(data, schema)
     source = entropy or OsEntropy()
-    stamps = [] if type(source) is OsEntropy else ["seeded-entropy"]
+    stamps = [] if type(source) is OsEntropy else [SEEDED]
     if without_ledger:
-        stamps.append("no-ledger")
-    cells = sum(one.size for one in request.statistics)
+        stamps.append(NO_LEDGER)
+    numbers = sum(one.numbers for one in request.statistics)
     if output is not None:
         check_vacant(output)
-    with nullcontext() if output is None else claimed(output, _ROOM + _CELL * cells):
+    with nullcontext() if output is None else claimed(output, _ROOM + _CELL * numbers):
         book = None if without_ledger else ledger or default_ledger(stacklevel=3)
         use = Use(dataset, purpose, tier, policy)
         with charged(book, plan, schema, MODEL, use, networks=False) as opened:

@@ -37,6 +37,10 @@ class Counts(Statistic):
         """One histogram of all cells."""
         return ((counting(self.name, self), 1.0),)
 
+    def sizes(self) -> dict[str, list[int]]:
+        """One part of all cells."""
+        return {self.name: [self.size]}
+
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
         """Count."""
         event = events[self.name]

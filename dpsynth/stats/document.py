@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from dpsynth.stats.statistic import Answers
 
 FORMAT, VERSION = "dpsynth-statistics", 1
 DOCUMENT, MODEL = "statistics.json", STATISTICS
+SEEDED, NO_LEDGER = "seeded-entropy", "no-ledger"
 _KEYS = ("format", "version", "request", "certificate", "answers", "stamps", "sha256")
 
 
@@ -168,14 +170,13 @@ class Statistics:
         except DpsynthError as error:
             raise ArtifactError(f"{path}: {error}") from error
         certificate = Certificate.from_dict(document["certificate"], f"{path}: certificate")
-        if problems := claim_problems(request, certificate):
+        stamps = texts(document["stamps"], f"{path}: stamps")
+        if problems := claim_problems(request, certificate, stamps):
             raise ArtifactError(f"{path}: {problems[0]}")
-        found = cls(
-            request,
-            certificate,
-            _answers(document["answers"], f"{path}: answers"),
-            texts(document["stamps"], f"{path}: stamps"),
-        )
+        answers = _answers(document["answers"], f"{path}: answers")
+        if not _answer_exactly(request, answers):
+            raise ArtifactError(f"{path} has answers that are not those of its request")
+        found = cls(request, certificate, answers, stamps)
         found._require_files(Path(folder))
         return found
 
@@ -195,7 +196,7 @@ class Statistics:
                 raise ArtifactError(f"{path} is not what {DOCUMENT} gives: it was changed")
 
 
-def claim_problems(request: Request, certificate: Certificate) -> list[str]:
+def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[str]) -> list[str]:
     """Say what is wrong with a certificate of statistics; empty if nothing is."""
     schema = request.schema
     problems = []
@@ -207,8 +208,14 @@ def claim_problems(request: Request, certificate: Certificate) -> list[str]:
         problems.append("the certificate does not list exactly the events of the request")
     elif any(events[name].undecided() != planned[name] for name in planned):
         problems.append("an event of the certificate is not the one that the request needs")
-    elif epsilon(certificate.events, certificate.delta) > certificate.epsilon * (1 + 1e-9):
+    elif epsilon(certificate.events, certificate.delta) > certificate.composed_epsilon * (1 + 1e-9):
         problems.append("the certificate claims less than its events cost")
+    if certificate.composed_epsilon > certificate.epsilon:
+        problems.append("the certificate states a cost above its budget")
+    if SEEDED not in stamps and any(noise.fault for noise in certificate.noise):
+        problems.append("the noise is not from where dpsynth draws it, and no stamp says so")
+    if (certificate.ledger is None) != (NO_LEDGER in stamps):
+        problems.append("the stamps are not those that the certificate requires")
     stated = (certificate.schema_sha256, certificate.unit, certificate.population)
     if stated != (schema.hash(), Unit.of(schema), schema.population.value):
         problems.append("the certificate is about another schema")
@@ -220,6 +227,12 @@ def claim_problems(request: Request, certificate: Certificate) -> list[str]:
     ):
         problems.append("the certificate is not worded as its events and its ledger require")
     return problems
+
+
+def _answer_exactly(request: Request, answers: Answers) -> bool:
+    """Whether there are the answers that were paid for, all of them, and no number more."""
+    paid = {name for one in request.statistics for name in one.sizes()}
+    return set(answers) == paid and all(one.fits(answers) for one in request.statistics)
 
 
 def _answers(document: Any, place: str) -> dict[str, list[Any]]:

@@ -79,6 +79,10 @@ class Means(Statistic):
         )
         return (counting(numbers, self), _NUMBERS), (each, _SUMS)
 
+    def sizes(self) -> dict[str, list[int]]:
+        """A number and a sum for each cell."""
+        return {name: [self.size] for name in self.names()}
+
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
         """Count the rows with a value, and add the values up."""
         parts = np.rint((self.values - self.middle) / self.half * FINE)

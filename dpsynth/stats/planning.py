@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from dpsynth.errors import InputError
 from dpsynth.privacy import Event, PrivacyBudget, PrivacyPlan, Share
 from dpsynth.stats.request import Request
+
+MAX_NUMBERS = 5_000_000
+"""Noisy numbers of all statistics of a request: about a minute of noise, and a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ def plan_request(request: Request, *, epsilon: float, delta: float) -> PrivacyPl
     """Calibrate the noise of all statistics of a request together.
 
     Raises:
-        InputError: the budget cannot be met.
+        InputError: the budget cannot be met, or the answers would not fit in memory.
 
     Example:
         >>> request = Request.from_dict({"schema": "demo", "statistics": [
@@ -48,6 +52,10 @@ def plan_request(request: Request, *, epsilon: float, delta: float) -> PrivacyPl
         >>> [event.name for event in plan.events], plan.epsilon <= 0.5
         (['by sex'], True)
     """
+    if sum(one.numbers for one in request.statistics) > MAX_NUMBERS:
+        raise InputError(
+            f"the statistics need more than {MAX_NUMBERS:,} noisy numbers together; ask for fewer"
+        )
     return PrivacyPlan.calibrate(PrivacyBudget(epsilon, delta), shares_of_request(request))
 
 

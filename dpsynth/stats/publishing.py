@@ -19,11 +19,13 @@ from dpsynth.errors import (
     VerificationError,
 )
 from dpsynth.files import atomic_folder, check_vacant, claimed, write_atomically, write_new
+from dpsynth.ledger.actions import close
 from dpsynth.stats.document import DOCUMENT, Statistics
 from dpsynth.stats.package import MANIFEST
 
 if TYPE_CHECKING:
     from dpsynth.ledger import LedgerFile
+    from dpsynth.ledger.entry import Entry
 
 
 def is_statistics(folder: str | Path) -> bool:
@@ -65,6 +67,21 @@ def release_statistics(
         Statistics.load(temporary)
         permission.enter(bytes_digest(files[MANIFEST]))
     return Path(bundle)
+
+
+def close_statistics(book: LedgerFile, folder: str | Path) -> Entry:
+    """Close the entry of statistics that were written, but could not reach the ledger at the end.
+
+    Args:
+        book: the ledger that charged them.
+        folder: the statistics.
+
+    Raises:
+        ArtifactError: they are damaged or were changed.
+        InputError: nobody is named.
+        BudgetError: they are not what the ledger has an open entry for.
+    """
+    return close(book, Statistics.load(folder).charged)
 
 
 def verify_statistics(

@@ -59,6 +59,10 @@ class Quantiles(Statistic):
         """One tree of counts."""
         return ((counting(self.name, self, self.levels), 1.0),)
 
+    def sizes(self) -> dict[str, list[int]]:
+        """A part for each level."""
+        return {self.name: [self.size * size for size in self.blocks()]}
+
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
         """Count rows in the blocks of each level."""
         event = events[self.name]
@@ -68,12 +72,11 @@ class Quantiles(Statistic):
             [cells * size + codes // 2**level for level, size in enumerate(blocks)], axis=1
         )
         places = np.where((codes < len(self.values))[:, None], places, NOWHERE).astype(np.int64)
-        sizes = [self.size * size for size in blocks]
         weights = None
         if self.per_unit:
             weights = np.broadcast_to(rows.weights()[:, None], places.shape)
         added = Contributions(rows.units, places, weights)
-        return {self.name: row_sums(added, sizes, event, entropy)}
+        return {self.name: row_sums(added, self.sizes()[self.name], event, entropy)}
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
         """List a quantile of each cell and share, with the least and largest value it may have."""

@@ -45,6 +45,16 @@ class Ranking(Statistic):
         event = TopChoice(choice, self.most, self.candidates, 1, monotone=True, scale=UNDECIDED)
         return (event, _CHOICE), (counting(numbers, self), _NUMBERS)
 
+    def sizes(self) -> dict[str, list[int]]:
+        """A place and a number for each chosen value; other counts are not kept."""
+        return {name: [self.most] for name in self.names()}
+
+    def fits(self, answers: Answers) -> bool:
+        """Whether each of the chosen places is that of another candidate."""
+        chosen = [int(place) for part in answers[self.names()[0]] for place in part]
+        distinct = len(set(chosen)) == len(chosen)
+        return super().fits(answers) and distinct and set(chosen) <= set(range(self.candidates))
+
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
         """Choose, then count the patients of each chosen value."""
         choice, numbers = self.names()

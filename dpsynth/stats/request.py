@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,21 @@ from dpsynth.encoding.code_values import code_ends, code_values
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
 from dpsynth.schema import Schema
-from dpsynth.stats.axes import MAX_CELLS, Axis
+from dpsynth.stats.axes import Axis
 from dpsynth.stats.counts import Counts
 from dpsynth.stats.means import Means
 from dpsynth.stats.quantiles import Quantiles
 from dpsynth.stats.ranking import Ranking
+from dpsynth.stats.reading import check_keys, table_schema, two_numbers
 from dpsynth.stats.statistic import Statistic
 
 KEYS = ("schema", "confidence", "statistics")
 COMMON = ("name", "by", "weight")
 MAX_STATISTICS = 200
 MAX_NAME = 80
+MAX_CONFIDENCE = 0.999999  # nearer 1, an interval has no end
+MAX_WEIGHT = 1e6
+MAX_SHARES = 99
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +90,13 @@ class Request:
             >>> [statistic.name for statistic in request.statistics]
             ['patients by sex', 'age']
         """
-        _check_keys(document, "the request", KEYS, ("schema", "statistics"))
-        schema = _schema(document["schema"])
+        check_keys(document, "the request", KEYS, ("schema", "statistics"))
+        schema = table_schema(document["schema"])
         confidence = document.get("confidence", 0.95)
         if isinstance(confidence, bool) or not isinstance(confidence, int | float):
             raise InputError("confidence must be a number such as 0.95")
-        if not 0.5 <= confidence < 1:
-            raise InputError("confidence must be at least 0.5 and below 1")
+        if not 0.5 <= confidence <= MAX_CONFIDENCE:
+            raise InputError(f"confidence must be at least 0.5 and at most {MAX_CONFIDENCE}")
         entries = document["statistics"]
         if not isinstance(entries, list) or not 1 <= len(entries) <= MAX_STATISTICS:
             raise InputError(f"statistics must be a list of 1 to {MAX_STATISTICS} entries")
@@ -110,17 +113,6 @@ class Request:
             "statistics": [dict(entry) for entry in entries],
         }
         return cls(whole, schema, codec, float(confidence), found)
-
-
-def _schema(value: Any) -> Schema:
-    if isinstance(value, str):
-        schema: Any = Schema.load(value)
-    elif isinstance(value, Mapping):
-        schema = Schema.from_dict(dict(value))
-    else:
-        raise InputError("schema must be the name of a schema, its path, or its document")
-    schema.require_complete()
-    return schema  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +137,14 @@ class _Reader:
         if len(kinds) != 1:
             raise InputError(f"{place} must ask for exactly one of {listed(list(KINDS))}")
         read, more = KINDS[kinds[0]]
-        _check_keys(entry, place, (*COMMON, kinds[0], *more), ("name",))
+        check_keys(entry, place, (*COMMON, kinds[0], *more), ("name",))
         weight = entry.get("weight", 1)
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
-            raise InputError(f"the weight of {place} must be a number above 0")
+        if (
+            isinstance(weight, bool)
+            or not isinstance(weight, int | float)
+            or not 0 < weight <= MAX_WEIGHT
+        ):
+            raise InputError(f"the weight of {place} must be a number above 0, up to a million")
         try:
             return read(self, name, float(weight), entry)
         except InputError as error:
@@ -163,8 +159,6 @@ class _Reader:
         names = [axis.column for axis in axes]
         if len(set(names)) < len(names):
             raise InputError("'by' names a column twice")
-        if prod(axis.size for axis in axes) > MAX_CELLS:
-            raise InputError(f"it has more than {MAX_CELLS:,} cells; use fewer columns or cuts")
         return axes
 
     def axis(self, item: Any) -> Axis:
@@ -204,7 +198,7 @@ class _Reader:
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
         if "clip" in entry:
             clip = entry["clip"]
-            if not isinstance(clip, list) or len(clip) != 2 or not low <= clip[0] < clip[1] <= high:
+            if not two_numbers(clip) or not low <= clip[0] < clip[1] <= high:
                 raise InputError(
                     f"'clip' must be two numbers that rise, within the bounds {low:g} and {high:g}"
                 )
@@ -242,12 +236,10 @@ class _Reader:
         if ordered < 2:
             raise InputError(f"column '{of}' has no order, so it has no quantiles")
         shares = entry.get("shares", [0.25, 0.5, 0.75])
-        if (
-            not isinstance(shares, list)
-            or not shares
-            or not all(isinstance(share, float) and 0 < share < 1 for share in shares)
-        ):
-            raise InputError("'shares' must be a list of numbers between 0 and 1")
+        if not isinstance(shares, list) or not 1 <= len(shares) <= MAX_SHARES:
+            raise InputError(f"'shares' must be a list of 1 to {MAX_SHARES} numbers")
+        if not all(isinstance(share, float) and 0 < share < 1 for share in shares):
+            raise InputError("'shares' must be numbers between 0 and 1")
         column = self.codec.schema.modelled[place]
         first, _ = code_ends(column, self.schema.dialect.decimal)
         values = tuple(first.iloc[:ordered].tolist())
@@ -261,9 +253,9 @@ class _Reader:
         axis = self.axis(entry["top"])
         most = entry.get("most", 10)
         ranking = Ranking(name, weight, (axis,), self._most, True, False, 1)
-        if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most < axis.size:
+        if type(most) is not int or not 1 <= most <= ranking.candidates:
             raise InputError(f"'most' must be a whole number from 1 to {ranking.candidates}")
-        return Ranking(name, weight, (axis,), self._most, True, False, most)
+        return replace(ranking, most=most)
 
     @property
     def _most(self) -> int:
@@ -284,15 +276,3 @@ KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
     "quantiles": (_Reader.quantiles, ("shares", "per")),
     "top": (_Reader.top, ("most",)),
 }
-
-
-def _check_keys(
-    document: Mapping[str, Any], place: str, known: tuple[str, ...], needed: tuple[str, ...]
-) -> None:
-    for key in document:
-        if key not in known:
-            meant = did_you_mean(str(key), known)
-            raise InputError(f"{place} has no key '{key}'{meant}; keys: {listed(list(known))}")
-    for key in needed:
-        if key not in document:
-            raise InputError(f"{place} has no '{key}'")

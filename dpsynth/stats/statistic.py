@@ -5,19 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth.errors import InputError
 from dpsynth.privacy import Entropy, Event
-from dpsynth.stats.axes import Axis
+from dpsynth.stats.axes import MAX_CELLS, MISSING, Axis
 from dpsynth.stats.rows import Rows
 
 Ints = npt.NDArray[np.int64]
 Answers = Mapping[str, Sequence[Ints]]
 """Noisy whole numbers by the name of their event: an array for each of its parts."""
 Events = Mapping[str, Event]
+MAX_AXES = 8  # tables of counts are made to agree over all subsets of their axes
+COLUMNS = ("count", "lower", "upper", "mean", "number", "share", "value", "rank")
+"""What columns of results are called, beside those of the table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,29 @@ class Statistic(ABC):
     once: bool
     per_unit: bool
 
+    def __post_init__(self) -> None:
+        """Refuse what could be charged for, and then neither held nor written."""
+        if len(self.axes) > MAX_AXES:
+            raise InputError(f"'by' names more than {MAX_AXES} columns")
+        if self.size > MAX_CELLS or self.numbers > MAX_CELLS:
+            raise InputError(
+                f"it needs {self.numbers:,} noisy numbers; {MAX_CELLS:,} are the most: use fewer "
+                "columns, fewer cells, or a column with a larger step"
+            )
+        for axis in self.axes:
+            if axis.column in COLUMNS:
+                raise InputError(
+                    f"column '{axis.column}' is called as a column of the result; rename it in the "
+                    "table and its schema"
+                )
+            if axis.labels.count(MISSING) > (axis.labels[-1] == MISSING):
+                raise InputError(f"column '{axis.column}' has a value called {MISSING}; rename it")
+
+    @property
+    def numbers(self) -> int:
+        """How many noisy numbers its answers hold."""
+        return sum(size for sizes in self.sizes().values() for size in sizes)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """How many cells each axis has."""
@@ -48,7 +76,7 @@ class Statistic(ABC):
     @property
     def size(self) -> int:
         """How many cells there are."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def counted(self) -> str:
@@ -76,6 +104,16 @@ class Statistic(ABC):
     @abstractmethod
     def events(self) -> tuple[tuple[Event, float], ...]:
         """Return its events, without noise, and the part of its budget that each gets."""
+
+    @abstractmethod
+    def sizes(self) -> dict[str, list[int]]:
+        """Return how many numbers each part of each event's answer has, by the event's name."""
+
+    def fits(self, answers: Answers) -> bool:
+        """Whether answers, which hold those of its events, are such as it asks for."""
+        return all(
+            [len(part) for part in answers[name]] == sizes for name, sizes in self.sizes().items()
+        )
 
     @abstractmethod
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:

@@ -66,6 +66,7 @@ WRONG = {
     "outside": ([0], [[1]], None, [1], COUNTS, "outside its part"),
     "below": ([0], [[-2]], None, [1], COUNTS, "outside its part"),
     "too large": ([0], [[0, 0]], [[11, 0]], [1, 1], TOTALS, "clip it"),
+    "least of 64 bits": ([0], [[0, 0]], [[-(2**63), 0]], [1, 1], TOTALS, "clip it"),
     "negative": ([0], [[0]], [[-1]], [1], VISITS, "negative"),
     "values of once": ([0], [[0]], [[1]], [1], ONCE, "adds 1"),
     "together": ([4, 4], [[0], [1]], [[7], [-6]], [2], SHARES, "together"),
@@ -99,6 +100,7 @@ def test_floats_are_refused() -> None:
         ({"once": True, "largest": 2}, "adds 1"),
         ({"sigma": 2.9, "rows_per_unit": 2}, "at least 3"),
         ({"sigma": -1.0}, "sigma"),
+        ({"sigma": 2.0**55, "largest": 2**31}, "64 bits"),
     ],
 )
 def test_what_is_no_mechanism_is_refused(change: dict[str, Any], words: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from dpsynth.errors import InputError
+from dpsynth.schema import Schema
+from dpsynth.stats.planning import plan_request
 from dpsynth.stats.request import KINDS, Request
 
 COUNT = {"name": "by sex", "count": "patients", "by": ["sex"]}
@@ -33,11 +36,19 @@ def test_every_kind_is_read() -> None:
     assert Request.from_dict(request.document).document == request.document
 
 
+MANY = ["sex", "diabetes", "smoker", "medication", "ward", "diagnosis", "readmitted_30d", "age"]
+MANY = [*({"age": [40]} if name == "age" else name for name in MANY), {"bmi": [30]}]
+VAST: list[Any] = [{"visit_date": "day"}, {"bmi": [n / 10 for n in range(110, 790)]}]
+VAST += [{name: list(range(61, 159))} for name in ("sbp", "dbp")]
+VAST += [{"hba1c": [n / 10 for n in range(41, 140)]}, {"ldl": [n / 10 for n in range(6, 99)]}]
+VAST += ["length_of_stay", "diagnosis"]
+CUTS = [{"bmi": list(range(11, 79))}, {"sbp": list(range(61, 239))}]
+
 WRONG = {
     "no statistics": ({"schema": "demo"}, "has no 'statistics'"),
     "empty": (asked(), "a list of 1 to"),
     "unknown key": (asked(COUNT, level=3), "no key 'level'"),
-    "confidence": (asked(COUNT, confidence=1), "below 1"),
+    "confidence": (asked(COUNT, confidence=1 - 2**-53), "at most 0.999999"),
     "no object": (asked("count"), "statistic 1 must be an object"),
     "no name": (asked({"count": "rows"}), "needs a name"),
     "colon": (asked(COUNT | {"name": "a: b"}), "has a colon"),
@@ -45,6 +56,13 @@ WRONG = {
     "two kinds": (asked(COUNT | {"mean": "age"}), "exactly one of"),
     "no kind": (asked({"name": "x"}), "exactly one of"),
     "weight": (asked(COUNT | {"weight": 0}), "weight of statistic 'by sex' must be"),
+    "vast weight": (asked(COUNT | {"weight": 10**400}), "up to a million"),
+    "clip of words": (asked({"name": "m", "mean": "age", "clip": ["a", "b"]}), "two numbers"),
+    "many shares": (asked({"name": "q", "quantiles": "age", "shares": [0.5] * 100}), "list of 1"),
+    "linked tables": (asked(COUNT, schema="clinic"), "of linked tables"),
+    "many axes": (asked(COUNT | {"by": MANY}), "more than 8 columns"),
+    "many numbers": (asked({"name": "q", "quantiles": "age", "by": CUTS}), "noisy numbers"),
+    "more cells than 64 bits can count": (asked(COUNT | {"by": VAST}), "noisy numbers"),
     "count": (asked(COUNT | {"count": "people"}), "either patients or rows"),
     "column": (asked(COUNT | {"by": ["sexx"]}), "no column 'sexx'"),
     "column twice": (asked(COUNT | {"by": ["sex", "sex"]}), "names a column twice"),
@@ -72,3 +90,18 @@ def test_a_mistake_is_one_clear_sentence(case: str) -> None:
     document, words = WRONG[case]
     with pytest.raises(InputError, match=words):
         Request.from_dict(document)
+
+
+@pytest.mark.parametrize("name", ["count", "value", "share", "rank", "lower", "number"])
+def test_a_column_of_the_result_hides_none_of_the_table(name: str) -> None:
+    document = json.loads(json.dumps(Schema.load("demo").to_dict()).replace('"sex"', f'"{name}"'))
+    document["dpsynth"].pop("rules", None)
+    with pytest.raises(InputError, match=f"'{name}' is called as a column of the result"):
+        Request.from_dict(asked(COUNT | {"by": [name]}) | {"schema": document})
+
+
+def test_all_statistics_together_fit_in_memory() -> None:
+    cuts = [{"bmi": list(range(11, 79))}, {"sbp": list(range(61, 239))}, {"age": [40, 60, 70]}]
+    entries = [{"name": f"c{n}", "count": "rows", "by": cuts} for n in range(120)]
+    with pytest.raises(InputError, match="noisy numbers together"):
+        plan_request(Request.from_dict(asked(*entries)), epsilon=1, delta=1e-6)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.errors import ArtifactError, BudgetError, InputError
+from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.stats.document import Statistics
@@ -171,10 +171,80 @@ def test_a_certificate_of_less_is_found(folder: Path) -> None:
         Statistics.load(folder)
 
 
+FORGED: dict[str, Callable[[Statistics], Statistics]] = {
+    "an answer more": lambda s: replace(s, answers={**s.answers, "raw": [np.arange(3)]}),
+    "a part more": lambda s: replace(
+        s, answers={**s.answers, "by sex": [*s.answers["by sex"], np.arange(3)]}
+    ),
+    "a place below 0": lambda s: replace(
+        s, answers={**s.answers, "commonest: choice": [np.array([-1])]}
+    ),
+    "a lesser cost": lambda s: replace(
+        s, certificate=replace(s.certificate, composed_epsilon=0.01)
+    ),
+    "a cost above the budget": lambda s: replace(
+        s, certificate=replace(s.certificate, composed_epsilon=9.0)
+    ),
+    "no stamp": lambda s: replace(s, stamps=()),
+    "no stamp of the noise": lambda s: replace(s, stamps=("no-ledger",)),
+    "no stamp of the ledger": lambda s: replace(s, stamps=("seeded-entropy",)),
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_what_nobody_paid_for_does_not_load(change: str, found: Statistics, tmp_path: Path) -> None:
+    """Though every file follows from the document: the document is not of a paid request."""
+    for name, content in FORGED[change](found).files().items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ArtifactError):
+        Statistics.load(tmp_path)
+
+
+def test_values_chosen_twice_are_no_ranking() -> None:
+    request = Request.from_dict(
+        {"schema": "demo", "statistics": [{"name": "t", "top": "ward", "most": 2}]}
+    )
+    (ranking,) = request.statistics
+    numbers = {"t: numbers": [np.array([5, 4])]}
+    assert ranking.fits({"t: choice": [np.array([3, 1])], **numbers})
+    for wrong in ([1, 1], [1, 5], [1], [0, 1, 2]):
+        assert not ranking.fits({"t: choice": [np.array(wrong)], **numbers})
+
+
+def test_a_request_of_another_codec_is_read_anew(request_: Request, rows: pd.DataFrame) -> None:
+    """What is asked is what is written: nothing else of a request in memory is used."""
+    other = replace(request_, statistics=(), confidence=0.5)
+    answered = dpsynth.statistics(
+        rows, other, **BUDGET, without_ledger=True, entropy=SeededEntropy(1)
+    )
+    assert set(answered.answers) == set(answered.events)
+    assert answered.request.confidence == 0.95
+
+
 def forged_files(forged: Statistics) -> bytes:
     from dpsynth._util.strict_json import written
 
     return written(forged._document())
+
+
+def test_an_entry_that_stayed_open_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line: Callable[..., Any]
+) -> None:
+    def lost(*_: object, **__: object) -> None:
+        raise BudgetError("the server is gone")
+
+    ledger = Ledger.create(tmp_path / "open.sqlite")
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "open.sqlite"))
+    request = Request.from_dict({"schema": "demo", "statistics": ENTRIES[:1]})
+    place = tmp_path / "statistics"
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "charge", lost)
+        with pytest.warns(DpsynthWarning, match="ledger close"):
+            dpsynth.statistics(simulate(50, seed=1), request, **BUDGET, ledger=ledger, output=place)
+    refused = command_line("release", str(place), "-o", str(tmp_path / "bundle"))
+    assert refused.code == 4 and "still open" in refused.err
+    assert command_line("ledger", "close", str(place)).code == 0
+    assert command_line("release", str(place), "-o", str(tmp_path / "bundle")).code == 0
 
 
 def test_no_answer_is_without_noise(request_: Request, rows: pd.DataFrame) -> None:

@@ -205,13 +205,16 @@ def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
 def close(run: str, as_json: bool, quiet: bool) -> None:
     """Close the entry of RUN after the ledger was unreachable.
 
-    Use this if the fit completed but could not reach the ledger at the end.
+    Use this if the fit completed but could not reach the ledger at the end. RUN may also be a
+    folder of statistics.
     """
     from dpsynth.bundle import close_entry
     from dpsynth.ledger import Ledger
+    from dpsynth.stats import close_statistics, is_statistics
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        closed = close_entry(Ledger.present(), run)
+        end = close_statistics if is_statistics(run) else close_entry
+        closed = end(Ledger.present(), run)
         lines = [f"entry {closed.id} of dataset {closed.dataset} is charged"]
         console.result("ledger-close", {"internal": True, "entry": closed.to_dict()}, lines)
 

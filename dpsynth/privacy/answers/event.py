@@ -45,6 +45,9 @@ from dpsynth.privacy.losses.loss import DISCRETE, GAUSSIAN, Loss
 
 MAX_VALUE = 2**31
 _MAX_TABLE_SIGMA = 1000.0  # above it, the Gaussian bound costs 1.1e-6 of epsilon, and less time
+_MAX_SIGMA = (
+    2.0**54
+)  # sums and noise stay below 2^62: noise that is cut off shows what it is added to
 _MIN_SIGMA = 0.3  # below this a count is all but exact
 _MIN_SIGMA_OF_BOUND = 2 * SMOOTHING
 
@@ -97,6 +100,11 @@ class RowSums(NoisyEvent):
         if self.once and (self.largest != 1 or self.signed or self.shared):
             raise InputError(f"event '{self.name}': a unit that counts once adds 1 to a cell")
         require_noise(self.name, "sigma", self.sigma)
+        if self.decided and self.sigma > _MAX_SIGMA:
+            raise InputError(
+                f"event '{self.name}': sigma is more than 64 bits hold; take a larger epsilon, or "
+                "fewer rows of a unit"
+            )
         if not self.unit_steps and self.sigma < _MIN_SIGMA_OF_BOUND:
             raise InputError(
                 f"event '{self.name}': sigma must be at least {_MIN_SIGMA_OF_BOUND:g} where a unit "

@@ -100,7 +100,7 @@ def _check(rows: Contributions, sizes: Sequence[int], event: RowSums) -> None:
     if rows.values is not None:
         if event.once:
             raise InputError(f"{name}: a unit that counts once adds 1 to a cell")
-        if np.abs(rows.values).max() > event.largest:
+        if max(int(rows.values.max()), -int(rows.values.min())) > event.largest:
             raise InputError(f"{name}: a row adds more than {event.largest}; clip it first")
         if not event.signed and rows.values.min() < 0:
             raise InputError(f"{name}: a row adds a negative number")
