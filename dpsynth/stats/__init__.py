@@ -6,8 +6,10 @@ read, and certified; everything else on disk follows from the noisy answers.
 
 - `answering`: the verb `statistics`: plan, charge, read, answer, write
 - `axes`: the cells into which a column's values are sorted
+- `comparisons/`: do groups differ: survival, differences of means, independence
 - `counts`: how many patients or rows there are in each cell
 - `document`: statistics on disk: a request, its certificate and its noisy answers
+- `entries`: one reader for each kind of statistic
 - `margins`: tables of counts that share columns, made to agree
 - `means`: means, totals and proportions, with Fieller's interval
 - `package`: the Data Package: what files there are, with their digests and columns
