@@ -9,7 +9,13 @@ The demo's simulated patients, one visit of each, a request of every kind, delta
 
     python bench/direct_statistics.py [--patients 5000] [--epsilons 0.5,2] [--runs 1000] [--fits 2]
 
-Prints two Markdown tables.
+- Level: of each test where there is no difference, over many extracts and their noise; 5 % should
+  be about 5 %. Beside it the same test without the noise in its law, and the power to find a
+  difference; for survival, how often the band holds the curve of the extract.
+
+    python bench/direct_statistics.py --only-tests [--runs 2000]
+
+Prints Markdown tables.
 """
 
 from __future__ import annotations
@@ -26,6 +32,9 @@ import dpsynth  # noqa: E402
 from dpsynth.encoding import read_cohort  # noqa: E402
 from dpsynth.privacy import SeededEntropy  # noqa: E402
 from dpsynth.schema import Schema  # noqa: E402
+from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank  # noqa: E402
+from dpsynth.stats.comparisons.differences import compared  # noqa: E402
+from dpsynth.stats.comparisons.independence import independent  # noqa: E402
 from dpsynth.stats.planning import plan_request  # noqa: E402
 from dpsynth.stats.request import Request  # noqa: E402
 from dpsynth.stats.results import results_of  # noqa: E402
@@ -118,14 +127,64 @@ def errors(found: dict[str, pd.DataFrame], exact: dict[str, pd.DataFrame]) -> di
     }
 
 
+def levels(sd: float, people: int, runs: int, effect: float) -> dict[str, np.ndarray]:
+    """Return how often each test finds something at 5 %, with noise in its law and without.
+
+    Counts are drawn and get noise ``sd``, in people; values of a mean lie in parts of half the
+    width of their bounds, and their sums get the same noise.
+    """
+    rng = np.random.default_rng(7)
+    found = {name: np.zeros(2) for name in ("log-rank", "independence", "difference of means")}
+    law = np.array([0.1, 0.05, 0.1, 0.1, 0.05, 0.1, 0.5])
+    other = law + effect * np.array([0.1, 0, 0.1, 0.1, 0, 0.1, -0.4])
+    joint = np.outer([0.4, 0.6], [0.2, 0.3, 0.5])
+    joint = joint + effect * 0.05 * np.array([[1, 0, -1], [-1, 0, 1]])
+    held = []
+    for _ in range(runs):
+        exact = np.stack([rng.multinomial(people // 2, one) for one in (law, other)])
+        groups = exact + np.rint(rng.normal(0, sd, exact.shape))
+        table = rng.multinomial(people, joint.ravel()).reshape(joint.shape)
+        table = table + np.rint(rng.normal(0, sd, joint.shape))
+        values = np.clip(rng.normal([[-0.1], [-0.1 + 0.1 * effect]], 0.3, (2, people // 2)), -1, 1)
+        sums = [np.full(2, people // 2), values.sum(axis=1), (values**2).sum(axis=1)]
+        sums = [one + rng.normal(0, sd, 2) for one in sums]
+        for place, stated in enumerate((sd, 1e-9)):
+            found["log-rank"][place] += log_rank(groups, stated)["p-value"] < 0.05
+            found["independence"][place] += independent(table, stated)["p-value"] < 0.05
+            *_, p = compared(sums[0], sums[1], sums[2], (stated, stated), 1.96)
+            found["difference of means"][place] += p < 0.05
+        true = kaplan_meier(exact[0].astype(float), 0.0, 1.96)[0]
+        _, lower, upper = kaplan_meier(groups[0], sd, 1.96)
+        held.append(np.mean((lower - 1e-9 <= true) & (true <= upper + 1e-9)))
+    return {name: each / runs for name, each in found.items()} | {"band": np.mean(held)}
+
+
+def print_levels(runs: int) -> None:
+    """Print the third table."""
+    print("\n| noise | people | test | level | without noise in its law | power | band holds |")
+    print("|---|---|---|---|---|---|---|")
+    for sd, people in ((1, 400), (5, 400), (5, 2000), (20, 2000), (20, 10000), (60, 10000)):
+        none, some = levels(sd, people, runs, 0.0), levels(sd, people, runs, 1.0)
+        for name in ("log-rank", "independence", "difference of means"):
+            held = f"{none['band']:.3f}" if name == "log-rank" else ""
+            print(
+                f"| {sd} | {people:,} | {name} | {none[name][0]:.3f} | {none[name][1]:.3f} "
+                f"| {some[name][0]:.3f} | {held} |"
+            )
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--patients", type=int, default=5000)
     parser.add_argument("--epsilons", default="0.5,2")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--fits", type=int, default=2)
+    parser.add_argument("--only-tests", action="store_true", help="print the table of tests alone")
     options = parser.parse_args()
+    if options.only_tests:
+        print_levels(options.runs)
+        return
     rows = simulate(options.patients, seed=1).drop_duplicates("patient_id")
     exact = tables(rows, None, 0)
     print("| epsilon | statistic | coverage | error | from synthetic rows | ratio |")
@@ -148,6 +207,7 @@ def main() -> None:
                 f"| {epsilon:g} | {name} | {held[name]:.3f} | {ours:.3g} | {theirs:.3g} "
                 f"| {theirs / ours:.1f} |"
             )
+    print_levels(options.runs)
 
 
 if __name__ == "__main__":

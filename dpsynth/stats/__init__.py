@@ -6,8 +6,10 @@ read, and certified; everything else on disk follows from the noisy answers.
 
 - `answering`: the verb `statistics`: plan, charge, read, answer, write
 - `axes`: the cells into which a column's values are sorted
+- `comparisons/`: do groups differ: survival, differences of means, independence
 - `counts`: how many patients or rows there are in each cell
 - `document`: statistics on disk: a request, its certificate and its noisy answers
+- `entries/`: entries of a request, read strictly: one reader for each kind of statistic
 - `margins`: tables of counts that share columns, made to agree
 - `means`: means, totals and proportions, with Fieller's interval
 - `package`: the Data Package: what files there are, with their digests and columns
@@ -16,7 +18,6 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `publishing`: statistics leave the office: released, signed, and verified by anyone
 - `quantiles`: quantiles of a column, from a tree of counts
 - `ranking`: the values that most patients have, by the exponential mechanism
-- `reading`: what reads the parts of a request: its schema, the keys of its objects
 - `request`: which statistics an office wants, read strictly from a document
 - `results`: from noisy answers to tables
 - `rows`: what a statistic reads: coded rows with their units

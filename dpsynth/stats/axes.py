@@ -16,6 +16,7 @@ from dpsynth.encoding import Codec
 from dpsynth.encoding.code_values import code_ends, code_values
 from dpsynth.encoding.column_codecs import coder_of
 from dpsynth.errors import InputError
+from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.schema import Column
 
 PERIODS: dict[str, Any] = {"day": "D", "week": "W", "month": "M", "year": "Y"}
@@ -94,6 +95,17 @@ class Axis:
         others = codec.sizes[place] - ordered
         cells = np.append(cells, np.full(others, len(labels)))
         return cls(name, (*labels, *[MISSING][:others]), cells.astype(np.int64), place)
+
+    def only(self, labels: Sequence[str]) -> Axis:
+        """Return the axis of these cells alone; rows of others have none (`NOWHERE`)."""
+        place = np.full(self.size, NOWHERE)
+        for new, label in enumerate(labels):
+            place[self.labels.index(label)] = new
+        return Axis(self.column, tuple(labels), place[self.cell_of], self.place)
+
+    def known(self) -> Axis:
+        """Return the axis without the cell of missing values."""
+        return self.only([label for label in self.labels if label != MISSING])
 
     def cells(self, codes: npt.NDArray[np.integer]) -> Ints:
         """Return the cell of each row, from codes ``[rows, columns]``."""

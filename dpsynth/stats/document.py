@@ -146,6 +146,7 @@ class Statistics:
             "intervals": "of the noise, about the figure of the extract itself",
             "events": events,
             "variance_cut_by_agreement": round(result.gain, 6),
+            "facts": result.facts,
             "columns": list(result.table.columns),
             "rows": [[_plain(cell) for cell in row] for row in result.table.to_numpy().tolist()],
         }

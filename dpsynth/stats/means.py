@@ -127,7 +127,7 @@ class Means(Statistic):
 
 
 def fieller(
-    sums: Floats, numbers: Floats, sd_sums: float, sd_numbers: float, z: float
+    sums: Floats, numbers: Floats, sd_sums: float | Floats, sd_numbers: float, z: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return ratios of sums to numbers with their intervals, all within -1 and 1.
 

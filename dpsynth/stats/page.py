@@ -80,13 +80,15 @@ def _section(events: Mapping[str, Event], result: Result, place: int) -> dict[st
 def _noise(events: Mapping[str, Event], result: Result) -> str:
     """Say how much noise each figure has."""
     sds = [
-        figure(event.sigma)
+        figure(event.sigma / event.largest)
         for name, event in events.items()
         if isinstance(event, RowSums) and name in (result.name, f"{result.name}: numbers")
     ]
     words = f"Discrete Gaussian noise, standard deviation {sds[0]} on each count." if sds else ""
     if result.gain > 0.005:
         words += f" Agreement with the other tables cuts its variance by {percent(result.gain)}."
+    if result.facts:
+        words += f" Test: {', '.join(f'{name} {value:g}' for name, value in result.facts.items())}."
     return words.strip()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -23,11 +23,13 @@ class Result:
         table: its cells, with values and intervals.
         gain: by how much agreement with other tables of counts has cut the variance of the noise
             (0 to 1); 0 where there were no others.
+        facts: figures of the table as a whole, such as those of a test.
     """
 
     name: str
     table: pd.DataFrame
     gain: float = 0.0
+    facts: dict[str, float] = field(default_factory=dict)
 
 
 def results_of(
@@ -45,7 +47,8 @@ def results_of(
         gain = 1 - (after.sd / before.sigma) ** 2
         alike[one.name] = Result(one.name, one.listed(after.counts, after.sd, z), gain)
     return tuple(
-        alike.get(one.name) or Result(one.name, one.table(answers, events, z))
+        alike.get(one.name)
+        or Result(one.name, one.table(answers, events, z), facts=one.facts(answers, events))
         for one in request.statistics
     )
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from dpsynth.errors import InputError
 from dpsynth.privacy import Entropy, Event
+from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.stats.axes import MAX_CELLS, MISSING, Axis
 from dpsynth.stats.rows import Rows
 
@@ -84,10 +85,12 @@ class Statistic(ABC):
         return "units" if self.per_unit or self.once else "rows"
 
     def cells(self, rows: Rows) -> Ints:
-        """Return the cell of each row, over all axes."""
+        """Return the cell of each row, over all axes; `NOWHERE` where an axis has none for it."""
         cells = np.zeros(len(rows.units), dtype=np.int64)
         for axis in self.axes:
-            cells = cells * axis.size + axis.cells(rows.codes)
+            here = axis.cells(rows.codes)
+            missed = (cells == NOWHERE) | (here == NOWHERE)
+            cells = np.where(missed, NOWHERE, cells * axis.size + here)
         return cells
 
     def frame(self) -> pd.DataFrame:
@@ -122,6 +125,10 @@ class Statistic(ABC):
     @abstractmethod
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
         """Make its table from answers alone; intervals reach ``z`` standard deviations."""
+
+    def facts(self, answers: Answers, events: Events) -> dict[str, float]:
+        """Return figures of the table as a whole, such as those of a test, from answers alone."""
+        return {}
 
     @abstractmethod
     def expected(self, events: Events, z: float) -> str:

@@ -9,9 +9,15 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.schema import Schema
+from dpsynth.stats.entries import KINDS
 from dpsynth.stats.planning import plan_request
-from dpsynth.stats.request import KINDS, Request
+from dpsynth.stats.request import Request
 
+SURVIVAL = {
+    "survival": {"time": "length_of_stay", "event": "readmitted_30d", "of": ["True"]},
+    "cuts": [4, 8, 15],
+}
+COMPARE = {"name": "c", "compare": "sbp", "between": {"sex": ["male", "female"]}}
 COUNT = {"name": "by sex", "count": "patients", "by": ["sex"]}
 
 
@@ -28,6 +34,9 @@ def test_every_kind_is_read() -> None:
             {"name": "c", "proportion": {"diabetes": ["True"]}},
             {"name": "d", "quantiles": "age", "shares": [0.5]},
             {"name": "e", "top": "sex", "most": 1},
+            {"name": "f", **SURVIVAL, "by": ["sex"]},
+            {"name": "g", "compare": "sbp", "between": {"sex": ["male", "female"]}},
+            {"name": "h", "independence": ["smoker", {"age": [40, 65]}]},
         )
     )
     kinds = {kind for entry in request.document["statistics"] for kind in KINDS if kind in entry}
@@ -81,6 +90,33 @@ WRONG = {
     "shares": (asked({"name": "q", "quantiles": "age", "shares": [2]}), "between 0 and 1"),
     "per": (asked({"name": "m", "mean": "age", "per": "visit"}), "either patient or row"),
     "most": (asked({"name": "t", "top": "sex", "most": 5}), "from 1 to 2"),
+    "survival of what": (asked({"name": "s", "survival": "age"}), "'survival' is {time"),
+    "no cuts": (asked({"name": "s", "survival": SURVIVAL["survival"]}), "'cuts' must list"),
+    "time by words": (
+        asked({"name": "s", "cuts": [1], "survival": SURVIVAL["survival"] | {"time": "sex"}}),
+        "no numbers to cut",
+    ),
+    "all have the event": (
+        asked(
+            SURVIVAL | {"name": "s", "survival": SURVIVAL["survival"] | {"of": ["True", "False"]}}
+        ),
+        "must leave a value",
+    ),
+    "survival by its event": (asked({"name": "s", **SURVIVAL, "by": ["readmitted_30d"]}), "itself"),
+    "too many intervals": (
+        asked({"name": "s", **SURVIVAL, "by": ["diagnosis", "ward", "smoker", "medication"]}),
+        "more than 400 intervals",
+    ),
+    "between": (asked(COMPARE | {"between": "sex"}), "'between' is"),
+    "between one": (asked(COMPARE | {"between": {"sex": ["male"]}}), "must name two values"),
+    "between unknown": (asked(COMPARE | {"between": {"sex": ["male", "x"]}}), "must list values"),
+    "compare by": (asked(COMPARE | {"by": ["ward"]}), "remove 'by'"),
+    "independence of one": (asked({"name": "i", "independence": ["sex"]}), "list two columns"),
+    "independence of itself": (asked({"name": "i", "independence": ["sex", "sex"]}), "twice"),
+    "independence by": (
+        asked({"name": "i", "independence": ["sex", "ward"], "by": ["ward"]}),
+        "remove 'by'",
+    ),
     "top by": (asked({"name": "t", "top": "sex", "most": 1, "by": ["sex"]}), "remove 'by'"),
 }
 

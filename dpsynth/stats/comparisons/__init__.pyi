@@ -1,0 +1,3 @@
+from .differences import Differences as Differences
+from .independence import Independence as Independence
+from .survival import Survival as Survival

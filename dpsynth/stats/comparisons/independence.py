@@ -1,0 +1,98 @@
+"""Whether two columns are independent, from their noisy table.
+
+Of a table O with margins r and c and total N, the differences X = O - r c' / N are linear in O to
+first order: X = (I - p 1') O (I - q 1')', with p = r / N and q = c / N. If the columns are
+independent, people give them the covariance N (diag(p) - p p') x (diag(q) - q q') (a Kronecker
+product) and noise of variance s^2 in each cell gives s^2 (A A') x (B B'), with A and B the two
+factors. `chi_square` compares X with the sum of both. Where a patient has several rows that share
+one person, people vary less than this, so the test is cautious there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth._util.formatting import figure
+from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
+from dpsynth.stats.comparisons.chi_square import CLEAR, Facts, tested, undecided
+from dpsynth.stats.counts import counting
+from dpsynth.stats.rows import FINE, Rows
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Independence(Statistic):
+    """The table of two columns, without rows that miss either, and the test of independence."""
+
+    def events(self) -> tuple[tuple[Event, float], ...]:
+        """One histogram."""
+        return ((counting(self.name, self), 1.0),)
+
+    def sizes(self) -> dict[str, list[int]]:
+        """One part of all cells."""
+        return {self.name: [self.size]}
+
+    def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
+        """Count."""
+        event = events[self.name]
+        assert isinstance(event, RowSums)
+        weights = rows.weights()[:, None] if self.per_unit else None
+        added = Contributions(rows.units, self.cells(rows)[:, None], weights)
+        return {self.name: row_sums(added, [self.size], event, entropy)}
+
+    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+        """List the cells with their counts."""
+        counts, sd = self._counts(answers, events)
+        found = self.frame()
+        values = counts.ravel().round(1)
+        found["count"] = values
+        found["lower"] = np.maximum(np.floor(values - z * sd), 0.0)
+        found["upper"] = np.maximum(np.ceil(values + z * sd), 0.0)
+        return found
+
+    def facts(self, answers: Answers, events: Events) -> Facts:
+        """Test independence."""
+        return independent(*self._counts(answers, events))
+
+    def _counts(self, answers: Answers, events: Events) -> tuple[Floats, float]:
+        event = events[self.name]
+        assert isinstance(event, RowSums)
+        whole = FINE if self.per_unit else 1
+        counts = np.asarray(answers[self.name][0], dtype=np.float64) / whole
+        return counts.reshape(self.shape), event.sigma / whole
+
+    def expected(self, events: Events, z: float) -> str:
+        """Say how far a count will be off."""
+        event = events[self.name]
+        assert isinstance(event, RowSums)
+        off = figure(z * event.sigma / event.largest)
+        return f"{self.size:,} cells, each to within {off}, and a test that includes the noise"
+
+
+def independent(counts: Floats, sd: float) -> Facts:
+    """Test the independence of the two axes of a noisy table ``[rows, columns]``.
+
+    >>> independent(np.array([[200.0, 100.0], [100.0, 200.0]]), 4.0)["p-value"]
+    0.0
+    >>> independent(np.array([[200.0, 100.0], [210.0, 100.0]]), 4.0)["p-value"] > 0.1
+    True
+    """
+    total, (height, width) = counts.sum(), counts.shape
+    if total <= max(CLEAR * sd * counts.size**0.5, 1.0):
+        return undecided((height - 1) * (width - 1))
+    people, noise, centred = [], [], []
+    for margin in (counts.sum(axis=1), counts.sum(axis=0)):
+        shares = np.maximum(margin, 0.0) / np.maximum(margin, 0.0).sum()
+        centre = np.eye(len(shares)) - shares[:, None]
+        centred.append(centre)
+        people.append((np.diag(shares) - np.outer(shares, shares))[:-1, :-1])
+        noise.append((centre @ centre.T)[:-1, :-1])
+    differences = (centred[0] @ counts @ centred[1].T)[:-1, :-1].ravel()
+    covariance = total * np.kron(*people) + sd**2 * np.kron(*noise)
+    return tested(differences, covariance)

@@ -1,0 +1,9 @@
+"""Entries of a request, read strictly: one reader for each kind of statistic.
+
+- `checks`: the schema of a request, the keys of its objects, pairs of numbers
+- `reader`: one reader for each kind of statistic
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
