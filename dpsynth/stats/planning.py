@@ -56,7 +56,8 @@ def plan_request(request: Request, *, epsilon: float, delta: float) -> PrivacyPl
         raise InputError(
             f"the statistics need more than {MAX_NUMBERS:,} noisy numbers together; ask for fewer"
         )
-    return PrivacyPlan.calibrate(PrivacyBudget(epsilon, delta), shares_of_request(request))
+    plan = PrivacyPlan.calibrate(PrivacyBudget(epsilon, delta), shares_of_request(request))
+    return PrivacyPlan.from_dict(plan.to_dict())  # as verify will, before any charge
 
 
 WHAT_IF = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)

@@ -141,3 +141,11 @@ def test_all_statistics_together_fit_in_memory() -> None:
     entries = [{"name": f"c{n}", "count": "rows", "by": cuts} for n in range(120)]
     with pytest.raises(InputError, match="noisy numbers together"):
         plan_request(Request.from_dict(asked(*entries)), epsilon=1, delta=1e-6)
+
+
+def test_a_plan_that_would_not_verify_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever verifies composes the events without the planner's guess; near 1000, this differs."""
+    request = Request.from_dict(asked(COUNT))
+    monkeypatch.setattr("dpsynth.privacy.plan._MARGIN", 0.9)
+    with pytest.raises(InputError, match="states less than its events cost"):
+        plan_request(request, epsilon=1, delta=1e-6)
