@@ -89,7 +89,7 @@ class Means(Statistic):
         of_rows = parts[rows.codes[:, self.place]]
         known = np.isfinite(of_rows)
         cells = np.where(known, self.cells(rows), NOWHERE)[:, None]
-        weights = rows.weights()[:, None] if self.per_unit else None
+        weights = rows.weights(cells[:, 0] != NOWHERE)[:, None] if self.per_unit else None
         shares = 1.0 if weights is None else weights[:, 0] / FINE
         values = np.trunc(np.where(known, of_rows, 0) * shares).astype(np.int64)[:, None]
         numbers, sums = self.names()

@@ -71,10 +71,11 @@ class Quantiles(Statistic):
         places = np.stack(
             [cells * size + codes // 2**level for level, size in enumerate(blocks)], axis=1
         )
-        places = np.where((codes < len(self.values))[:, None], places, NOWHERE).astype(np.int64)
+        known = codes < len(self.values)
+        places = np.where(known[:, None], places, NOWHERE).astype(np.int64)
         weights = None
         if self.per_unit:
-            weights = np.broadcast_to(rows.weights()[:, None], places.shape)
+            weights = np.broadcast_to(rows.weights(known)[:, None], places.shape)
         added = Contributions(rows.units, places, weights)
         return {self.name: row_sums(added, self.sizes()[self.name], event, entropy)}
 

@@ -32,10 +32,14 @@ class Rows:
         """Show no row."""
         return short_repr(self, "coded rows of units")
 
-    def weights(self) -> Ints:
-        """Return what each row counts where every unit counts `FINE`: its part, rounded down."""
-        _, place, counts = np.unique(self.units, return_inverse=True, return_counts=True)
-        return FINE // counts[place]
+    def weights(self, known: npt.NDArray[np.bool_]) -> Ints:
+        """Return what each row counts where every unit counts `FINE`, shared by its known rows.
+
+        Parts are rounded down; a row that is not known counts 0.
+        """
+        _, place = np.unique(self.units, return_inverse=True)
+        counts = np.bincount(place[known], minlength=int(place.max(initial=-1)) + 1)
+        return np.where(known, FINE // np.maximum(counts[place], 1), 0)
 
     @classmethod
     def of(cls, cohort: Cohort) -> Self:

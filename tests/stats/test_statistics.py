@@ -18,6 +18,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.stats.document import Statistics
 from dpsynth.stats.request import Request
+from dpsynth.stats.rows import FINE, Rows
 from dpsynth.tables.simulated import simulate
 
 ENTRIES: list[dict[str, Any]] = [
@@ -284,3 +285,12 @@ def test_the_command_plans_and_answers(
     assert both.code == 2 and "leave out" in both.err
     missing = command_line("stats", "request.json", "extract.csv", *budget)
     assert missing.code == 2 and "--dataset" in missing.err
+
+
+def test_a_unit_counts_the_same_however_many_of_its_cells_are_missing() -> None:
+    units = np.array([0, 0, 0, 2])
+    rows = Rows(units, np.zeros((4, 1), np.uint16))
+    known = np.array([True, False, True, True])
+    assert rows.weights(known).tolist() == [FINE // 2, 0, FINE // 2, FINE]
+    none = Rows(np.zeros(0, np.int64), np.zeros((0, 1), np.uint16))
+    assert none.weights(np.zeros(0, bool)).tolist() == []

@@ -32,6 +32,10 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/stats/axes.py", "Axis.of", "default_rng(0)"): (
         "categories are written as they are declared: nothing is drawn"
     ),
+    ("dpsynth/local/perturbing.py", "perturb", "OsEntropy()"): OS,
+    ("dpsynth/local/categories.py", "Categories.of", "default_rng(0)"): (
+        "categories are written as they are declared: nothing is drawn"
+    ),
     # the sources themselves
     (
         "dpsynth/privacy/entropy.py",

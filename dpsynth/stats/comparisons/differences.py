@@ -59,7 +59,7 @@ class Differences(Means):
         of_rows = parts[rows.codes[:, self.place]]
         known = np.isfinite(of_rows)
         cells = np.where(known, self.cells(rows), NOWHERE)[:, None]
-        shares = rows.weights() / FINE if self.per_unit else 1.0
+        shares = rows.weights(cells[:, 0] != NOWHERE) / FINE if self.per_unit else 1.0
         values = np.trunc(np.where(known, of_rows, 0) * shares).astype(np.int64)[:, None]
         event = events[self.squares]
         assert isinstance(event, RowSums)

@@ -18,6 +18,7 @@ import pandas as pd
 
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
+from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.stats.comparisons.chi_square import CLEAR, Facts, tested, undecided
 from dpsynth.stats.counts import counting
 from dpsynth.stats.rows import FINE, Rows
@@ -42,8 +43,9 @@ class Independence(Statistic):
         """Count."""
         event = events[self.name]
         assert isinstance(event, RowSums)
-        weights = rows.weights()[:, None] if self.per_unit else None
-        added = Contributions(rows.units, self.cells(rows)[:, None], weights)
+        cells = self.cells(rows)
+        weights = rows.weights(cells != NOWHERE)[:, None] if self.per_unit else None
+        added = Contributions(rows.units, cells[:, None], weights)
         return {self.name: row_sums(added, [self.size], event, entropy)}
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:

@@ -60,7 +60,7 @@ class Survival(Statistic):
         known = (interval != NOWHERE) & (beyond | (state != NOWHERE))
         place = np.where(beyond, self.each - 1, 2 * interval + state)
         cells = np.where(known, self.cells(rows) * self.each + place, NOWHERE)[:, None]
-        weights = rows.weights()[:, None] if self.per_unit else None
+        weights = rows.weights(cells[:, 0] != NOWHERE)[:, None] if self.per_unit else None
         added = Contributions(rows.units, cells, weights)
         return {self.name: row_sums(added, [self.size * self.each], event, entropy)}
 
