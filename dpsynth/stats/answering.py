@@ -10,7 +10,7 @@ import pandas as pd
 from dpsynth.certificate import Certificate, certify
 from dpsynth.encoding import read_cohort
 from dpsynth.errors import InputError
-from dpsynth.files import atomic_folder, check_vacant, claimed
+from dpsynth.files import check_vacant, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy, OsEntropy
@@ -20,6 +20,7 @@ from dpsynth.stats.request import Request
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.statistic import Ints
 from dpsynth.synthesis import require_small_delta
+from dpsynth.synthesis.charged_fit import require_saved
 from dpsynth.tables import open_table
 
 _ROOM = 2**20  # bytes that the documents take, and more for each cell
@@ -54,7 +55,8 @@ def statistics(
         policy: one to keep, where the ledger has adopted none.
         ledger: where to charge; the default ledger if None.
         without_ledger: charge nowhere; the statistics are stamped, and may not be released.
-        output: folder to write them in; claimed before any charge.
+        output: folder to write them in; claimed before any charge. If they cannot be written
+            there all the same, they are saved elsewhere, and the error says where.
         entropy: source of noise; the operating system's if None. Another source stamps them.
 
     Returns:
@@ -95,7 +97,7 @@ def statistics(
     numbers = sum(one.numbers for one in request.statistics)
     if output is not None:
         check_vacant(output)
-    with nullcontext() if output is None else claimed(output, _ROOM + _CELL * numbers):
+    with nullcontext() if output is None else claimed(output, _ROOM + _CELL * numbers) as claim:
         book = None if without_ledger else ledger or default_ledger(stacklevel=3)
         use = Use(dataset, purpose, tier, policy)
         with charged(book, plan, schema, MODEL, use, networks=False) as opened:
@@ -114,10 +116,9 @@ def statistics(
                 seeded=type(source) is not OsEntropy,
             )
             found = Statistics(request, Certificate.from_dict(certificate), answers, tuple(stamps))
-            if output is not None:
-                with atomic_folder(output) as folder:
-                    for name, content in found.files().items():
-                        (folder / name).write_bytes(content)
+            saved = None if claim is None else claim.save(found.save)
             if opened is not None:
                 opened.run = found.digest
+    charged_as = None if opened is None else opened.entry.id
+    require_saved(saved, charged_as=charged_as, noun="the statistics")
     return found

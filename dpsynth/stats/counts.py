@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
+from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.margins import NoisyTable
 from dpsynth.stats.rows import FINE, Rows
@@ -45,7 +46,9 @@ class Counts(Statistic):
         """Count."""
         event = events[self.name]
         assert isinstance(event, RowSums)
-        added = Contributions(rows.units, self.cells(rows)[:, None])
+        cells = self.cells(rows)
+        weights = rows.weights(cells != NOWHERE)[:, None] if self.per_unit else None
+        added = Contributions(rows.units, cells[:, None], weights)
         return {self.name: row_sums(added, [self.size], event, entropy)}
 
     @property
@@ -57,8 +60,9 @@ class Counts(Statistic):
         """Return the answers as a table that can be made to agree with others."""
         event = events[self.name]
         assert isinstance(event, RowSums)
-        counts = np.asarray(answers[self.name][0], dtype=np.float64).reshape(self.shape)
-        return NoisyTable(tuple(axis.key for axis in self.axes), counts, event.sigma)
+        whole = event.largest
+        counts = np.asarray(answers[self.name][0], dtype=np.float64).reshape(self.shape) / whole
+        return NoisyTable(tuple(axis.key for axis in self.axes), counts, event.sigma / whole)
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
         """List the cells with their counts."""

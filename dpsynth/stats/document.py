@@ -25,6 +25,7 @@ from dpsynth._util.strict_json import (
 )
 from dpsynth.certificate import Certificate, exact_claims, floating_point_limits, not_covered
 from dpsynth.errors import ArtifactError, DpsynthError
+from dpsynth.files import atomic_folder
 from dpsynth.policy.reader import STATISTICS
 from dpsynth.privacy import Event, Unit, epsilon
 from dpsynth.stats.package import MANIFEST, data_package, slug
@@ -111,8 +112,8 @@ class Statistics:
             "privacy.json": written(self.certificate.to_dict()),
             "schema.json": written(self.request.schema.to_dict()),
         }
-        tables = {}
-        for number, result in enumerate(self.results(), 1):
+        tables, results = {}, self.results()
+        for number, result in enumerate(results, 1):
             stem = f"{number:02d}-{slug(result.name)}"
             tables[f"{stem}.csv"] = result.table
             found[f"{stem}.csv"] = result.table.to_csv(index=False, lineterminator="\n").encode()
@@ -122,11 +123,22 @@ class Statistics:
             self.certificate,
             self.request.confidence,
             self.stamps,
-            self.results(),
+            results,
         )
         found["report.html"] = page.encode()
         title = self.request.schema.title or self.request.schema.name
         return found | {MANIFEST: written(data_package(title, found, tables))}
+
+    def save(self, folder: str | Path) -> Path:
+        """Write all files into a new folder, whole or not at all.
+
+        Raises:
+            InputError: the folder exists or cannot be written.
+        """
+        with atomic_folder(folder) as temporary:
+            for name, content in self.files().items():
+                (temporary / name).write_bytes(content)
+        return Path(folder)
 
     @property
     def charged(self) -> ChargedStatistics:

@@ -85,22 +85,29 @@ class Means(Statistic):
 
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
         """Count the rows with a value, and add the values up."""
-        parts = np.rint((self.values - self.middle) / self.half * FINE)
-        of_rows = parts[rows.codes[:, self.place]]
-        known = np.isfinite(of_rows)
-        cells = np.where(known, self.cells(rows), NOWHERE)[:, None]
-        weights = rows.weights(cells[:, 0] != NOWHERE)[:, None] if self.per_unit else None
-        shares = 1.0 if weights is None else weights[:, 0] / FINE
-        values = np.trunc(np.where(known, of_rows, 0) * shares).astype(np.int64)[:, None]
+        weights, values = self.added(rows, (self.values - self.middle) / self.half)
         numbers, sums = self.names()
         count, total = events[numbers], events[sums]
         assert isinstance(count, RowSums) and isinstance(total, RowSums)
         return {
-            numbers: row_sums(
-                Contributions(rows.units, cells, weights), [self.size], count, entropy
-            ),
-            sums: row_sums(Contributions(rows.units, cells, values), [self.size], total, entropy),
+            numbers: row_sums(weights, [self.size], count, entropy),
+            sums: row_sums(values, [self.size], total, entropy),
         }
+
+    def added(self, rows: Rows, values: Floats) -> tuple[Contributions, Contributions]:
+        """Return what rows with a value add to counts, and to sums of a value for each code.
+
+        Args:
+            rows: of the cohort.
+            values: from -1 to 1, ``[codes]``; NaN for a code without one.
+        """
+        of_rows = np.rint(values * FINE)[rows.codes[:, self.place]]
+        known = np.isfinite(of_rows)
+        cells = np.where(known, self.cells(rows), NOWHERE)[:, None]
+        weights = rows.weights(cells[:, 0] != NOWHERE)[:, None] if self.per_unit else None
+        shares = 1.0 if weights is None else weights[:, 0] / FINE
+        parts = np.trunc(np.where(known, of_rows, 0) * shares).astype(np.int64)[:, None]
+        return Contributions(rows.units, cells, weights), Contributions(rows.units, cells, parts)
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
         """List the cells with their means, within the bounds."""

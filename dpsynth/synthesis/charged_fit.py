@@ -140,8 +140,8 @@ def claim_of(
     return nullcontext() if output is None else claimed(output, prepared.room(schema))
 
 
-def require_saved(saved: Saved | None, *, charged_as: str | None) -> None:
-    """Raise an error if the run is not where it should be; by now its entry is closed."""
+def require_saved(saved: Saved | None, *, charged_as: str | None, noun: str = "the run") -> None:
+    """Raise an error if a result is not where it should be; by now its entry is closed."""
     if saved is not None:
         entry = "" if charged_as is None else f"The ledger counts it, by entry {charged_as[:12]}"
-        saved.require_target("the run", entry or "Nothing was charged")
+        saved.require_target(noun, entry or "Nothing was charged")

@@ -294,3 +294,24 @@ def test_a_unit_counts_the_same_however_many_of_its_cells_are_missing() -> None:
     assert rows.weights(known).tolist() == [FINE // 2, 0, FINE // 2, FINE]
     none = Rows(np.zeros(0, np.int64), np.zeros((0, 1), np.uint16))
     assert none.weights(np.zeros(0, bool)).tolist() == []
+
+
+def test_answers_that_were_paid_for_are_saved_elsewhere_if_their_folder_is_lost(
+    request_: Request, rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
+    save = Statistics.save
+
+    def fails_at_its_target(found: Statistics, folder: Path) -> Path:
+        if Path(folder).name == "out":
+            raise OSError(28, "No space left on device")
+        return save(found, folder)
+
+    monkeypatch.setattr(Statistics, "save", fails_at_its_target)
+    with pytest.raises(InputError, match="Nothing is lost: the statistics"):
+        dpsynth.statistics(
+            rows.head(100), request_, **BUDGET, ledger=ledger, output=tmp_path / "out"
+        )
+    (entry,) = ledger.entries()
+    [kept] = [path for path in tmp_path.iterdir() if (path / "statistics.json").is_file()]
+    assert entry.status == "charged" and Statistics.load(kept).digest == entry.run

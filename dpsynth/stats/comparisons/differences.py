@@ -22,8 +22,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth._util.formatting import figure
-from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.stats.comparisons.chi_square import CLEAR
 from dpsynth.stats.counts import counting
 from dpsynth.stats.means import Floats, Means, fieller
@@ -55,15 +54,9 @@ class Differences(Means):
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
         """Count rows, and add values and their squares up."""
         found = super().answer(rows, events, entropy)
-        parts = np.rint(((self.values - self.middle) / self.half) ** 2 * FINE)
-        of_rows = parts[rows.codes[:, self.place]]
-        known = np.isfinite(of_rows)
-        cells = np.where(known, self.cells(rows), NOWHERE)[:, None]
-        shares = rows.weights(cells[:, 0] != NOWHERE) / FINE if self.per_unit else 1.0
-        values = np.trunc(np.where(known, of_rows, 0) * shares).astype(np.int64)[:, None]
+        _, added = self.added(rows, ((self.values - self.middle) / self.half) ** 2)
         event = events[self.squares]
         assert isinstance(event, RowSums)
-        added = Contributions(rows.units, cells, values)
         return found | {self.squares: row_sums(added, [self.size], event, entropy)}
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:

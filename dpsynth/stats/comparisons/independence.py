@@ -14,60 +14,29 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpsynth._util.formatting import figure
-from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy import RowSums
 from dpsynth.stats.comparisons.chi_square import CLEAR, Facts, tested, undecided
-from dpsynth.stats.counts import counting
-from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.counts import Counts
+from dpsynth.stats.statistic import Answers, Events
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Independence(Statistic):
+class Independence(Counts):
     """The table of two columns, without rows that miss either, and the test of independence."""
 
-    def events(self) -> tuple[tuple[Event, float], ...]:
-        """One histogram."""
-        return ((counting(self.name, self), 1.0),)
-
-    def sizes(self) -> dict[str, list[int]]:
-        """One part of all cells."""
-        return {self.name: [self.size]}
-
-    def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:
-        """Count."""
-        event = events[self.name]
-        assert isinstance(event, RowSums)
-        cells = self.cells(rows)
-        weights = rows.weights(cells != NOWHERE)[:, None] if self.per_unit else None
-        added = Contributions(rows.units, cells[:, None], weights)
-        return {self.name: row_sums(added, [self.size], event, entropy)}
-
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
-        """List the cells with their counts."""
-        counts, sd = self._counts(answers, events)
-        found = self.frame()
-        values = counts.ravel().round(1)
-        found["count"] = values
-        found["lower"] = np.maximum(np.floor(values - z * sd), 0.0)
-        found["upper"] = np.maximum(np.ceil(values + z * sd), 0.0)
-        return found
+    @property
+    def adds_up(self) -> bool:
+        """Never: its margins are of rows that have both columns, and other tables' are not."""
+        return False
 
     def facts(self, answers: Answers, events: Events) -> Facts:
         """Test independence."""
-        return independent(*self._counts(answers, events))
-
-    def _counts(self, answers: Answers, events: Events) -> tuple[Floats, float]:
-        event = events[self.name]
-        assert isinstance(event, RowSums)
-        whole = FINE if self.per_unit else 1
-        counts = np.asarray(answers[self.name][0], dtype=np.float64) / whole
-        return counts.reshape(self.shape), event.sigma / whole
+        noisy = self.noisy(answers, events)
+        return independent(noisy.counts, noisy.sigma)
 
     def expected(self, events: Events, z: float) -> str:
         """Say how far a count will be off."""
