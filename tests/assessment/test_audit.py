@@ -136,6 +136,7 @@ def test_results_are_for_their_owner_and_share_a_folder_with_an_evaluation(
     assert call("audit", *arguments, "--no-training", "--force") == 2  # about another table
 
 
+@pytest.mark.long
 def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path) -> None:
     """All attacks and all controls on a table by schema; copies are found."""
     train = pd.read_csv(office.path("train.csv"))

@@ -50,6 +50,7 @@ def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     grow_few_trees(monkeypatch)
 
 
+@pytest.mark.long
 def test_an_evaluation_and_an_audit_share_a_folder(
     tmp_path: Path, sides: tuple[Tables, Tables], monkeypatch: pytest.MonkeyPatch
 ) -> None:

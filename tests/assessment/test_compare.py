@@ -85,6 +85,7 @@ def test_a_comparison_judges_all_on_the_same_tasks(
     assert names == {"comparison.json", "comparison.html"}
 
 
+@pytest.mark.long
 def test_a_comparison_reads_the_real_tables_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

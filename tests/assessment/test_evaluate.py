@@ -242,6 +242,7 @@ def test_published_figures_reach_the_bundle_of_the_table_they_are_about(office: 
     assert "two columns at a time" in page
 
 
+@pytest.mark.long
 def test_evaluation_and_its_page_need_no_torch() -> None:
     code = (
         "import sys, importlib.abc\n"

@@ -31,6 +31,7 @@ def test_a_table_that_was_given_back_is_found(bench: Bench) -> None:
     assert attack.part.details["models"] == len(bench.made)
 
 
+@pytest.mark.long
 def test_a_fit_that_ignores_its_input_is_not_found(tables: Tables, tmp_path: Path) -> None:
     attacks = [Bench(tables, tmp_path).play(12, seed=seed) for seed in range(10)]
     assert not any(attack.findings[0].found for attack in attacks)
@@ -54,6 +55,7 @@ def test_a_fit_is_not_started_if_one_as_slow_as_the_slowest_would_end_too_late(
     assert max(bench.teams[0].began) + 300 <= started + 40 * 60
 
 
+@pytest.mark.long
 def test_there_are_at_most_200(bench: Bench) -> None:
     bench.play(1e6)
     assert len(bench.made) == 200
@@ -131,6 +133,7 @@ def test_nothing_is_kept_in_a_run(bench: Bench) -> None:
         bench.play(10)
 
 
+@pytest.mark.long
 def test_processes_carry_real_fits_out(
     tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

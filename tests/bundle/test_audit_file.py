@@ -179,6 +179,7 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
         read_audits(tmp_path)
 
 
+@pytest.mark.long
 def test_as_many_audits_as_may_be_can_be_read_and_judged(
     tmp_path: Path, certificate: Certificate
 ) -> None:

@@ -13,12 +13,13 @@ from dpsynth.bundle.checks.certificate import _charged, check_certificate
 from dpsynth.certificate.certificate import Certificate, certify
 from dpsynth.encoding.codec import Codec
 from dpsynth.models.base import Domain
-from dpsynth.models.registry import NAMES, generator_class
+from dpsynth.models.registry import generator_class
 from dpsynth.privacy.events import JointHistograms, event_from_dict
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
 
 from ..support.forger import Forger
+from ..support.some_cases import each_generator
 
 Document = dict[str, Any]
 TABLE, TEXT = "data/synthetic.parquet", "data/synthetic.csv"
@@ -111,7 +112,7 @@ def test_a_changed_schema_is_found(forger: Forger) -> None:
     assert "unit is not that of schema.json" in findings
 
 
-@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("model", each_generator("ctgan"))
 def test_the_events_a_model_must_pay_for_are_those_it_plans(model: str, every_type: Schema) -> None:
     generator = generator_class(model)(Domain.of(every_type, Codec(every_type)))
     shares = generator.shares(PrivacyBudget(epsilon=3.0, delta=1e-6))

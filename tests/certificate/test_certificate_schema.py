@@ -112,6 +112,7 @@ print("dpsynth" in sys.modules)
 """
 
 
+@pytest.mark.long
 def test_epsilon_can_be_computed_without_dpsynth(bundle: Path, tmp_path: Path) -> None:
     """The program of docs/certificate.md agrees, and refuses a claim that is too small."""
     text = (ROOT / "docs/certificate.md").read_text()

@@ -23,6 +23,7 @@ def made(folder: Path) -> None:
     quick_fit(simulate(60, seed=1), "demo", output=folder / "run")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("own", "same"), [(2, 2), pytest.param(4, 3, marks=pytest.mark.long)])
 def test_every_one_of_many_samples_at_once_is_recorded(own: int, same: int, tmp_path: Path) -> None:
     """Some into files of their own, and some into one: of these, one wins and is recorded."""
@@ -38,6 +39,7 @@ def test_every_one_of_many_samples_at_once_is_recorded(own: int, same: int, tmp_
     assert all(file_digest(tmp_path / one.file) == one.sha256 for one in samples)
 
 
+@pytest.mark.long
 def test_output_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:
     """A closed pipe, closed streams and a full disk: the table is made and recorded."""
     made(tmp_path)

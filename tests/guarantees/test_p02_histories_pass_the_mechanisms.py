@@ -109,8 +109,14 @@ def counts_of(
     return seen, generator, steps
 
 
-@pytest.mark.parametrize("model", LINKED)
-@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize(
+    ("equal", "model"),
+    [
+        pytest.param(equal, model, marks=pytest.mark.long if model == "tvae" and equal else ())
+        for model in LINKED
+        for equal in (True, False)
+    ],
+)
 def test_a_patient_moves_each_histogram_by_her_mass_and_changes_nothing_else(
     equal: bool, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +152,7 @@ def differing(model: str, patch: pytest.MonkeyPatch, twin: Callable[..., None]) 
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
 
 
-@pytest.mark.parametrize("model", ["cohort", "tvae"])
+@pytest.mark.parametrize("model", ["cohort", pytest.param("tvae", marks=pytest.mark.long)])
 def test_nothing_that_no_mechanism_let_out_is_kept(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,16 +24,17 @@ from dpsynth.models.generators import independent
 from dpsynth.models.generators.independent import Independent
 from dpsynth.models.generators.tvae import Tvae
 from dpsynth.models.marginals import measurement
-from dpsynth.models.registry import NAMES, generator_class
+from dpsynth.models.registry import generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.run import Run
 
+from ..support.some_cases import each_generator
+
 Visits = Callable[[int], pd.DataFrame]
 Draw = Callable[[Path], bytes]
-MODELS = NAMES
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 
@@ -76,7 +77,7 @@ def needs_the_source(draw: Draw, folder: Path) -> bool:
         return True
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", each_generator("ctgan"))
 @pytest.mark.usefixtures("few_steps")
 def test_the_same_table_when_the_source_is_gone(
     model: str, clinic: Schema, visits: Visits, tmp_path: Path
@@ -195,7 +196,7 @@ def test_what_a_generator_keeps_on_the_side_is_caught(
 
 
 @pytest.mark.usefixtures("without_mechanisms")
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", each_generator("ctgan"))
 def test_private_rows_enter_a_run_by_the_paid_mechanisms_only(
     model: str, clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

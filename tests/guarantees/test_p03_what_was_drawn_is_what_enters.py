@@ -35,6 +35,7 @@ from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
 from ..support.bare_counts import Silence
 from ..support.private_steps import private
+from ..support.some_cases import each_generator
 from .streams import Streams
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
@@ -42,7 +43,6 @@ NEURAL = [name for name in NAMES if generator_class(name).neural]
 UNITS, MOST, STEPS = 60, 3, 5
 FEATURES = (Feature("ward", 4, 0), Feature("age", 30, 30, (1,) * 30), Feature("sex", 3, 0))
 DOMAIN = Domain(FEATURES, 80, MOST)
-MODELS = NAMES
 Patch = pytest.MonkeyPatch
 
 
@@ -170,7 +170,7 @@ BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-5)
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", each_generator("autoregressive"))
 def test_what_the_source_drew_is_what_enters(model: str) -> None:
     assert faults(model) == set()
 

@@ -55,7 +55,7 @@ def within_budget(
     assert plan.epsilon <= eps
 
 
-@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [6, pytest.param(60, marks=pytest.mark.long)])
 def test_plan_is_within_budget_for_the_steps_that_are_run(examples: int) -> None:
     settings(max_examples=examples, deadline=None)(fits(within_budget))()
 

@@ -29,6 +29,7 @@ from dpsynth.synthesis.run import Run
 from dpsynth.tables.simulated import simulate
 
 from ..support.quick_fit import quick_fit
+from ..support.some_cases import each_generator
 
 Late = dict[str, tuple[int, str, Path]]
 LATE = """
@@ -186,7 +187,7 @@ def test_too_little_room_is_known_before_the_charge(tmp_path: Path) -> None:
     assert states(tmp_path) == [] and os.listdir(tmp_path) == ["ledger.sqlite"]
 
 
-@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("model", each_generator("autoregressive"))
 def test_the_room_that_is_kept_suffices(model: str) -> None:
     """At every level of epsilon; the widest run of each model on the demo table, by its shapes."""
     schema = Schema.load("demo")
@@ -222,17 +223,25 @@ CASES = {  # networks last, for whom torch is imported once
 
 
 @pytest.fixture(scope="module")
-def late_imports(tmp_path_factory: pytest.TempPathFactory) -> Late:
+def late_imports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Late:
     """Fit in a process each, forked where all that were forked so far have imported the same.
+
+    Only models whose tests run are fitted: each network takes seconds to import.
 
     Of each: how it ended, what it wrote, and its folder.
     """
     top = tmp_path_factory.mktemp("late")
-    for name in CASES:
+    models = {
+        item.callspec.params.get("model")
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+    }
+    tried = {name: case for name, case in CASES.items() if name in models or name not in NAMES}
+    for name in tried:
         (top / name).mkdir()
     (top / "broken" / "torch").mkdir()
     (top / "broken" / "torch" / "__init__.py").write_text("raise OSError('libtorch.so is missing')")
-    cases = [(name, model, patch) for name, (model, patch) in CASES.items()]
+    cases = [(name, model, patch) for name, (model, patch) in tried.items()]
     done = subprocess.run(
         [sys.executable, "-c", LATE.format(cases=cases)],
         cwd=top,
@@ -244,11 +253,11 @@ def late_imports(tmp_path_factory: pytest.TempPathFactory) -> Late:
     codes = map(int, done.stdout.split())
     return {
         name: (code, (top / name / "output").read_text().strip(), top / name)
-        for name, code in zip(CASES, codes, strict=True)
+        for name, code in zip(tried, codes, strict=True)
     }
 
 
-@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("model", each_generator("autoregressive"))
 def test_nothing_is_imported_between_charge_and_saved_run(model: str, late_imports: Late) -> None:
     assert late_imports[model][:2] == (0, "[]")
 

@@ -27,6 +27,8 @@ from dpsynth.privacy.events import JointHistograms, PoissonSgd
 from dpsynth.privacy.filter import Spend
 from dpsynth.privacy.unit import EACH_ROW
 
+from ..support.some_cases import some_of
+
 START = datetime(2024, 2, 28, 23, 59, 30, tzinfo=UTC)
 MICROSECOND, SECOND, DAY = timedelta(microseconds=1), timedelta(seconds=1), timedelta(days=1)
 PATIENTS = tuple(replace(EACH_ROW, name="patient_id", max_rows=rows) for rows in (1, 5))
@@ -123,7 +125,7 @@ def difference(seed: int) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", some_of(range(25), every=3))
 def test_the_sums_say_what_the_records_say(seed: int) -> None:
     assert difference(seed) is None
 

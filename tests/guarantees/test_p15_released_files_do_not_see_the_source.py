@@ -18,16 +18,16 @@ import pytest
 from dpsynth.bundle.writer import release
 from dpsynth.encoding.strict_table import typed_frames
 from dpsynth.errors import GateError
-from dpsynth.models.registry import NAMES
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting, preparation
 from dpsynth.synthesis.sample_log import Sample
 from dpsynth.tables.table import write_table
 
+from ..support.some_cases import each_generator
+
 Visits = Callable[[int], pd.DataFrame]
 Files = Callable[[Path], dict[str, bytes]]
 Release = Callable[[Path, Path], None]
-MODELS = NAMES
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 
@@ -60,7 +60,7 @@ def sees_the_source(make: Release, folder: Path, tables: list[pd.DataFrame], fil
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", each_generator("tvae"))
 def test_a_bundle_is_the_same_whatever_table_lies_around(
     model: str, clinic: Schema, visits: Visits, office: Path, files_of: Files
 ) -> None:

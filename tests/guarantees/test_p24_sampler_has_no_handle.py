@@ -26,12 +26,13 @@ import pytest
 
 import dpsynth
 from dpsynth.bundle import writer
-from dpsynth.models.registry import NAMES as MODELS
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting, sample_log
 from dpsynth.synthesis.drawing import sampler
 from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.run import Run
+
+from ..support.some_cases import each_generator
 
 Visits = Callable[[int], pd.DataFrame]
 ROOT = Path(dpsynth.__file__).parent
@@ -256,7 +257,7 @@ def keeps_the_cohort(
 
 
 @pytest.mark.usefixtures("few_steps", "quick_plans")
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", each_generator("autoregressive"))
 def test_a_fitted_run_holds_nothing_of_the_cohort(
     model: str, clinic: Schema, visits: Visits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

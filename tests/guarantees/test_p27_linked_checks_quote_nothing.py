@@ -18,6 +18,7 @@ from dpsynth.inspection import LinkedCheck, check_linked
 from dpsynth.schema import LinkedSchema
 
 from ..support.clean_ward import tables, ward
+from ..support.some_cases import some_of
 
 SCHEMA = LinkedSchema.from_dict(ward())
 CANARY = "Quokka7141592"
@@ -57,7 +58,7 @@ def quotes(shown: Callable[[LinkedCheck], str], broken: dict[str, pd.DataFrame])
     return CANARY in text or any(key in text for key in KEYS)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", some_of(range(24), every=3))
 def test_no_cell_is_shown(seed: int) -> None:
     assert not quotes(words, mangled(seed))
 

@@ -27,10 +27,10 @@ import yaml
 
 from dpsynth.bundle.writer import release
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.registry import NAMES
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 
+from ..support.some_cases import each_generator
 from .office import HOMES, SCREEN, Office, leaks
 from .representations import Canaries
 from .taint import Search
@@ -39,7 +39,6 @@ from .tainted import BEYOND, DOCUMENT, METADATA, ROWS, SOURCE, TEXTS, TYPED, Sou
 Shell = Callable[..., Any]
 Offices = Callable[..., Office]
 FEWER = 17_191, 16_453
-MODELS = NAMES
 NEVER_READ = ("patient", "visited", "note", "undeclared")  # or read as keys and order
 
 
@@ -89,7 +88,7 @@ def test_every_canary_is_in_the_table(fewer: Sources, tmp_path: Path) -> None:
     assert len(canaries.forms) > 4000 and len(names) > 40
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", each_generator("autoregressive"))
 def test_no_canary_is_anywhere(model: str, office: Offices) -> None:
     def done(name: str) -> Search:
         search = office(name).everything(model)
@@ -99,7 +98,7 @@ def test_no_canary_is_anywhere(model: str, office: Offices) -> None:
     assert leaks(done) == set()
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", each_generator("autoregressive"))
 def test_a_frame_leaves_nothing_either(model: str, office: Offices, fewer: Sources) -> None:
     """From Python: an index with a name, attributes, and a category that no row has."""
     frame = fewer.text.copy()

@@ -248,7 +248,7 @@ def test_caps_of_several_orders_are_all_summed(
     assert verify_ledger(sqlite)
 
 
-@pytest.mark.parametrize("count", [1, 16, 17, 300])
+@pytest.mark.parametrize("count", [1, 16, 17, pytest.param(300, marks=pytest.mark.long)])
 def test_a_part_of_a_tree_sums_what_lies_in_it_and_no_more(count: int) -> None:
     """Against a loop over all leaves, with ends that are leaves, between them and beyond them."""
     rng = np.random.default_rng(count)

@@ -77,6 +77,7 @@ def few_steps(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_mixture(monkeypatch)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     [Autoregressive, *(pytest.param(kind, marks=pytest.mark.long) for kind in (Tvae, Ctgan))],
@@ -216,8 +217,12 @@ def test_the_plan_is_used_up_exactly(kind: type[Any], monkeypatch: pytest.Monkey
     ("kind", "settings"),
     [
         (Autoregressive, {"masked": 0, "warm_steps": 600, "steps": 100}),
-        (Tvae, {"hidden": 32, "latent": 4, "warm_steps": 800, "steps": 100, "settling_steps": 50}),
-        (Ctgan, {"warm_steps": 50, "steps": 100}),
+        pytest.param(
+            Tvae,
+            {"hidden": 32, "latent": 4, "warm_steps": 800, "steps": 100, "settling_steps": 50},
+            marks=pytest.mark.long,
+        ),
+        pytest.param(Ctgan, {"warm_steps": 50, "steps": 100}, marks=pytest.mark.long),
     ],
 )
 def test_units_of_several_rows_are_learned_from(

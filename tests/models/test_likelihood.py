@@ -93,6 +93,7 @@ def test_of_ctgan_it_is_that_of_its_mixture(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(bounds, log_likelihood(mixture, every_row()))
 
 
+@pytest.mark.long
 def test_an_overfitted_network_knows_its_rows_and_keeps_no_budget() -> None:
     rng = np.random.default_rng(3)
     domain = Domain(tuple(Feature(name, 6, 0) for name in "abcdefgh"), 2000, 1)

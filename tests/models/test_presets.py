@@ -68,6 +68,7 @@ def test_nothing_but_public_facts_goes_in() -> None:
     assert {field.name for field in fields(PrivacyBudget)} == {"epsilon", "delta"}
 
 
+@pytest.mark.long
 def test_the_same_facts_give_the_same_settings_in_another_process() -> None:
     """No clock, no machine, no state: what a verifier computes is what the office computed."""
     code = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,12 +167,12 @@ def test_order_and_monotonicity() -> None:
     assert epsilon([histograms(12, 1, 21.0)], 1e-6) < counts
 
 
-MIXES: list[list[Event]] = [
+MIXES: list[Any] = [
     [histograms(12, 1, 30.0), sgd(0.1, 300, 4.0)],
     [histograms(48, 5, 90.0), sgd(0.05, 300, 2.0)],
     [histograms(2, 1, 0.8)],
     [histograms(7, 3, 12.0)],
-    [histograms(3, 1, 2000.0), sgd(0.001, 2000, 0.9)],
+    pytest.param([histograms(3, 1, 2000.0), sgd(0.001, 2000, 0.9)], marks=pytest.mark.long),
 ]
 
 

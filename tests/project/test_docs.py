@@ -142,6 +142,7 @@ class Asked(HTMLParser):
             self.urls.append(attributes.get("href") or "")
 
 
+@pytest.mark.long
 def test_the_site_builds_and_asks_nobody_outside(tmp_path: Path) -> None:
     if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("material") is None:
         pytest.skip("mkdocs-material is not installed: make install-dev")

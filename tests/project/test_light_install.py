@@ -127,6 +127,7 @@ def test_without_the_libraries_a_fit_charges_nothing(tmp_path: Path) -> None:
     assert list(Ledger().entries()) == []
 
 
+@pytest.mark.long
 def test_a_bundle_is_verified_without_the_libraries(bundle: Path, tmp_path: Path) -> None:
     program = "import sys; from dpsynth.cli import main; main(['verify', 'bundle'])"
     done = without_full(program, tmp_path)

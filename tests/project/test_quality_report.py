@@ -165,6 +165,7 @@ def test_a_generator_keeps_its_colour_whichever_others_were_measured() -> None:
         assert styles([name]) == {name: every[name]}
 
 
+@pytest.mark.long
 def test_equal_results_draw_equal_bytes(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from quality_figure import draw

@@ -120,6 +120,7 @@ def test_an_interrupted_run_leaves_no_process_and_keeps_its_lines(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pid", "r.jsonl"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("given", [None, "empty"])
 def test_missing_tables_are_said(tmp_path: Path, given: str | None) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "DPSYNTH_DATA"}

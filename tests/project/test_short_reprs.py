@@ -132,6 +132,7 @@ def test_what_they_say(objects: dict[str, object]) -> None:
     assert repr(objects["opt-out"]) == "<OptOut keys of units>"
 
 
+@pytest.mark.long
 def test_a_document_of_results_is_one_line_and_still_a_dictionary() -> None:
     people = simulate(120, seed=1)
     candidate = Candidate("theirs", simulate(60, seed=2).drop(columns="patient_id"))

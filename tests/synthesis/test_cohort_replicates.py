@@ -30,6 +30,7 @@ def small() -> CohortRun:
     return replace(run, schema=LinkedSchema.from_dict(document))
 
 
+@pytest.mark.long
 def test_replicates_are_repeatable_and_differ(small: CohortRun) -> None:
     first, second = small.replicates(2, 40, seed=1)
     (again, _) = small.replicates(2, 40, seed=1)

@@ -133,6 +133,7 @@ def test_a_condition_that_nothing_meets_is_refused(demo_run: Run) -> None:
         Sampler.of(demo_run, where="age > 40 and age < 30")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["autoregressive", pytest.param("tvae", marks=pytest.mark.long)])
 def test_networks_weigh_what_they_propose(model: str) -> None:
     """A condition on a late column moves the early ones as it does among kept rows."""

@@ -62,6 +62,7 @@ def test_it_samples_as_the_network_that_it_holds(run: Run) -> None:
     pd.testing.assert_frame_equal(drawn, run.sample(4000, seed=1))
 
 
+@pytest.mark.long
 def test_it_refits_for_replicates(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsynth.models.generators.warm_started.WARM_BATCH", 20)
     assert [len(table) for table in run.replicates(2, 50, seed=2)] == [50, 50]

@@ -14,7 +14,6 @@ import pytest
 
 import dpsynth
 from dpsynth.encoding.codec import Codec
-from dpsynth.models.registry import NAMES
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
@@ -23,6 +22,7 @@ from dpsynth.synthesis.run import Run
 
 from ..support.patients_of_every_type import UNITS
 from ..support.short_training import shorten_training
+from ..support.some_cases import each_generator
 
 
 @pytest.mark.smoke
@@ -75,7 +75,7 @@ def test_a_generous_budget_gives_the_columns_back(
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("model", each_generator("autoregressive"))
 def test_a_fit_of_any_model_gives_valid_rows(
     fit: Callable[..., Run],
     patients: pd.DataFrame,

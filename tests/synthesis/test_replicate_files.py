@@ -204,6 +204,7 @@ def cohort_folder(tmp_path: Path) -> Path:
     return tmp_path / "clinic"
 
 
+@pytest.mark.long
 def test_replicates_of_linked_tables_are_folders(cohort_folder: Path, tmp_path: Path) -> None:
     command = ["sample", str(cohort_folder), "--replicates", "2", "--patients", "30", "--seed", "5"]
     result = CliRunner().invoke(commands, [*command, "-o", str(tmp_path / "cohort"), "--json"])

@@ -29,6 +29,7 @@ def cohort() -> pd.DataFrame:
     return simulate(20_000, seed=7)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_table_in_another_process() -> None:
     program = "from dpsynth.tables.simulated import simulate; print(simulate(50, seed=3).to_csv())"
     elsewhere = subprocess.run(

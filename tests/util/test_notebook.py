@@ -55,6 +55,7 @@ def test_a_fit_in_a_notebook_shows_a_bar_for_each_stage(kernel: None, bars: list
     assert all(bar.closed and 0 <= bar.n <= bar.total for bar in bars)
 
 
+@pytest.mark.long
 def test_an_audit_in_a_notebook_shows_bars(
     kernel: None, bars: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

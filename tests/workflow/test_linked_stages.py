@@ -78,6 +78,7 @@ def test_linked_tables_go_the_whole_way_and_are_charged_once(settings: Settings)
     assert len(Ledger.default().state().entries) == 1
 
 
+@pytest.mark.long
 def test_cohorts_that_cannot_be_compared_change_no_bundle(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

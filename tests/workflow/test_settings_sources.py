@@ -41,6 +41,7 @@ def test_a_url_is_kept_as_it_is_and_a_query_s_file_like_a_path(tmp_path: Path) -
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.long
 def test_a_run_from_a_database_splits_it_once_and_goes_on(office: Office, server: Any) -> None:
     address = server.new()
     frame = pd.read_csv(office.settings.data, dtype=str)

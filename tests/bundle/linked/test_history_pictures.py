@@ -43,6 +43,7 @@ def frames(table_forger: TableForger) -> dict[str, pd.DataFrame]:
     }
 
 
+@pytest.mark.long
 def test_sample_patients_are_those_of_the_tables(
     histories: HistoryProfile, frames: dict[str, pd.DataFrame]
 ) -> None:

@@ -178,6 +178,7 @@ def test_an_assessment_is_drafted_from_run_and_bundle(office: Path, cohort_bundl
         assert "the first day of each of 3 events of table events" in text
 
 
+@pytest.mark.long
 def test_a_bundle_is_verified_without_the_libraries(cohort_bundle: Path, tmp_path: Path) -> None:
     from ...project.test_light_install import without_full
 

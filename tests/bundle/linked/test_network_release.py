@@ -36,6 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cohort_canaries, "DRAWN", 300)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("model", ["autoregressive", pytest.param("tvae", marks=pytest.mark.long)])
 def test_a_network_goes_all_the_way(

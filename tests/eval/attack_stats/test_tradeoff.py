@@ -72,6 +72,7 @@ def test_exact_rates_of_the_best_test_refute_the_mechanism_itself(fpr: float) ->
     assert found <= GaussianCurve(mu).epsilon(1.0, DELTA)
 
 
+@pytest.mark.long
 def test_the_likelihood_ratio_of_a_sampled_step_stays_below_its_curve() -> None:
     """The best test at threshold x: FPR = P(z > x), TPR = (1 - q) FPR + q P(z > x - 1 / noise).
 
@@ -87,7 +88,13 @@ def test_the_likelihood_ratio_of_a_sampled_step_stays_below_its_curve() -> None:
 
 
 @pytest.mark.parametrize(
-    "curve", [GaussianCurve(1.0), StepsCurve(1.0, 0.3, 2), PureCurve(1.0), ConcentratedCurve(0.5)]
+    "curve",
+    [
+        GaussianCurve(1.0),
+        pytest.param(StepsCurve(1.0, 0.3, 2), marks=pytest.mark.long),
+        PureCurve(1.0),
+        ConcentratedCurve(0.5),
+    ],
 )
 def test_a_coin_refutes_nothing_and_a_perfect_attack_a_lot(curve: TradeoffCurve) -> None:
     assert refuted(curve, 0.3, 0.3, DELTA) == 0.0

@@ -104,6 +104,7 @@ def test_quasi_identifiers_alone_give_copies_away() -> None:
     assert inside > 0.6 and outside < 0.4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 30), marks=pytest.mark.long)])
 def test_a_fresh_sample_of_the_population_is_not_found(seeds: range) -> None:
     for seed in seeds:

@@ -48,6 +48,7 @@ def test_each_number_of_guesses_has_its_part_of_the_alarm_and_no_more(guesses: i
         assert flat.refuted(400, {guesses: correct}) == (chance < part)
 
 
+@pytest.mark.long
 def test_the_separation_that_is_needed_refutes_with_the_stated_probability() -> None:
     claim = claim_of(1.0)
     needed = separation_needed(claim, 400)
@@ -69,6 +70,7 @@ def test_separation_is_that_of_normal_scores() -> None:
     assert np.isfinite(scored(99.0).separation)
 
 
+@pytest.mark.long
 def test_the_power_follows_from_a_twin() -> None:
     """A twin that leaks 20 and is told apart half as well as it could be."""
     claim, twin_epsilon = claim_of(1.0), 20.0

@@ -136,6 +136,7 @@ QUICK = {
 REAL = {"memorization": memorization, "membership": membership}
 
 
+@pytest.mark.long
 def test_they_pass_on_a_smaller_cohort_and_again_with_the_same_generator() -> None:
     cohort = demo(700, 7)
     people = People.of(cohort, np.random.default_rng(3))

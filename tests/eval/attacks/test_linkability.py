@@ -66,6 +66,7 @@ def test_copied_records_are_linked() -> None:
     assert power.least is not None and power.least < measure.estimate.value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 30), marks=pytest.mark.long)])
 def test_a_fresh_sample_of_the_population_is_not_found(seeds: range) -> None:
     for seed in seeds:

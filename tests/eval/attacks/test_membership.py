@@ -96,6 +96,7 @@ def test_a_table_that_holds_every_third_row_is_found_by_whom_it_names() -> None:
     assert 0.2 < true["value"] < 0.5  # a third is copied
 
 
+@pytest.mark.long
 def test_a_fresh_sample_of_the_law_is_not_found() -> None:
     covered = 0
     for seed in range(20):

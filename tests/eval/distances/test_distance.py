@@ -119,6 +119,7 @@ def test_pairs_and_product_are_the_distance_of_the_cells(
         assert np.abs(block - truth[rows_, others]).max() <= product.error
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(rows(), rows(1, 30), st.integers(1, 4), st.data())
 def test_neighbours_are_the_nearest_rows_however_the_tables_are_cut(

@@ -251,6 +251,7 @@ def test_the_table_itself_is_at_distance_0_without_a_holdout() -> None:
     assert part.details["sdmetrics"]["holdout"] is None
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_figures() -> None:
     source = split(80, 1)
     tables = Tables.read(Schema.load("demo"), source, shuffled(source), split(60, 2))

@@ -56,6 +56,7 @@ def test_the_document_is_json_and_internal() -> None:
         assert entry["low"] <= entry["value"] <= entry["high"] and entry["meaning"]
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_document_and_another_one_does_not() -> None:
     few = [cohort(120, seed) for seed in (1, 2, 3)]
     one, again, other = (evaluate_histories(CODEC, *few, seed=seed).to_json() for seed in (4, 4, 5))

@@ -71,6 +71,7 @@ def test_the_future_is_never_among_what_is_known() -> None:
             assert not apart, task.title
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_the_next_row_is_learned_from_a_cohort_of_the_same_law_and_not_from_a_broken_twin() -> None:
     good = of_the_same_law()
@@ -83,6 +84,7 @@ def test_the_next_row_is_learned_from_a_cohort_of_the_same_law_and_not_from_a_br
     assert figure(bad, "tstr_next")[1] == real  # the same models of real patients
 
 
+@pytest.mark.long
 def test_outcomes_are_learned_unless_they_depend_on_nothing() -> None:
     drawn = cohort(700, seed=3)
     rng = np.random.default_rng(5)
@@ -99,12 +101,14 @@ def test_outcomes_are_learned_unless_they_depend_on_nothing() -> None:
     assert found[0] < 0.6
 
 
+@pytest.mark.long
 def test_without_a_holdout_a_part_of_train_is_tested_and_it_is_said() -> None:
     part = prediction(compared(cohort(700, seed=3), None), np.random.default_rng(1))
     assert any("no holdout" in note for note in part.notes)
     assert figure(part, "tstr_next")[1] > 0.6
 
 
+@pytest.mark.long
 def test_a_cohort_without_events_teaches_nothing() -> None:
     drawn = cohort(700, seed=3)
     never = Histories(
@@ -124,6 +128,7 @@ def test_patients_of_the_same_law_cannot_be_told_apart() -> None:
     assert max(abs(x - 0.5) for x in (value, real, halves)) < 0.08
 
 
+@pytest.mark.long
 def test_patients_of_another_law_are_told_apart() -> None:
     twin = compared(shuffled_between(cohort(400, seed=3)), cohort(400, seed=4))
     other = told_apart(twin, np.random.default_rng(1))

@@ -169,6 +169,7 @@ def test_a_missing_part_leaves_its_sections_out_and_says_so(part: str) -> None:
     assert "Not evaluated:" in page.words()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("without_library")
 def test_each_detail_may_be_missing_alone() -> None:
     whole = document()["parts"]

@@ -154,6 +154,7 @@ def test_a_missing_part_is_left_out_and_a_note_says_so(part: str) -> None:
     assert page.words().count("Not attacked: ") == 1
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("without_library")
 def test_each_detail_may_be_missing_alone() -> None:
     whole = audit()["parts"]

@@ -85,6 +85,7 @@ def test_the_source_itself_loses_nothing() -> None:
     assert part.details["survival"] is None
 
 
+@pytest.mark.long
 def test_a_shuffled_target_teaches_nothing() -> None:
     source = cohort(600, 1)
     shuffled = cohort(600, 3)
@@ -145,6 +146,7 @@ def test_a_real_target_of_one_class_is_left_out() -> None:
         assert any("fewer than 5 rows of a class" in note for note in part.notes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", [{"dose": np.nan}, {"dose": 3.0}, {"site": "a"}, {"site": ""}])
 def test_missing_constant_and_absent_values_are_borne(broken: dict[str, Any]) -> None:
     part = useful(cohort(300, 1), cohort(300, 3).assign(**broken), cohort(200, 2))

@@ -73,6 +73,7 @@ def test_joint_codes_are_one_to_one(data: st.DataObject) -> None:
     assert every[0].max() < cells + loose and every[1].max() < states
 
 
+@pytest.mark.long
 def test_who_died_when_is_learned_where_the_column_is_named() -> None:
     drawn = fitted(by_column(status=2), patients()).sample(4_000, np.random.default_rng(1))
     assert death_by_age_and_time(*drawn.baseline.T.astype(int)) > 0.9

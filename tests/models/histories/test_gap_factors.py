@@ -34,6 +34,7 @@ def test_a_drawn_gap_has_its_code(pace: float, seed: int) -> None:
     assert (np.abs(RATIOS.code(gaps, paces)[clear] - codes[clear]) <= 1).all()
 
 
+@pytest.mark.long
 def test_a_factor_makes_its_gaps_that_much_likelier() -> None:
     paces = np.full(200_000, 200.0)
     before = np.bincount(DAYS.code(drawn(GapFactors.even(DAYS), paces)), minlength=DAYS.cells)

@@ -42,6 +42,7 @@ def test_the_shares_of_a_fit_are_the_whole_budget() -> None:
     assert len(set(names)) == len(names) == 2 + 5 + 3  # no line, no gaps: no changes, no days
 
 
+@pytest.mark.long
 def test_no_row_lies_outside_the_window_or_after_the_end(drawn: Histories) -> None:
     for rows in drawn.rows[0]:
         ends = drawn.ends[rows.patients]
@@ -54,6 +55,7 @@ def test_no_row_lies_outside_the_window_or_after_the_end(drawn: Histories) -> No
     assert (drawn.ends <= DAYS).all()
 
 
+@pytest.mark.long
 def test_numbers_of_rows_are_kept_and_capped(fitted: CohortGenerator, drawn: Histories) -> None:
     real = histories_of(PATIENTS)
     for table, rows, sources in zip(fitted.domain.tables, drawn.rows, real.rows, strict=True):
