@@ -5,6 +5,7 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `calendar_parts`: weekday, month and hour beside a date, and drawn dates moved to them
 - `cell_status`: the status of a column: coded from its cells, and made to agree with them when rows
   are drawn
+- `chunks/`: chunks of a private table as codes, read by this process or by several at once
 - `code_sets`: cells of several codes to places of one code each
 - `code_search`: the codes that units have, up to the private list of those that may be published
 - `code_values`: what the codes of a column stand for, and how they are grouped

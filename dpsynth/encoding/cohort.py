@@ -8,16 +8,17 @@ own rows and on fresh randomness, never on another unit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.short_repr import short_repr
+from dpsynth.encoding.chunks.coded import Coding, Order, Refused
+from dpsynth.encoding.chunks.workers import coded_rows
 from dpsynth.errors import NoRowsError, TableError
-from dpsynth.schema import Column, PrivacyUnit, Schema
-from dpsynth.tables import Keys, distinct, read_cells, texts_of
+from dpsynth.schema import PrivacyUnit, Schema
 from dpsynth.tables.unit_keys import NO_KEY
 
 if TYPE_CHECKING:
@@ -28,11 +29,6 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.uint16]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Order = npt.NDArray[Any]
-Refused = Literal["stop", "drop"]
-"""What a row with a cell that its column refuses does: stop the reading, or count as absent."""
-
-ORDER_BITS = 48  # of the 53 that a number has
 
 
 @dataclass(frozen=True)
@@ -60,9 +56,12 @@ def read_cohort(
     entropy: Entropy,
     progress: Progress | None = None,
     refused: Refused = "stop",
+    *,
+    workers: int = 1,
 ) -> Cohort:
     """Read a table into a cohort: keys compared as declared, rows capped, units in random order.
 
+    However many processes read the file (``workers``), the cohort is the same, to the bit.
     Where refused rows are left out (``drop``), whether there is a cohort does not depend on any
     cell: a row counts or not by its own cells alone, and a cohort may have no unit at all.
 
@@ -71,31 +70,15 @@ def read_cohort(
             rows stop.
         RefusedCellError: a cell broke a column that opts in to ``refuse``, and such rows stop.
     """
-    keys = Keys(schema)
-    ordered = schema.column(schema.order_column or "") if schema.unit.keep == "window" else None
-    codes: list[Codes] = []
-    units: list[Ints] = []
-    order: list[Order] = []
-    accepted: list[Bools] = []
+    coding = Coding(schema, codec, refused)
     try:
-        for chunk in table.chunks(progress):
-            if refused == "stop":
-                codes.append(codec.encode(chunk))
-            else:
-                chunk_codes, rows_accepted = codec.accepted(chunk)
-                codes.append(chunk_codes)
-                accepted.append(rows_accepted)
-            units.append(keys.units(chunk))
-            if ordered is not None:
-                order.append(_order(chunk[ordered.name], ordered, schema.dialect.decimal))
+        read = coded_rows(table, coding, workers=workers, progress=progress)
     except NoRowsError:
         if refused == "stop":
             raise
         return _no_units(schema, codec)
-    ranks = _ranks(np.concatenate(order)) if ordered is not None else None
-    unit_of_row = keys.own_units(np.concatenate(units))
-    if accepted:
-        unit_of_row[~np.concatenate(accepted)] = NO_KEY
+    ranks = None if read.order is None else ranks_of(read.order)
+    unit_of_row = read.units()
     if (unit_of_row == NO_KEY).all():
         if refused == "drop":
             return _no_units(schema, codec)
@@ -104,7 +87,7 @@ def read_cohort(
             "missingValues, or which column has the role unit"
         )
     rows, places = select(unit_of_row, schema.unit.max_rows, entropy, order=ranks)
-    return _assemble(np.concatenate(codes), unit_of_row, rows, places, schema.unit, entropy)
+    return _assemble(read.codes, unit_of_row, rows, places, schema.unit, entropy)
 
 
 def _no_units(schema: Schema, codec: Codec) -> Cohort:
@@ -154,18 +137,7 @@ def _assemble(
     return Cohort(laid, mask)
 
 
-def _order(cells: pd.Series[Any], column: Column, decimal: str) -> Order:
-    """Return what rows are ordered by: numbers and times by value, other cells by text."""
-    if not column.kind.is_numeric:
-        of_text, texts = distinct(texts_of(cells))
-        return np.array([*texts, ""], dtype=object)[of_text]
-    values = read_cells(cells, column, decimal)[0]
-    mantissas, exponents = np.frexp(values)  # the last bits are the reader's, not the cell's
-    rounded: Order = np.ldexp(np.rint(mantissas * 2**ORDER_BITS), exponents - ORDER_BITS)
-    return rounded
-
-
-def _ranks(order: Order) -> Ints:
+def ranks_of(order: Order) -> Ints:
     """Return the rank of each row; bad and missing cells come last, ties share a rank."""
     ranks, _ = pd.factorize(order, sort=True)
     return np.where(ranks < 0, len(ranks), ranks).astype(np.int64)

@@ -45,6 +45,7 @@ def fit(
     without_ledger: bool = False,
     output: str | Path | None = None,
     entropy: Entropy | None = None,
+    workers: int = 1,
     progress: Progress = silent,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
@@ -67,6 +68,8 @@ def fit(
             cannot be written, is another fit's, or has no room. If it cannot be saved there all the
             same, it is saved elsewhere, and the error says where.
         entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
+        workers: processes that read a large file at once. They are spawned, so a script that asks
+            for them needs its ``if __name__ == "__main__":``. The run does not depend on them.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -101,7 +104,7 @@ def fit(
         schema,
         prepared,
         [data],
-        lambda source: _read_all(table, schema, prepared, source, progress),
+        lambda source: _read_all(table, schema, prepared, source, progress, workers),
         Terms(
             Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
         ),
@@ -175,23 +178,38 @@ def fit_not_private(
 
 
 def _read(
-    table: Table, schema: Schema, prepared: Prepared, entropy: Entropy, progress: Progress
+    table: Table,
+    schema: Schema,
+    prepared: Prepared,
+    entropy: Entropy,
+    progress: Progress,
+    workers: int = 1,
 ) -> Cohort:
     return read_cohort(
-        table, prepared.codec, schema, entropy, lambda part: progress("reading", part)
+        table,
+        prepared.codec,
+        schema,
+        entropy,
+        lambda part: progress("reading", part),
+        workers=workers,
     )
 
 
 def _read_all(
-    table: Table, schema: Schema, prepared: Prepared, entropy: Entropy, progress: Progress
+    table: Table,
+    schema: Schema,
+    prepared: Prepared,
+    entropy: Entropy,
+    progress: Progress,
+    workers: int,
 ) -> Cohort | Completed:
     """Find codes first, where the plan has an event for it; then read rows as coded by them."""
     if not prepared.plan.has(DISCOVERY):
-        return _read(table, schema, prepared, entropy, progress)
+        return _read(table, schema, prepared, entropy, progress, workers)
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
     found = find_codes(table, schema, event, entropy, lambda part: progress("finding codes", part))
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published
-    cohort = _read(table, complete, prepared, entropy, progress)
+    cohort = _read(table, complete, prepared, entropy, progress, workers)
     return Completed(complete, prepared.generator(), cohort)

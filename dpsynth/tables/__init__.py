@@ -19,6 +19,8 @@ alone.
 - `simulated`: the demo cohort: hospital visits of simulated patients, drawn from a process known
   in full
 - `sources/`: the kinds of private tables beside CSV and Parquet, and what a user calls each of them
+- `spans`: a table cut into parts that can be read apart: byte ranges of a CSV file, row groups of
+  Parquet
 - `splitting`: splitting a private table into train and holdout, by privacy unit
 - `table`: tables of any kind, or a DataFrame, read in chunks of the columns that a schema needs
 - `text_columns`: columns of any kind as columns of text: what a cell would be in a CSV file

@@ -32,6 +32,7 @@ from .sources import names_table as names_table
 from .sources import with_query as with_query
 from .splitting import leave_out as leave_out
 from .splitting import split_file as split_file
+from .table import Divisible as Divisible
 from .table import Table as Table
 from .table import as_written as as_written
 from .table import check_output as check_output
@@ -46,5 +47,6 @@ from .text_columns import is_typed as is_typed
 from .text_columns import texts_of as texts_of
 from .text_columns import trimmed as trimmed
 from .text_table import read_table as read_table
+from .unit_keys import ChunkKeys as ChunkKeys
 from .unit_keys import Keys as Keys
 from .writer import table_digests as table_digests

@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
 from dpsynth.tables.encodings import misfit
+from dpsynth.tables.spans import Span, Within, record_ends
 
 BLOCK = 512  # rows
 MAX_LINE_LENGTH = 2**24  # characters; keeps a file without line ends from filling the memory
@@ -43,6 +45,7 @@ class CsvTable:
     columns: tuple[str, ...]
     dialect: Dialect
     header: tuple[str, ...] = ()
+    span: Span | None = None  # the bytes that are read, whole rows; None: the whole file
 
     @classmethod
     def open(cls, path: Path, needed: tuple[str, ...], dialect: Dialect) -> CsvTable:
@@ -62,9 +65,10 @@ class CsvTable:
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a row ended early."""
         size = max(1, self.path.stat().st_size)
-        with _opened(self.path) as raw:
-            rows = _rows(self.path, raw, self.dialect)
-            header = _header(rows, self.path)
+        with _opened(self.path, self.span) as raw:
+            headed = self.span is None or self.span.start == 0
+            rows = _rows(self.path, raw, self.dialect, width=-1 if headed else len(self.header))
+            header = _header(rows, self.path) if headed else self.header
             places = [header.index(name) for name in self.columns]
             cells = _chunk(rows, places)
             if not cells.size:
@@ -75,6 +79,18 @@ class CsvTable:
                 if progress is not None:  # the end of the rows closes the file
                     progress(1.0 if raw.closed else min(1.0, raw.tell() / size))
                 cells = _chunk(rows, places)
+
+    def parts(self, count: int) -> list[CsvTable]:
+        """Cut the file into about so many parts; there are none if it cannot be cut."""
+        if self.path.name.lower().endswith(".gz"):
+            return []
+        try:
+            ends = record_ends(self.path, self.dialect, count)
+            cuts = [0, *ends, self.path.stat().st_size]
+        except OSError as error:
+            raise TableError(f"{self.path} cannot be read: {cannot_read(error)}") from None
+        spans = [Span(start, stop) for start, stop in itertools.pairwise(cuts)] if ends else []
+        return [replace(self, span=span) for span in spans]
 
     def records(self) -> Iterator[tuple[str, Row]]:
         """Yield the text of each row as it stands in the file, and its cells; the header's first.
@@ -104,9 +120,9 @@ def _chunk(rows: Iterator[Row], places: Sequence[int]) -> npt.NDArray[np.object_
     return cells[:, :count]
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path, span: Span | None = None) -> BinaryIO:
     try:
-        return path.open("rb")
+        return path.open("rb") if span is None else Within(path, span).buffered()
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror}") from None
 
@@ -119,7 +135,12 @@ def _header(rows: Iterator[Row], path: Path) -> list[str]:
 
 
 def _rows(
-    path: Path, raw: BinaryIO, dialect: Dialect, noted: list[str] | None = None
+    path: Path,
+    raw: BinaryIO,
+    dialect: Dialect,
+    noted: list[str] | None = None,
+    *,
+    width: int = -1,
 ) -> Iterator[Row]:
     """Yield the rows that are not blank, the header first, all as wide as the header.
 
@@ -128,12 +149,13 @@ def _rows(
         raw: the file.
         dialect: how it is written.
         noted: gets the lines that each row is made of; the caller clears it row by row.
+        width: of the header, if the file is a part without one.
 
     Raises:
         TableError: the bytes, the text or the fields are not those of such a file. The errors of
             the reader are replaced, not chained: they may quote what they stumbled on.
     """
-    text = _decoded(path, raw, dialect)
+    text = _decoded(path, raw, dialect, marked=width < 0)
     lines = _lines(path, text, dialect)
     reader = csv.reader(
         lines if noted is None else _noted(lines, noted),
@@ -142,7 +164,6 @@ def _rows(
         quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
         strict=True,
     )
-    width = -1  # not known before the header
     try:
         for row in reader:
             if len(row) == width:
@@ -185,10 +206,16 @@ def _noted(lines: Iterator[str], noted: list[str]) -> Iterator[str]:
         yield line
 
 
-def _decoded(path: Path, raw: BinaryIO, dialect: Dialect) -> io.TextIOWrapper:
-    """Return the text of a plain or gzipped file, as its name says which."""
-    zipped = raw.read(2) == GZIP_MAGIC
-    raw.seek(0)
+def _decoded(path: Path, raw: BinaryIO, dialect: Dialect, *, marked: bool) -> io.TextIOWrapper:
+    """Return the text of a plain or gzipped file, as its name says which.
+
+    Args:
+        path: its name.
+        raw: the file.
+        dialect: how it is written.
+        marked: whether a byte order mark may come first.
+    """
+    zipped = cast(io.BufferedReader, raw).peek(2)[:2] == GZIP_MAGIC
     named = path.name.lower().endswith(".gz")
     if zipped and not named:
         raise TableError(f"{path} is gzipped; call it .csv.gz")
@@ -196,7 +223,7 @@ def _decoded(path: Path, raw: BinaryIO, dialect: Dialect) -> io.TextIOWrapper:
         raise TableError(f"{path} is not a gzip file; rename it to .csv if it is plain text")
     stream: Any = gzip.GzipFile(fileobj=raw, mode="rb") if zipped else raw
     encoding = dialect.encoding
-    if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+    if marked and encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
         encoding = "utf-8-sig"  # the same, but skips a byte order mark
     try:
         return io.TextIOWrapper(stream, encoding=encoding, errors="strict", newline="")

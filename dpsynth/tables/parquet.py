@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class ParquetTable:
     path: Path
     columns: tuple[str, ...]
     header: tuple[str, ...]
+    groups: tuple[int, ...] | None = None  # the row groups that are read; None: all of them
 
     @classmethod
     def open(cls, path: Path, needed: tuple[str, ...], schema: Schema | None) -> ParquetTable:
@@ -69,16 +70,30 @@ class ParquetTable:
             check_layout(layout, needed, schema, str(path))
         return cls(path, needed, tuple(layout.names))
 
+    def parts(self, count: int) -> list[ParquetTable]:
+        """Cut the file into about so many parts, of whole row groups."""
+        with _file(self.path) as file:
+            sizes = np.array(group_sizes(file))
+        part_of = (np.cumsum(sizes) - sizes) * count // max(1, int(sizes.sum()))
+        groups = [np.flatnonzero(part_of == part) for part in np.unique(part_of)]
+        named = [tuple(group.tolist()) for group in groups]
+        return [replace(self, groups=group) for group in named] if len(named) > 1 else []
+
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield typed frames; integers and truth values are nullable dtypes, dates datetime64."""
         with _file(self.path) as file:
-            rows = file.metadata.num_rows
+            rows = sum(group_sizes(file, self.groups))
             if rows == 0:
                 raise no_rows(str(self.path))
             done = 0
             step = chunk_rows(len(self.columns))
             # threads cost a small table more than they save
-            batches = file.iter_batches(step, columns=list(self.columns), use_threads=rows > step)
+            batches = file.iter_batches(
+                step,
+                row_groups=None if self.groups is None else list(self.groups),
+                columns=list(self.columns),
+                use_threads=rows > step and self.groups is None,
+            )
             while True:
                 try:
                     batch = next(batches, None)
@@ -91,6 +106,12 @@ class ParquetTable:
                 done += batch.num_rows
                 if progress is not None:
                     progress(done / rows)
+
+
+def group_sizes(file: Any, groups: Sequence[int] | None = None) -> list[int]:
+    """Return how many rows each row group has; of all groups, if none are named."""
+    named = range(file.metadata.num_row_groups) if groups is None else groups
+    return [file.metadata.row_group(group).num_rows for group in named]
 
 
 def _file(path: Path) -> Any:

@@ -7,10 +7,10 @@ encoding and decimal sign are the schema's. Columns that the schema does not nee
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 import pandas as pd
 
@@ -53,6 +53,16 @@ class Table(Protocol):
         Raises:
             TableError: the source is damaged, of another encoding, or without rows.
         """
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A file that can be cut into parts: tables with some of its rows each, in order."""
+
+    path: Path
+
+    def parts(self, count: int) -> Sequence[Table]:
+        """Cut it into about so many parts; there are none if it cannot be cut."""
 
 
 def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:

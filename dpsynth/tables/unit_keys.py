@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.schema import PrivacyUnit, Schema
 from dpsynth.tables.cell_values import missing_tokens
 from dpsynth.tables.text_columns import distinct, texts_of
@@ -15,30 +18,60 @@ Ints = npt.NDArray[np.int64]
 NO_KEY = -1
 
 
+@dataclass(frozen=True)
+class ChunkKeys:
+    """The keys of a chunk's rows, before they have numbers.
+
+    Attributes:
+        of_row: for each row, the place of its key among ``texts``; -1 for a missing cell. None if
+            each row is a unit.
+        texts: the different keys, as they are compared; None for one that counts as missing.
+        rows: how many rows there are.
+    """
+
+    of_row: Ints | None
+    texts: tuple[str | None, ...]
+    rows: int
+
+    def __repr__(self) -> str:
+        """Show no key: the rows may be real."""
+        return short_repr(self, "keys of a chunk")
+
+    @classmethod
+    def read(cls, chunk: pd.DataFrame, schema: Schema) -> ChunkKeys:
+        """Read the keys of a chunk, each by its own cell."""
+        unit = schema.unit
+        if unit.column is None:
+            return cls(None, (), len(chunk))
+        tokens = missing_tokens(schema.column(unit.column))
+        of_row, texts = distinct(texts_of(chunk[unit.column]))
+        keys = [None if text.strip() in tokens else normalised(text, unit) for text in texts]
+        return cls(of_row, tuple(keys), len(chunk))
+
+
 class Keys:
     """Gives each row the number of its unit, in order of first appearance, chunk by chunk."""
 
     def __init__(self, schema: Schema) -> None:
         """Take the rules by which keys are compared from the schema."""
-        self._unit = schema.unit
-        self._column = None if schema.unit.column is None else schema.column(schema.unit.column)
+        self._schema, self._unit = schema, schema.unit
         self._numbers: dict[str, int] = {}
         self._rows = 0
 
     def units(self, chunk: pd.DataFrame) -> Ints:
         """Return the unit of each row of the next chunk, `NO_KEY` where the key is missing."""
-        if self._column is None:
-            start, self._rows = self._rows, self._rows + len(chunk)
+        return self.numbered(ChunkKeys.read(chunk, self._schema))
+
+    def numbered(self, keys: ChunkKeys) -> Ints:
+        """Return the unit of each row of the next chunk, whose keys have been read."""
+        if keys.of_row is None:
+            start, self._rows = self._rows, self._rows + keys.rows
             return np.arange(start, self._rows, dtype=np.int64)
-        tokens = missing_tokens(self._column)
-        of_text, texts = distinct(texts_of(chunk[self._column.name]))
         numbers = [
-            NO_KEY
-            if text.strip() in tokens
-            else self._numbers.setdefault(normalised(text, self._unit), len(self._numbers))
-            for text in texts
+            NO_KEY if text is None else self._numbers.setdefault(text, len(self._numbers))
+            for text in keys.texts
         ]
-        return np.array([*numbers, NO_KEY], dtype=np.int64)[of_text]
+        return np.array([*numbers, NO_KEY], dtype=np.int64)[keys.of_row]
 
     @property
     def texts(self) -> tuple[str, ...]:

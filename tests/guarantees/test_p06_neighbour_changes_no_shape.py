@@ -240,8 +240,8 @@ def test_a_bar_that_counts_rows_is_caught(
     """Broken twin: progress in rows instead of per cent."""
     read = cohort.read_cohort
 
-    def counting(table: Any, codec: Any, schema: Any, entropy: Any, progress: Any) -> Any:
-        found = read(table, codec, schema, entropy, progress)
+    def counting(*arguments: Any, **how: Any) -> Any:
+        found = read(*arguments, **how)
         warnings.warn(f"read {len(found.mask)} units", stacklevel=1)
         return found
 

@@ -82,7 +82,7 @@ def test_a_fit_that_dies_is_counted(
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
 
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **how: Any) -> None:
         raise KeyboardInterrupt("patient 4711")
 
     monkeypatch.setattr(fitting, "read_cohort", interrupted)
@@ -100,9 +100,9 @@ def test_the_entry_stands_before_the_first_row_is_read(
     statuses: list[list[str]] = []
     read = fitting.read_cohort
 
-    def watched(*arguments: Any) -> Any:
+    def watched(*arguments: Any, **how: Any) -> Any:
         statuses.append([entry.status for entry in Ledger(ledger.location).entries()])
-        return read(*arguments)
+        return read(*arguments, **how)
 
     monkeypatch.setattr(fitting, "read_cohort", watched)
     fit(ledger)

@@ -176,8 +176,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         noted["norm"] = round(float(gradient.norm()), 4)
         return gradient
 
-    def reading(*arguments: Any) -> Any:
-        cohort = read_cohort(*arguments)
+    def reading(*arguments: Any, **how: Any) -> Any:
+        cohort = read_cohort(*arguments, **how)
         noted["cohort"] = len(cohort.mask)
         return cohort
 

@@ -241,8 +241,8 @@ def keeps_the_cohort(
     alive: list[weakref.ref[Any]] = []
     read = fitting.read_cohort
 
-    def watched(*arguments: Any) -> Any:
-        cohort = read(*arguments)
+    def watched(*arguments: Any, **how: Any) -> Any:
+        cohort = read(*arguments, **how)
         alive.append(weakref.ref(cohort))
         alive.append(weakref.ref(cohort.codes))
         return cohort
@@ -267,7 +267,9 @@ def test_a_fitted_run_holds_nothing_of_the_cohort(
             kept: list[Any] = []
             read = fitting.read_cohort
             patched.setattr(
-                fitting, "read_cohort", lambda *given: kept.append(read(*given)) or kept[0]
+                fitting,
+                "read_cohort",
+                lambda *given, **how: kept.append(read(*given, **how)) or kept[0],
             )
             fitted = fitting.fit(*arguments, **options)
         object.__setattr__(fitted, "reference", kept)

@@ -79,7 +79,7 @@ FIT += ["--model", "independent", "-o", "run"]
 def test_an_error_that_nobody_expected_is_withheld(
     name: str, place: str, office: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(*arguments: Any) -> Any:
+    def failing(*arguments: Any, **how: Any) -> Any:
         raise UNEXPECTED[name]()
 
     monkeypatch.setattr(place, failing)
@@ -95,7 +95,7 @@ def test_an_error_that_goes_out_is_caught(
 ) -> None:
     """Broken twin: the command line without its last except; a user may ask for that."""
 
-    def failing(*arguments: Any) -> Any:
+    def failing(*arguments: Any, **how: Any) -> Any:
         raise UNEXPECTED[name]()
 
     monkeypatch.setattr("dpsynth.synthesis.fitting.read_cohort", failing)

@@ -25,7 +25,8 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.encoding.cohort import _order, _ranks
+from dpsynth.encoding.chunks import order_of
+from dpsynth.encoding.cohort import ranks_of
 from dpsynth.errors import TableError
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.table import Table, needed_columns, open_columns, open_table
@@ -83,7 +84,7 @@ def facts_of(source: Source, case: Case, opened: Open, rows: slice) -> Facts | N
 
 def coded(chunk: pd.DataFrame, case: Case, rows: slice) -> Facts:
     """Code a table as a fit does; its result for the others' rows."""
-    keys, decimal = Keys(case.schema), case.schema.dialect.decimal
+    keys = Keys(case.schema)
     [column] = case.schema.modelled
     units = keys.own_units(keys.units(chunk))[rows]
     codes, cells = case.codec.read(chunk)
@@ -94,8 +95,8 @@ def coded(chunk: pd.DataFrame, case: Case, rows: slice) -> Facts:
         "units": np.where(units < 0, -1, pd.factorize(units)[0]).tobytes(),
     }
     if column.type != "boolean":  # which cannot order a unit's rows
-        order = _order(chunk[column.name], column, decimal)
-        facts["order"] = _ranks(order[rows]).tobytes()
+        order = order_of(chunk[column.name], column, case.schema.dialect)
+        facts["order"] = ranks_of(order[rows]).tobytes()
     return facts
 
 

@@ -212,10 +212,10 @@ def test_a_ledger_that_is_lost_while_reading_loses_no_run(
     """From the first read on, a fit asks the ledger for nothing that it could not do without."""
     read = fitting.read_cohort
 
-    def reading(*arguments: Any) -> Any:
+    def reading(*arguments: Any, **how: Any) -> Any:
         monkeypatch.setattr(Ledger, "writing", lambda self: 1 / 0)
         monkeypatch.setattr(Ledger, "state", lambda self, *_: 1 / 0)
-        return read(*arguments)
+        return read(*arguments, **how)
 
     monkeypatch.setattr(fitting, "read_cohort", reading)
     with pytest.raises(ZeroDivisionError):  # not an error of ours, so it is not held back

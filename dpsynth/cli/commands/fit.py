@@ -43,6 +43,12 @@ if TYPE_CHECKING:
 @click.option(
     "--no-ledger", is_flag=True, help="Charge no ledger. The run is stamped and never released."
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Processes that read a large table at once; the run does not depend on them. One for "
+    "each core, if you leave it out.",
+)
 @output_options
 @takes_query
 @takes_schema
@@ -60,6 +66,7 @@ def fit(
     policy: str | None,
     publish_quality: float | None,
     no_ledger: bool,
+    workers: int | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -73,6 +80,7 @@ def fit(
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
+        from dpsynth.encoding.chunks import usual_workers
         from dpsynth.policy import Policy
         from dpsynth.schema import LinkedSchema, load_any
         from dpsynth.synthesis import fit_cohort, fitting
@@ -88,6 +96,10 @@ def fit(
                 else "--publish-quality is for a single table; leave it out: of linked tables, "
                 "dpsynth publishes no quality figures"
             )
+        if workers is not None and (linked or not_private):
+            raise click.UsageError(
+                "--workers is for a fit of a single table under a budget; leave it out"
+            )
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -101,7 +113,10 @@ def fit(
             for line in found_lines(loaded, epsilon, delta, model, publish_quality):
                 console.advice(line)  # before any data is opened
             fitted: Callable[..., Artifact[Any]] = fit_cohort if linked else fitting.fit
-            quality = {} if linked else {"publish_quality": publish_quality}
+            of_one: dict[str, Any] = {}
+            if not linked:
+                reading = workers or usual_workers(data)
+                of_one = {"publish_quality": publish_quality, "workers": reading}
             run = fitted(
                 data,
                 loaded,
@@ -115,7 +130,7 @@ def fit(
                 without_ledger=no_ledger,
                 output=output,
                 progress=console.progress,
-                **quality,
+                **of_one,
             )
         console.result("fit", *_told(run, output))
         target = "cohort/" if linked else "synthetic.parquet"

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding.cohort import Refused, select
+from dpsynth.encoding.chunks.coded import Refused
+from dpsynth.encoding.cohort import select
 from dpsynth.encoding.column_codecs import coder_of
 from dpsynth.encoding.relations import related
 from dpsynth.errors import NoRowsError, TableError

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding.cohort import Refused
+from dpsynth.encoding.chunks.coded import Refused
 from dpsynth.encoding.linked.assembly import PlacedRows, capped_series, first_days, place_rows
 from dpsynth.encoding.linked.codec import HistoryCodec
 from dpsynth.encoding.linked.histories import Histories, SeriesRows

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding.cohort import Refused, _order, _ranks
+from dpsynth.encoding.chunks.coded import Refused, order_of
+from dpsynth.encoding.cohort import ranks_of
 from dpsynth.encoding.column_codecs import REFUSED
 from dpsynth.encoding.linked.codec import ChildCodec
 from dpsynth.errors import NoRowsError, RefusedCellError
@@ -60,7 +61,7 @@ def read_rows(
         TableError: the table is damaged. RefusedCellError: a cell broke a column that opts in to
             ``refuse``, and such rows stop.
     """
-    child, decimal = codec.child, codec.child.schema.dialect.decimal
+    child = codec.child
     keys, width = Keys(child.schema), len(codec.others) + bool(codec.tests)
     units, named = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     values, times = [np.empty((0, width), dtype=np.uint16)], [np.empty(0)]
@@ -78,11 +79,11 @@ def read_rows(
             times.append(_times(chunk, codec))
             if child.order is not None:
                 column = child.schema.column(child.order)
-                order.append(_order(chunk[child.order], column, decimal))
+                order.append(order_of(chunk[child.order], column, child.schema.dialect))
     except NoRowsError:
         pass
     unit_of_row = np.concatenate(units)
-    ranks = _ranks(np.concatenate(order)) if order else np.zeros(len(unit_of_row), dtype=np.int64)
+    ranks = ranks_of(np.concatenate(order)) if order else np.zeros(len(unit_of_row), dtype=np.int64)
     return ChildRows(
         unit_of_row,
         keys,
