@@ -97,6 +97,39 @@ def test_nobody_known_leaves_noise_alone() -> None:
     assert none.votes.shape == (9, 2) and none.certificate.composed_epsilon <= 2
 
 
+def test_nothing_but_noisy_votes_is_learned_of_private_rows(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where the mechanism shows nothing, no byte of any file tells one private table from another.
+
+    The second has cells that stand nowhere else, in columns that count and in one that does not.
+    """
+    secret = "Xq7canary"
+    other = patients(80, 7).assign(note=secret)
+    other.loc[::3, ["age", "ill"]] = secret
+    votes = np.arange(18).reshape(9, 2)
+    monkeypatch.setattr("dpsynth.stats.labels.labelling.noisy_votes", lambda *_: votes)
+    quiet = {"without_ledger": True, "teachers": 5}
+    first, second = (
+        dpsynth.labels(rows, patients(9, 2), WARD, "ill", **BUDGET, **quiet).files()
+        for rows in (patients(50, 1), other)
+    )
+    assert first == second
+    shown = capfd.readouterr()
+    assert secret not in shown.out + shown.err + str(second)
+
+
+def test_a_private_table_that_cannot_be_read_shows_no_cell() -> None:
+    document = WARD.to_dict()
+    document["fields"][2]["dpsynth"] |= {"on_unknown": "refuse"}
+    rows = patients(30, 1)
+    rows.loc[3, "ill"] = "Xq7canary"
+    quiet = {"without_ledger": True, "teachers": 5}
+    with pytest.raises(InputError) as caught:
+        dpsynth.labels(rows, patients(9, 2), Schema.from_dict(document), "ill", **BUDGET, **quiet)
+    assert "ill" in str(caught.value) and "Xq7" not in str(caught.value)
+
+
 def test_the_ledger_is_charged_before_a_row_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +261,13 @@ def test_bad_tasks_are_refused_in_a_sentence(case: str) -> None:
     given = {"queries": patients(20, 2), "schema": WARD, "label": "ill"} | change
     with pytest.raises(InputError, match=words):
         prepared(**given)
+
+
+def test_a_label_needs_another_column() -> None:
+    document = WARD.to_dict()
+    document["fields"] = document["fields"][2:]
+    with pytest.raises(InputError, match="no other column"):
+        Task.of(Schema.from_dict(document), "ill", asked=1)
 
 
 def test_what_would_not_fit_in_memory_is_refused() -> None:

@@ -93,7 +93,7 @@ def labels(
         epsilon: privacy budget of all labels together; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
         dataset: the name under which the ledger counts what these patients have spent.
-        teachers: among whom the patients are dealt; one for about 40 if None.
+        teachers: among whom the patients are dealt; one for about 70 if None.
         asked: on how many queries they vote, the first ones; the student labels all.
         vote: ``best``, each names the likeliest class; or ``drawn``, each draws one by how likely
             it is, which tells more of rare classes.

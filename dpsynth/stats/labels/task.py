@@ -24,7 +24,7 @@ MAX_COUNTS = 1_000_000
 MAX_VOTES = 100_000_000
 """Votes of all teachers on all rows: 200 MB."""
 USUAL_ASKED = 5_000
-_UNITS_OF_A_TEACHER = 40  # about; a student gains more by many teachers than by good ones
+_UNITS_OF_A_TEACHER = 70  # about; a student gains more by many teachers than by good ones
 _KEYS = ("schema", "label", "teachers", "asked", "vote")
 
 
@@ -68,7 +68,7 @@ class Task:
             schema: a schema, its path, or the name of a shipped one.
             label: the column to tell, with 2 to 50 declared values.
             asked: how many public rows teachers vote on.
-            teachers: how many there are; as a rule, one for 40 of the declared population.
+            teachers: how many there are; as a rule, one for 70 of the declared population.
             vote: ``best`` or ``drawn``.
 
         Raises:
@@ -77,7 +77,7 @@ class Task:
         Example:
             >>> task = Task.of("cardio", "cardio", asked=5000)
             >>> task.axis.labels, task.teachers
-            (('0', '1'), 1750)
+            (('0', '1'), 1000)
         """
         schema = table_schema(schema.to_dict() if isinstance(schema, Schema) else schema)
         if any(column.discovers for column in schema.modelled):
@@ -89,6 +89,8 @@ class Task:
             raise InputError(
                 f"the label must be a column of the schema{did_you_mean(label, codec.names)}"
             )
+        if len(codec.names) < 2:
+            raise InputError("the schema has no other column, by which a label could be told")
         axis = Axis.of(codec, label, None).known()
         if not 2 <= axis.size <= MAX_CLASSES:
             raise InputError(

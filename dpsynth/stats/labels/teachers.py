@@ -16,7 +16,7 @@ from dpsynth.stats.labels.features import Bits, Ints
 
 Floats = npt.NDArray[np.float64]
 Votes = npt.NDArray[np.int16]
-PENALTY = 3.0
+PENALTY = 1.0
 """On the squares of a teacher's weights, per row of squared error: fits a few hundred rows."""
 
 BEST, DRAWN = "best", "drawn"

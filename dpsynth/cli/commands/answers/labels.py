@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--teachers",
     type=int,
-    help="Among how many teachers the patients are dealt.  [default: 1 for 40 of the population]",
+    help="Among how many teachers the patients are dealt.  [default: 1 for 70 of the population]",
 )
 @click.option(
     "--asked",
