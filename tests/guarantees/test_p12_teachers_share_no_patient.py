@@ -124,6 +124,43 @@ def test_all_rows_of_a_unit_go_to_one_teacher(monkeypatch: pytest.MonkeyPatch) -
     assert len(pairs) == len(set(units.tolist()))
 
 
+class Fixed(Silence):
+    """The deal of each unit as it was, whoever is missing, and the coins of each teacher."""
+
+    def __init__(self, deal: np.ndarray) -> None:
+        super().__init__(5)
+        self.deal = deal
+
+    def integers(self, low: int, high: int, size: Any) -> np.ndarray:
+        assert size == len(self.deal)
+        return self.deal
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_whoever_leaves_moves_one_vote_in_each_row(way: str) -> None:
+    """Real teachers, patients of several rows, and everybody missing in turn."""
+    task = Task.of("demo", "diabetes", asked=QUERIES * 5, teachers=4, vote=way)
+    rng = np.random.default_rng(4)
+    sizes = np.array(task.codec.sizes)
+    codes = (rng.random((30, 3, len(sizes))) * sizes).astype(np.uint16)
+    mask = rng.random((30, 3)) < 0.8
+    public = (rng.random((task.asked, len(sizes))) * sizes).astype(np.uint16)
+    features = Features.cut(task.codec, public, task.axis.place)
+    event = TeacherVotes("votes", 4, task.asked, 2, 9.0)
+    deal = rng.integers(0, 4, 30)
+
+    def seen(kept: np.ndarray) -> np.ndarray:
+        cohort = Cohort(codes[kept], mask[kept])
+        bits = features.of(public)
+        return labelling.asked_of_teachers(task, cohort, features, bits, event, Fixed(deal[kept]))
+
+    every = seen(np.arange(30))
+    moves = [every - seen(np.delete(np.arange(30), gone)) for gone in range(30)]
+    assert max(np.linalg.norm(move) for move in moves) <= event.sensitivity * (1 + 1e-12)
+    assert max(np.abs(move).sum() for move in moves) > 0
+    assert all(np.abs(move).max() <= 1 for move in moves)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_teacher_votes_the_same_whatever_others_have(way: str) -> None:
     rng = np.random.default_rng(2)
