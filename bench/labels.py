@@ -11,7 +11,7 @@ features (cut by the public rows) and, but for DP-SGD, the same linear learner a
   several learning rates and numbers of steps, which is more than a user gets
 - synthetic: a learner of rows drawn from `autoregressive`, fitted to private rows
 - synthetic and student: rows drawn from `autoregressive` at half the epsilon are the queries, and
-  are labelled with the other half: no public row is needed
+  are labelled with the other half (at twice the delta): no public row is needed
 - no privacy: the learner of the private rows themselves
 
     python bench/labels.py [--tables cardio,diabetes130] [--epsilons 0.5,1,3] [--seeds 2]
@@ -166,7 +166,7 @@ def synthetic(task: Task, epsilon: float, options: Any) -> Floats:
 
 
 def synthetic_and_student(task: Task, epsilon: float, options: Any) -> Floats:
-    """Score by a student of synthetic rows, each part at half of the epsilon and delta."""
+    """Score by a student of synthetic rows, each part at half of the epsilon (delta is twice that)."""
     rows = drawn(task, epsilon / 2).head(10_000)
     return student_scores(task, labelled(task, rows, epsilon / 2, options))
 
