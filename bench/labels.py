@@ -166,7 +166,7 @@ def synthetic(task: Task, epsilon: float, options: Any) -> Floats:
 
 
 def synthetic_and_student(task: Task, epsilon: float, options: Any) -> Floats:
-    """Score by a student of synthetic rows, each part at half of the epsilon (delta is twice that)."""
+    """Score by a student of synthetic rows, each part at half of the epsilon."""
     rows = drawn(task, epsilon / 2).head(10_000)
     return student_scores(task, labelled(task, rows, epsilon / 2, options))
 
