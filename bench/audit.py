@@ -29,6 +29,7 @@ import audit_networks
 import audit_pair_statistics
 import audit_selection
 import audit_sgd
+import audit_votes
 from pages import write_section
 
 from dpsynth.eval.attack_stats.distinguishing_game import FAILS, Game, GameFinding
@@ -46,6 +47,7 @@ RUNS = {
     audit_pair_statistics: 8_000,
     audit_discovery: 8_000,
     audit_answers: 8_000,
+    audit_votes: 8_000,
     audit_local: 8_000,
 }
 SLOW = {

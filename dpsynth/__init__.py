@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
     from dpsynth.schema.schema import Schema
     from dpsynth.stats.answering import statistics
+    from dpsynth.stats.labels.labelling import labels
     from dpsynth.synthesis.drawing.sampler import sample
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
@@ -36,6 +37,7 @@ _HOMES = {
     "fit": "dpsynth.synthesis.fitting",
     "fit_not_private": "dpsynth.synthesis.fitting",
     "forecast": "dpsynth.assessment.forecasting.forecast",
+    "labels": "dpsynth.stats.labels.labelling",
     "read_table": "dpsynth.tables.text_table",
     "sample": "dpsynth.synthesis.drawing.sampler",
     "split": "dpsynth.tables.splitting",
@@ -52,6 +54,7 @@ __all__ = [
     "fit",
     "fit_not_private",
     "forecast",
+    "labels",
     "read_table",
     "sample",
     "split",

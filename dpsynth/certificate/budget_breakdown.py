@@ -14,6 +14,7 @@ from dpsynth.privacy import (
     JointHistograms,
     PoissonSgd,
     RowSums,
+    TeacherVotes,
     TopChoice,
     units_of,
 )
@@ -88,6 +89,11 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
             return f"which values occur together: counts for at most {_pairs(event)}"
         case RowSums():
             return "sums over rows: a statistic of a request"
+        case TeacherVotes():
+            return (
+                f"which of {event.classes:,} labels {event.queries:,} public rows have, by the "
+                f"votes of {event.teachers:,} teachers"
+            )
         case TopChoice():
             return f"which {event.chosen:,} values most {who} have"
         case CodeDiscovery():
@@ -130,6 +136,8 @@ def _noise(event: Event, who: str) -> str:
     if isinstance(event, RowSums):
         times = figure(event.sigma / event.sensitivity)
         return f"sd {figure(event.sigma)} on each sum; multiplier {times}"
+    if isinstance(event, TeacherVotes):
+        return f"sd {figure(event.sigma)} on each number of votes"
     if isinstance(event, TopChoice):
         return f"Gumbel noise of scale {figure(event.scale)} on each score"
     if isinstance(event, CodeDiscovery):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpsynth._util.formatting import figure_at_most
 from dpsynth._util.outside_names import outside_name
 from dpsynth.privacy import CodeDiscovery, Event, PoissonSgd, TopChoice, Unit, counted_of, whom
+from dpsynth.privacy.answers.votes_event import LABELS
 from dpsynth.privacy.discovery.event import MASS
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ def not_covered(schema: AnySchema, charge: Charge | None, model: str = "") -> tu
             f"the generator is code of the package {outside.package} {outside.version}, not of "
             "dpsynth: dpsynth gave it noisy results and no row, but its code ran in the process "
             "that read the rows, where nothing confines it; the guarantee assumes that it took none"
+        )
+    if model == LABELS:
+        sentences.append(
+            "the rows that were labelled are published as they were given: that they are public or "
+            "synthetic is the word of whoever gave them"
         )
     sentences += _units(unit)
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""

@@ -9,6 +9,7 @@ from dpsynth.privacy import (
     Event,
     PoissonSgd,
     RowSums,
+    TeacherVotes,
     TopChoice,
 )
 
@@ -32,6 +33,11 @@ def describe_event(event: Event, unit: str = "") -> str:
         return f"numbers of {unit or 'units'} by code; {noise_of(event)}"
     if isinstance(event, RowSums):
         return f"sums over {unit or 'rows'}; discrete Gaussian, sd {event.sigma:.4g}"
+    if isinstance(event, TeacherVotes):
+        return (
+            f"votes of {event.teachers} teachers on {event.queries} rows; discrete Gaussian, "
+            f"sd {event.sigma:.4g}"
+        )
     if isinstance(event, TopChoice):
         return f"{event.chosen} of {event.candidates} values; Gumbel, scale {event.scale:.4g}"
     sd = noise_sd(event)

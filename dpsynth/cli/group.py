@@ -46,6 +46,7 @@ _COMMANDS = {
     "keygen": ("dpsynth.cli.commands.signing", "keygen"),
     "sign": ("dpsynth.cli.commands.signing", "sign"),
     "stats": ("dpsynth.cli.commands.stats", "stats"),
+    "labels": ("dpsynth.cli.commands.answers.labels", "labels"),
     "local": ("dpsynth.cli.commands.stats", "local"),
     "split": ("dpsynth.cli.commands.split", "split"),
     "ledger": ("dpsynth.cli.commands.ledger", "ledger"),

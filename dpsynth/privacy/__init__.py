@@ -6,8 +6,8 @@ codes and counts, and no generator.
 - `_validate`: what events share: noise that is not decided, and checks that name the event and
   the field
 - `accounting`: what a list of events costs, as one (epsilon, delta)
-- `answers/`: answers to declared questions: sums of whole numbers over rows, and choices among
-  candidates
+- `answers/`: answers to declared questions: sums of whole numbers over rows, choices among
+  candidates, and votes of teachers
 - `discovery/`: which codes occur: partition selection with noise and a threshold
 - `dpsgd_event`: subsampled Gaussian steps
 - `entropy`: the one source of randomness for noise, sampling of units, and shuffles

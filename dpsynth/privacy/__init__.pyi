@@ -2,7 +2,10 @@ from .accounting import deltas as deltas
 from .accounting import epsilon as epsilon
 from .answers import Contributions as Contributions
 from .answers import RowSums as RowSums
+from .answers import TeacherVotes as TeacherVotes
 from .answers import TopChoice as TopChoice
+from .answers import dealt as dealt
+from .answers import noisy_votes as noisy_votes
 from .answers import row_sums as row_sums
 from .answers import top_choice as top_choice
 from .discovery import CodeDiscovery as CodeDiscovery

@@ -36,6 +36,7 @@ from functools import lru_cache
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.events import ChosenHistograms, CodeDiscovery, Event, JointHistograms
 
 MAX_ORDER = 1024
@@ -62,7 +63,7 @@ def renyi(event: Event, order: int) -> float:
     if isinstance(event, TopChoice):
         each = event.epsilon_each
         return event.chosen * min(each, order * each**2 / 2) * _ROUNDING
-    if isinstance(event, RowSums):
+    if isinstance(event, RowSums | TeacherVotes):
         return order * (event.sensitivity / max(event.sigma, _MIN_NOISE)) ** 2 / 2 * _ROUNDING
     noise = event.sigma if isinstance(event, JointHistograms) else event.noise_multiplier
     if noise < _MIN_NOISE:

@@ -27,7 +27,8 @@ from dpsynth.certificate import Certificate, exact_claims, floating_point_limits
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.files import atomic_folder
 from dpsynth.policy.reader import STATISTICS
-from dpsynth.privacy import Event, Unit, epsilon
+from dpsynth.privacy import Event, Share, Unit, epsilon
+from dpsynth.schema import Schema
 from dpsynth.stats.package import MANIFEST, data_package, slug
 from dpsynth.stats.page import statistics_page
 from dpsynth.stats.planning import shares_of_request
@@ -211,12 +212,31 @@ class Statistics:
 
 def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[str]) -> list[str]:
     """Say what is wrong with a certificate of statistics; empty if nothing is."""
-    schema = request.schema
+    shares = shares_of_request(request)
+    return problems_of_claim(request.schema, shares, MODEL, certificate, stamps)
+
+
+def problems_of_claim(
+    schema: Schema,
+    shares: Sequence[Share],
+    model: str,
+    certificate: Certificate,
+    stamps: Sequence[str],
+) -> list[str]:
+    """Say what is wrong with a certificate of these shares; empty if nothing is.
+
+    Args:
+        schema: of the table.
+        shares: the events that are needed, all of them.
+        model: what the certificate calls what was made.
+        certificate: of it.
+        stamps: reasons why it may not be released.
+    """
     problems = []
-    planned = {share.event.name: share.event for share in shares_of_request(request)}
+    planned = {share.event.name: share.event for share in shares}
     events = {event.name: event for event in certificate.events}
-    if certificate.model != MODEL:
-        problems.append(f"the certificate is not about {MODEL}")
+    if certificate.model != model:
+        problems.append(f"the certificate is not about {model}")
     if set(planned) != set(events):
         problems.append("the certificate does not list exactly the events of the request")
     elif any(events[name].undecided() != planned[name] for name in planned):
@@ -236,7 +256,7 @@ def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[
     if words != (
         exact_claims(certificate.events),
         floating_point_limits(certificate.events),
-        not_covered(schema, certificate.ledger, MODEL),
+        not_covered(schema, certificate.ledger, model),
     ):
         problems.append("the certificate is not worded as its events and its ledger require")
     return problems

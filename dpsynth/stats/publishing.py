@@ -21,6 +21,8 @@ from dpsynth.errors import (
 from dpsynth.files import atomic_folder, check_vacant, claimed, write_atomically, write_new
 from dpsynth.ledger.actions import close
 from dpsynth.stats.document import DOCUMENT, Statistics
+from dpsynth.stats.labels import Labels
+from dpsynth.stats.labels.document import DOCUMENT as LABELS
 from dpsynth.stats.package import MANIFEST
 
 if TYPE_CHECKING:
@@ -29,8 +31,19 @@ if TYPE_CHECKING:
 
 
 def is_statistics(folder: str | Path) -> bool:
-    """Whether a folder holds statistics, and no run or bundle of synthetic rows."""
-    return (Path(folder) / DOCUMENT).is_file()
+    """Whether a folder holds statistics or labels, and no run or bundle of synthetic rows."""
+    return any((Path(folder) / name).is_file() for name in (DOCUMENT, LABELS))
+
+
+def load_statistics(folder: str | Path) -> Statistics | Labels:
+    """Read statistics, or labels, from their folder, as `Statistics.load` does.
+
+    Raises:
+        ArtifactError: they are damaged or were changed.
+    """
+    if (Path(folder) / LABELS).is_file():
+        return Labels.load(folder)
+    return Statistics.load(folder)
 
 
 def release_statistics(
@@ -53,7 +66,7 @@ def release_statistics(
         InputError: the new folder exists or cannot be written.
     """
     check_vacant(bundle)
-    found = Statistics.load(folder)
+    found = load_statistics(folder)
     if found.stamps:
         raise GateError(
             f"the statistics are stamped {', '.join(found.stamps)} and must not be released; ask "
@@ -64,7 +77,7 @@ def release_statistics(
     with claimed(bundle), atomic_folder(bundle) as temporary:
         for name, content in files.items():
             (temporary / name).write_bytes(content)
-        Statistics.load(temporary)
+        load_statistics(temporary)
         permission.enter(bytes_digest(files[MANIFEST]))
     return Path(bundle)
 
@@ -81,7 +94,7 @@ def close_statistics(book: LedgerFile, folder: str | Path) -> Entry:
         InputError: nobody is named.
         BudgetError: they are not what the ledger has an open entry for.
     """
-    return close(book, Statistics.load(folder).charged)
+    return close(book, load_statistics(folder).charged)
 
 
 def verify_statistics(
@@ -106,9 +119,10 @@ def verify_statistics(
         raise InputError(f"{place} is not a folder of statistics: there is no such folder")
     public = None if key is None else load_public(key)
     try:
-        found = Statistics.load(place)
+        found = load_statistics(place)
     except ArtifactError as error:
-        raise VerificationError([Problem(DOCUMENT, str(error))]) from error
+        name = LABELS if (place / LABELS).is_file() else DOCUMENT
+        raise VerificationError([Problem(name, str(error))]) from error
     expected = found.files()
     more = {path.name for path in place.iterdir()} - {*expected, SIGNATURE}
     if more:
@@ -154,7 +168,7 @@ def sign_statistics(
         raise InputError(f"{folder} is already signed; --force replaces its signature")
     private = load_private(key, passphrase)
     verify_statistics(folder)
-    content = Statistics.load(folder).files()[MANIFEST]
+    content = load_statistics(folder).files()[MANIFEST]
     write = write_atomically if overwrite else write_new
     write(target, signed(content, private))
     return target

@@ -101,6 +101,7 @@ def test_every_command_with_json_is_tested() -> None:
         ("keygen",),
         ("sign",),
         ("stats",),
+        ("labels",),
         ("local", "perturb"),
         ("local", "estimate"),
         ("ledger", "forfeit"),

@@ -29,6 +29,7 @@ REASONS: dict[tuple[str, str, str], str] = {
         "made-up rows of a rehearsal, of which nothing is kept"
     ),
     ("dpsynth/stats/answering.py", "statistics", "OsEntropy()"): OS,
+    ("dpsynth/stats/labels/labelling.py", "labels", "OsEntropy()"): OS,
     ("dpsynth/stats/axes.py", "Axis.of", "default_rng(0)"): (
         "categories are written as they are declared: nothing is drawn"
     ),

@@ -1,5 +1,6 @@
 """The commands of `dpsynth`: each reads its options, calls a room below, and shows what it returns.
 
+- `answers/`: answers from private rows directly: labels of public rows
 - `audit`: attack a synthetic table, and the training it came from
 - `audit_plugins`: which attacks of other packages an audit runs, as its options choose them
 - `audit_summary`: what an audit found, as lines for a terminal and as an exit code

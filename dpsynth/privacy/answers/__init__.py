@@ -1,9 +1,11 @@
-"""Answers to declared questions: sums of whole numbers over rows, and choices among candidates.
+"""Answers to declared questions: sums over rows, choices among candidates, votes of teachers.
 
 - `choice`: the best of several candidates by their scores
 - `choice_event`: the event of such a choice, and what it costs
 - `event`: the event of sums over rows, and how far a unit moves them
 - `sums`: sums over rows with noise, checked before any noise is drawn
+- `votes`: units dealt to teachers, and their votes counted with noise
+- `votes_event`: the event of such votes (PATE), and what it costs
 """
 
 import lazy_loader

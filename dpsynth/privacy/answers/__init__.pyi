@@ -3,3 +3,7 @@ from .choice_event import TopChoice as TopChoice
 from .event import RowSums as RowSums
 from .sums import Contributions as Contributions
 from .sums import row_sums as row_sums
+from .votes import ABSTAINS as ABSTAINS
+from .votes import dealt as dealt
+from .votes import noisy_votes as noisy_votes
+from .votes_event import TeacherVotes as TeacherVotes
