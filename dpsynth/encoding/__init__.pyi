@@ -18,6 +18,7 @@ from .linked import CodedSeries as CodedSeries
 from .linked import CodedTable as CodedTable
 from .linked import Histories as Histories
 from .linked import HistoryCodec as HistoryCodec
+from .linked import Roundings as Roundings
 from .linked import SeriesRows as SeriesRows
 from .linked import Tally as Tally
 from .linked import decode_histories as decode_histories

@@ -9,7 +9,7 @@ categories follow the column's ``on_bad`` and ``on_unknown``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from dpsynth.schema import Column, Lattice, Schema, coded_schema, in_order, latt
 from dpsynth.tables import units_beside
 
 Codes = npt.NDArray[np.uint16]
+Follow = Callable[[NumericCoder, npt.NDArray[Any]], NumericCoder]
 
 
 class Codec:
@@ -80,11 +81,14 @@ class Codec:
         """Name the schema."""
         return short_repr(self, f"schema {self.published.name}", counted(len(self.names), "column"))
 
-    def following_grains(self, weights: npt.NDArray[np.floating] | None) -> Codec:
+    def following_grains(
+        self, weights: npt.NDArray[np.floating] | None, follow: Follow = GrainedCoder.following
+    ) -> Codec:
         """Return a codec that draws points by the grains that a fit has found.
 
         Args:
             weights: of the units of each column, ``[columns, units]``; None if none were found.
+            follow: makes the coder of a column with grains, from its own coder and weights.
         """
         if weights is None:
             return self
@@ -92,7 +96,7 @@ class Codec:
         found._coders = tuple(
             coder
             if grains is None or not isinstance(coder, NumericCoder)
-            else GrainedCoder.following(coder, own[: len(grains.units)])
+            else follow(coder, own[: len(grains.units)])
             for coder, grains, own in zip(self._coders, self.grains, weights, strict=True)
         )
         return found

@@ -31,8 +31,11 @@ def domain_of(codec: HistoryCodec) -> HistoryDomain:
 
 
 def _feature(column: CodedColumn) -> Feature:
-    parents = column.parents
-    return Feature(column.name, column.size, column.cells, column.points, parents=parents)
+    return Feature(
+        *(column.name, column.size, column.cells, column.points),
+        parents=column.parents,
+        grains=column.grains,
+    )
 
 
 def _table(table: CodedTable) -> HistoryTable:

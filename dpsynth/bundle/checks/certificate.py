@@ -143,8 +143,8 @@ def _planned(certificate: Certificate, schema: AnySchema) -> list[tuple[Share, .
         ]
     facts = domain_of(HistoryCodec(schema))
     return [
-        shares_of_linked(certificate.model, facts, budget, longest=longest)
-        for longest in (False, True)
+        shares_of_linked(certificate.model, facts, budget, longest=longest, grains=grains)
+        for longest, grains in ((False, True), (False, False), (True, False))
     ]
 
 

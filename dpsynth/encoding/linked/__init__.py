@@ -9,6 +9,7 @@ and at most `max_rows` rows of a series.
 - `histories`: coded histories: what a generator learns from, and what it emits
 - `patients`: the table of patients, read: who there is, and each one's codes, end and origin
 - `reading`: the tables of a schema, read into histories
+- `rounding`: drawn numbers, rounded as people round them, by habits that a fit has found
 - `rows`: the rows of a child table, coded one by one
 - `summaries`: one row that sums up each patient's history, for attacks on tables
 """
