@@ -22,6 +22,7 @@ from .linked import Roundings as Roundings
 from .linked import SeriesRows as SeriesRows
 from .linked import Tally as Tally
 from .linked import decode_histories as decode_histories
+from .linked import find_codes_of_patients as find_codes_of_patients
 from .linked import read_histories as read_histories
 from .linked import summaries as summaries
 from .linked import summary_schema as summary_schema

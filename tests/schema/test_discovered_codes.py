@@ -10,7 +10,6 @@ from dpsynth.errors import SchemaError
 from dpsynth.models.discovered_codes import planned_domain
 from dpsynth.schema.code_systems.discovery import PATTERNS, check_pattern
 from dpsynth.schema.discovered.found_codes import as_declared, with_found
-from dpsynth.schema.linked import LinkedSchema
 from dpsynth.schema.rules import Rule
 from dpsynth.schema.schema import Schema
 
@@ -132,27 +131,6 @@ def test_which_cells_hold_a_code(system: str, rollup: str, cell: str, code: str 
     own = {"system": system, "rollup": rollup, "discover": True}
     codes = discovered_ward(device=own).column("device").codes
     assert codes is not None and codes.candidate(cell) == code
-
-
-def test_linked_tables_refuse_it_by_name() -> None:
-    patients = {
-        "name": "patients",
-        "schema": {
-            "primaryKey": "patient",
-            "fields": [
-                {"name": "patient", "type": "string"},
-                {"name": "device", "type": "string", "dpsynth": {"codes": DEVICE}},
-            ],
-        },
-    }
-    population = {"value": 900, "basis": "report"}
-    document = {
-        "name": "ward",
-        "resources": [patients],
-        "dpsynth": {"version": 1, "patients": "patients", "population": population},
-    }
-    with pytest.raises(SchemaError, match="codes are discovered in a single table only"):
-        LinkedSchema.from_dict(document)
 
 
 def test_reasons_keep_their_labels_beside_the_codes_that_were_found() -> None:

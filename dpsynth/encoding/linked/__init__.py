@@ -4,6 +4,7 @@ This room decides what one patient can contribute with all of her tables: bounde
 and at most `max_rows` rows of a series.
 
 - `assembly`: the rows of a child table put to their patients: days in the window, in order, capped
+- `code_search`: the codes that patients have in all of their tables, up to the private list
 - `codec`: what the tables of a schema are coded as; a function of the schema alone
 - `decoding`: coded histories back to tables: a frame for each, whose keys agree
 - `histories`: coded histories: what a generator learns from, and what it emits

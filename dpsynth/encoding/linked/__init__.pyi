@@ -1,3 +1,4 @@
+from .code_search import find_codes_of_patients as find_codes_of_patients
 from .codec import CodedColumn as CodedColumn
 from .codec import CodedSeries as CodedSeries
 from .codec import CodedTable as CodedTable
