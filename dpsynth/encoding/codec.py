@@ -23,7 +23,7 @@ from dpsynth.encoding.code_sets import SetCoder
 from dpsynth.encoding.code_values import code_parents
 from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, Units, coder_of
 from dpsynth.encoding.conformity import departures
-from dpsynth.encoding.grain import GrainedCoder, grains_of
+from dpsynth.encoding.grain import GrainedCoder, Raised, grains_of
 from dpsynth.encoding.own_row import OwnRows, computed, emptied, own_rows
 from dpsynth.encoding.relations import published, related, strained
 from dpsynth.errors import InputError, Problem, RefusedCellError, TableError
@@ -49,6 +49,7 @@ class Codec:
         parents: the group of each code of a column of listed codes, counted from 0; empty for any
             other column.
         grains: the round units of a number and which points have which; None for other columns.
+        raised: how codes say the grain of a column that is a gap above others; None for the rest.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -72,10 +73,16 @@ class Codec:
         self.cells = tuple(len(points) for points in self.points)
         self.parents = tuple(map(code_parents, self.schema.modelled))
         gaps = {column.name for column in schema.modelled if column.interval is not None}
+        floors = {column.name for column in schema.modelled if column.floor is not None}
         self.grains = tuple(
-            grains_of(column, coder, gap=column.name in gaps)
+            grains_of(column, coder, gap=column.name in gaps | floors)
             for column, coder in zip(self.schema.modelled, self._coders, strict=True)
         )
+        self.raised = tuple(
+            Raised.of(schema.column(name), schema) if name in floors else None
+            for name in self.names
+        )
+        self._heaps: dict[str, npt.NDArray[np.float64]] = {}
 
     def __repr__(self) -> str:
         """Name the schema."""
@@ -99,6 +106,8 @@ class Codec:
             else follow(coder, own[: len(grains.units)])
             for coder, grains, own in zip(self._coders, self.grains, weights, strict=True)
         )
+        parts = zip(self.names, self.raised, weights, strict=True)
+        found._heaps = {name: own[: one.units] for name, one, own in parts if one is not None}
         return found
 
     def lattice(self, name: str) -> Lattice | None:
@@ -203,7 +212,7 @@ class Codec:
         if self._statuses:
             columns = agreed(columns, self.schema)
         frame = pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
-        return published(frame, self.published, rng, beside)
+        return published(frame, self.published, rng, beside, self._heaps)
 
     def bounded(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the cells of a table as published, in their declared types, bounded one by one.

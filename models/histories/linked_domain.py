@@ -60,6 +60,7 @@ def _feature(column: CodedColumn) -> Feature:
         *(column.name, column.size, column.cells, column.points),
         parents=column.parents,
         grains=column.grains,
+        raised=column.raised,
     )
 
 

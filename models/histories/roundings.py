@@ -8,17 +8,22 @@ becomes of a drawn point. Released counts and drawn rows are read, and no others
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Histories, Roundings
+from dpsynth.encoding import Histories, Roundings, rates_of
 from dpsynth.models import Domain, Feature
 from dpsynth.models.histories.domain import HistoryDomain
-from dpsynth.models.histories.row_grains import Found, cells_of, weights_of_rows
+from dpsynth.models.histories.row_grains import Found, weights_of_rows
 from dpsynth.models.histories.steps.table import MASS
-from dpsynth.models.marginals.grains.measurement import UNITS, GrainCounts, points_by_grain
+from dpsynth.models.marginals.grains.measurement import (
+    UNITS,
+    GrainCounts,
+    cell_of,
+    points_by_grain,
+)
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -65,44 +70,16 @@ def _rates(
     """Return the rates of each value of a series, ``[values, UNITS]``."""
     rates = np.zeros((len(values), UNITS))
     for place, feature in enumerate(values):
-        if counts is None or not feature.grains or not len(counts.counts[place]):
+        if counts is None or not feature.units or not len(counts.counts[place]):
+            continue
+        domain = Domain((feature,), 1, 1)
+        alone = GrainCounts((counts.counts[place],), counts.sigma, counts.mass)
+        if feature.raised is not None:  # it lands on its grains when rows are decoded
+            rates[place] = alone.weights(domain)[0]
             continue
         codes, weights = others if place else first
-        cells = cells_of(feature)[codes[:, place]]
-        own = np.bincount(cells, weights, minlength=len(feature.grains[0]) + 1)[:-1]
-        domain = Domain((feature,), 1, 1)
-        seen = GrainCounts((counts.counts[place],), counts.sigma, counts.mass).seen(domain, 0)
+        cells = cell_of(feature)[codes[:, place]]
+        own = np.bincount(cells, weights, minlength=feature.units + 1)[:-1]
+        seen = alone.seen(domain, 0)
         rates[place, : len(own)] = rates_of(own, seen, points_by_grain(feature))
-    return rates
-
-
-def rates_of(drawn: npt.NDArray[np.number], seen: Mapping[int, float], points: Floats) -> Floats:
-    """Return by how much points move between grains, the finest first, as `rounded` does it.
-
-    Args:
-        drawn: how many drawn points have each grain.
-        seen: of some grains, the share that was counted, among those of it and all coarser ones.
-        points: of each grain on the lattice: rounded points fall on coarser grains like these.
-
-    Example:
-        >>> rates_of(np.array([10.0, 90.0]), {1: 0.0}, np.array([10.0, 90.0])).tolist()
-        [0.0, 1.0]
-        >>> rates_of(np.array([10.0, 90.0]), {1: 0.45}, np.array([10.0, 90.0])).tolist()
-        [0.0, 0.5]
-    """
-    left, rates = drawn.astype(np.float64), np.zeros(len(drawn))
-    for grain in range(len(drawn) - 1, 0, -1):
-        whole = left[: grain + 1].sum()
-        if grain not in seen or whole <= 0:
-            continue
-        own, share = left[grain] / whole, seen[grain]
-        coarser = points[:grain] / max(points[:grain].sum(), 1.0)
-        if own > share:
-            rates[grain] = 1.0 - share / own
-            left[:grain] += rates[grain] * left[grain] * coarser
-            left[grain] *= 1.0 - rates[grain]
-        elif own < share:
-            rates[grain] = -(share - own) / (1.0 - own)
-            left[grain] -= rates[grain] * left[:grain].sum()
-            left[:grain] *= 1.0 + rates[grain]
     return rates

@@ -32,7 +32,7 @@ from dpsynth.models import Feature
 from dpsynth.models.grain_settings import GRAINS, SHARE
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.steps.table import MASS
-from dpsynth.models.marginals.grains.measurement import GrainCounts, cell_of
+from dpsynth.models.marginals.grains.measurement import GrainCounts, cells_in
 from dpsynth.privacy import (
     Entropy,
     JointHistograms,
@@ -67,7 +67,7 @@ class Counted:
         return [
             place
             for place, values in enumerate(zip(*self.series, strict=True))
-            if any(value.grains for value in values)
+            if any(value.units for value in values)
         ]
 
     @property
@@ -76,7 +76,7 @@ class Counted:
         return [
             place
             for place, values in enumerate(self.series)
-            if any(value.grains for value in values)
+            if any(value.units for value in values)
         ]
 
     @property
@@ -92,7 +92,7 @@ class Counted:
     def sizes(self, column: int) -> list[int]:
         """Cells of a histogram in each counting series: grains, and one for rows without."""
         features = [self.series[place][column] for place in self.counting]
-        return [len(feature.grains[0]) + 1 if feature.grains else 1 for feature in features]
+        return [feature.units + 1 for feature in features]
 
     def rows(self, histories: Histories, mass: int) -> WeightedRows:
         """Give each row its cell in each histogram, and its weight; by patient.
@@ -112,7 +112,7 @@ class Counted:
         for column in self.columns:
             starts = np.cumsum([0, *self.sizes(column)[:-1]])
             parts = [
-                start + cells_of(self.series[place][column])[own[:, column]]
+                start + cells_in(own, self.series[place], column)
                 for place, start, own in zip(self.counting, starts, codes, strict=True)
             ]
             cells.append(np.concatenate(parts))
@@ -207,10 +207,3 @@ def _by_series(
         for place, part in zip(one.counting, parts, strict=True):
             counts[place][column] = part[:-1]
     return [GrainCounts(tuple(own), event.sigma, float(event.mass)) for own in counts]
-
-
-def cells_of(feature: Feature) -> Ints:
-    """Return the cell of each code: its grain, or the last one."""
-    if not feature.grains:
-        return np.zeros(feature.size, dtype=np.int64)
-    return cell_of(feature).astype(np.int64)

@@ -12,6 +12,5 @@ from .reading import Tally as Tally
 from .reading import read_histories as read_histories
 from .rounding import RoundingCoder as RoundingCoder
 from .rounding import Roundings as Roundings
-from .rounding import rounded as rounded
 from .summaries import summaries as summaries
 from .summaries import summary_schema as summary_schema

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.column_codecs import Coder, NumericCoder, coder_of
-from dpsynth.encoding.grain import Grains
+from dpsynth.encoding.grain import Grains, Raised
 from dpsynth.encoding.linked.rounding import RoundingCoder, Roundings
 from dpsynth.schema import ChildTable, LinkedSchema
 
@@ -30,7 +30,8 @@ FEW = 4  # categories of a column that may say how follow-up ended
 class CodedColumn:
     """A column as codes; see `Codec` for ``size``, ``cells``, ``points`` and ``parents``.
 
-    ``grains`` says how many points of each round unit each of the cells stands for.
+    ``grains`` says how many points of each round unit each of the cells stands for, and ``raised``
+    how codes say the grain of a column that is a gap above others.
     """
 
     name: str
@@ -39,6 +40,7 @@ class CodedColumn:
     points: tuple[int, ...] = ()
     parents: tuple[int, ...] = ()
     grains: tuple[tuple[int, ...], ...] = ()
+    raised: Raised | None = None
 
     @classmethod
     def of(cls, name: str, coder: Coder) -> CodedColumn:
@@ -59,7 +61,7 @@ def _by_code(grains: Grains | None) -> tuple[tuple[int, ...], ...]:
 def _columns_of(codec: Codec) -> tuple[CodedColumn, ...]:
     """Return the columns of a codec."""
     parts = (codec.names, codec.sizes, codec.cells, codec.points, codec.parents)
-    return tuple(map(CodedColumn, *parts, map(_by_code, codec.grains)))
+    return tuple(map(CodedColumn, *parts, map(_by_code, codec.grains), codec.raised))
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ class HistoryCodec:
     def baseline(self) -> tuple[CodedColumn, ...]:
         """The columns of the table of patients; the end of follow-up, a day, has no grains."""
         return tuple(
-            replace(column, grains=()) if column.name == self.schema.end else column
+            replace(column, grains=(), raised=None) if column.name == self.schema.end else column
             for column in _columns_of(self.patients)
         )
 

@@ -21,7 +21,7 @@ import pandas as pd
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.column_codecs import NumericCoder
-from dpsynth.encoding.grain import Grains
+from dpsynth.encoding.grain import Grains, rounded
 from dpsynth.tables import typed_series
 
 Ints = npt.NDArray[np.int64]
@@ -58,58 +58,6 @@ class RoundingCoder(NumericCoder):
         return typed_series(self.lattice.values(found), missing, self.column)
 
 
-def rounded(
-    points: Ints,
-    grain_of: Ints,
-    widths: Sequence[int],
-    rates: Sequence[float],
-    rng: np.random.Generator,
-) -> Ints:
-    """Return points moved between grains.
-
-    Args:
-        points: of a lattice.
-        grain_of: of each point of the lattice, from 0, the coarsest; below 0 for none.
-        widths: points from one multiple of each unit to the next, the coarsest first.
-        rates: of each grain, as in `RoundingCoder`.
-        rng: of the draws.
-
-    Example:
-        >>> whole = np.array([-1, 1, 1, 0, 1, 1, 0, 1, 1, -1])  # thirds
-        >>> rounded(np.arange(10), whole, [3, 1], [0.0, 1.0], np.random.default_rng(0)).tolist()
-        [0, 3, 3, 3, 3, 6, 6, 6, 6, 9]
-    """
-    found = points.copy()
-    for grain in range(len(widths) - 1, 0, -1):
-        rate = rates[grain]
-        if not rate:
-            continue
-        own, chance = grain_of[found], rng.random(len(found)) < abs(rate)
-        if rate > 0:
-            who = np.flatnonzero((own == grain) & chance)
-            goals = np.flatnonzero((grain_of >= 0) & (grain_of < grain))
-            wanted = found[who]
-        else:
-            who = np.flatnonzero((own >= 0) & (own < grain) & chance)
-            goals = np.flatnonzero(grain_of == grain)
-            half = widths[grain - 1] // 2
-            wanted = found[who] + rng.integers(-half, half + 1, len(who))
-        if len(goals):
-            found[who] = _nearest(goals, wanted, rng)
-    return found
-
-
-def _nearest(goals: Ints, wanted: Ints, rng: np.random.Generator) -> Ints:
-    """Return the goal next to each point; of two as near, one by chance."""
-    place = np.searchsorted(goals, wanted)
-    above = goals[np.minimum(place, len(goals) - 1)]
-    below = goals[np.maximum(place - 1, 0)]
-    apart = (above - wanted) - (wanted - below)
-    up = (apart < 0) | ((apart == 0) & (rng.random(len(wanted)) < 0.5))
-    up = np.where(above < wanted, False, np.where(below > wanted, True, up))
-    return np.asarray(np.where(up, above, below))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Roundings:
     """Rates of all columns of linked tables that are rounded.
@@ -117,6 +65,8 @@ class Roundings:
     Attributes:
         patients: of the columns of the table of patients, ``[columns, units]``.
         tables: of the values of each series of each table of rows, ``[values, units]``.
+
+    For a column that is a gap above others, its weights stand in place of rates, as in `landed`.
     """
 
     patients: Floats
