@@ -60,5 +60,5 @@ def test_quality_is_about_rows_and_training_about_steps() -> None:
 
 def test_grains_are_about_how_numbers_are_written() -> None:
     purposes = [line.purpose for line in budget_lines(certified("demo", "mixture"), quality=False)]
-    assert purposes[0] == "how 3 numbers are written: whole, with decimals, or rounded"
+    assert purposes[0] == "how 6 numbers are written: whole, with decimals, or rounded"
     assert purposes[1].startswith("how often each value of a column occurs")

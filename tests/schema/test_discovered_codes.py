@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,3 +143,12 @@ def test_reasons_keep_their_labels_beside_the_codes_that_were_found() -> None:
     complete = with_found(declared, FOUND)
     assert complete.column("device").labels == {"refused": "missing: refused"}
     assert Schema.from_dict(complete.to_dict()) == complete and as_declared(complete) == declared
+
+
+def test_a_list_beside_discover_is_one_too_many_and_is_not_read(tmp_path: Path) -> None:
+    document = discovered_ward().to_dict()
+    document["fields"][2]["dpsynth"]["codes"] |= {"list": "nowhere.csv"}
+    (tmp_path / "ward.schema.json").write_text(json.dumps(document))
+    with pytest.raises(SchemaError, match="remove discover, or the list") as raised:
+        Schema.load(tmp_path / "ward.schema.json")
+    assert "cannot be read" not in str(raised.value)
