@@ -10,6 +10,7 @@ categories follow the column's ``on_bad`` and ``on_unknown``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,6 @@ class Codec:
         parents: the group of each code of a column of listed codes, counted from 0; empty for any
             other column.
         grains: the round units of a number and which points have which; None for other columns.
-        raised: how codes say the grain of a column that is a gap above others; None for the rest.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -78,11 +78,14 @@ class Codec:
             grains_of(column, coder, gap=column.name in gaps | floors)
             for column, coder in zip(self.schema.modelled, self._coders, strict=True)
         )
-        self.raised = tuple(
-            Raised.of(schema.column(name), schema) if name in floors else None
-            for name in self.names
-        )
         self._heaps: dict[str, npt.NDArray[np.float64]] = {}
+
+    @cached_property
+    def raised(self) -> tuple[Raised | None, ...]:
+        """How codes say the grain of a column that is a gap above others; None for the rest."""
+        columns = [column for column in self.published.modelled if column.floor is not None]
+        found = {column.name: Raised.of(column, self.published) for column in columns}
+        return tuple(map(found.get, self.names))
 
     def __repr__(self) -> str:
         """Name the schema."""
